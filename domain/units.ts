@@ -1,0 +1,66 @@
+/**
+ * Units of the exchange. Amounts are bigint scaled by 1e18, branded by kind, so that mixing two kinds does not compile.
+ * Ticks and steps are counts, not amounts: safe integers in a `number`, because the auction compares and adds millions of them.
+ * Every division says in its name who keeps the remainder: Down gives the smaller result, Up the larger.
+ */
+import { invariant } from './invariant.ts'
+
+declare const kind: unique symbol
+type Amount<Kind extends string> = bigint & { readonly [kind]: Kind }
+type Count<Kind extends string> = number & { readonly [kind]: Kind }
+type Text<Kind extends string> = `0x${string}` & { readonly [kind]: Kind }
+
+/** USDM per unit of the underlying, x 1e18. */
+export type Price = Amount<'Price'>
+/** Units of the underlying, x 1e18; never negative. */
+export type Quantity = Amount<'Quantity'>
+/** USDM wei (18 decimals); may be negative where it is a change or an equity. */
+export type Quote = Amount<'Quote'>
+/** A fraction, x 1e18: 0.0005 (5 bps) is 5e14. */
+export type Rate = Amount<'Rate'>
+
+/** A price counted in ticks of its market. */
+export type Ticks = Count<'Ticks'>
+/** A quantity counted in quantity steps of its market; signed where it is a position (long positive). */
+export type Steps = Count<'Steps'>
+/** Unix seconds. */
+export type Seconds = Count<'Seconds'>
+/** Unix milliseconds. */
+export type Millis = Count<'Millis'>
+/** Place of an order in its market's shard log. Smaller is earlier. */
+export type Seq = Count<'Seq'>
+export type MarketId = Count<'MarketId'>
+export type UserId = Count<'UserId'>
+
+/** 20 bytes, lower case hex. */
+export type Address = Text<'Address'>
+/** 32 bytes, lower case hex: the EIP-712 digest of an order. */
+export type OrderHash = Text<'OrderHash'>
+
+export const ONE = 10n ** 18n
+
+/** floor(a * b / c); a and b not negative, c positive. */
+export const mulDivDown = (a: bigint, b: bigint, c: bigint): bigint => {
+  invariant(a >= 0n && b >= 0n && c > 0n, 'mulDivDown takes amounts that are not negative')
+  return (a * b) / c
+}
+
+/** ceil(a * b / c); a and b not negative, c positive. */
+export const mulDivUp = (a: bigint, b: bigint, c: bigint): bigint => {
+  invariant(a >= 0n && b >= 0n && c > 0n, 'mulDivUp takes amounts that are not negative')
+  return (a * b + c - 1n) / c
+}
+
+/** Rounds towards minus infinity, unlike the `/` of bigint. */
+export const divFloor = (a: bigint, b: bigint): bigint => {
+  invariant(b > 0n, 'divFloor divides by a positive number')
+  const quotient = a / b
+  return a % b < 0n ? quotient - 1n : quotient
+}
+
+/** Rounds towards plus infinity. */
+export const divCeil = (a: bigint, b: bigint): bigint => -divFloor(-a, b)
+
+export const abs = (value: bigint): bigint => (value < 0n ? -value : value)
+export const minOf = <T extends bigint | number>(a: T, b: T): T => (a < b ? a : b)
+export const maxOf = <T extends bigint | number>(a: T, b: T): T => (a > b ? a : b)
