@@ -1,0 +1,229 @@
+/**
+ * Rows of the shard log: the one ordered record that the read model, the bookmarks, the live feed and crash recovery are made from.
+ * They are stored as JSON, so amounts in wei are decimal strings. Rows carry changes, never totals: shards may be projected in any
+ * interleaving, and a row can be taken back by its negation.
+ */
+import type { MarketSpec } from './market.ts'
+import type { OrderStatus, OrderType, Side, StatusReason } from './order.ts'
+
+/** An amount in wei as a decimal string, possibly negative. */
+export type Wei = string
+
+export interface OrderPlaced {
+  readonly kind: 'order_placed'
+  readonly order_id: string
+  readonly user_id: number
+  readonly maker: string
+  readonly signer: string
+  readonly hash: string
+  readonly salt: number
+  readonly side: Side
+  readonly type: OrderType
+  readonly price: number
+  readonly quantity: number
+  readonly trigger: number
+  readonly leverage: number
+  readonly reduce_only: boolean
+  readonly expiration: number
+  readonly status: OrderStatus
+  readonly accepted_at: number
+  /** Steps that may open a position, and what they hold back: margin and fee allowance at `reserved_price` ticks. */
+  readonly openable: number
+  readonly reserved: Wei
+  readonly reserved_price: number
+}
+
+/** The order leaves the book but waits for the batch that holds some of it: CANCEL_PENDING_FINALIZE, or an expiry that waits likewise. */
+export interface OrderEnding {
+  readonly kind: 'order_ending'
+  readonly order_id: string
+  readonly user_id: number
+  readonly status: OrderStatus
+  readonly reason: StatusReason
+  readonly note: string | null
+  readonly reserved_delta: Wei
+  readonly at: number
+}
+
+export interface OrderEnded {
+  readonly kind: 'order_ended'
+  readonly order_id: string
+  readonly user_id: number
+  readonly status: 'FILLED' | 'CANCELLED' | 'EXPIRED'
+  readonly reason: StatusReason
+  readonly note: string | null
+  readonly reserved_delta: Wei
+  readonly at: number
+}
+
+/** What an open order holds back has changed, because its account's position has. */
+export interface ReservationChanged {
+  readonly kind: 'reservation_changed'
+  readonly order_id: string
+  readonly user_id: number
+  readonly openable: number
+  readonly reserved_price: number
+  readonly reserved_delta: Wei
+}
+
+/** One order's share of one part. `fill_id` is `<market>-<batch>-<part>-<order seq>`. */
+export interface MatchedFill {
+  readonly fill_id: string
+  readonly order_id: string
+  readonly user_id: number
+  readonly part: number
+  readonly side: Side
+  readonly steps: number
+  readonly taker_steps: number
+  /** Of the order's reservation, what this fill holds until its settlement is mined. */
+  readonly held: Wei
+}
+
+export interface BatchCleared {
+  readonly kind: 'batch_cleared'
+  readonly batch_id: number
+  readonly as_of: number
+  readonly oracle_price: Wei
+  readonly oracle_at: number
+  readonly lo: number
+  readonly hi: number
+  readonly price: number
+  readonly volume: number
+  readonly demand: number
+  readonly supply: number
+  readonly rule: string
+  readonly parts: number
+  readonly fills: readonly MatchedFill[]
+  /** Orders that leave the book with this batch although part of them is settling: the remainder of market orders. */
+  readonly closing: readonly { readonly order_id: string; readonly reason: StatusReason }[]
+}
+
+export interface PartSubmitted {
+  readonly kind: 'part_submitted'
+  readonly batch_id: number
+  readonly part: number
+  readonly action_id: number
+  readonly tx_hash: string
+  readonly at: number
+}
+
+export interface PositionChange {
+  readonly user_id: number
+  readonly size_delta: number
+  readonly entry_notional_delta: Wei
+  readonly folded_margin_delta: Wei
+  readonly leverage_before: number
+  readonly leverage_after: number
+}
+
+export interface FillSettled {
+  readonly fill_id: string
+  readonly order_id: string
+  readonly user_id: number
+  readonly side: Side
+  readonly steps: number
+  readonly taker_steps: number
+  readonly fee: Wei
+  readonly free_delta: Wei
+  readonly realized_pnl: Wei
+  /** Freed by this settlement: what the fill held, less nothing. */
+  readonly held: Wei
+}
+
+/** A part was mined. With `rollback` every change is to be taken back: its block left the chain. */
+export interface PartSettled {
+  readonly kind: 'part_settled'
+  readonly rollback: boolean
+  readonly batch_id: number
+  readonly part: number
+  readonly parts: number
+  readonly action_id: number
+  readonly price: number
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+  readonly fills: readonly FillSettled[]
+  readonly positions: readonly PositionChange[]
+  /** Status of each order after this row; a terminal one has its reason. */
+  readonly orders: readonly {
+    readonly order_id: string
+    readonly user_id: number
+    readonly status: OrderStatus
+    readonly reason: StatusReason | null
+    readonly reserved_delta: Wei
+  }[]
+}
+
+/** The block that holds the part is sealed: its fills are CONFIRMED. */
+export interface PartConfirmed {
+  readonly kind: 'part_confirmed'
+  readonly batch_id: number
+  readonly part: number
+  readonly block: number
+  readonly at: number
+}
+
+/** Fills that will not settle: the orders are as they were before the batch, or ended for the reason in an `order_ended` row. */
+export interface BatchUnwound {
+  readonly kind: 'batch_unwound'
+  readonly batch_id: number
+  readonly from_part: number
+  readonly why: string
+  readonly at: number
+  readonly fills: readonly MatchedFill[]
+  readonly reopened: readonly string[]
+}
+
+export interface PricesUpdated {
+  readonly kind: 'prices_updated'
+  readonly oracle_price: Wei
+  readonly oracle_at: number
+  readonly mark_price: Wei
+  readonly at: number
+}
+
+export interface MarketListed {
+  readonly kind: 'market_listed'
+  readonly spec: Record<keyof MarketSpec, string | number>
+}
+
+export interface UserCreated {
+  readonly kind: 'user_created'
+  readonly user_id: number
+  readonly address: string
+  readonly at: number
+}
+
+/** The bank's ledger moved for a reason outside the auctions. */
+export interface BalanceChanged {
+  readonly kind: 'balance_changed'
+  readonly cause: 'deposit' | 'withdrawal_request' | 'withdrawal'
+  readonly rollback: boolean
+  readonly user_id: number
+  readonly free_delta: Wei
+  readonly pending_withdrawal_delta: Wei
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+export type MarketRow =
+  | OrderPlaced
+  | OrderEnding
+  | OrderEnded
+  | ReservationChanged
+  | BatchCleared
+  | PartSubmitted
+  | PartSettled
+  | PartConfirmed
+  | BatchUnwound
+  | PricesUpdated
+  | MarketListed
+export type AccountsRow = UserCreated | BalanceChanged
+export type LogRow = MarketRow | AccountsRow
+
+/** The shard that holds users and the bank's ledger. Sorts before every market shard, which is the lock order. */
+export const ACCOUNTS_SHARD = 'accounts'
+export const marketShard = (marketId: number): string => `m${marketId}`

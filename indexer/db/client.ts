@@ -1,0 +1,59 @@
+/** Connections to Postgres. int8 arrives as a safe integer, numeric (always wei) as a bigint. */
+import { Kysely, Migrator, PostgresDialect, type Migration, type Transaction } from 'kysely'
+import pg from 'pg'
+import { invariant } from '../../domain/invariant.ts'
+import * as writeSide from './migrations/0001-write-side.ts'
+import * as chain from './migrations/0002-chain.ts'
+import * as readModel from './migrations/0003-read-model.ts'
+import type { Database } from './schema.ts'
+
+export type Db = Kysely<Database>
+export type Tx = Transaction<Database>
+
+const parseCount = (text: string): number => {
+  const value = Number(text)
+  invariant(Number.isSafeInteger(value), `int8 beyond the safe integers: ${text}`)
+  return value
+}
+
+const typeParser = (oid: number, format?: 'text' | 'binary'): unknown => {
+  if (oid === pg.types.builtins.INT8) return parseCount
+  if (oid === pg.types.builtins.NUMERIC) return BigInt
+  return pg.types.getTypeParser(oid, format)
+}
+
+export interface ConnectionOptions {
+  readonly url: string
+  readonly connections: number
+  /** Shown in pg_stat_activity. */
+  readonly name: string
+}
+
+export const createPool = ({ url, connections, name }: ConnectionOptions): pg.Pool => {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connections,
+    application_name: name,
+    types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
+  })
+  // An idle connection that breaks (a restart of Postgres) is replaced at the next query; without a listener it would end the process.
+  pool.on('error', () => {})
+  return pool
+}
+
+export const createDb = (pool: pg.Pool): Db => new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+
+export const MIGRATIONS: Record<string, Migration> = {
+  '0001-write-side': writeSide,
+  '0002-chain': chain,
+  '0003-read-model': readModel,
+}
+
+export const createMigrator = (db: Db): Migrator =>
+  new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+
+/** Brings the database to the newest schema. Safe to run from several processes at once. */
+export async function migrate(db: Db): Promise<void> {
+  const { error } = await createMigrator(db).migrateToLatest()
+  if (error) throw error
+}

@@ -1,0 +1,39 @@
+import { sql, type Kysely } from 'kysely'
+
+/** What the indexer saw on the chain: blocks with their parents, the logs of our contracts, and how far it has looked. */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table chain_blocks (
+      number bigint primary key,
+      hash text not null,
+      parent_hash text not null,
+      timestamp bigint not null
+    );
+
+    create table chain_logs (
+      block bigint not null references chain_blocks,
+      log_index integer not null,
+      tx_hash text not null,
+      address text not null,
+      topics text[] not null,
+      data text not null,
+      shard text,
+      seq bigint,
+      confirmed boolean not null default false,
+      primary key (block, log_index)
+    );
+    create index chain_logs_unconfirmed on chain_logs (block) where not confirmed;
+
+    create table chain_progress (
+      chain_id bigint primary key,
+      genesis_hash text not null,
+      next_block bigint not null,
+      head bigint not null,
+      completed_at bigint not null
+    );
+  `.execute(db)
+}
+
+export async function down(db: Kysely<unknown>): Promise<void> {
+  await sql`drop table chain_progress, chain_logs, chain_blocks`.execute(db)
+}

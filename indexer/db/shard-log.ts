@@ -1,0 +1,80 @@
+/**
+ * The shard log: gapless per shard, because a row's sequence is taken under the shard's row lock and committed with it.
+ * Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
+ */
+import { sql } from 'kysely'
+import type { LogRow } from '../../domain/log.ts'
+import type { Db, Tx } from './client.ts'
+
+export interface ShardHead {
+  readonly shard: string
+  readonly epoch: number
+  readonly head: number
+}
+
+/** Identity of a shard as readers know it: a rebuilt or restored shard has another one, and old bookmarks become stale. */
+export const shardId = ({ shard, epoch }: { shard: string; epoch: number }): string => `${shard}.${epoch}`
+
+/** Takes the shard's lock until the transaction ends. Fails if the shard does not exist. */
+export async function lockShard(tx: Tx, shard: string): Promise<ShardHead> {
+  return tx.selectFrom('shards').selectAll().where('shard', '=', shard).forUpdate().executeTakeFirstOrThrow()
+}
+
+/** Takes the locks of several shards in the one allowed order. */
+export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map<string, ShardHead>> {
+  const heads = new Map<string, ShardHead>()
+  for (const shard of [...new Set(shards)].sort()) heads.set(shard, await lockShard(tx, shard))
+  return heads
+}
+
+/** Locks account rows in ascending order and returns them. */
+export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {
+  const ids = [...new Set(userIds)]
+  if (ids.length === 0) return []
+  return tx.selectFrom('accounts').selectAll().where('user_id', 'in', ids).orderBy('user_id').forUpdate().execute()
+}
+
+export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
+  await tx
+    .insertInto('shards')
+    .values({ shard })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/**
+ * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.
+ * Listeners on `shard_log` are told after the commit.
+ */
+export async function appendRows(tx: Tx, at: ShardHead, rows: readonly LogRow[]): Promise<number> {
+  if (rows.length === 0) return at.head
+  const head = at.head + rows.length
+  await sql`
+    with rows as (
+      insert into shard_log (shard, seq, row)
+      select ${at.shard}, ${at.head}::bigint + ordinality, value
+      from jsonb_array_elements(${JSON.stringify(rows)}::jsonb) with ordinality
+    ), notified as (
+      select pg_notify('shard_log', ${`${at.shard}:${head}`})
+    )
+    update shards set head = ${head} from notified where shard = ${at.shard}
+  `.execute(tx)
+  return head
+}
+
+export interface LoggedRow {
+  readonly seq: number
+  readonly row: LogRow
+}
+
+/** Rows after `after`, oldest first. */
+export async function readRows(db: Db | Tx, shard: string, after: number, limit: number): Promise<LoggedRow[]> {
+  return db
+    .selectFrom('shard_log')
+    .select(['seq', 'row'])
+    .where('shard', '=', shard)
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+}
