@@ -1,0 +1,88 @@
+/** A map whose keys can be walked in ascending order. Keys are finite numbers. */
+
+/** A chunk splits at twice this length: small enough that shifting it is a short memory move, long enough that there are few. */
+const HALF_CHUNK = 128
+
+/**
+ * Sorted keys in short chunks beside a hash map of values: `get` is O(1); `set` and `delete` of a key cost two binary searches and
+ * the shift of one chunk; walking is linear in what is walked. A chunk is never empty, and chunks never overlap.
+ */
+export class SortedMap<V> {
+  readonly #values = new Map<number, V>()
+  readonly #chunks: number[][] = []
+
+  get size(): number {
+    return this.#values.size
+  }
+
+  get(key: number): V | undefined {
+    return this.#values.get(key)
+  }
+
+  set(key: number, value: V): void {
+    if (!this.#values.has(key)) this.#addKey(key)
+    this.#values.set(key, value)
+  }
+
+  delete(key: number): void {
+    if (this.#values.delete(key)) this.#removeKey(key)
+  }
+
+  /** The smallest key's value. */
+  first(): V | undefined {
+    const key = this.#chunks[0]?.[0]
+    return key === undefined ? undefined : this.#values.get(key)
+  }
+
+  /** Values by ascending key, up to and including the key `last`. Not to be changed while walking. */
+  *upTo(last: number): Generator<V> {
+    for (const chunk of this.#chunks) {
+      for (const key of chunk) {
+        if (key > last) return
+        yield this.#values.get(key) as V
+      }
+    }
+  }
+
+  #addKey(key: number): void {
+    const at = this.#chunkFor(key)
+    const chunk = this.#chunks[at]
+    if (chunk === undefined) {
+      this.#chunks.push([key])
+      return
+    }
+    chunk.splice(lowerBound(chunk, key), 0, key)
+    if (chunk.length >= 2 * HALF_CHUNK) this.#chunks.splice(at + 1, 0, chunk.splice(HALF_CHUNK))
+  }
+
+  #removeKey(key: number): void {
+    const at = this.#chunkFor(key)
+    const chunk = this.#chunks[at] as number[]
+    chunk.splice(lowerBound(chunk, key), 1)
+    if (chunk.length === 0) this.#chunks.splice(at, 1)
+  }
+
+  /** Index of the first chunk that ends at or after the key, else of the last chunk. */
+  #chunkFor(key: number): number {
+    let low = 0
+    let high = Math.max(this.#chunks.length - 1, 0)
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#chunks[middle]?.at(-1) as number) < key) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+/** Index of the first key that is not smaller. */
+function lowerBound(keys: readonly number[], key: number): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((keys[middle] as number) < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}
