@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+/**
+ * @title Session keys
+ * @notice A key that an owner has registered may sign orders, or margin and leverage changes, in his place: never
+ * withdrawals, never other keys. Access ends 30 days after the *first* registration; registering again after a revocation
+ * gives back what is left of it. Owners call directly or through the forwarder.
+ */
+interface IAccountManager {
+    struct SessionKey {
+        /// Bits: 1 sign orders, 2 change margin and leverage. Kept after a revocation.
+        uint8 permissions;
+        /// Unix seconds of the first registration; 0 if never registered.
+        uint64 registeredAt;
+        /// Unix seconds; 0 while approved.
+        uint64 revokedAt;
+    }
+
+    event SessionKeyRegistered(
+        address indexed owner, address indexed key, uint8 permissions, uint64 registeredAt, uint64 expiresAt
+    );
+    event SessionKeyRevoked(address indexed owner, address indexed key, uint64 revokedAt);
+
+    error KeyInvalid(address owner, address key);
+    error PermissionsInvalid(uint8 permissions);
+    error KeyNotRegistered(address owner, address key);
+
+    /// @notice Approves `key` for the caller. Approving an approved key replaces its permissions.
+    function registerSessionKey(address key, uint8 permissions) external;
+
+    /// @notice Ends the approval: at once for the interface, for batches with an `asOf` later than now + G. Revoking twice
+    /// changes nothing.
+    function revokeSessionKey(address key) external;
+
+    function sessionKey(address owner, address key) external view returns (SessionKey memory);
+
+    /// @notice Whether `key` may act for `owner` in an action as of `asOf` (milliseconds).
+    /// @param permission One permission bit.
+    function isAuthorized(address owner, address key, uint256 permission, uint256 asOf) external view returns (bool);
+}

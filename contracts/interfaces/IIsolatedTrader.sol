@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {ISettlementErrors} from "./ISettlementErrors.sol";
+import {MarketGrid, Parameters} from "../types/Market.sol";
+import {Order, SaltState} from "../types/Order.sol";
+import {Position} from "../types/Position.sol";
+import {Clock, Reference, CancelFloor} from "../types/TraderState.sol";
+
+/**
+ * @title One market: positions, signed orders, batches
+ * @notice An operator settles what the auction matched. He supplies quantities and two fee rates, nothing else that moves
+ * value: the price is held in a band around an oracle he does not control, and every amount follows from it.
+ *
+ * Every order record is bound by its maker's signature. The operator can leave an order out; he cannot fill it beyond its
+ * limit, quantity, life, leverage or reduce-only mark, nor twice, nor at two prices in one batch.
+ *
+ * `asOf` (milliseconds) is the only clock: expiry, session keys, report age and late cancels are judged by it. It never
+ * decreases, lies at most 2 s ahead of block time, and dies 10 s (L) behind it.
+ */
+interface IIsolatedTrader is ISettlementErrors {
+    /// @notice One settled part. `data` is documented in contracts/README.md; domain/settlement-codec.ts decodes it.
+    event BatchSettled(uint256 indexed actionId, uint256 indexed batchId, bytes data);
+    event MarketCreated(MarketGrid grid, address bank, address accountManager, address oracle);
+    event ParametersChanged(Parameters parameters);
+    event OperatorChanged(address indexed operator, bool approved);
+    /// @notice Binding for batches with an `asOf` later than `requestedAt` (milliseconds) + G.
+    event SaltsCancelled(address indexed maker, uint256[] salts, uint256 requestedAt);
+    event SaltsCancelledBelow(address indexed maker, uint256 floor, uint256 requestedAt);
+
+    error NotOperator(address caller);
+    error GridInvalid();
+    error ParametersInvalid();
+    error AddressZero();
+    error SaltTooLarge(uint256 salt);
+    error AmountOffGrid(uint256 amount, uint256 increment);
+    error SignatureLengthWrong(uint256 expected, uint256 given);
+    /// @notice The last byte of an order's signature must be 01: signed as a personal message.
+    error SignatureSuffixWrong(uint8 suffix);
+
+    // ------------------------------------------------------------------ settlement
+
+    /**
+     * @notice Settles one part of a batch. Operator only.
+     * @dev The caller must supply, and is refused otherwise: the next action number; parts of one batch in sequence with
+     * one price, `asOf` and report; both sides equal; taker quantity equal to the matched volume; the records of one
+     * account next to each other, reducing before opening. Splitting an account's run is safe, only stricter.
+     * @param part Packed part, see contracts/README.md.
+     */
+    function settleBatch(bytes calldata part) external;
+
+    // ------------------------------------------------------------------ cancels
+
+    /// @notice Kills the caller's orders with these salts. Salts already dead or requested are passed over.
+    function cancelSalts(uint256[] calldata salts) external;
+
+    /// @notice Kills the caller's orders with a salt below `floor`. A second request within G + L restarts the clock of the
+    /// first. A lower floor than the standing one changes nothing.
+    function cancelSaltsBelow(uint256 floor) external;
+
+    // ------------------------------------------------------------------ management
+
+    function setOperator(address operator, bool approved) external;
+
+    // ------------------------------------------------------------------ views
+
+    /// @notice The EIP-712 digest of an order: the `order_hash` everywhere else. Its maker signs it as a personal message.
+    function hashOrder(Order calldata order) external view returns (bytes32);
+
+    /// @notice Reverts with the error of settlement if the order could not be settled as of `asOf`; checks everything that
+    /// does not need a price, a position or a quantity.
+    /// @param signature r, s, v and the suffix 01: 66 bytes.
+    /// @return hash The digest.
+    /// @return signer The maker or his session key.
+    function validateOrder(Order calldata order, bytes calldata signature, uint256 asOf)
+        external
+        view
+        returns (bytes32 hash, address signer);
+
+    function position(address account) external view returns (Position memory);
+
+    /// @notice Equity and notional of an account at `price` (x 1e18), in wei x 1e18.
+    function health(address account, uint256 price) external view returns (int256 equityX, uint256 notionalX);
+
+    function saltState(address maker, uint256 salt) external view returns (SaltState);
+
+    /// @notice What a partial slot of a maker holds: a partly filled order's salt, filled steps and latest batch.
+    function partialSlot(address maker, uint256 index)
+        external
+        view
+        returns (uint256 salt, uint256 filled, uint256 batchId);
+
+    function cancelFloor(address maker) external view returns (CancelFloor memory);
+    function minimumMarginNonce(address account) external view returns (uint256);
+    function isOperator(address operator) external view returns (bool);
+    function clock() external view returns (Clock memory);
+    function lastReference() external view returns (Reference memory);
+    function parameters() external view returns (Parameters memory);
+    function grid() external view returns (MarketGrid memory);
+    function bank() external view returns (address);
+    function accountManager() external view returns (address);
+    function oracle() external view returns (address);
+    function domainSeparator() external view returns (bytes32);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+/// @notice An order as its maker signed it. `flags` holds `salt << 4 | reduceOnly << 1 | buy`, left-aligned in its word.
+struct Order {
+    bytes8 flags;
+    uint128 quantity;
+    uint128 price;
+    uint128 triggerPrice;
+    uint8 triggerCondition;
+    uint128 leverage;
+    address maker;
+    uint128 expiration;
+}
+
+/// @notice What the chain remembers of one salt of one maker.
+enum SaltState {
+    Unused,
+    PartlyFilled,
+    Dead,
+    CancelRequested
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+/// @notice The head of one part of a batch: 64 bytes in calldata and, unchanged, in the log.
+struct PartHeader {
+    uint256 actionId;
+    uint256 batchId;
+    /// Milliseconds; the only clock of a batch.
+    uint256 asOf;
+    /// Counted from 1 to `parts`.
+    uint256 part;
+    uint256 parts;
+    /// Number of order records.
+    uint256 orders;
+    uint256 proofLength;
+    /// Clearing price in ticks.
+    uint256 price;
+    /// Rates of this batch in millionths.
+    uint256 makerFee;
+    uint256 takerFee;
+    /// Oracle report: price x 1e18 and its time in milliseconds.
+    uint256 oraclePrice;
+    uint256 observedAt;
+}
+
+/// @notice One order of a part, unpacked: 128 bytes in calldata. Prices in ticks, quantities in steps.
+struct OrderFill {
+    address maker;
+    uint256 salt;
+    bool buy;
+    bool reduceOnly;
+    uint256 quantity;
+    uint256 price;
+    uint256 trigger;
+    uint256 triggerCondition;
+    uint256 leverage;
+    uint256 expiration;
+    uint256 fill;
+    /// The share of `fill` that pays the taker rate.
+    uint256 taker;
+    /// The maker's partial slot, or `NO_SLOT`.
+    uint256 slot;
+    bytes32 r;
+    bytes32 s;
+    uint256 v;
+}
+
+/// @notice What holds for every order of a part, worked out once. Amounts per step are wei; `…X` are wei x 1e18.
+struct PartTerms {
+    bytes32 domainSeparator;
+    uint256 asOf;
+    uint256 batchId;
+    /// Clearing price in ticks.
+    uint256 price;
+    uint256 tick;
+    uint256 step;
+    /// Value of one tick of price on one step.
+    uint256 tickStepValue;
+    /// Clearing price of one step.
+    uint256 stepNotional;
+    /// Oracle price of one step, exact.
+    uint256 oracleStepX;
+    uint256 makerFeePerStep;
+    uint256 takerFeePerStep;
+    uint256 maxLeverage;
+    uint256 imr;
+    int256 fundingIndex;
+    bool binary;
+}
+
+/// @notice What one fill did to its account, besides the position.
+struct FillOutcome {
+    /// Change of the free balance, fee included.
+    int256 freeDelta;
+    uint256 fee;
+    /// The closing fee was cut to the close proceeds.
+    bool feeCapped;
+    /// The salt can never fill again.
+    bool dead;
+}
+
+/// @notice Sums over a part.
+struct PartTotals {
+    uint256 bought;
+    uint256 sold;
+    uint256 taker;
+    uint256 fees;
+}
