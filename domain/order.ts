@@ -1,5 +1,5 @@
 /** An order as its maker signed it, and the words for its life. */
-import type { Address, MarketId, OrderHash, Seconds, Steps, Ticks } from './units.ts'
+import type { Address, MarketId, Millis, OrderHash, Seconds, Steps, Ticks } from './units.ts'
 
 export type Side = 'LONG' | 'SHORT'
 
@@ -54,6 +54,40 @@ export interface Order {
   /** Unique per maker and market, below 2^53. */
   readonly salt: bigint
 }
+
+/** Takes the batch's price, whatever it is: signs price 0. */
+export const isMarketType = (type: OrderType): boolean => type === 'MARKET' || type.endsWith('_MARKET')
+
+/** Waits for the mark price before it enters the book. */
+export const isConditional = (type: OrderType): boolean => type !== 'MARKET' && type !== 'LIMIT'
+
+/** Take-profit and stop-loss types sign the reduce-only bit, always. */
+export const mustReduceOnly = (type: OrderType): boolean =>
+  type.startsWith('TAKE_PROFIT_') || type.startsWith('STOP_LOSS_')
+
+/** What the order becomes once it is in the book. */
+export const bookType = (type: OrderType): 'MARKET' | 'LIMIT' => (isMarketType(type) ? 'MARKET' : 'LIMIT')
+
+/** 0 none, 1 mark at or above the trigger, 2 mark at or below it. Signed; any other value fails verification. */
+export type TriggerCondition = 0 | 1 | 2
+
+/** Stops follow the mark against the order's direction, take-profits with it; stop-losses are stops. */
+export function triggerCondition(type: OrderType, side: Side): TriggerCondition {
+  if (!isConditional(type)) return 0
+  const above = type.startsWith('TAKE_PROFIT_') ? side === 'SHORT' : side === 'LONG'
+  return above ? 1 : 2
+}
+
+/** Whether `mark` has crossed the order's trigger. Always true for types that do not wait. */
+export function isTriggered(order: Pick<Order, 'type' | 'side' | 'trigger'>, mark: Ticks): boolean {
+  const condition = triggerCondition(order.type, order.side)
+  if (condition === 0) return true
+  return condition === 1 ? mark >= order.trigger : mark <= order.trigger
+}
+
+/** Dead from the first millisecond after its expiration second. */
+export const isExpired = (expiration: Seconds, asOf: Millis): boolean =>
+  expiration !== 0 && asOf > expiration * 1000
 
 /** An order whose signature has been recovered and found to bind its maker. */
 export interface SignedOrder extends Order {

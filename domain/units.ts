@@ -18,6 +18,8 @@ export type Quantity = Amount<'Quantity'>
 export type Quote = Amount<'Quote'>
 /** A fraction, x 1e18: 0.0005 (5 bps) is 5e14. */
 export type Rate = Amount<'Rate'>
+/** Wei that a long has paid per quantity step since the market began; signed, grows while longs pay. */
+export type FundingIndex = Amount<'FundingIndex'>
 
 /** A price counted in ticks of its market. */
 export type Ticks = Count<'Ticks'>
