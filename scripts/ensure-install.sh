@@ -1,0 +1,23 @@
+#!/bin/sh
+# Installs the packages when package-lock.json is newer than the last install, so that `npm start` and
+# `npm test` work from a fresh clone. npm runs scripts on node_modules/.bin/node where that exists; an install
+# under an older Node would skip packages that need a newer one, so a newer one is borrowed for it.
+set -e
+cd "$(dirname "$0")/.."
+
+stamp=node_modules/.package-lock.json
+if [ ! -f "$stamp" ] || [ package-lock.json -nt "$stamp" ]; then
+  echo 'Installing packages (package-lock.json is newer than the last install)'
+  if node scripts/node-is-recent.cjs; then
+    npm install --no-save --no-progress
+  else
+    npx --yes -p node@24 -- npm install --no-save --no-progress
+  fi
+  touch "$stamp"
+fi
+
+PATH="$PWD/node_modules/.bin:$PATH"
+if ! node scripts/node-is-recent.cjs; then
+  echo "Node.js 22.18 or newer is required, this is $(node --version)" >&2
+  exit 1
+fi
