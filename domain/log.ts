@@ -63,6 +63,7 @@ export interface ReservationChanged {
   readonly user_id: number
   readonly openable: number
   readonly reserved_price: number
+  /** As everywhere: the change of what the account holds back, `reserved` and `held` together. */
   readonly reserved_delta: Wei
 }
 
@@ -118,6 +119,11 @@ export interface PositionChange {
 
 export interface FillSettled {
   readonly fill_id: string
+  /**
+   * Whether a `batch_cleared` row told of it. False where only the chain knows it (a restored database): it was never settling
+   * here and holds nothing. Its order may be unknown; then `order_id` is `<market>-<maker>-<salt>`.
+   */
+  readonly matched: boolean
   readonly order_id: string
   readonly user_id: number
   readonly side: Side
@@ -126,11 +132,14 @@ export interface FillSettled {
   readonly fee: Wei
   readonly free_delta: Wei
   readonly realized_pnl: Wei
-  /** Freed by this settlement: what the fill held, less nothing. */
+  /** What the fill held; freed by this settlement. */
   readonly held: Wei
 }
 
-/** A part was mined. With `rollback` every change is to be taken back: its block left the chain. */
+/**
+ * A part was mined. With `rollback` every change is to be taken back: its block left the chain. The amounts are then those of the
+ * row that is taken back; only `orders` tells the statuses after this row.
+ */
 export interface PartSettled {
   readonly kind: 'part_settled'
   readonly rollback: boolean
