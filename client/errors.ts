@@ -1,0 +1,95 @@
+/** What the exchange refused, and what became of the request. */
+
+/** Whether the command took effect: decides if sending it again is a retry or a second command. */
+export type Outcome = 'not_placed' | 'placed' | 'unknown'
+
+/** Codes that this client acts on itself; every other code is the server's own. */
+export const CODES = {
+  pending: 'HTV1_READ_AFTER_PENDING',
+  unavailable: 'HTV1_READ_AFTER_UNAVAILABLE',
+  capacity: 'HTV1_READ_AFTER_CAPACITY',
+  stale: 'HTV1_READ_AFTER_STALE_BOOKMARK',
+  /** No answer arrived. */
+  network: 'CLIENT_NO_ANSWER',
+  timeout: 'CLIENT_TIMEOUT',
+} as const
+
+export interface ErrorFacts {
+  /** HTTP status; 0 where no answer arrived. */
+  readonly status: number
+  readonly code: string
+  readonly outcome: Outcome
+  readonly retryable: boolean
+  /** From `Retry-After`; null where the answer named none. */
+  readonly retryAfterMs: number | null
+  readonly requestId: string | null
+  readonly details: Readonly<Record<string, unknown>>
+}
+
+export class ClearbatchError extends Error implements ErrorFacts {
+  override readonly name = 'ClearbatchError'
+  readonly status: number
+  readonly code: string
+  readonly outcome: Outcome
+  readonly retryable: boolean
+  readonly retryAfterMs: number | null
+  readonly requestId: string | null
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(message: string, facts: ErrorFacts) {
+    super(message)
+    this.status = facts.status
+    this.code = facts.code
+    this.outcome = facts.outcome
+    this.retryable = facts.retryable
+    this.retryAfterMs = facts.retryAfterMs
+    this.requestId = facts.requestId
+    this.details = facts.details
+  }
+}
+
+const OUTCOMES: readonly unknown[] = ['not_placed', 'placed', 'unknown']
+
+/** Reads an error answer. What is missing is assumed for the worst: outcome unknown, except that a refused request placed nothing. */
+export function errorOfAnswer(status: number, body: unknown, retryAfter: string | null): ClearbatchError {
+  const { message, details } = shape(body)
+  const outcome = OUTCOMES.includes(details.outcome)
+    ? (details.outcome as Outcome)
+    : status === 408 || status >= 500
+      ? 'unknown'
+      : 'not_placed'
+  return new ClearbatchError(message ?? `HTTP ${status}`, {
+    status,
+    code: typeof details.code === 'string' ? details.code : `HTTP_${status}`,
+    outcome,
+    retryable: typeof details.retryable === 'boolean' ? details.retryable : status === 429 || status >= 500,
+    retryAfterMs: retryAfter !== null && /^\d+(\.\d+)?$/.test(retryAfter) ? Number(retryAfter) * 1000 : null,
+    requestId: typeof details.request_id === 'string' ? details.request_id : null,
+    details,
+  })
+}
+
+/** The request may or may not have arrived. */
+export const errorOfSilence = (cause: unknown): ClearbatchError => {
+  const timedOut = cause instanceof Error && cause.name === 'TimeoutError'
+  const error = new ClearbatchError(timedOut ? 'no answer in time' : `no answer: ${String(cause)}`, {
+    status: 0,
+    code: timedOut ? CODES.timeout : CODES.network,
+    outcome: 'unknown',
+    retryable: true,
+    retryAfterMs: null,
+    requestId: null,
+    details: {},
+  })
+  error.cause = cause
+  return error
+}
+
+function shape(body: unknown): { message: string | undefined; details: Record<string, unknown> } {
+  if (typeof body !== 'object' || body === null) return { message: undefined, details: {} }
+  const { message, details } = body as { message?: unknown; details?: unknown }
+  return {
+    message: typeof message === 'string' ? message : undefined,
+    details: typeof details === 'object' && details !== null ? (details as Record<string, unknown>) : {},
+  }
+}

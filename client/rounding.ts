@@ -1,0 +1,43 @@
+/** From the numbers a trader has in mind to a market's grid of ticks and steps. */
+import type { Side } from '../domain/order.ts'
+import type { Steps, Ticks } from '../domain/units.ts'
+import { type Decimal, fromE18, toE18 } from './decimals.ts'
+
+/** The grid, as `GET /v0/markets` tells it. */
+export interface Grid {
+  readonly tick_size_e18_raw: string
+  readonly step_size_e18_raw: string
+}
+
+/** The nearest price on the grid that is not worse than asked for: buys round down, sells round up. */
+export function roundPrice(grid: Grid, price: Decimal, side: Side): string {
+  const tick = BigInt(grid.tick_size_e18_raw)
+  const asked = toE18(price)
+  const below = (asked / tick) * tick
+  return fromE18(side === 'LONG' || below === asked ? below : below + tick)
+}
+
+/** The largest quantity on the grid that is not more than asked for. */
+export function roundQuantity(grid: Grid, quantity: Decimal): string {
+  const step = BigInt(grid.step_size_e18_raw)
+  return fromE18((toE18(quantity) / step) * step)
+}
+
+/** Exact: a price off the grid is refused, with the two that are valid. */
+export const toTicks = (grid: Grid, price: Decimal): Ticks =>
+  onGrid('price', toE18(price), BigInt(grid.tick_size_e18_raw)) as Ticks
+
+/** Exact: a quantity off the grid is refused, with the two that are valid. */
+export const toSteps = (grid: Grid, quantity: Decimal): Steps =>
+  onGrid('quantity', toE18(quantity), BigInt(grid.step_size_e18_raw)) as Steps
+
+function onGrid(what: string, value: bigint, increment: bigint): number {
+  if (value % increment !== 0n) {
+    const below = (value / increment) * increment
+    throw new RangeError(
+      `${what} ${fromE18(value)} is not a multiple of ${fromE18(increment)}: ` +
+        `use ${fromE18(below)} or ${fromE18(below + increment)}`,
+    )
+  }
+  return Number(value / increment)
+}
