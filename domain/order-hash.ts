@@ -2,8 +2,8 @@
 import { toHex, writeHex } from './hex.ts'
 import { invariant } from './invariant.ts'
 import type { MarketSpec } from './market.ts'
-import { triggerCondition, type Order } from './order.ts'
-import { ONE, type Address, type OrderHash } from './units.ts'
+import { type Order, triggerCondition } from './order.ts'
+import { type Address, ONE, type OrderHash } from './units.ts'
 import { accept, refuse, type Verdict } from './verdict.ts'
 
 /** Keccak-256. May return the same buffer again: results are copied at once. */
@@ -15,7 +15,8 @@ export type Recover = (hash: Uint8Array, signature: Uint8Array, recoveryId: 0 | 
 export const ORDER_TYPE =
   'Order(bytes8 flags,uint128 quantity,uint128 price,uint128 triggerPrice,uint8 triggerCondition,uint128 leverage,' +
   'address maker,uint128 expiration)'
-export const DOMAIN_TYPE = 'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)'
+export const DOMAIN_TYPE =
+  'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)'
 export const DOMAIN_NAME = 'IsolatedTrader'
 export const DOMAIN_VERSION = '2.0'
 
@@ -41,6 +42,9 @@ function writeUint(view: DataView, at: number, value: bigint): void {
   view.setBigUint64(at + 24, value & U64_MASK)
 }
 
+/** What a market adds to an order's digest: its signing domain and its grid. */
+export type SigningTerms = Pick<MarketSpec, 'chainId' | 'trader' | 'tick' | 'step'>
+
 /** keccak of the encoded domain: name, version, chain, verifying contract. */
 export function domainSeparator(spec: Pick<MarketSpec, 'chainId' | 'trader'>, keccak: Keccak): Uint8Array {
   const words = new Uint8Array(5 * WORD)
@@ -61,7 +65,7 @@ export interface OrderHasher {
 }
 
 /** Everything that does not change from order to order is hashed and laid out here, once per market. */
-export function orderHasher(spec: MarketSpec, keccak: Keccak): OrderHasher {
+export function orderHasher(spec: SigningTerms, keccak: Keccak): OrderHasher {
   const struct = new Uint8Array(9 * WORD)
   const view = new DataView(struct.buffer)
   struct.set(keccak(ascii(ORDER_TYPE)), 0)
@@ -88,19 +92,22 @@ export function orderHasher(spec: MarketSpec, keccak: Keccak): OrderHasher {
 }
 
 /** The eight fields after the type hash. `bytes8` is left-aligned in its word, the numbers and the address right-aligned. */
-function writeStruct(struct: Uint8Array, view: DataView, spec: MarketSpec, order: Order): void {
+function writeStruct(struct: Uint8Array, view: DataView, spec: SigningTerms, order: Order): void {
   view.setBigUint64(WORD, packFlags(order))
   writeUint(view, 2 * WORD, BigInt(order.quantity) * spec.step)
   writeUint(view, 3 * WORD, order.price === 0 ? 0n : BigInt(order.price) * spec.tick)
   writeUint(view, 4 * WORD, order.trigger === 0 ? 0n : BigInt(order.trigger) * spec.tick)
   struct[6 * WORD - 1] = triggerCondition(order.type, order.side)
   writeUint(view, 6 * WORD, BigInt(order.leverage) * ONE)
-  invariant(order.maker.length === 42 && writeHex(order.maker, struct, 7 * WORD + 12), 'an address is 20 bytes of hex')
+  invariant(
+    order.maker.length === 42 && writeHex(order.maker, struct, 7 * WORD + 12),
+    'an address is 20 bytes of hex',
+  )
   view.setBigUint64(9 * WORD - 8, BigInt(order.expiration))
 }
 
 /** The order's EIP-712 digest as text. Sets up the market's hasher on every call: use `orderHasher` for more than one. */
-export const hashOrder = (order: Order, spec: MarketSpec, keccak: Keccak): OrderHash =>
+export const hashOrder = (order: Order, spec: SigningTerms, keccak: Keccak): OrderHash =>
   toHex(orderHasher(spec, keccak).digest(order)) as OrderHash
 
 export type SignatureRefusal =
@@ -162,7 +169,7 @@ export type OrderVerifier = (order: Order, signature: string) => Verdict<Recover
  * The signature path of one market: five keccak permutations and one recovery per order, buffers reused.
  * The recovered zero address is refused. A wrong field does not fail here: it recovers a stranger.
  */
-export function orderVerifier(spec: MarketSpec, keccak: Keccak, recover: Recover): OrderVerifier {
+export function orderVerifier(spec: SigningTerms, keccak: Keccak, recover: Recover): OrderVerifier {
   const hasher = orderHasher(spec, keccak)
   const scratch = new Uint8Array(SIGNATURE_BYTES)
   return (order, signature) => {
@@ -171,7 +178,8 @@ export function orderVerifier(spec: MarketSpec, keccak: Keccak, recover: Recover
     const digest = hasher.digest(order)
     const hash = toHex(digest) as OrderHash
     const signer = recover(hasher.personalHash(digest), parsed.value.rs, parsed.value.recoveryId)
-    if (signer === null || signer.every((byte) => byte === 0)) return refuse({ code: 'SIGNATURE_UNRECOVERABLE' })
+    if (signer === null || signer.every((byte) => byte === 0))
+      return refuse({ code: 'SIGNATURE_UNRECOVERABLE' })
     return accept({ hash, signer: toHex(signer) as Address })
   }
 }
