@@ -1,6 +1,6 @@
 /** The price band: where a batch may clear. */
-import { oneInTicks, type MarketSpec } from './market.ts'
-import { ONE, maxOf, minOf, mulDivDown, mulDivUp, type Price, type Ticks } from './units.ts'
+import { type MarketSpec, oneInTicks } from './market.ts'
+import { maxOf, minOf, mulDivDown, mulDivUp, ONE, type Price, type Ticks } from './units.ts'
 
 /** Both ends are prices at which a batch may clear. Never empty. */
 export interface Band {
@@ -11,7 +11,8 @@ export interface Band {
 /** The tick at or below `price`. */
 export const tickFloor = (spec: MarketSpec, price: Price): Ticks => Number(price / spec.tick) as Ticks
 /** The tick at or above `price`. */
-export const tickCeil = (spec: MarketSpec, price: Price): Ticks => Number(mulDivUp(price, 1n, spec.tick)) as Ticks
+export const tickCeil = (spec: MarketSpec, price: Price): Ticks =>
+  Number(mulDivUp(price, 1n, spec.tick)) as Ticks
 /** The tick nearest to `price`, half down: where a batch without pressure clears. */
 export function tickNearest(spec: MarketSpec, price: Price): Ticks {
   const below = price / spec.tick

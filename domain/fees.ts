@@ -1,7 +1,7 @@
 /** What a fill costs. The listing rules make every fee whole wei per step, so fees of parts add up to the fee of the whole. */
-import { notionalAt, priceOf, quantityOf, type MarketSpec } from './market.ts'
+import { type MarketSpec, notionalAt, priceOf, quantityOf } from './market.ts'
 import type { Side } from './order.ts'
-import { ONE, mulDivDown, mulDivUp, type Quote, type Rate, type Steps, type Ticks } from './units.ts'
+import { mulDivDown, mulDivUp, ONE, type Quote, type Rate, type Steps, type Ticks } from './units.ts'
 
 /** The two rates of one batch: at most the market's schedule, 0 while fees are off. */
 export interface FeeRates {
@@ -35,7 +35,8 @@ export function feeOf(spec: MarketSpec, price: Ticks, steps: Steps, rate: Rate):
 
 /** Fee of one order's fill: its maker steps under the maker rate, its taker steps under the taker rate. */
 export const fillFee = (spec: MarketSpec, price: Ticks, shares: FeeShares, rates: FeeRates): Quote =>
-  (feeOf(spec, price, shares.maker, rates.makerFee) + feeOf(spec, price, shares.taker, rates.takerFee)) as Quote
+  (feeOf(spec, price, shares.maker, rates.makerFee) +
+    feeOf(spec, price, shares.taker, rates.takerFee)) as Quote
 
 /** Fees of one matched pair: each side pays its own rate. */
 export function pairFees(

@@ -2,14 +2,14 @@
  * Equity, margin ratio and the requirements on them, at the oracle price. Ratios are compared, never computed: both sides are
  * multiplied out, so that no rounding decides who is liquidated. Mirrors the contract's risk library.
  */
-import { notionalAt, oneInTicks, priceOf, type MarketSpec } from './market.ts'
+import { type MarketSpec, notionalAt, oneInTicks, priceOf } from './market.ts'
 import type { Side } from './order.ts'
 import { marginOf, type Position } from './position.ts'
 import {
-  ONE,
   divCeil,
   divFloor,
   type FundingIndex,
+  ONE,
   type Price,
   type Quote,
   type Rate,
@@ -31,7 +31,12 @@ const requirementPrice = (spec: MarketSpec, size: Steps, oracle: Price): bigint 
   spec.kind === 'binary_future' && size < 0 ? ONE - oracle : oracle
 
 /** Long: margin + value - entry. Short: margin + entry - value. After all funding up to `index`. */
-export function exposureOf(spec: MarketSpec, position: Position, index: FundingIndex, oracle: Price): Exposure {
+export function exposureOf(
+  spec: MarketSpec,
+  position: Position,
+  index: FundingIndex,
+  oracle: Price,
+): Exposure {
   const size = BigInt(position.size)
   const entry = position.size > 0 ? position.entryNotional : -position.entryNotional
   const steps = size < 0n ? -size : size
@@ -85,8 +90,12 @@ export const isBelow = (
   !isFullyCollateralised(spec, position, index)
 
 /** Eligible for liquidation: ratio < MMR + buffer. */
-export const isLiquidatable = (spec: MarketSpec, position: Position, index: FundingIndex, oracle: Price): boolean =>
-  isBelow(spec, position, index, oracle, (spec.mmr + LIQUIDATION_BUFFER) as Rate)
+export const isLiquidatable = (
+  spec: MarketSpec,
+  position: Position,
+  index: FundingIndex,
+  oracle: Price,
+): boolean => isBelow(spec, position, index, oracle, (spec.mmr + LIQUIDATION_BUFFER) as Rate)
 
 /**
  * The rule after an account's fills of a part: the ratio meets IMR, or nothing was opened and the ratio is not worse.
@@ -141,7 +150,8 @@ export function openingBound(
     const highest = highestSelfMargined(spec, oracle, order.leverage)
     return highest === null ? NO_UPPER_BOUND : (Number(highest / spec.tick) as Ticks)
   }
-  if (spec.kind !== 'binary_future') return atLeastZero(lowestSell(spec, order.limit, order.leverage, oracle), spec)
+  if (spec.kind !== 'binary_future')
+    return atLeastZero(lowestSell(spec, order.limit, order.leverage, oracle), spec)
   const highestNo = highestSelfMargined(spec, ONE - oracle, order.leverage)
   return highestNo === null ? (0 as Ticks) : atLeastZero(ONE - highestNo, spec)
 }

@@ -1,17 +1,17 @@
 /** One account's isolated position in one market, as the contract keeps it in one slot, and what one fill does to it. */
-import { closingFee, fillFee, type FeeRates } from './fees.ts'
+import { closingFee, type FeeRates, fillFee } from './fees.ts'
 import { invariant } from './invariant.ts'
-import { notionalAt, priceOf, type MarketSpec } from './market.ts'
+import { type MarketSpec, notionalAt, priceOf } from './market.ts'
 import type { Side } from './order.ts'
 import {
-  ONE,
   abs,
   divCeil,
   divFloor,
+  type FundingIndex,
   minOf,
   mulDivDown,
   mulDivUp,
-  type FundingIndex,
+  ONE,
   type Price,
   type Quote,
   type Steps,
@@ -164,7 +164,13 @@ function close(
   return accept({ position: rest, released, realised, added: 0n, fee: closingFee(due, proceeds) })
 }
 
-function grow(spec: MarketSpec, position: Position, fill: PositionFill, opened: Steps, terms: FillTerms): Leg {
+function grow(
+  spec: MarketSpec,
+  position: Position,
+  fill: PositionFill,
+  opened: Steps,
+  terms: FillTerms,
+): Leg {
   const added = marginPerStep(spec, fill.basis, fill.leverage) * BigInt(opened)
   const margin = marginOf(position, terms.fundingIndex) + added
   const size = (position.size + signOf(fill.side) * opened) as Steps
@@ -212,7 +218,8 @@ export function applyFill(
   const verdict = closed > 0 ? close(spec, position, fill, closed, terms) : accept({ position, ...NO_LEG })
   if (!verdict.ok) return verdict
   const closing = verdict.value
-  const opening = opened > 0 ? grow(spec, closing.position, fill, opened, terms) : { ...NO_LEG, position: closing.position }
+  const opening =
+    opened > 0 ? grow(spec, closing.position, fill, opened, terms) : { ...NO_LEG, position: closing.position }
 
   const field = outOfRange(opening.position)
   if (field !== null) return refuse({ code: 'OUT_OF_RANGE', field })

@@ -3,7 +3,10 @@ export type Verdict<Value, Refusal> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly refusal: Refusal }
 
-export const accept = <Value>(value: Value): { readonly ok: true; readonly value: Value } => ({ ok: true, value })
+export const accept = <Value>(value: Value): { readonly ok: true; readonly value: Value } => ({
+  ok: true,
+  value,
+})
 
 export const refuse = <Refusal>(refusal: Refusal): { readonly ok: false; readonly refusal: Refusal } => ({
   ok: false,
