@@ -87,7 +87,10 @@ export class Book {
   /** Takes a fill off the order, of which `opened` used up its reservation. An order with nothing left leaves the book. */
   reduce(seq: Seq, fill: Steps, opened: Steps): void {
     const order = this.#orders.get(seq)
-    invariant(order !== undefined && 0 < fill && fill <= order.remaining, 'a fill is at most what remains of an open order')
+    invariant(
+      order !== undefined && 0 < fill && fill <= order.remaining,
+      'a fill is at most what remains of an open order',
+    )
     const remaining = (order.remaining - fill) as Steps
     const openable = Math.max(0, Math.min(order.openable - opened, remaining)) as Steps
     if (remaining === 0) this.remove(seq)
@@ -97,7 +100,10 @@ export class Book {
   /** Puts the order in the place of the one with its seq: new remaining, openable or reservedPrice. */
   replace(order: RestingOrder): void {
     const old = this.#orders.get(order.seq)
-    invariant(old !== undefined && samePlace(old, order), 'a replaced order keeps account, side, type, limit and expiration')
+    invariant(
+      old !== undefined && samePlace(old, order),
+      'a replaced order keeps account, side, type, limit and expiration',
+    )
     this.#orders.set(order.seq, order)
     if (order.type === 'MARKET') {
       replaceBySeq(this.#markets[order.side], order)

@@ -1,9 +1,9 @@
 /** What one auction says: the price, who trades how much with whom, what is cancelled, and all that is needed to compute it again. */
 import type { RestingOrder } from './book.ts'
-import type { MarketKind } from './market.ts'
+import type { MarketSpec } from './market.ts'
 import type { Side, StatusReason } from './order.ts'
 import type { Position } from './position.ts'
-import type { MarketId, Millis, Price, Quote, Rate, Seq, Steps, Ticks, UserId } from './units.ts'
+import type { FundingIndex, Millis, Price, Quote, Seq, Steps, Ticks, UserId } from './units.ts'
 
 /** One buy met one sell. */
 export interface Pair {
@@ -16,7 +16,7 @@ export interface Pair {
   readonly sellFee: Quote
 }
 
-/** What one order gets in the batch. `fill` = `reducing` + `opening` = `taker` + `maker`. */
+/** What one order gets in the batch, or in one part of it. `fill` = `reducing` + `opening` = `taker` + `maker`. */
 export interface Fill {
   readonly seq: Seq
   readonly account: UserId
@@ -27,8 +27,10 @@ export interface Fill {
   readonly opening: Steps
   readonly taker: Steps
   readonly maker: Steps
-  /** By the schedule: the sum over its pairs. A closing fee is capped by the close proceeds when the fill is applied to the position. */
+  /** By the schedule: the sum over its pairs. A closing fee is capped by the close proceeds when the fill reaches the position. */
   readonly fee: Quote
+  /** What remains of the order after it; 0 where it is filled. */
+  readonly left: Steps
 }
 
 export interface Cancel {
@@ -49,63 +51,48 @@ export interface Ration {
   readonly eligible: Steps
 }
 
-/** The last clearing price of the market. Of no use once it is 60 s old. */
+/** The market's last clearing price. Of no use once it is 60 s old. */
 export interface Reference {
   readonly price: Ticks
   readonly at: Millis
 }
 
-/** The market parameters that an auction reads. */
-export interface AuctionTerms {
-  readonly marketId: MarketId
-  readonly kind: MarketKind
-  readonly imr: Rate
-  readonly mtbLong: Rate
-  readonly mtbShort: Rate
-  readonly makerFee: Rate
-  readonly takerFee: Rate
-}
-
-/** Everything the batch depended on: clearing a book of these orders, with these positions, gives the same clearing. */
+/** Everything the batch depended on: see `recompute`. */
 export interface ClearingInputs {
-  readonly terms: AuctionTerms
+  readonly spec: MarketSpec
   readonly asOf: Millis
   readonly oracle: Price
-  readonly fundingIndex: Quote
+  readonly fundingIndex: FundingIndex
   readonly reference: Reference | null
-  /** The orders that could have met another, by seq. */
+  /** The orders within each other's reach, by seq. */
   readonly orders: readonly RestingOrder[]
   /** Of their accounts, ascending; flat ones are left out. */
   readonly positions: readonly (readonly [UserId, Position])[]
 }
 
 interface Outcome {
-  /** By seq. */
+  readonly lo: Ticks
+  readonly hi: Ticks
+  /** Orders that end with this batch, by seq: remainders of market orders, some of them filled in part, and self-trades. */
   readonly cancels: readonly Cancel[]
   readonly inputs: ClearingInputs
 }
 
-/** `no_band`: no tick may print (a batch did not run, market orders wait). `no_cross`: the batch ran and nothing met. */
+/** The batch ran and nothing met. */
 export interface NotCleared extends Outcome {
-  readonly outcome: 'no_cross' | 'no_band'
-  readonly lo: Ticks
-  readonly hi: Ticks
+  readonly outcome: 'no_cross'
   readonly price: null
   readonly rule: null
   readonly volume: Steps
   readonly demand: Steps
   readonly supply: Steps
   readonly ration: null
-  /** Empty. */
-  readonly fills: readonly Fill[]
-  /** Empty. */
-  readonly pairs: readonly Pair[]
+  readonly fills: readonly []
+  readonly pairs: readonly []
 }
 
 export interface Cleared extends Outcome {
   readonly outcome: 'cleared'
-  readonly lo: Ticks
-  readonly hi: Ticks
   readonly price: Ticks
   readonly rule: PriceRule
   readonly volume: Steps
@@ -114,7 +101,7 @@ export interface Cleared extends Outcome {
   readonly supply: Steps
   /** Null where both sides fill whole. */
   readonly ration: Ration | null
-  /** By account, within an account in tranche order. */
+  /** By account; within an account in tranche order. */
   readonly fills: readonly Fill[]
   /** In pairing order. */
   readonly pairs: readonly Pair[]

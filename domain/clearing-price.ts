@@ -1,0 +1,165 @@
+/** The one price of a batch: largest volume, then smallest surplus, then pressure up to an anchor, then the reference. */
+import { type Band, tickNearest } from './band.ts'
+import type { PriceRule, Reference } from './clearing.ts'
+import { invariant } from './invariant.ts'
+import type { MarketSpec } from './market.ts'
+import type { Entry } from './tranches.ts'
+import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from './units.ts'
+
+/** From this age on the last clearing price says nothing about the next. */
+export const REFERENCE_LIFE_MS = 60_000
+
+export interface PriceQuestion {
+  readonly buys: readonly Entry[]
+  readonly sells: readonly Entry[]
+  readonly band: Band
+  /** Where nothing else decides. */
+  readonly reference: Ticks
+}
+
+export interface PriceAnswer {
+  readonly price: Ticks
+  readonly rule: PriceRule
+  readonly demand: Steps
+  readonly supply: Steps
+}
+
+/** The last clearing price while it is fresh and in the band, else the tick nearest the oracle price, half down. */
+export function referenceTick(
+  spec: MarketSpec,
+  { reference, oracle, asOf, band }: { reference: Reference | null; oracle: Price; asOf: Millis; band: Band },
+): Ticks {
+  const isUsable =
+    reference !== null &&
+    asOf - reference.at < REFERENCE_LIFE_MS &&
+    band.lo <= reference.price &&
+    reference.price <= band.hi
+  return isUsable ? reference.price : tickNearest(spec, oracle)
+}
+
+/**
+ * Null where nothing meets. Demand falls and supply rises with the price, so the ticks with the largest volume are one interval,
+ * and those of them with the smallest surplus are one again. Both change only right after a buy limit and at a sell limit: the
+ * ends of every stretch where they are constant are among the candidates, and nothing between needs a look.
+ */
+export function clearingPrice(question: PriceQuestion): PriceAnswer | null {
+  const points = pointsOf(question)
+  const volume = points.reduce((most, point) => Math.max(most, volumeAt(point)), 0)
+  if (volume === 0) return null
+  const largest = points.filter((point) => volumeAt(point) === volume)
+  const surplus = largest.reduce(
+    (least, point) => Math.min(least, surplusAt(point)),
+    Number.POSITIVE_INFINITY,
+  )
+  const tied = largest.filter((point) => surplusAt(point) === surplus)
+
+  const { price, rule } = decide(question, largest, tied)
+  const { demand, supply } = pointAt(tied, price)
+  return { price, rule, demand, supply }
+}
+
+/** Demand and supply on a stretch of equal ones, at its first or last tick. */
+interface Point {
+  readonly tick: Ticks
+  readonly demand: Steps
+  readonly supply: Steps
+}
+
+const volumeAt = ({ demand, supply }: Point): number => Math.min(demand, supply)
+const surplusAt = ({ demand, supply }: Point): number => Math.abs(demand - supply)
+
+function decide(
+  { buys, sells, reference }: PriceQuestion,
+  largest: readonly Point[],
+  tied: readonly Point[],
+): { price: Ticks; rule: PriceRule } {
+  const ends = endsOf(tied)
+  if (ends.lo === ends.hi) {
+    const widest = endsOf(largest)
+    return { price: ends.lo, rule: widest.lo === widest.hi ? 'volume' : 'surplus' }
+  }
+  const anchors = anchorsIn(ends, [buys, sells])
+  if (anchors !== null && tied.every(({ demand, supply }) => demand > supply)) {
+    return { price: anchors.hi, rule: 'buy_pressure' }
+  }
+  if (anchors !== null && tied.every(({ demand, supply }) => demand < supply)) {
+    return { price: anchors.lo, rule: 'sell_pressure' }
+  }
+  return { price: maxOf(ends.lo, minOf(ends.hi, reference)), rule: 'reference' }
+}
+
+const endsOf = (points: readonly Point[]): Band => ({
+  lo: (points[0] as Point).tick,
+  hi: (points.at(-1) as Point).tick,
+})
+
+/** The point of the stretch that `price` lies in. */
+const pointAt = (points: readonly Point[], price: Ticks): Point =>
+  points.findLast((point) => point.tick <= price) as Point
+
+/** The lowest and highest effective limit of a limit order in the interval: without one, pressure has nothing to push to. */
+function anchorsIn({ lo, hi }: Band, sides: readonly (readonly Entry[])[]): Band | null {
+  let lowest = Number.POSITIVE_INFINITY
+  let highest = Number.NEGATIVE_INFINITY
+  for (const entries of sides) {
+    for (const { order, reducing, opening } of entries) {
+      if (order.type === 'MARKET') continue
+      for (const tranche of [reducing, opening]) {
+        if (tranche === null || tranche.limit < lo || tranche.limit > hi) continue
+        lowest = Math.min(lowest, tranche.limit)
+        highest = Math.max(highest, tranche.limit)
+      }
+    }
+  }
+  return highest < lowest ? null : { lo: lowest as Ticks, hi: highest as Ticks }
+}
+
+/** The steps that one side offers at each of its limits, ascending. */
+interface Curve {
+  readonly limits: Float64Array
+  readonly steps: Float64Array
+  readonly total: number
+}
+
+function curveOf(entries: readonly Entry[]): Curve {
+  const stepsAt = new Map<number, number>()
+  let total = 0
+  const add = (tranche: Entry['opening']): void => {
+    if (tranche === null) return
+    stepsAt.set(tranche.limit, (stepsAt.get(tranche.limit) ?? 0) + tranche.steps)
+    total += tranche.steps
+  }
+  for (const entry of entries) {
+    add(entry.reducing)
+    add(entry.opening)
+  }
+  invariant(Number.isSafeInteger(total), 'the steps of one side of a batch are a safe integer')
+  const limits = Float64Array.from(stepsAt.keys()).sort()
+  return { limits, steps: limits.map((limit) => stepsAt.get(limit) as number), total }
+}
+
+/** Demand and supply at the band's ends, at every limit, one tick above a buy limit and one below a sell limit; ascending. */
+function pointsOf({ buys, sells, band }: PriceQuestion): Point[] {
+  const buy = curveOf(buys)
+  const sell = curveOf(sells)
+  const points: Point[] = []
+  let demand = buy.total
+  let supply = 0
+  let nextBuy = 0
+  let nextSell = 0
+  for (const tick of candidateTicks(buy.limits, sell.limits, band)) {
+    while ((buy.limits[nextBuy] as number) < tick) demand -= buy.steps[nextBuy++] as number
+    while ((sell.limits[nextSell] as number) <= tick) supply += sell.steps[nextSell++] as number
+    points.push({ tick: tick as Ticks, demand: demand as Steps, supply: supply as Steps })
+  }
+  return points
+}
+
+function candidateTicks(buyLimits: Float64Array, sellLimits: Float64Array, { lo, hi }: Band): Float64Array {
+  const ticks = new Set<number>([lo, hi])
+  for (const limit of buyLimits) ticks.add(limit).add(limit + 1)
+  for (const limit of sellLimits) ticks.add(limit).add(limit - 1)
+  return Float64Array.from(ticks)
+    .filter((tick) => lo <= tick && tick <= hi)
+    .sort()
+}

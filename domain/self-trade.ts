@@ -1,0 +1,52 @@
+/** Self-trade prevention: no account meets itself in a batch. Decided order against order, before sizes and risk are looked at. */
+import type { RestingOrder } from './book.ts'
+import type { Side } from './order.ts'
+import type { Seq, Ticks } from './units.ts'
+
+export interface WithoutSelfTrades {
+  readonly kept: readonly RestingOrder[]
+  readonly cancelled: readonly Seq[]
+  /** How far the account's market buys and sells may go: one tick short of its own best kept limit on the other side. */
+  readonly marketBuyMost: Ticks
+  readonly marketSellLeast: Ticks
+}
+
+const NO_BUY = Number.NEGATIVE_INFINITY
+const NO_SELL = Number.POSITIVE_INFINITY
+
+/**
+ * Of one account's crossing limit orders, or of its opposite market orders, the later is cancelled; a forced order stays and
+ * whatever is on its other side is cancelled. One walk by seq, each order against those kept before it: a cancelled order cancels
+ * no other, and the walk ends after the last order.
+ * `orders`: one account's orders within reach of the batch, in any order.
+ */
+export function withoutSelfTrades(orders: readonly RestingOrder[]): WithoutSelfTrades {
+  const state = { bestBuy: NO_BUY, bestSell: NO_SELL, markets: new Set<Side>(), forced: new Set<Side>() }
+  const kept: RestingOrder[] = []
+  const cancelled: Seq[] = []
+  for (const order of orders.toSorted(forcedFirstBySeq)) {
+    const isBuy = order.side === 'LONG'
+    const other = isBuy ? 'SHORT' : 'LONG'
+    const meetsMarket = order.type === 'MARKET' && state.markets.has(other)
+    const meetsLimit =
+      order.type === 'LIMIT' && (isBuy ? order.limit >= state.bestSell : order.limit <= state.bestBuy)
+    if (state.forced.has(other) || meetsMarket || meetsLimit) {
+      cancelled.push(order.seq)
+      continue
+    }
+    kept.push(order)
+    if (order.forced) state.forced.add(order.side)
+    if (order.type === 'MARKET') state.markets.add(order.side)
+    else if (isBuy) state.bestBuy = Math.max(state.bestBuy, order.limit)
+    else state.bestSell = Math.min(state.bestSell, order.limit)
+  }
+  return {
+    kept,
+    cancelled,
+    marketBuyMost: (state.bestSell - 1) as Ticks,
+    marketSellLeast: (state.bestBuy + 1) as Ticks,
+  }
+}
+
+const forcedFirstBySeq = (a: RestingOrder, b: RestingOrder): number =>
+  Number(b.forced) - Number(a.forced) || a.seq - b.seq
