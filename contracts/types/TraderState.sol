@@ -5,15 +5,17 @@ import {Parameters} from "./Market.sol";
 
 /// @notice Where the market's queue of actions stands. One slot, rewritten by every action.
 struct Clock {
-    uint64 actionId;
-    uint64 batchId;
+    uint48 actionId;
+    uint48 batchId;
     /// Milliseconds, never decreasing.
     uint48 asOf;
     /// Parts of the batch that are settled, and how many it has.
     uint8 part;
     uint8 parts;
-    /// Clearing price of the batch in ticks.
+    /// Clearing price of the batch in ticks, and its rates in millionths.
     uint40 price;
+    uint24 makerFee;
+    uint24 takerFee;
 }
 
 /// @notice The oracle report this market used last, and the funding index. One slot.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {ForwardedSender} from "./base/ForwardedSender.sol";
+import {IAccountManager} from "./interfaces/IAccountManager.sol";
+import {G} from "./libraries/Delays.sol";
+
+/// @title Session keys of owners
+contract AccountManager is IAccountManager, ForwardedSender {
+    // ------------------------------------------------------------------ constants
+
+    uint256 private constant LIFETIME = 30 days;
+    uint8 private constant ALL_PERMISSIONS = 3;
+
+    // ------------------------------------------------------------------ storage
+
+    mapping(address owner => mapping(address key => SessionKey)) private _keys;
+
+    // ------------------------------------------------------------------ constructor
+
+    constructor(address forwarder) ForwardedSender(forwarder) {}
+
+    // ------------------------------------------------------------------ keys
+
+    /// @inheritdoc IAccountManager
+    function registerSessionKey(address key, uint8 permissions) external {
+        address owner = _forwardedSender();
+        // Check: a key is somebody else, and is allowed something that exists.
+        if (key == address(0) || key == owner) revert KeyInvalid(owner, key);
+        if (permissions == 0 || permissions > ALL_PERMISSIONS) revert PermissionsInvalid(permissions);
+
+        // Effect: the first registration counts for good.
+        SessionKey storage entry = _keys[owner][key];
+        if (entry.registeredAt == 0) entry.registeredAt = uint64(block.timestamp);
+        entry.permissions = permissions;
+        entry.revokedAt = 0;
+        emit SessionKeyRegistered(owner, key, permissions, entry.registeredAt, entry.registeredAt + uint64(LIFETIME));
+    }
+
+    /// @inheritdoc IAccountManager
+    function revokeSessionKey(address key) external {
+        address owner = _forwardedSender();
+        SessionKey storage entry = _keys[owner][key];
+        if (entry.registeredAt == 0) revert KeyNotRegistered(owner, key);
+        if (entry.revokedAt != 0) return;
+        entry.revokedAt = uint64(block.timestamp);
+        emit SessionKeyRevoked(owner, key, uint64(block.timestamp));
+    }
+
+    // ------------------------------------------------------------------ views
+
+    /// @inheritdoc IAccountManager
+    function sessionKey(address owner, address key) external view returns (SessionKey memory) {
+        return _keys[owner][key];
+    }
+
+    /// @inheritdoc IAccountManager
+    function isAuthorized(address owner, address key, uint256 permission, uint256 asOf) external view returns (bool) {
+        SessionKey memory entry = _keys[owner][key];
+        if (entry.registeredAt == 0 || entry.permissions & permission == 0) return false;
+        if (asOf >= (entry.registeredAt + LIFETIME) * 1000) return false;
+        // Late invalidation: what was matched before the revocation was seen can still be settled.
+        return entry.revokedAt == 0 || asOf <= uint256(entry.revokedAt) * 1000 + G;
+    }
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
+import {Administered} from "./base/Administered.sol";
+import {ForwardedSender} from "./base/ForwardedSender.sol";
+import {IAccountManager} from "./interfaces/IAccountManager.sol";
+import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
+import {IMarginBank} from "./interfaces/IMarginBank.sol";
+import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
+import {BandLib} from "./libraries/BandLib.sol";
+import {AHEAD, L} from "./libraries/Delays.sol";
+import {FeeLib} from "./libraries/FeeLib.sol";
+import {ListingLib} from "./libraries/ListingLib.sol";
+import {MarginLib} from "./libraries/MarginLib.sol";
+import {OrderLib} from "./libraries/OrderLib.sol";
+import {PositionLib} from "./libraries/PositionLib.sol";
+import {SaltLib} from "./libraries/SaltLib.sol";
+import {SettlementCodec} from "./libraries/SettlementCodec.sol";
+import {MarketGrid, MarketKind, MarketMode, Parameters} from "./types/Market.sol";
+import {Order, SaltState} from "./types/Order.sol";
+import {Position} from "./types/Position.sol";
+import {FillOutcome, OrderFill, PartHeader, PartTerms, PartTotals} from "./types/Settlement.sol";
+import {CancelFloor, Clock, Reference, TraderState} from "./types/TraderState.sol";
+
+/// @title One market: positions, signed orders, batches
+contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSender, ReentrancyGuardTransient {
+    using SaltLib for TraderState;
+
+    // ------------------------------------------------------------------ types
+
+    /// @dev The records of one account that stand next to each other: its slot is read before and written after them.
+    struct Run {
+        address account;
+        Position position;
+        int256 freeDelta;
+        bool opened;
+    }
+
+    // ------------------------------------------------------------------ constants, immutables
+
+    /// @dev Permission bit of session keys.
+    uint256 private constant SIGN_ORDERS = 1;
+
+    uint256 private immutable _MARKET_ID;
+    MarketKind private immutable _KIND;
+    uint256 private immutable _TICK;
+    uint256 private immutable _STEP;
+    bytes32 private immutable _FEED_ID;
+    IMarginBank private immutable _BANK;
+    IAccountManager private immutable _ACCOUNT_MANAGER;
+    IPriceOracle private immutable _ORACLE;
+
+    // ------------------------------------------------------------------ storage
+
+    TraderState private _state;
+
+    /// @inheritdoc IIsolatedTrader
+    mapping(address operator => bool) public isOperator;
+
+    // ------------------------------------------------------------------ constructor, modifiers
+
+    constructor(
+        MarketGrid memory marketGrid,
+        Parameters memory firstParameters,
+        address marginBank,
+        address keys,
+        address priceOracle,
+        address forwarder,
+        address firstAdmin
+    ) EIP712("IsolatedTrader", "2.0") Administered(firstAdmin) ForwardedSender(forwarder) {
+        if (marginBank == address(0) || keys == address(0) || priceOracle == address(0)) revert AddressZero();
+        ListingLib.requireGrid(marketGrid);
+        ListingLib.requireParameters(firstParameters);
+        _MARKET_ID = marketGrid.marketId;
+        _KIND = marketGrid.kind;
+        _TICK = marketGrid.tick;
+        _STEP = marketGrid.step;
+        _FEED_ID = marketGrid.feedId;
+        _BANK = IMarginBank(marginBank);
+        _ACCOUNT_MANAGER = IAccountManager(keys);
+        _ORACLE = IPriceOracle(priceOracle);
+        _state.parameters = firstParameters;
+        emit MarketCreated(marketGrid, marginBank, keys, priceOracle);
+        emit ParametersChanged(firstParameters);
+    }
+
+    modifier onlyOperator() {
+        if (!isOperator[msg.sender]) revert NotOperator(msg.sender);
+        _;
+    }
+
+    // ------------------------------------------------------------------ settlement
+
+    /// @inheritdoc IIsolatedTrader
+    function settleBatch(bytes calldata part) external onlyOperator nonReentrant {
+        PartHeader memory header = SettlementCodec.readHeader(part);
+        PartTerms memory terms = _beginPart(part, header);
+        (bytes32[] memory deltas, uint256 fees, bytes memory log) = _settleOrders(part, header.orders, terms);
+        _BANK.settle(header.asOf, fees, deltas);
+        emit BatchSettled(header.actionId, header.batchId, log);
+        _requireTimely(header.asOf);
+    }
+
+    /// @dev Settles the records and returns what the bank and the log are told.
+    function _settleOrders(bytes calldata part, uint256 orders, PartTerms memory terms)
+        private
+        returns (bytes32[] memory deltas, uint256 fees, bytes memory log)
+    {
+        PartTotals memory totals;
+        OrderFill memory order;
+        Run memory run;
+        uint256 runs;
+        uint256 logAt;
+        uint256 recordAt;
+        deltas = new bytes32[](orders);
+        (log, logAt) = SettlementCodec.startLog(part, orders, terms.fundingIndex);
+        assembly ("memory-safe") {
+            recordAt := add(part.offset, 64)
+        }
+        for (uint256 i; i < orders; ++i) {
+            OrderLib.read(recordAt, order);
+            if (i == 0 || order.maker != run.account) {
+                if (i != 0) deltas[runs++] = _closeRun(run, terms);
+                _openRun(run, order.maker, terms.fundingIndex);
+            }
+            logAt = _settleOrder(order, run, terms, totals, logAt);
+            recordAt += OrderLib.RECORD;
+        }
+        deltas[runs++] = _closeRun(run, terms);
+        assembly ("memory-safe") {
+            mstore(deltas, runs)
+        }
+        SettlementCodec.finishLog(log, logAt);
+        if (totals.bought != totals.sold) revert Unbalanced(totals.bought, totals.sold);
+        if (totals.taker != totals.bought) revert TakerMismatch(totals.bought, totals.taker);
+        fees = totals.fees;
+    }
+
+    /// @dev One record: checks, signature, fill state, position, log. Returns where the next log record goes.
+    function _settleOrder(
+        OrderFill memory order,
+        Run memory run,
+        PartTerms memory terms,
+        PartTotals memory totals,
+        uint256 logAt
+    ) private returns (uint256) {
+        OrderLib.checkFill(order, terms);
+        OrderLib.checkTerms(order, terms);
+        _requireSigner(order, OrderLib.digest(order, terms), terms.asOf);
+        if (run.position.hasCancelFloor) _state.requireAboveFloor(order, terms.asOf);
+        bool dead = _state.consume(order, terms.batchId, terms.asOf);
+
+        (FillOutcome memory outcome, bool opened) = PositionLib.applyFill(run.position, order, terms);
+        outcome.dead = dead;
+        if (opened) run.opened = true;
+        // At most 200 fills: each delta is below 2^96, each fill below 2^48, each fee below 2^96.
+        unchecked {
+            run.freeDelta += outcome.freeDelta;
+            totals.fees += outcome.fee;
+            totals.taker += order.taker;
+            if (order.buy) totals.bought += order.fill;
+            else totals.sold += order.fill;
+        }
+        return SettlementCodec.writeRecord(logAt, order, outcome);
+    }
+
+    function _openRun(Run memory run, address account, int256 fundingIndex) private view {
+        run.account = account;
+        run.position = PositionLib.unpack(_state.positions[account], fundingIndex);
+        run.freeDelta = 0;
+        run.opened = false;
+    }
+
+    /// @dev Judges and writes the account, and returns its word for the bank.
+    function _closeRun(Run memory run, PartTerms memory terms) private returns (bytes32) {
+        address account = run.account;
+        int256 delta = run.freeDelta;
+        if (run.opened) MarginLib.requireInitial(run.position, terms, account);
+        _state.positions[account] = PositionLib.pack(run.position, terms.fundingIndex, account);
+        if (delta != int96(delta)) revert PositionOutOfRange(account);
+        return bytes32((uint256(uint160(account)) << 96) | (uint256(delta) & type(uint96).max));
+    }
+
+    function _requireSigner(OrderFill memory order, bytes32 digest, uint256 asOf) private view returns (address signer) {
+        signer = OrderLib.recover(order, digest);
+        if (signer == order.maker) return signer;
+        if (!_ACCOUNT_MANAGER.isAuthorized(order.maker, signer, SIGN_ORDERS, asOf)) {
+            revert SignerUnauthorized(order.maker, order.salt, signer);
+        }
+    }
+
+    // ------------------------------------------------------------------ actions
+
+    /// @dev Places the part in the market's queue, checks price and report, and works out what all its orders share.
+    function _beginPart(bytes calldata part, PartHeader memory header) private returns (PartTerms memory terms) {
+        Parameters memory current = _state.parameters;
+        Reference memory last = _state.reference_;
+        bool binary = _KIND == MarketKind.BinaryFuture;
+        if (current.mode != MarketMode.Open) revert MarketNotOpen(current.mode);
+        bool first = _advanceClock(header);
+        if (first) {
+            BandLib.checkReport(header, last, current, binary);
+        } else if (header.oraclePrice != last.oraclePrice || header.observedAt != last.observedAt) {
+            revert BatchTermsChanged(header.batchId);
+        }
+        _ORACLE.verify(_FEED_ID, header.oraclePrice, header.observedAt, SettlementCodec.proofOf(part, header));
+        (uint256 lowest, uint256 highest) = BandLib.band(header.oraclePrice, _TICK, current, binary);
+        if (header.price < lowest || header.price > highest) revert PriceOffBand(lowest, highest, header.price);
+        if (header.makerFee > current.makerFee) revert FeeAboveSchedule(current.makerFee, header.makerFee);
+        if (header.takerFee > current.takerFee) revert FeeAboveSchedule(current.takerFee, header.takerFee);
+        if (first) {
+            // Both fit their fields in calldata.
+            last.oraclePrice = uint112(header.oraclePrice);
+            last.observedAt = uint48(header.observedAt);
+            _state.reference_ = last;
+        }
+        return _termsOf(header, current, last.fundingIndex, binary);
+    }
+
+    function _termsOf(PartHeader memory header, Parameters memory current, int256 fundingIndex, bool binary)
+        private
+        view
+        returns (PartTerms memory terms)
+    {
+        uint256 price = header.price * _TICK;
+        terms.domainSeparator = _domainSeparatorV4();
+        terms.asOf = header.asOf;
+        terms.batchId = header.batchId;
+        terms.price = header.price;
+        terms.tick = _TICK;
+        terms.step = _STEP;
+        // Whole by the listing rule.
+        terms.tickStepValue = (_TICK * _STEP) / 1e18;
+        terms.stepNotional = header.price * terms.tickStepValue;
+        terms.oracleStepX = header.oraclePrice * _STEP;
+        terms.makerFeePerStep = FeeLib.perStep(binary, price, _STEP, terms.stepNotional, header.makerFee);
+        terms.takerFeePerStep = FeeLib.perStep(binary, price, _STEP, terms.stepNotional, header.takerFee);
+        terms.maxLeverage = current.maxLeverage;
+        terms.imr = current.imr;
+        terms.fundingIndex = fundingIndex;
+        terms.binary = binary;
+    }
+
+    /// @dev Takes the next action number, and opens the batch or continues it. Returns whether the part is its first.
+    function _advanceClock(PartHeader memory header) private returns (bool first) {
+        Clock memory now_ = _state.clock;
+        if (header.actionId != uint256(now_.actionId) + 1) {
+            revert ActionOutOfOrder(uint256(now_.actionId) + 1, header.actionId);
+        }
+        if (header.asOf < now_.asOf) revert AsOfDecreased(now_.asOf, header.asOf);
+        if (header.batchId < now_.batchId || header.batchId == 0) revert BatchOutOfOrder(now_.batchId, header.batchId);
+        first = header.batchId > now_.batchId;
+        uint256 expected = first ? 1 : uint256(now_.part) + 1;
+        if (header.part != expected || header.part > header.parts) revert PartOutOfOrder(expected, header.part);
+        if (!first && !_isSameBatch(now_, header)) revert BatchTermsChanged(header.batchId);
+        // Every field fits: the header carries them in the same widths.
+        _state.clock = Clock({
+            actionId: uint48(header.actionId),
+            batchId: uint48(header.batchId),
+            asOf: uint48(header.asOf),
+            part: uint8(header.part),
+            parts: uint8(header.parts),
+            price: uint40(header.price),
+            makerFee: uint24(header.makerFee),
+            takerFee: uint24(header.takerFee)
+        });
+    }
+
+    function _isSameBatch(Clock memory now_, PartHeader memory header) private pure returns (bool) {
+        return header.asOf == now_.asOf && header.parts == now_.parts && header.price == now_.price
+            && header.makerFee == now_.makerFee && header.takerFee == now_.takerFee;
+    }
+
+    /// @dev Block time is read here and nowhere else in an action, and last: reading it limits what may follow.
+    function _requireTimely(uint256 asOf) private view {
+        uint256 blockTime = block.timestamp * 1000;
+        if (asOf > blockTime + AHEAD) revert AsOfAhead(blockTime, asOf);
+        if (blockTime > asOf + L) revert AsOfStale(blockTime, asOf);
+    }
+
+    // ------------------------------------------------------------------ cancels
+
+    /// @inheritdoc IIsolatedTrader
+    function cancelSalts(uint256[] calldata salts) external {
+        address maker = _forwardedSender();
+        uint256 requestedAt = block.timestamp * 1000;
+        for (uint256 i; i < salts.length; ++i) {
+            if (salts[i] >= SaltLib.SALT_END) revert SaltTooLarge(salts[i]);
+            _state.requestCancel(maker, salts[i], requestedAt);
+        }
+        emit SaltsCancelled(maker, salts, requestedAt);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function cancelSaltsBelow(uint256 floor) external {
+        address maker = _forwardedSender();
+        uint256 requestedAt = block.timestamp * 1000;
+        if (floor > SaltLib.SALT_END) revert SaltTooLarge(floor);
+        if (!_state.requestFloor(maker, floor, requestedAt)) return;
+        _state.positions[maker] |= PositionLib.CANCEL_FLOOR_BIT;
+        emit SaltsCancelledBelow(maker, floor, requestedAt);
+    }
+
+    // ------------------------------------------------------------------ management
+
+    /// @inheritdoc IIsolatedTrader
+    function setOperator(address operator, bool approved) external onlyAdmin {
+        if (operator == address(0)) revert AddressZero();
+        isOperator[operator] = approved;
+        emit OperatorChanged(operator, approved);
+    }
+
+    // ------------------------------------------------------------------ views
+
+    /// @inheritdoc IIsolatedTrader
+    function hashOrder(Order calldata order) public view returns (bytes32) {
+        return _hashTypedDataV4(keccak256(abi.encode(OrderLib.ORDER_TYPEHASH, order)));
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function validateOrder(Order calldata order, bytes calldata signature, uint256 asOf)
+        external
+        view
+        returns (bytes32 hash, address signer)
+    {
+        OrderFill memory unpacked = OrderLib.fromStruct(order, signature, _TICK, _STEP);
+        PartTerms memory terms;
+        terms.asOf = asOf;
+        terms.maxLeverage = _state.parameters.maxLeverage;
+        OrderLib.checkTerms(unpacked, terms);
+        hash = hashOrder(order);
+        signer = _requireSigner(unpacked, hash, asOf);
+        _state.requireAlive(unpacked, asOf);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function position(address account) external view returns (Position memory) {
+        return PositionLib.unpack(_state.positions[account], _state.reference_.fundingIndex);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function health(address account, uint256 price) external view returns (int256 equityX, uint256 notionalX) {
+        return MarginLib.exposure(
+            PositionLib.unpack(_state.positions[account], _state.reference_.fundingIndex),
+            price * _STEP,
+            _STEP,
+            _KIND == MarketKind.BinaryFuture
+        );
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function saltState(address maker, uint256 salt) external view returns (SaltState) {
+        return _state.stateOf(maker, salt);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function partialSlot(address maker, uint256 index)
+        external
+        view
+        returns (uint256 salt, uint256 filled, uint256 batchId)
+    {
+        return _state.readSlot(maker, index);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function cancelFloor(address maker) external view returns (CancelFloor memory) {
+        return _state.cancelFloors[maker];
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function minimumMarginNonce(address account) external view returns (uint256) {
+        return _state.minimumMarginNonce[account];
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function clock() external view returns (Clock memory) {
+        return _state.clock;
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function lastReference() external view returns (Reference memory) {
+        return _state.reference_;
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function parameters() external view returns (Parameters memory) {
+        return _state.parameters;
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function grid() external view returns (MarketGrid memory) {
+        return MarketGrid({marketId: _MARKET_ID, kind: _KIND, tick: _TICK, step: _STEP, feedId: _FEED_ID});
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function bank() external view returns (address) {
+        return address(_BANK);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function accountManager() external view returns (address) {
+        return address(_ACCOUNT_MANAGER);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function oracle() external view returns (address) {
+        return address(_ORACLE);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function domainSeparator() external view returns (bytes32) {
+        return _domainSeparatorV4();
+    }
+}

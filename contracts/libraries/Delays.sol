@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+// Milliseconds, like `asOf`.
+// A cancel, a revocation or a withdrawal request binds batches with an `asOf` later than its effect + G, so that what was
+// matched before it was seen can still be settled.
+uint256 constant G = 5_000;
+// An action is refused when block time is more than L past its `asOf`: a broadcast action is settled or provably dead.
+uint256 constant L = 10_000;
+// How far `asOf` may lie ahead of block time, and a report's time ahead of `asOf`.
+uint256 constant AHEAD = 2_000;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
+import {MarketGrid, MarketKind, Parameters} from "../types/Market.sol";
+
+/// @title What a market must fulfil to exist, so that no notional and no fee ever rounds
+library ListingLib {
+    uint256 private constant MAX_LEVERAGE = 127;
+    /// @dev 5 % of notional; for binary markets the coefficient is a fraction too.
+    uint256 private constant MAX_FEE = 50_000;
+    uint256 private constant MAX_REPORT_AGE = 60_000;
+    /// @dev IMR must exceed MMR by 0.75 percentage points: more than the liquidation buffer.
+    uint256 private constant MIN_SPREAD = 7_500;
+    uint256 private constant MILLION = 1e6;
+
+    /// @notice tick x step x 1e-6 is whole wei; binary: tick divides 1, is a multiple of 1e-6, and tick^2 x step x 1e-6 is
+    /// whole wei.
+    function requireGrid(MarketGrid memory grid) internal pure {
+        uint256 tick = grid.tick;
+        uint256 step = grid.step;
+        if (tick == 0 || step == 0 || tick > 1e30 || step > 1e30) revert IIsolatedTrader.GridInvalid();
+        bool valid = (tick * step) % 1e24 == 0;
+        if (grid.kind == MarketKind.BinaryFuture) {
+            // tick <= 1e18 where it divides 1e18, so the product fits.
+            valid = valid && 1e18 % tick == 0 && 1e18 / tick > 1 && tick % 1e12 == 0 && (tick * tick * step) % 1e42 == 0;
+        }
+        if (!valid) revert IIsolatedTrader.GridInvalid();
+    }
+
+    function requireParameters(Parameters memory p) internal pure {
+        bool valid = p.mmr > 0 && p.imr >= p.mmr + MIN_SPREAD && p.maxLeverage > 0 && p.maxLeverage <= MAX_LEVERAGE
+            && uint256(p.imr) * p.maxLeverage <= MILLION && p.mtbLong <= MILLION && p.mtbShort < MILLION
+            && p.makerFee <= MAX_FEE && p.takerFee <= MAX_FEE && p.reportMaxAge > 0 && p.reportMaxAge <= MAX_REPORT_AGE;
+        if (!valid) revert IIsolatedTrader.ParametersInvalid();
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
+import {FillOutcome, OrderFill, PartHeader} from "../types/Settlement.sol";
+import {OrderLib} from "./OrderLib.sol";
+
+/**
+ * @title The bytes of a part, in calldata and in the log
+ * @notice Calldata: header (2 words), then `orders` records of 128 bytes (OrderLib), then the oracle's proof. From the high bit:
+ *
+ *   0  actionId 48 | batchId 48 | asOf 48 | part 8 | parts 8 | orders 16 | proofLength 16 | makerFee 24 | takerFee 24 | version 16
+ *   1  price 40 | oraclePrice 112 | observedAt 48 | zero 56
+ *
+ * Log: the same two words, the funding index (int128), then one record per order, in order:
+ *
+ *   maker 160 | leverage 7 | flags 57 | slot 10 | dead 1 | feeCapped 1 | takerMode 2 | zero 2 | fill 48 | freeDelta int96   (48 bytes)
+ *   if takerMode is 2: taker 48       (otherwise taker is 0 for mode 0, the whole fill for mode 1)
+ *   if feeCapped:      fee 96         (otherwise the fee follows from price, rates and taker)
+ *
+ * Twin of domain/settlement-codec.ts.
+ */
+library SettlementCodec {
+    uint256 internal constant VERSION = 1;
+    uint256 internal constant HEADER = 64;
+    uint256 internal constant MAX_ORDERS = 200;
+    uint256 internal constant LOG_HEADER = 80;
+    /// @dev Largest log record: with taker quantity and fee.
+    uint256 internal constant LOG_RECORD_MAX = 66;
+
+    uint256 private constant TAKER_ALL = 1;
+    uint256 private constant TAKER_MIXED = 2;
+
+    // ------------------------------------------------------------------ calldata
+
+    function readHeader(bytes calldata part) internal pure returns (PartHeader memory header) {
+        if (part.length < HEADER) revert ISettlementErrors.PartLengthWrong(HEADER, part.length);
+        uint256 first = uint256(bytes32(part[0:32]));
+        uint256 second = uint256(bytes32(part[32:64]));
+        if (first & type(uint16).max != VERSION || second & type(uint56).max != 0) {
+            revert ISettlementErrors.HeaderInvalid();
+        }
+        header.actionId = first >> 208;
+        header.batchId = (first >> 160) & type(uint48).max;
+        header.asOf = (first >> 112) & type(uint48).max;
+        header.part = (first >> 104) & type(uint8).max;
+        header.parts = (first >> 96) & type(uint8).max;
+        header.orders = (first >> 80) & type(uint16).max;
+        header.proofLength = (first >> 64) & type(uint16).max;
+        header.makerFee = (first >> 40) & type(uint24).max;
+        header.takerFee = (first >> 16) & type(uint24).max;
+        header.price = second >> 216;
+        header.oraclePrice = (second >> 104) & type(uint112).max;
+        header.observedAt = (second >> 56) & type(uint48).max;
+
+        if (header.orders == 0) revert ISettlementErrors.EmptyPart();
+        if (header.orders > MAX_ORDERS) revert ISettlementErrors.PartTooLarge(MAX_ORDERS, header.orders);
+        uint256 expected = HEADER + header.orders * OrderLib.RECORD + header.proofLength;
+        if (part.length != expected) revert ISettlementErrors.PartLengthWrong(expected, part.length);
+    }
+
+    function proofOf(bytes calldata part, PartHeader memory header) internal pure returns (bytes calldata) {
+        return part[part.length - header.proofLength:];
+    }
+
+    // ------------------------------------------------------------------ log
+
+    /// @notice Memory for the log of a part, header written.
+    /// @return log Too long until `finishLog`.
+    /// @return end Where the first record goes.
+    function startLog(bytes calldata part, uint256 orders, int256 fundingIndex)
+        internal
+        pure
+        returns (bytes memory log, uint256 end)
+    {
+        log = new bytes(LOG_HEADER + orders * LOG_RECORD_MAX + 32);
+        assembly ("memory-safe") {
+            let start := add(log, 32)
+            calldatacopy(start, part.offset, HEADER)
+            mstore(add(start, HEADER), shl(128, fundingIndex))
+            end := add(start, LOG_HEADER)
+        }
+    }
+
+    /// @notice Writes one record at `end`; the memory up to `end + LOG_RECORD_MAX + 32` belongs to the log.
+    function writeRecord(uint256 end, OrderFill memory order, FillOutcome memory outcome)
+        internal
+        pure
+        returns (uint256 next)
+    {
+        uint256 mode = order.taker == 0 ? 0 : order.taker == order.fill ? TAKER_ALL : TAKER_MIXED;
+        uint256 meta = (order.slot << 6) | (mode << 2);
+        if (outcome.dead) meta |= 32;
+        if (outcome.feeCapped) meta |= 16;
+        uint256 first = (uint256(uint160(order.maker)) << 96) | (order.leverage << 89) | (OrderLib.flagsOf(order) << 32)
+            | (meta << 16) | (order.fill >> 32);
+        // The fill's low 32 bits, then 96 bits of the delta.
+        uint256 second = (order.fill << 224) | ((uint256(outcome.freeDelta) & type(uint96).max) << 128);
+        assembly ("memory-safe") {
+            mstore(end, first)
+            mstore(add(end, 32), second)
+            next := add(end, 48)
+        }
+        if (mode == TAKER_MIXED) next = _write(next, order.taker << 208, 6);
+        if (outcome.feeCapped) next = _write(next, outcome.fee << 160, 12);
+    }
+
+    function _write(uint256 end, uint256 word, uint256 length) private pure returns (uint256) {
+        assembly ("memory-safe") {
+            mstore(end, word)
+        }
+        return end + length;
+    }
+
+    /// @notice Cuts the log to what was written.
+    function finishLog(bytes memory log, uint256 end) internal pure {
+        assembly ("memory-safe") {
+            mstore(log, sub(end, add(log, 32)))
+        }
+    }
+}
