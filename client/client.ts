@@ -1,0 +1,325 @@
+/** A trader's connection to the exchange: signs with his wallet, speaks REST, and asks again where that is safe. */
+import { JsonRpcProvider, type Signer, Wallet } from 'ethers'
+import type { OrderStatus, Side } from '../domain/order.ts'
+import type {
+  Balance,
+  Bookmark,
+  Cancellation,
+  FaucetAnswer,
+  Fill,
+  Market,
+  Orderbook,
+  PlacedOrder,
+  Placement,
+  Position,
+  SharedContracts,
+} from './answers.ts'
+import { type BankAddresses, deposit, requestWithdrawal, withdraw } from './bank.ts'
+import { type Decimal, toE18, toWire } from './decimals.ts'
+import { ClearbatchError, CODES } from './errors.ts'
+import { createHttp, type Http, type HttpOptions } from './http.ts'
+import { type SaltSequence, saltSequence } from './salts.ts'
+import { buildOrder, type MessageSigner, type OrderDraft, orderSigner, type Signed } from './signing.ts'
+
+export interface ClientOptions {
+  readonly baseUrl: string
+  /** Without it only public data can be read. */
+  readonly apiKey?: string
+  /** The account's own key. Without it nothing can be signed. */
+  readonly privateKey?: string
+  /** Where deposits and withdrawals are sent. */
+  readonly rpcUrl?: string
+  /** A session key, if orders are not to be signed by the account's own. */
+  readonly orderSigner?: MessageSigner
+  readonly salts?: SaltSequence
+  readonly http?: Pick<HttpOptions, 'timeoutMs' | 'budgetMs' | 'fetch'>
+}
+
+export interface NewOrder extends OrderDraft {
+  readonly marketId: number
+}
+
+export interface ReadOptions {
+  /** The read shows at least the write that returned this. */
+  readonly readAfter?: Bookmark
+}
+
+export interface ListOptions extends ReadOptions {
+  readonly marketId?: number
+  readonly side?: Side
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+/** A signed order as it is sent; keep it to send the very same again. */
+export interface OutgoingOrder extends Signed {
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+export class Client {
+  readonly #options: ClientOptions
+  readonly #http: Http
+  readonly #salts: SaltSequence
+  readonly #wallet: Signer | null
+  readonly #address: string | null
+  readonly #markets = new Map<number, { market: Market; sign: ReturnType<typeof orderSigner> }>()
+  #userId: number | null = null
+  #contracts: SharedContracts | null = null
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+    this.#http = createHttp({
+      ...options.http,
+      baseUrl: options.baseUrl,
+      ...(options.apiKey === undefined ? {} : { authorization: `Key ${options.apiKey}` }),
+    })
+    this.#salts = options.salts ?? saltSequence()
+    const provider = options.rpcUrl === undefined ? null : new JsonRpcProvider(options.rpcUrl)
+    const wallet = options.privateKey === undefined ? null : new Wallet(options.privateKey, provider)
+    this.#wallet = wallet
+    this.#address = wallet?.address ?? null
+  }
+
+  /** The account's address. */
+  get address(): string {
+    return this.#address ?? missing('privateKey')
+  }
+
+  /** Ends the connection to the chain, which would keep the program alive. */
+  close(): void {
+    this.#wallet?.provider?.destroy()
+  }
+
+  // ------------------------------------------------------------------ public data
+
+  async markets({ readAfter }: ReadOptions = {}): Promise<readonly Market[]> {
+    return this.#get('/v0/markets', bookmark(readAfter))
+  }
+
+  async market(marketId: number, { readAfter }: ReadOptions = {}): Promise<Market> {
+    return this.#get(`/v0/markets/${marketId}`, bookmark(readAfter))
+  }
+
+  async orderbook(marketId: number, options: ReadOptions & { depth?: number } = {}): Promise<Orderbook> {
+    const query = { depth: options.depth, ...bookmark(options.readAfter) }
+    return this.#get(`/v0/orderbook/by-market/${marketId}`, query)
+  }
+
+  async contracts(): Promise<SharedContracts> {
+    this.#contracts ??= await this.#get<SharedContracts>('/v0/contracts/shared')
+    return this.#contracts
+  }
+
+  // ------------------------------------------------------------------ collateral
+
+  /** Test collateral and gas for the wallet, on chains that have a faucet. Deposits nothing. */
+  async faucet(): Promise<FaucetAnswer> {
+    return this.#http.send({ method: 'POST', path: '/v0/faucet', body: {}, repeatable: false })
+  }
+
+  /** Approves and deposits by the trader's own transactions, and comes back when the exchange shows it. */
+  async deposit(amount: Decimal): Promise<{ readonly tx_hash: string; readonly balance: Balance }> {
+    const before = await this.#freeBalance()
+    const tx_hash = await deposit(this.#walletOnChain(), await this.#bank(), toE18(amount))
+    const balance = await this.waitFor(
+      () => this.#balanceOrNull(),
+      (now) => now !== null && BigInt(now.free_e18_raw) >= before + toE18(amount),
+    )
+    return { tx_hash, balance: balance as Balance }
+  }
+
+  /** First step of two: takes the amount out of the free balance. */
+  async requestWithdrawal(amount: Decimal): Promise<string> {
+    return requestWithdrawal(this.#walletOnChain(), await this.#bank(), toE18(amount))
+  }
+
+  /** Second step: pays what was requested, once the bank's delay is over. */
+  async withdraw(): Promise<string> {
+    return withdraw(this.#walletOnChain(), await this.#bank())
+  }
+
+  // ------------------------------------------------------------------ orders
+
+  /** Signs an order with the next salt. Sending it is a second step, so that the same one can be sent again. */
+  async sign({ marketId, ...draft }: NewOrder): Promise<OutgoingOrder> {
+    const { market, sign } = await this.#signing(marketId)
+    const parts = { market, draft, maker: this.address, salt: this.#salts.next(), now: Date.now() }
+    const signed = await sign(buildOrder(parts), this.#signer())
+    return { ...signed, body: bodyOf(signed, market) }
+  }
+
+  /** Sending the same signed order twice places it once. */
+  async send({ body }: Pick<OutgoingOrder, 'body'>): Promise<Placement> {
+    return this.#http.send({ method: 'POST', path: '/v0/orders', body, repeatable: true })
+  }
+
+  /** Accepted into the book: fills come with later batches. */
+  async place(order: NewOrder): Promise<Placement> {
+    return this.send(await this.sign(order))
+  }
+
+  async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
+    const body = reason === undefined ? {} : { reason }
+    return this.#http.send({
+      method: 'POST',
+      path: `/v0/orders/cancel/by-hash/${orderHash}`,
+      body,
+      repeatable: true,
+    })
+  }
+
+  async order(orderId: string, { readAfter }: ReadOptions = {}): Promise<PlacedOrder> {
+    return this.#get(`/v0/orders/${orderId}`, bookmark(readAfter))
+  }
+
+  /** Newest first. */
+  async orders(
+    options: ListOptions & { readonly status?: OrderStatus } = {},
+  ): Promise<readonly PlacedOrder[]> {
+    const path = `/v0/orders/by-user/${await this.userId()}`
+    const query = { ...listQuery(options), status: options.status }
+    return (await this.#get<{ orders: readonly PlacedOrder[] }>(path, query)).orders
+  }
+
+  /** Newest first. */
+  async fills(options: ListOptions = {}): Promise<readonly Fill[]> {
+    const path = `/v0/fills/by-user/${await this.userId()}`
+    return (await this.#get<{ fills: readonly Fill[] }>(path, listQuery(options))).fills
+  }
+
+  async orderFills(orderId: string, { readAfter }: ReadOptions = {}): Promise<readonly Fill[]> {
+    const path = `/v0/orders/${orderId}/fills`
+    return (await this.#get<{ fills: readonly Fill[] }>(path, bookmark(readAfter))).fills
+  }
+
+  // ------------------------------------------------------------------ the account
+
+  async userId(): Promise<number> {
+    this.#userId ??= (await this.#get<{ user_id: number }>(`/v0/users/by-eoa/${this.address}`)).user_id
+    return this.#userId
+  }
+
+  async positions(options: ReadOptions & { readonly marketId?: number } = {}): Promise<readonly Position[]> {
+    const path = `/v0/positions/by-user/${await this.userId()}`
+    const query = { market_id: options.marketId, ...bookmark(options.readAfter) }
+    return (await this.#get<{ positions: readonly Position[] }>(path, query)).positions
+  }
+
+  async balance({ readAfter }: ReadOptions = {}): Promise<Balance> {
+    const path = `/v0/balance/${await this.userId()}/margin`
+    return (await this.#get<{ balance: Balance }>(path, bookmark(readAfter))).balance
+  }
+
+  // ------------------------------------------------------------------ waiting
+
+  /** Reads until `done`, then gives what it read. What no bookmark names, a later batch or block, is waited for like this. */
+  async waitFor<Value>(
+    read: () => Promise<Value>,
+    done: (value: Value) => boolean,
+    { budgetMs = 15_000, everyMs = 50 }: { readonly budgetMs?: number; readonly everyMs?: number } = {},
+  ): Promise<Value> {
+    const deadline = Date.now() + budgetMs
+    for (;;) {
+      const value = await read()
+      if (done(value)) return value
+      if (Date.now() + everyMs > deadline) throw waitedTooLong(budgetMs, value)
+      await new Promise((resolve) => setTimeout(resolve, everyMs))
+    }
+  }
+
+  /** Reads the order from its placement on, until `done`. */
+  async waitForOrder(
+    { order, read_after }: Pick<Placement, 'order' | 'read_after'>,
+    done: (order: PlacedOrder) => boolean,
+    budgetMs = 15_000,
+  ): Promise<PlacedOrder> {
+    return this.waitFor(() => this.order(order.order_id, { readAfter: read_after }), done, { budgetMs })
+  }
+
+  // ------------------------------------------------------------------ inside
+
+  async #get<Answer>(path: string, query: Record<string, string | number | undefined> = {}): Promise<Answer> {
+    return this.#http.send({ method: 'GET', path, query, repeatable: true })
+  }
+
+  async #signing(marketId: number) {
+    const known = this.#markets.get(marketId)
+    if (known !== undefined) return known
+    const market = await this.market(marketId)
+    const entry = { market, sign: orderSigner(market, market.chain_id) }
+    this.#markets.set(marketId, entry)
+    return entry
+  }
+
+  #signer(): MessageSigner {
+    return this.#options.orderSigner ?? this.#wallet ?? missing('privateKey')
+  }
+
+  #walletOnChain(): Signer {
+    return this.#wallet?.provider ? this.#wallet : missing('privateKey and rpcUrl')
+  }
+
+  async #bank(): Promise<BankAddresses> {
+    const { addressCollateralToken: token, addressMarginBank: bank } = await this.contracts()
+    return { token, bank }
+  }
+
+  async #freeBalance(): Promise<bigint> {
+    return BigInt((await this.#balanceOrNull())?.free_e18_raw ?? 0)
+  }
+
+  /** Null before the first deposit: the account has no user yet. */
+  async #balanceOrNull(): Promise<Balance | null> {
+    try {
+      return await this.balance()
+    } catch (error) {
+      if (error instanceof ClearbatchError && error.status === 404) return null
+      throw error
+    }
+  }
+}
+
+const bodyOf = ({ order, signature }: Signed, market: Market): Record<string, unknown> => ({
+  market_id: order.marketId,
+  side: order.side,
+  order_type: order.type,
+  ...(order.price === 0 ? {} : { price: toWire(BigInt(order.price) * BigInt(market.tick_size_e18_raw)) }),
+  quantity_e18_raw: (BigInt(order.quantity) * BigInt(market.step_size_e18_raw)).toString(),
+  leverage: order.leverage,
+  expiration_seconds: order.expiration,
+  ...(order.trigger === 0
+    ? {}
+    : { trigger_price: toWire(BigInt(order.trigger) * BigInt(market.tick_size_e18_raw)) }),
+  reduce_only: order.reduceOnly,
+  salt: order.salt.toString(),
+  signature,
+  signature_type: 1,
+})
+
+const bookmark = (readAfter: Bookmark | undefined): Record<string, string> =>
+  readAfter === undefined
+    ? {}
+    : { read_after_shard_id: readAfter.shard_id, read_after_shard_seq: readAfter.shard_seq }
+
+const listQuery = ({ marketId, side, limit, cursor, readAfter }: ListOptions) => ({
+  market_id: marketId,
+  side,
+  limit,
+  cursor,
+  ...bookmark(readAfter),
+})
+
+const waitedTooLong = (budgetMs: number, last: unknown): ClearbatchError =>
+  new ClearbatchError(`not within ${budgetMs} ms`, {
+    status: 0,
+    code: CODES.timeout,
+    outcome: 'unknown',
+    retryable: true,
+    retryAfterMs: null,
+    requestId: null,
+    details: { last },
+  })
+
+function missing(option: string): never {
+  throw new TypeError(`this needs the option ${option}`)
+}
