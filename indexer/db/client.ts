@@ -1,5 +1,6 @@
 /** Connections to Postgres. int8 arrives as a safe integer, numeric (always wei) as a bigint. */
-import { Kysely, Migrator, PostgresDialect, type Migration, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { invariant } from '../../domain/invariant.ts'
 import * as writeSide from './migrations/0001-write-side.ts'
@@ -41,7 +42,8 @@ export const createPool = ({ url, connections, name }: ConnectionOptions): pg.Po
   return pool
 }
 
-export const createDb = (pool: pg.Pool): Db => new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+export const createDb = (pool: pg.Pool): Db =>
+  new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,

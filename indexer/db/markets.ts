@@ -1,5 +1,5 @@
 /** Market specifications in the database: wei as decimal strings. */
-import { ACCOUNTS_SHARD, marketShard, type MarketListed } from '../../domain/log.ts'
+import { ACCOUNTS_SHARD, type MarketListed, marketShard } from '../../domain/log.ts'
 import type { MarketKind, MarketSpec } from '../../domain/market.ts'
 import type { Address, MarketId, Price, Quantity, Rate, Steps, Ticks } from '../../domain/units.ts'
 import type { Db } from './client.ts'

@@ -31,7 +31,13 @@ export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map
 export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {
   const ids = [...new Set(userIds)]
   if (ids.length === 0) return []
-  return tx.selectFrom('accounts').selectAll().where('user_id', 'in', ids).orderBy('user_id').forUpdate().execute()
+  return tx
+    .selectFrom('accounts')
+    .selectAll()
+    .where('user_id', 'in', ids)
+    .orderBy('user_id')
+    .forUpdate()
+    .execute()
 }
 
 export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
@@ -68,7 +74,12 @@ export interface LoggedRow {
 }
 
 /** Rows after `after`, oldest first. */
-export async function readRows(db: Db | Tx, shard: string, after: number, limit: number): Promise<LoggedRow[]> {
+export async function readRows(
+  db: Db | Tx,
+  shard: string,
+  after: number,
+  limit: number,
+): Promise<LoggedRow[]> {
   return db
     .selectFrom('shard_log')
     .select(['seq', 'row'])

@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 /** What the exchange accepted and decided: the write side and the shard log it is projected from. */
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 /** What the indexer saw on the chain: blocks with their parents, the logs of our contracts, and how far it has looked. */
 export async function up(db: Kysely<unknown>): Promise<void> {

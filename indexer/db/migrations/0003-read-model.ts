@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 /** What a reader sees. Written by the projector alone; `rebuild` empties it and projects the log again. */
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,0 +1,68 @@
+/**
+ * `read.balances`: the bank's ledger and what is reserved of it. Every market's log changes it, so these are sums of changes:
+ * whatever the order in which shards are projected, the balance is the same.
+ */
+import { type Entry, signedWei } from './change.ts'
+
+export interface BalanceDelta {
+  readonly user_id: number
+  readonly free: bigint
+  readonly reserved: bigint
+  readonly pending_withdrawal: bigint
+}
+
+export function balanceDeltas({ row }: Entry): BalanceDelta[] {
+  switch (row.kind) {
+    case 'user_created':
+      return [delta(row.user_id, {})]
+    case 'balance_changed':
+      return [
+        delta(row.user_id, {
+          free: signedWei(row, row.free_delta),
+          pending_withdrawal: signedWei(row, row.pending_withdrawal_delta),
+        }),
+      ]
+    case 'order_placed':
+      return [delta(row.user_id, { reserved: BigInt(row.reserved) })]
+    case 'order_ending':
+    case 'order_ended':
+    case 'reservation_changed':
+      return [delta(row.user_id, { reserved: BigInt(row.reserved_delta) })]
+    case 'part_settled':
+      return [
+        ...row.fills.map(({ user_id, free_delta, held }) =>
+          delta(user_id, { free: signedWei(row, free_delta), reserved: -signedWei(row, held) }),
+        ),
+        ...row.orders.map(({ user_id, reserved_delta }) =>
+          delta(user_id, { reserved: signedWei(row, reserved_delta) }),
+        ),
+      ]
+    default:
+      return []
+  }
+}
+
+/** One delta per account, ascending: two shards that are projected at once take the rows' locks in the same order. */
+export function sumDeltas(deltas: Iterable<BalanceDelta>): BalanceDelta[] {
+  const sums = new Map<number, BalanceDelta>()
+  for (const delta of deltas) {
+    const sum = sums.get(delta.user_id)
+    sums.set(delta.user_id, sum === undefined ? delta : add(sum, delta))
+  }
+  return [...sums.values()].sort((a, b) => a.user_id - b.user_id)
+}
+
+const delta = (userId: number, changes: Partial<Omit<BalanceDelta, 'user_id'>>): BalanceDelta => ({
+  user_id: userId,
+  free: 0n,
+  reserved: 0n,
+  pending_withdrawal: 0n,
+  ...changes,
+})
+
+const add = (a: BalanceDelta, b: BalanceDelta): BalanceDelta => ({
+  user_id: a.user_id,
+  free: a.free + b.free,
+  reserved: a.reserved + b.reserved,
+  pending_withdrawal: a.pending_withdrawal + b.pending_withdrawal,
+})

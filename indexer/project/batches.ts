@@ -1,0 +1,41 @@
+/** `read.batches`: the printed batches, and how many of their parts are mined. */
+import type { Selectable } from 'kysely'
+import type { ReadBatchesTable } from '../db/schema.ts'
+import { type Change, type Entry, signOfRow } from './change.ts'
+
+export type ReadBatch = Selectable<ReadBatchesTable>
+
+export function batchChanges({ marketId, row }: Entry): Change<ReadBatch>[] {
+  switch (row.kind) {
+    case 'batch_cleared': {
+      const batch: ReadBatch = {
+        market_id: marketId,
+        batch_id: row.batch_id,
+        as_of: row.as_of,
+        price: row.price,
+        lo: row.lo,
+        hi: row.hi,
+        volume: row.volume,
+        demand: row.demand,
+        supply: row.supply,
+        rule: row.rule,
+        parts: row.parts,
+        settled_parts: 0,
+        oracle_price: BigInt(row.oracle_price),
+      }
+      return [{ key: String(row.batch_id), apply: () => batch }]
+    }
+    case 'part_settled': {
+      const parts = signOfRow(row)
+      return [
+        {
+          key: String(row.batch_id),
+          // A batch that only the chain knows has no print here.
+          apply: (batch) => batch && { ...batch, settled_parts: batch.settled_parts + parts },
+        },
+      ]
+    }
+    default:
+      return []
+  }
+}

@@ -1,0 +1,116 @@
+/** `read.fills`: one row per order and part, from the match to the sealed block. */
+import type { Selectable } from 'kysely'
+import type { BatchCleared, FillSettled, PartSettled } from '../../domain/log.ts'
+import type { ReadFillsTable } from '../db/schema.ts'
+import { type Change, type Entry, signOfRow } from './change.ts'
+
+export type ReadFill = Selectable<ReadFillsTable>
+
+/** The fills of one part. They change together: a part is one transaction. */
+export type PartFills = readonly ReadFill[]
+
+export const partKey = (batchId: number, part: number): string => `${batchId}-${part}`
+
+export function fillChanges({ marketId, row }: Entry): Change<PartFills>[] {
+  switch (row.kind) {
+    case 'batch_cleared':
+      return matched(marketId, row)
+    case 'part_submitted':
+      return [everyFill(row, () => ({ status: 'SUBMITTED', tx_hash: row.tx_hash, updated_at: row.at }))]
+    case 'part_settled':
+      return [{ key: partKey(row.batch_id, row.part), apply: (fills = []) => settled(marketId, row, fills) }]
+    case 'part_confirmed':
+      return [everyFill(row, () => ({ status: 'CONFIRMED', updated_at: row.at }))]
+    case 'batch_unwound': {
+      const parts = [...new Set(row.fills.map(({ part }) => part))]
+      const failed = new Set(row.fills.map(({ fill_id }) => fill_id))
+      return parts.map((part) =>
+        everyFill({ batch_id: row.batch_id, part }, ({ fill_id }) =>
+          failed.has(fill_id) ? { status: 'FAILED', updated_at: row.at } : {},
+        ),
+      )
+    }
+    default:
+      return []
+  }
+}
+
+const everyFill = (
+  { batch_id, part }: { batch_id: number; part: number },
+  fields: (fill: ReadFill) => Partial<ReadFill>,
+): Change<PartFills> => ({
+  key: partKey(batch_id, part),
+  apply: (fills = []) => fills.map((fill) => ({ ...fill, ...fields(fill) })),
+})
+
+function matched(marketId: number, row: BatchCleared): Change<PartFills>[] {
+  const parts = Map.groupBy(row.fills, ({ part }) => part)
+  return [...parts].map(([part, fills]) => ({
+    key: partKey(row.batch_id, part),
+    apply: () =>
+      fills.map(({ fill_id, order_id, user_id, side, steps, taker_steps }) => ({
+        fill_id,
+        market_id: marketId,
+        batch_id: row.batch_id,
+        part,
+        order_id,
+        user_id,
+        side,
+        price: row.price,
+        steps,
+        taker_steps,
+        fee: null,
+        realized_pnl: null,
+        status: 'MATCHED',
+        tx_hash: null,
+        block: null,
+        matched_at: row.as_of,
+        updated_at: row.as_of,
+      })),
+  }))
+}
+
+/** Mined; or, where the block left the chain, sent again. Fills that only the chain knows come and go with its block. */
+function settled(marketId: number, row: PartSettled, fills: PartFills): PartFills {
+  const told = new Map(row.fills.map((fill) => [fill.fill_id, fill]))
+  const foreign = row.fills.filter((fill) => !fill.matched)
+  const foreignIds = new Set(foreign.map(({ fill_id }) => fill_id))
+  const ours = fills.filter(({ fill_id }) => !foreignIds.has(fill_id))
+  const changed = ours.map((fill): ReadFill => {
+    const settlement = told.get(fill.fill_id)
+    return settlement === undefined ? fill : { ...fill, ...outcome(row, settlement) }
+  })
+  return row.rollback ? changed : [...changed, ...foreign.map((fill) => fromChain(marketId, row, fill))]
+}
+
+const outcome = (row: PartSettled, fill: FillSettled) =>
+  signOfRow(row) === 1
+    ? ({
+        fee: BigInt(fill.fee),
+        realized_pnl: BigInt(fill.realized_pnl),
+        status: 'MINED',
+        tx_hash: row.tx_hash,
+        block: row.block,
+        updated_at: row.at,
+      } as const)
+    : ({ fee: null, realized_pnl: null, status: 'RETRYING', block: null, updated_at: row.at } as const)
+
+const fromChain = (marketId: number, row: PartSettled, fill: FillSettled): ReadFill => ({
+  fill_id: fill.fill_id,
+  market_id: marketId,
+  batch_id: row.batch_id,
+  part: row.part,
+  order_id: fill.order_id,
+  user_id: fill.user_id,
+  side: fill.side,
+  price: row.price,
+  steps: fill.steps,
+  taker_steps: fill.taker_steps,
+  fee: BigInt(fill.fee),
+  realized_pnl: BigInt(fill.realized_pnl),
+  status: 'MINED',
+  tx_hash: row.tx_hash,
+  block: row.block,
+  matched_at: row.at,
+  updated_at: row.at,
+})

@@ -1,0 +1,48 @@
+/** `read.markets`: specifications and the latest prices. */
+import type { Selectable } from 'kysely'
+import { invariant } from '../../domain/invariant.ts'
+import type { MarketListed } from '../../domain/log.ts'
+import type { MarketKind } from '../../domain/market.ts'
+import type { ReadMarketsTable } from '../db/schema.ts'
+import type { Change, Entry } from './change.ts'
+
+export type ReadMarket = Selectable<ReadMarketsTable>
+
+export function marketChanges({ marketId, row }: Entry): Change<ReadMarket>[] {
+  switch (row.kind) {
+    case 'market_listed':
+      return [{ key: String(marketId), apply: () => listed(marketId, row) }]
+    case 'prices_updated':
+      return [
+        change(marketId, {
+          oracle_price: BigInt(row.oracle_price),
+          oracle_at: row.oracle_at,
+          mark_price: BigInt(row.mark_price),
+        }),
+      ]
+    case 'batch_cleared':
+      return [change(marketId, { last_price: row.price, last_batch_id: row.batch_id })]
+    default:
+      return []
+  }
+}
+
+const listed = (marketId: number, { spec }: MarketListed): ReadMarket => ({
+  market_id: marketId,
+  symbol: String(spec.symbol),
+  kind: spec.kind as MarketKind,
+  spec,
+  oracle_price: null,
+  oracle_at: null,
+  mark_price: null,
+  last_price: null,
+  last_batch_id: null,
+})
+
+const change = (marketId: number, fields: Partial<ReadMarket>): Change<ReadMarket> => ({
+  key: String(marketId),
+  apply: (market) => {
+    invariant(market !== undefined, `the log tells of market ${marketId} before its listing`)
+    return { ...market, ...fields }
+  },
+})

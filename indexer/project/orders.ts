@@ -1,0 +1,113 @@
+/** `read.orders`: one row per accepted order, whatever became of it. */
+import type { Selectable } from 'kysely'
+import { invariant } from '../../domain/invariant.ts'
+import type { OrderPlaced, PartSettled } from '../../domain/log.ts'
+import type { ReadOrdersTable } from '../db/schema.ts'
+import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
+
+export type ReadOrder = Selectable<ReadOrdersTable>
+
+export function orderChanges({ marketId, seq, row }: Entry): Change<ReadOrder>[] {
+  switch (row.kind) {
+    case 'order_placed':
+      return [{ key: row.order_id, apply: () => placed(marketId, seq, row) }]
+    case 'order_ending':
+    case 'order_ended':
+      return [
+        change(row.order_id, (order) => ({
+          status: row.status,
+          status_reason: row.reason,
+          note: row.note ?? order.note,
+          reserved: order.reserved + BigInt(row.reserved_delta),
+          updated_at: row.at,
+        })),
+      ]
+    case 'reservation_changed':
+      return [change(row.order_id, (order) => ({ reserved: order.reserved + BigInt(row.reserved_delta) }))]
+    case 'batch_cleared':
+      return row.fills.map(({ order_id, steps }) =>
+        change(order_id, ({ settling }) => ({ settling: settling + steps, updated_at: row.as_of })),
+      )
+    case 'batch_unwound':
+      return [
+        ...row.fills.map(({ order_id, steps }) =>
+          change(order_id, ({ settling }) => ({ settling: settling - steps, updated_at: row.at })),
+        ),
+        ...row.reopened.map((orderId) =>
+          change(orderId, () => ({ status: 'OPEN', status_reason: null, updated_at: row.at })),
+        ),
+      ]
+    case 'part_settled':
+      return settled(row)
+    default:
+      return []
+  }
+}
+
+const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => ({
+  order_id: row.order_id,
+  market_id: marketId,
+  seq,
+  user_id: row.user_id,
+  maker: row.maker,
+  signer: row.signer,
+  hash: row.hash,
+  salt: row.salt,
+  side: row.side,
+  type: row.type,
+  price: row.price,
+  quantity: row.quantity,
+  trigger: row.trigger,
+  leverage: row.leverage,
+  reduce_only: row.reduce_only,
+  expiration: row.expiration,
+  status: row.status,
+  status_reason: null,
+  note: null,
+  filled: 0,
+  filled_value: 0n,
+  settling: 0,
+  fee: 0n,
+  reserved: BigInt(row.reserved),
+  accepted_at: row.accepted_at,
+  updated_at: row.accepted_at,
+})
+
+const change = (orderId: string, fields: (order: ReadOrder) => Partial<ReadOrder>): Change<ReadOrder> => ({
+  key: orderId,
+  apply: (order) => {
+    invariant(order !== undefined, `the log tells of order ${orderId} before its placement`)
+    return { ...order, ...fields(order) }
+  },
+})
+
+/** The fills first, then the statuses. A fill that only the chain knows may belong to an order that nobody knows. */
+function settled(row: PartSettled): Change<ReadOrder>[] {
+  const sign = signOfRow(row)
+  const fills = row.fills.map((fill) =>
+    changeIfKnown(fill.order_id, (order) => ({
+      filled: order.filled + sign * fill.steps,
+      settling: order.settling - (fill.matched ? sign * fill.steps : 0),
+      filled_value: order.filled_value + BigInt(sign * row.price) * BigInt(fill.steps),
+      fee: order.fee + signedWei(row, fill.fee),
+      reserved: order.reserved - signedWei(row, fill.held),
+      updated_at: row.at,
+    })),
+  )
+  const statuses = row.orders.map(({ order_id, status, reason, reserved_delta }) =>
+    change(order_id, ({ reserved }) => ({
+      status,
+      status_reason: reason,
+      reserved: reserved + signedWei(row, reserved_delta),
+    })),
+  )
+  return [...fills, ...statuses]
+}
+
+const changeIfKnown = (
+  orderId: string,
+  fields: (order: ReadOrder) => Partial<ReadOrder>,
+): Change<ReadOrder> => ({
+  key: orderId,
+  apply: (order) => order && { ...order, ...fields(order) },
+})

@@ -1,0 +1,75 @@
+/** `read.positions`: mined positions by account and market, and what is pending on top of them. */
+import type { Selectable } from 'kysely'
+import type { MatchedFill, PartSettled } from '../../domain/log.ts'
+import type { ReadPositionsTable } from '../db/schema.ts'
+import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
+
+export type ReadPosition = Selectable<ReadPositionsTable>
+
+export function positionChanges({ marketId, row }: Entry): Change<ReadPosition>[] {
+  switch (row.kind) {
+    case 'batch_cleared':
+      return row.fills.map((fill) => pend(marketId, fill, 1, row.as_of))
+    case 'batch_unwound':
+      return row.fills.map((fill) => pend(marketId, fill, -1, row.at))
+    case 'part_settled':
+      return settled(marketId, row)
+    default:
+      return []
+  }
+}
+
+/** Signed size of a fill: long positive. */
+const sizeOf = ({ side, steps }: Pick<MatchedFill, 'side' | 'steps'>): number =>
+  side === 'LONG' ? steps : -steps
+
+const pend = (
+  marketId: number,
+  fill: Pick<MatchedFill, 'user_id' | 'side' | 'steps'>,
+  sign: 1 | -1,
+  at: number,
+): Change<ReadPosition> =>
+  change(marketId, fill.user_id, at, ({ pending }) => ({ pending: pending + sign * sizeOf(fill) }))
+
+function settled(marketId: number, row: PartSettled): Change<ReadPosition>[] {
+  const sign = signOfRow(row)
+  const fills = row.fills.map((fill) =>
+    change(marketId, fill.user_id, row.at, (position) => ({
+      pending: position.pending - (fill.matched ? sign * sizeOf(fill) : 0),
+      realized_pnl: position.realized_pnl + signedWei(row, fill.realized_pnl),
+      fees: position.fees + signedWei(row, fill.fee),
+    })),
+  )
+  const positions = row.positions.map((moved) =>
+    change(marketId, moved.user_id, row.at, (position) => ({
+      size: position.size + sign * moved.size_delta,
+      entry_notional: position.entry_notional + signedWei(row, moved.entry_notional_delta),
+      folded_margin: position.folded_margin + signedWei(row, moved.folded_margin_delta),
+      leverage: row.rollback ? moved.leverage_before : moved.leverage_after,
+    })),
+  )
+  return [...fills, ...positions]
+}
+
+const change = (
+  marketId: number,
+  userId: number,
+  at: number,
+  fields: (position: ReadPosition) => Partial<ReadPosition>,
+): Change<ReadPosition> => ({
+  key: String(userId),
+  apply: (before = flat(marketId, userId, at)) => ({ ...before, ...fields(before), updated_at: at }),
+})
+
+const flat = (marketId: number, userId: number, at: number): ReadPosition => ({
+  user_id: userId,
+  market_id: marketId,
+  size: 0,
+  entry_notional: 0n,
+  folded_margin: 0n,
+  leverage: 0,
+  pending: 0,
+  realized_pnl: 0n,
+  fees: 0n,
+  updated_at: at,
+})

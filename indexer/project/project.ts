@@ -1,0 +1,125 @@
+/** A chunk of log rows, what the read model holds of their subjects, and what the chunk makes of it. Pure. */
+import { marketShard } from '../../domain/log.ts'
+import type { LoggedRow } from '../db/shard-log.ts'
+import { type BalanceDelta, balanceDeltas, sumDeltas } from './balances.ts'
+import { batchChanges, type ReadBatch } from './batches.ts'
+import { type LevelDelta, levelDeltas, sumLevels } from './book-levels.ts'
+import { Draft, type Entry } from './change.ts'
+import { fillChanges, type PartFills } from './fills.ts'
+import { marketChanges, type ReadMarket } from './markets.ts'
+import { isOf, orderEvents, type PartOf, type ReadOrderEvent, takenBack } from './order-events.ts'
+import { orderChanges, type ReadOrder } from './orders.ts'
+import { positionChanges, type ReadPosition } from './positions.ts'
+import { type ReadUser, userChanges } from './users.ts'
+
+/** Subjects by the keys of their changes. */
+export interface Subjects {
+  readonly orders: Map<string, ReadOrder>
+  readonly fills: Map<string, PartFills>
+  readonly positions: Map<string, ReadPosition>
+  readonly batches: Map<string, ReadBatch>
+  readonly markets: Map<string, ReadMarket>
+}
+
+/** Keys of everything that the rows change and that may stand in the read model already. */
+export interface Touched {
+  readonly orders: Set<string>
+  readonly fills: Set<string>
+  readonly positions: Set<string>
+  readonly batches: Set<string>
+  readonly markets: Set<string>
+}
+
+/** What is to be written. Rows replace what has their key; deltas are added. */
+export interface ReadChanges {
+  readonly users: readonly ReadUser[]
+  readonly markets: readonly ReadMarket[]
+  readonly orders: readonly ReadOrder[]
+  readonly fills: readonly PartFills[]
+  readonly removedFills: readonly PartOf[]
+  readonly positions: readonly ReadPosition[]
+  readonly batches: readonly ReadBatch[]
+  readonly events: readonly ReadOrderEvent[]
+  readonly removedEvents: readonly PartOf[]
+  readonly balances: readonly BalanceDelta[]
+  readonly levels: readonly LevelDelta[]
+}
+
+/** The market of a shard `m<id>`; 0 for `accounts`. */
+const marketOf = (shard: string): number => {
+  const marketId = Number(shard.slice(1))
+  return shard === marketShard(marketId) ? marketId : 0
+}
+
+export function entriesOf(shard: string, rows: readonly LoggedRow[]): Entry[] {
+  const marketId = marketOf(shard)
+  return rows.map(({ seq, row }) => ({ shard, marketId, seq, row }))
+}
+
+/** What must be loaded before `projectEntries`. Orders that the chunk itself places are not there yet. */
+export function touchedBy(entries: readonly Entry[]): Touched {
+  const keys = (changes: (entry: Entry) => { key: string }[]) =>
+    new Set(entries.flatMap((entry) => changes(entry).map(({ key }) => key)))
+  const orders = keys(orderChanges)
+  for (const { row } of entries) if (row.kind === 'order_placed') orders.delete(row.order_id)
+  return {
+    orders,
+    fills: keys(fillChanges),
+    positions: keys(positionChanges),
+    batches: keys(batchChanges),
+    markets: keys(marketChanges),
+  }
+}
+
+export function projectEntries(before: Subjects, entries: readonly Entry[]): ReadChanges {
+  const users = new Draft<ReadUser>([])
+  const markets = new Draft(before.markets)
+  const orders = new Draft(before.orders)
+  const fills = new Draft(before.fills)
+  const positions = new Draft(before.positions)
+  const batches = new Draft(before.batches)
+  const levels: LevelDelta[] = []
+  const balances: BalanceDelta[] = []
+  const removedEvents: PartOf[] = []
+  let events: ReadOrderEvent[] = []
+
+  for (const entry of entries) {
+    for (const change of userChanges(entry)) users.apply(change)
+    for (const change of marketChanges(entry)) markets.apply(change)
+    for (const change of fillChanges(entry)) fills.apply(change)
+    for (const change of positionChanges(entry)) positions.apply(change)
+    for (const change of batchChanges(entry)) batches.apply(change)
+    for (const change of orderChanges(entry)) {
+      const order = orders.apply(change)
+      levels.push(...levelDeltas(order.before, order.after))
+    }
+    balances.push(...balanceDeltas(entry))
+    const part = takenBack(entry)
+    if (part !== null) {
+      removedEvents.push(part)
+      events = events.filter((event) => !isOf(event, part))
+    }
+    events.push(...orderEvents(entry))
+  }
+  return {
+    users: users.changed(),
+    markets: markets.changed(),
+    orders: orders.changed(),
+    fills: fills.changed(),
+    removedFills: withdrawnParts(entries),
+    positions: positions.changed(),
+    batches: batches.changed(),
+    events,
+    removedEvents,
+    balances: sumDeltas(balances),
+    levels: sumLevels(levels),
+  }
+}
+
+/** Parts with fills that only the chain knew and that a rollback took away: their rows go before the part's rows are written. */
+function withdrawnParts(entries: readonly Entry[]): PartOf[] {
+  return entries.flatMap(({ marketId, row }) => {
+    if (row.kind !== 'part_settled' || !row.rollback || row.fills.every(({ matched }) => matched)) return []
+    return [{ market_id: marketId, batch_id: row.batch_id, part: row.part }]
+  })
+}

@@ -1,0 +1,85 @@
+/**
+ * Follows the shard log and keeps the read model at its head. A chunk is one transaction: its rows, the shard's place in
+ * `read.projection` and the notification. The row in `read.projection` is locked meanwhile, so of many projectors one works on a
+ * shard at a time, and each row is projected once.
+ */
+import { sql } from 'kysely'
+import type { Db, Tx } from '../db/client.ts'
+import { readRows } from '../db/shard-log.ts'
+import { entriesOf, projectEntries, touchedBy } from './project.ts'
+import { loadSubjects, saveChanges } from './store.ts'
+
+export interface Progress {
+  readonly shard: string
+  readonly epoch: number
+  /** Last projected. */
+  readonly seq: number
+  /** Rows in this chunk; 0 at the head. */
+  readonly rows: number
+}
+
+export interface ChunkOptions {
+  /** Most rows of one chunk. */
+  readonly limit: number
+  /** Told after the rows are projected and before the transaction commits. */
+  readonly reached: (point: 'before-projection') => void
+}
+
+/** Projects the shard's next rows. Null where another projector is at it, or the shard is not registered. */
+export async function projectChunk(db: Db, shard: string, options: ChunkOptions): Promise<Progress | null> {
+  return db.transaction().execute(async (tx) => {
+    const at = await tx
+      .selectFrom('read.projection')
+      .selectAll()
+      .where('shard', '=', shard)
+      .forUpdate()
+      .skipLocked()
+      .executeTakeFirst()
+    if (at === undefined) return null
+    const rows = await readRows(tx, shard, at.seq, options.limit)
+    const last = rows.at(-1)
+    if (last === undefined) return { ...at, rows: 0 }
+    const entries = entriesOf(shard, rows)
+    const before = await loadSubjects(tx, entries[0]?.marketId ?? 0, touchedBy(entries))
+    await saveChanges(tx, projectEntries(before, entries))
+    options.reached('before-projection')
+    await moveTo(tx, { shard, epoch: at.epoch, seq: last.seq })
+    return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length }
+  })
+}
+
+async function moveTo(tx: Tx, { shard, epoch, seq }: Omit<Progress, 'rows'>): Promise<void> {
+  await sql`
+    with notified as (select pg_notify('projected', ${`${shard}:${epoch}:${seq}`}))
+    update read.projection set seq = ${seq} from notified where shard = ${shard}
+  `.execute(tx)
+}
+
+/** Projects the shard up to its head. Returns the number of rows. */
+export async function projectShard(db: Db, shard: string, options: ChunkOptions): Promise<number> {
+  let rows = 0
+  for (;;) {
+    const progress = await projectChunk(db, shard, options)
+    rows += progress?.rows ?? 0
+    if (progress === null || progress.rows < options.limit) return rows
+  }
+}
+
+/** Gives every new shard its place in the read model. Returns all shards. */
+export async function registerShards(db: Db): Promise<string[]> {
+  await sql`
+    insert into read.projection (shard, epoch, seq) select shard, epoch, 0 from shards on conflict do nothing
+  `.execute(db)
+  const shards = await db.selectFrom('shards').select('shard').orderBy('shard').execute()
+  return shards.map(({ shard }) => shard)
+}
+
+/** Rows of the log that are not projected yet, by shard. */
+export async function projectionLag(db: Db): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('shards')
+    .leftJoin('read.projection as projection', 'projection.shard', 'shards.shard')
+    .select(['shards.shard', sql<number>`shards.head - coalesce(projection.seq, 0)`.as('lag')])
+    .execute()
+  return new Map(rows.map(({ shard, lag }) => [shard, lag]))
+}

@@ -1,0 +1,44 @@
+/** Makes the read model anew from the shard log. Bookmarks of before become stale, because every shard gets a new epoch. */
+import { sql } from 'kysely'
+import type { Db } from '../db/client.ts'
+import { lockShards } from '../db/shard-log.ts'
+import { type ChunkOptions, projectShard, registerShards } from './projector.ts'
+
+const READ_TABLES = [
+  'projection',
+  'users',
+  'markets',
+  'orders',
+  'order_events',
+  'fills',
+  'positions',
+  'balances',
+  'book_levels',
+  'batches',
+] as const
+
+/**
+ * Empties the read model and moves every shard to its next epoch. The shards' locks are held, so that no writer answers with a
+ * bookmark of the old epoch for a row of the new one.
+ */
+export async function resetReadModel(db: Db): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const shards = await tx.selectFrom('shards').select('shard').execute()
+    await lockShards(
+      tx,
+      shards.map(({ shard }) => shard),
+    )
+    const tables = READ_TABLES.map((table) => sql.table(`read.${table}`))
+    await sql`truncate ${sql.join(tables)}`.execute(tx)
+    await sql`update shards set epoch = epoch + 1`.execute(tx)
+    await sql`insert into read.projection (shard, epoch, seq) select shard, epoch, 0 from shards`.execute(tx)
+  })
+}
+
+/** Returns the number of rows projected by this process: running projectors take their share. */
+export async function rebuild(db: Db, options: ChunkOptions): Promise<number> {
+  await resetReadModel(db)
+  let rows = 0
+  for (const shard of await registerShards(db)) rows += await projectShard(db, shard, options)
+  return rows
+}

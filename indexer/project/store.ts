@@ -1,0 +1,296 @@
+/** Loads what a chunk touches and writes what it changed: one statement per table, however many rows. */
+import { type RawBuilder, sql } from 'kysely'
+import type { Tx } from '../db/client.ts'
+import type { BalanceDelta } from './balances.ts'
+import type { ReadBatch } from './batches.ts'
+import type { LevelDelta } from './book-levels.ts'
+import { partKey, type ReadFill } from './fills.ts'
+import type { ReadMarket } from './markets.ts'
+import type { PartOf, ReadOrderEvent } from './order-events.ts'
+import type { ReadOrder } from './orders.ts'
+import type { ReadPosition } from './positions.ts'
+import type { ReadChanges, Subjects, Touched } from './project.ts'
+import type { ReadUser } from './users.ts'
+
+type PgType = 'bigint' | 'integer' | 'numeric' | 'text' | 'boolean' | 'jsonb'
+
+/** A table of the `read` schema: its columns, and those that identify a row. */
+interface Shape<Row> {
+  readonly table: string
+  readonly key: readonly (keyof Row & string)[]
+  readonly columns: { readonly [Column in keyof Row]: PgType }
+}
+
+const USERS: Shape<ReadUser> = {
+  table: 'read.users',
+  key: ['user_id'],
+  columns: { user_id: 'bigint', address: 'text', created_at: 'bigint' },
+}
+
+const MARKETS: Shape<ReadMarket> = {
+  table: 'read.markets',
+  key: ['market_id'],
+  columns: {
+    market_id: 'integer',
+    symbol: 'text',
+    kind: 'text',
+    spec: 'jsonb',
+    oracle_price: 'numeric',
+    oracle_at: 'bigint',
+    mark_price: 'numeric',
+    last_price: 'bigint',
+    last_batch_id: 'bigint',
+  },
+}
+
+const ORDERS: Shape<ReadOrder> = {
+  table: 'read.orders',
+  key: ['order_id'],
+  columns: {
+    order_id: 'text',
+    market_id: 'integer',
+    seq: 'bigint',
+    user_id: 'bigint',
+    maker: 'text',
+    signer: 'text',
+    hash: 'text',
+    salt: 'bigint',
+    side: 'text',
+    type: 'text',
+    price: 'bigint',
+    quantity: 'bigint',
+    trigger: 'bigint',
+    leverage: 'integer',
+    reduce_only: 'boolean',
+    expiration: 'bigint',
+    status: 'text',
+    status_reason: 'text',
+    note: 'text',
+    filled: 'bigint',
+    filled_value: 'numeric',
+    settling: 'bigint',
+    fee: 'numeric',
+    reserved: 'numeric',
+    accepted_at: 'bigint',
+    updated_at: 'bigint',
+  },
+}
+
+const ORDER_EVENTS: Shape<ReadOrderEvent> = {
+  table: 'read.order_events',
+  key: ['shard', 'seq', 'place'],
+  columns: {
+    shard: 'text',
+    seq: 'bigint',
+    place: 'integer',
+    order_id: 'text',
+    user_id: 'bigint',
+    kind: 'text',
+    details: 'jsonb',
+    at: 'bigint',
+  },
+}
+
+const FILLS: Shape<ReadFill> = {
+  table: 'read.fills',
+  key: ['fill_id'],
+  columns: {
+    fill_id: 'text',
+    market_id: 'integer',
+    batch_id: 'bigint',
+    part: 'integer',
+    order_id: 'text',
+    user_id: 'bigint',
+    side: 'text',
+    price: 'bigint',
+    steps: 'bigint',
+    taker_steps: 'bigint',
+    fee: 'numeric',
+    realized_pnl: 'numeric',
+    status: 'text',
+    tx_hash: 'text',
+    block: 'bigint',
+    matched_at: 'bigint',
+    updated_at: 'bigint',
+  },
+}
+
+const POSITIONS: Shape<ReadPosition> = {
+  table: 'read.positions',
+  key: ['user_id', 'market_id'],
+  columns: {
+    user_id: 'bigint',
+    market_id: 'integer',
+    size: 'bigint',
+    entry_notional: 'numeric',
+    folded_margin: 'numeric',
+    leverage: 'integer',
+    pending: 'bigint',
+    realized_pnl: 'numeric',
+    fees: 'numeric',
+    updated_at: 'bigint',
+  },
+}
+
+const BATCHES: Shape<ReadBatch> = {
+  table: 'read.batches',
+  key: ['market_id', 'batch_id'],
+  columns: {
+    market_id: 'integer',
+    batch_id: 'bigint',
+    as_of: 'bigint',
+    price: 'bigint',
+    lo: 'bigint',
+    hi: 'bigint',
+    volume: 'bigint',
+    demand: 'bigint',
+    supply: 'bigint',
+    rule: 'text',
+    parts: 'integer',
+    settled_parts: 'integer',
+    oracle_price: 'numeric',
+  },
+}
+
+const BALANCES: Shape<BalanceDelta> = {
+  table: 'read.balances',
+  key: ['user_id'],
+  columns: { user_id: 'bigint', free: 'numeric', reserved: 'numeric', pending_withdrawal: 'numeric' },
+}
+
+const LEVELS: Shape<LevelDelta> = {
+  table: 'read.book_levels',
+  key: ['market_id', 'side', 'price'],
+  columns: {
+    market_id: 'integer',
+    side: 'text',
+    price: 'bigint',
+    quantity: 'bigint',
+    order_count: 'integer',
+  },
+}
+
+/** Wei are strings in JSON: Postgres reads them as numeric without loss. */
+const toJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, field: unknown) => (typeof field === 'bigint' ? field.toString() : field))
+
+type Resolve = (column: string) => RawBuilder<unknown>
+
+/** Inserts the rows, or sets every other column of a row that exists to what `resolve` says. */
+async function merge<Row>(tx: Tx, shape: Shape<Row>, rows: readonly Row[], resolve: Resolve): Promise<void> {
+  if (rows.length === 0) return
+  const columns = Object.entries<PgType>(shape.columns)
+  const names = sql.join(columns.map(([name]) => sql.ref(name)))
+  const types = sql.join(columns.map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(type)}`))
+  const others = columns.filter(([name]) => !(shape.key as readonly string[]).includes(name))
+  const updates = sql.join(others.map(([name]) => sql`${sql.ref(name)} = ${resolve(name)}`))
+  await sql`
+    insert into ${sql.table(shape.table)} as kept (${names})
+    select ${names} from json_to_recordset(${toJson(rows)}::json) as given (${types})
+    on conflict (${sql.join(shape.key.map((name) => sql.ref(name)))}) do update set ${updates}
+  `.execute(tx)
+}
+
+const replaceRows = <Row>(tx: Tx, shape: Shape<Row>, rows: readonly Row[]): Promise<void> =>
+  merge(tx, shape, rows, (column) => sql`excluded.${sql.ref(column)}`)
+
+const addDeltas = <Row>(tx: Tx, shape: Shape<Row>, rows: readonly Row[]): Promise<void> =>
+  merge(tx, shape, rows, (column) => sql`kept.${sql.ref(column)} + excluded.${sql.ref(column)}`)
+
+/** What the read model holds of the subjects in one market. */
+export async function loadSubjects(tx: Tx, marketId: number, touched: Touched): Promise<Subjects> {
+  return {
+    orders: await loadOrders(tx, touched.orders),
+    fills: await loadFills(tx, marketId, touched.fills),
+    positions: await loadPositions(tx, marketId, touched.positions),
+    batches: await loadBatches(tx, marketId, touched.batches),
+    markets: await loadMarket(tx, marketId, touched.markets),
+  }
+}
+
+async function loadOrders(tx: Tx, ids: ReadonlySet<string>): Promise<Subjects['orders']> {
+  if (ids.size === 0) return new Map()
+  const rows = await sql<ReadOrder>`select * from read.orders where order_id = any(${[...ids]})`.execute(tx)
+  return new Map(rows.rows.map((order) => [order.order_id, order]))
+}
+
+async function loadFills(tx: Tx, marketId: number, parts: ReadonlySet<string>): Promise<Subjects['fills']> {
+  if (parts.size === 0) return new Map()
+  const keys = [...parts].map((key) => key.split('-').map(Number))
+  const { rows } = await sql<ReadFill>`
+    select fills.* from read.fills
+    join unnest(${keys.map(([batch]) => batch)}::bigint[], ${keys.map(([, part]) => part)}::integer[])
+      as wanted (batch_id, part) using (batch_id, part)
+    where market_id = ${marketId}
+  `.execute(tx)
+  return Map.groupBy(rows, ({ batch_id, part }) => partKey(batch_id, part))
+}
+
+async function loadPositions(
+  tx: Tx,
+  marketId: number,
+  users: ReadonlySet<string>,
+): Promise<Subjects['positions']> {
+  if (users.size === 0) return new Map()
+  const { rows } = await sql<ReadPosition>`
+    select * from read.positions where market_id = ${marketId} and user_id = any(${[...users]}::bigint[])
+  `.execute(tx)
+  return new Map(rows.map((position) => [String(position.user_id), position]))
+}
+
+async function loadBatches(tx: Tx, marketId: number, ids: ReadonlySet<string>): Promise<Subjects['batches']> {
+  if (ids.size === 0) return new Map()
+  const { rows } = await sql<ReadBatch>`
+    select * from read.batches where market_id = ${marketId} and batch_id = any(${[...ids]}::bigint[])
+  `.execute(tx)
+  return new Map(rows.map((batch) => [String(batch.batch_id), batch]))
+}
+
+async function loadMarket(tx: Tx, marketId: number, ids: ReadonlySet<string>): Promise<Subjects['markets']> {
+  if (ids.size === 0) return new Map()
+  const rows = await tx.selectFrom('read.markets').selectAll().where('market_id', '=', marketId).execute()
+  return new Map(rows.map((market) => [String(market.market_id), market]))
+}
+
+/** Writes a chunk's changes. The tables always come in this order, so that two projectors never wait for each other in a circle. */
+export async function saveChanges(tx: Tx, changes: ReadChanges): Promise<void> {
+  await replaceRows(tx, USERS, changes.users)
+  await replaceRows(tx, MARKETS, changes.markets)
+  await replaceRows(tx, ORDERS, changes.orders)
+  for (const part of changes.removedEvents) await removeEvents(tx, part)
+  for (const part of changes.removedFills) await removeFills(tx, part)
+  await replaceRows(tx, FILLS, changes.fills.flat())
+  await replaceRows(tx, POSITIONS, changes.positions)
+  await replaceRows(tx, BATCHES, changes.batches)
+  await replaceRows(tx, ORDER_EVENTS, changes.events)
+  await addDeltas(tx, LEVELS, changes.levels)
+  await removeEmptyLevels(tx, changes.levels)
+  await addDeltas(tx, BALANCES, changes.balances)
+}
+
+async function removeFills(tx: Tx, { market_id, batch_id, part }: PartOf): Promise<void> {
+  await sql`
+    delete from read.fills where market_id = ${market_id} and batch_id = ${batch_id} and part = ${part}
+  `.execute(tx)
+}
+
+async function removeEvents(tx: Tx, { market_id, batch_id, part }: PartOf): Promise<void> {
+  const details = JSON.stringify({ market_id, batch_id, part })
+  await sql`
+    delete from read.order_events using read.fills
+    where fills.market_id = ${market_id} and fills.batch_id = ${batch_id} and fills.part = ${part}
+      and order_events.order_id = fills.order_id and order_events.details @> ${details}::jsonb
+  `.execute(tx)
+}
+
+/** Only levels that a chunk lowered can be empty. */
+async function removeEmptyLevels(tx: Tx, levels: readonly LevelDelta[]): Promise<void> {
+  const lowered = levels.filter(({ order_count }) => order_count < 0)
+  if (lowered.length === 0) return
+  await sql`
+    delete from read.book_levels using json_to_recordset(${toJson(lowered)}::json)
+      as lowered (market_id integer, side text, price bigint)
+    where book_levels.market_id = lowered.market_id and book_levels.side = lowered.side
+      and book_levels.price = lowered.price and book_levels.order_count = 0
+  `.execute(tx)
+}

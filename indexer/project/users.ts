@@ -1,0 +1,14 @@
+/** `read.users`: who is who. */
+import type { Change, Entry } from './change.ts'
+
+export interface ReadUser {
+  readonly user_id: number
+  readonly address: string
+  readonly created_at: number
+}
+
+export function userChanges({ row }: Entry): Change<ReadUser>[] {
+  if (row.kind !== 'user_created') return []
+  const user = { user_id: row.user_id, address: row.address, created_at: row.at }
+  return [{ key: String(row.user_id), apply: () => user }]
+}
