@@ -1,6 +1,7 @@
 /** What one part of a batch says to the chain, and what the chain says back. */
-import type { SignedOrder } from './order.ts'
-import type { Address, MarketId, Millis, Price, Quote, Rate, Steps, Ticks } from './units.ts'
+import type { FeeRates } from './fees.ts'
+import type { Side, SignedOrder } from './order.ts'
+import type { Address, FundingIndex, MarketId, Millis, Price, Quote, Rate, Steps, Ticks } from './units.ts'
 
 /** A price with the signatures of the oracle's signers, as the market's contract checks it. */
 export interface OracleReport {
@@ -15,17 +16,21 @@ export interface SettlementFill {
   readonly fill: Steps
   /** The share of `fill` that pays the taker rate. */
   readonly taker: Steps
-  /** The maker's slot that holds (or will hold) the filled quantity of a partly filled order; null where the fill completes an order that never had one. */
+  /**
+   * The maker's slot that holds, or will hold, the filled quantity of a partly filled order. Null where the fill completes
+   * an order that never had one, and for a market order that ends with this part: the chain then marks it dead at once.
+   */
   readonly partialSlot: number | null
 }
 
-/** One transaction's worth of a batch. A batch has one or more parts with the same price, `asOf` and report. */
+/** One transaction's worth of a batch. A batch has one or more parts with the same price, `asOf`, rates and report. */
 export interface SettlementPart {
   readonly marketId: MarketId
   /** Exactly the market's last action + 1; given at signing. */
   readonly actionId: number
-  /** The auction's number: never reused, distinct from the action. */
+  /** The auction's number: from 1, never reused, distinct from the action. */
   readonly batchId: number
+  /** From 1 to `parts`. */
   readonly part: number
   /** Number of parts in this batch. */
   readonly parts: number
@@ -34,7 +39,7 @@ export interface SettlementPart {
   readonly makerFee: Rate
   readonly takerFee: Rate
   readonly oracle: OracleReport
-  /** Within an account in tranche order: reducing before opening. */
+  /** The fills of one account next to each other, in tranche order: reducing before opening. */
   readonly fills: readonly SettlementFill[]
 }
 
@@ -42,11 +47,33 @@ export interface SettlementPart {
 export interface SettledFill {
   readonly maker: Address
   readonly salt: bigint
-  readonly side: SignedOrder['side']
+  readonly side: Side
+  readonly reduceOnly: boolean
+  readonly leverage: number
   readonly fill: Steps
   readonly taker: Steps
+  /** Where the order sits if it stays partly filled; what sat there before is dead. */
+  readonly partialSlot: number | null
+  /** The order can never fill again. */
+  readonly isDead: boolean
+  /** The closing fee was cut to the close proceeds. */
+  readonly isFeeCapped: boolean
   /** Charged to the maker for this fill. */
   readonly fee: Quote
   /** Change of the maker's free balance at the bank, fee included. */
   readonly freeDelta: Quote
+}
+
+/** One settled part: everything that an indexer needs, in the order in which the chain applied it. */
+export interface BatchSettled extends FeeRates {
+  readonly actionId: number
+  readonly batchId: number
+  readonly part: number
+  readonly parts: number
+  readonly asOf: Millis
+  readonly price: Ticks
+  readonly oraclePrice: Price
+  readonly observedAt: Millis
+  readonly fundingIndex: FundingIndex
+  readonly fills: readonly SettledFill[]
 }

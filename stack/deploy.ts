@@ -1,0 +1,129 @@
+/** Puts the contracts on a chain: the shared ones once, then one IsolatedTrader per market. Plain ethers, any signer. */
+import { type Signer, toBeHex } from 'ethers'
+import type { MarketKind, MarketSpec } from '../domain/market.ts'
+import type { Address, Rate } from '../domain/units.ts'
+import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
+import { Forwarder__factory } from '../typechain-types/factories/Forwarder__factory.ts'
+import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
+import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
+import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
+import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'
+import type { MarketGridStruct, ParametersStruct } from '../typechain-types/IsolatedTrader.ts'
+
+export interface SharedContracts {
+  readonly usdm: Address
+  readonly marginBank: Address
+  readonly accountManager: Address
+  readonly forwarder: Address
+  readonly oracle: Address
+}
+
+export interface SharedOptions {
+  /** The collateral token; a TestUSDM is deployed where there is none. */
+  readonly usdm?: Address
+  /** Receives collected fees; the signer by default. */
+  readonly treasury?: Address
+}
+
+export interface MarketOptions {
+  /** May settle batches. */
+  readonly operators: readonly Address[]
+  readonly oracleSigners: readonly Address[]
+  /** How many of them sign each report; all by default. */
+  readonly threshold?: number
+  readonly reports?: ReportLimits
+}
+
+/** What a market accepts of its oracle. */
+export interface ReportLimits {
+  /** Oldest report, in milliseconds before `asOf`. */
+  readonly maxAge: number
+  /** A report may differ from the one before by base + slope x seconds, fractions x 1e18. */
+  readonly moveBase: Rate
+  readonly moveSlope: Rate
+}
+
+export const REPORT_LIMITS: ReportLimits = {
+  maxAge: 10_000,
+  moveBase: 100_000_000_000_000_000n as Rate,
+  moveSlope: 20_000_000_000_000_000n as Rate,
+}
+
+const KINDS: Readonly<Record<MarketKind, number>> = { perpetual: 0, future: 1, binary_future: 2 }
+const MODE_OPEN = 0
+const MILLIONTH = 10n ** 12n
+
+const address = (text: string): Address => text.toLowerCase() as Address
+const millionths = (rate: Rate): bigint => rate / MILLIONTH
+
+/** The feed that prices a market, at the oracle. */
+export const feedIdOf = (marketId: number): string => toBeHex(marketId, 32)
+
+export const gridOf = (spec: MarketSpec): MarketGridStruct => ({
+  marketId: spec.marketId,
+  kind: KINDS[spec.kind],
+  tick: spec.tick,
+  step: spec.step,
+  feedId: feedIdOf(spec.marketId),
+})
+
+/** The contract's parameters, in millionths. */
+export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LIMITS): ParametersStruct => ({
+  imr: millionths(spec.imr),
+  mmr: millionths(spec.mmr),
+  mtbLong: millionths(spec.mtbLong),
+  mtbShort: millionths(spec.mtbShort),
+  makerFee: millionths(spec.makerFee),
+  takerFee: millionths(spec.takerFee),
+  reportMaxAge: reports.maxAge,
+  moveBase: millionths(reports.moveBase),
+  moveSlope: millionths(reports.moveSlope),
+  maxLeverage: spec.maxLeverage,
+  mode: MODE_OPEN,
+})
+
+/** Collateral, bank, session keys, forwarder and oracle. The signer becomes their admin. */
+export async function deployShared(signer: Signer, options: SharedOptions = {}): Promise<SharedContracts> {
+  const admin = await signer.getAddress()
+  const usdm = options.usdm ?? (await (await new TestUSDM__factory(signer).deploy()).getAddress())
+  const forwarder = await new Forwarder__factory(signer).deploy()
+  const accountManager = await new AccountManager__factory(signer).deploy(await forwarder.getAddress())
+  const oracle = await new SignedPriceOracle__factory(signer).deploy(admin)
+  const bank = await new MarginBank__factory(signer).deploy(usdm, admin, options.treasury ?? admin)
+  await bank.waitForDeployment()
+  return {
+    usdm: address(usdm),
+    marginBank: address(await bank.getAddress()),
+    accountManager: address(await accountManager.getAddress()),
+    forwarder: address(await forwarder.getAddress()),
+    oracle: address(await oracle.getAddress()),
+  }
+}
+
+/** One market: its contract, its feed, its operators, and its place at the bank. Returns the trader's address. */
+export async function deployMarket(
+  signer: Signer,
+  shared: SharedContracts,
+  spec: MarketSpec,
+  options: MarketOptions,
+): Promise<Address> {
+  const admin = await signer.getAddress()
+  const trader = await new IsolatedTrader__factory(signer).deploy(
+    gridOf(spec),
+    parametersOf(spec, options.reports),
+    shared.marginBank,
+    shared.accountManager,
+    shared.oracle,
+    shared.forwarder,
+    admin,
+  )
+  await trader.waitForDeployment()
+  const traderAddress = await trader.getAddress()
+
+  const signers = options.oracleSigners.map(address).sort()
+  const oracle = SignedPriceOracle__factory.connect(shared.oracle, signer)
+  await (await oracle.setFeed(feedIdOf(spec.marketId), signers, options.threshold ?? signers.length)).wait()
+  for (const operator of options.operators) await (await trader.setOperator(operator, true)).wait()
+  await (await MarginBank__factory.connect(shared.marginBank, signer).listMarket(traderAddress)).wait()
+  return address(traderAddress)
+}
