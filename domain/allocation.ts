@@ -4,7 +4,7 @@ import type { Seq, Steps } from './units.ts'
 
 /** An order's steps that are eligible at the price. */
 export interface Claim {
-  readonly seq: Seq
+  readonly order: { readonly seq: Seq }
   readonly steps: Steps
 }
 
@@ -21,7 +21,7 @@ export function proRata(claims: readonly Claim[], volume: Steps): Steps[] {
   const shares = claims.map(({ steps }) => divide(volume, steps, total))
   const leftOver = volume - shares.reduce((sum, { quotient }) => sum + quotient, 0)
   if (leftOver > 0) {
-    const byRemainder = shares.map((share, i) => ({ share, seq: (claims[i] as Claim).seq }))
+    const byRemainder = shares.map((share, i) => ({ share, seq: (claims[i] as Claim).order.seq }))
     byRemainder.sort((a, b) => b.share.remainder - a.share.remainder || a.seq - b.seq)
     for (const { share } of byRemainder.slice(0, leftOver)) share.quotient += 1
   }

@@ -2,15 +2,17 @@
 import { priceBand } from './band.ts'
 import { Book, type RestingOrder } from './book.ts'
 import { type Candidates, candidatesOf, type Excluded, NONE_EXCLUDED } from './candidates.ts'
-import type { Cancel, Clearing, ClearingInputs, Reference } from './clearing.ts'
-import { referenceTick } from './clearing-price.ts'
+import type { Cancel, Clearing, ClearingInputs, Fill, Ration, Reference } from './clearing.ts'
+import { type PriceAnswer, referenceTick } from './clearing-price.ts'
+import { fillsOf } from './fills.ts'
 import type { MarketSpec } from './market.ts'
 import type { Side, StatusReason } from './order.ts'
+import { pairUp } from './pairing.ts'
 import { type Participant, participantsOf } from './participants.ts'
 import { fitsOnePart } from './parts.ts'
 import { FLAT, type Position } from './position.ts'
-import { type Round, type RoundInput, runRound, type Trade } from './round.ts'
-import { awaitsOracle, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
+import { type Round, type RoundInput, type RoundResult, runRound } from './round.ts'
+import { awaitsOracle, type Entry, eligibleAt, OpeningBounds, type RiskTerms } from './tranches.ts'
 import type { FundingIndex, Millis, Price, Seq, Steps, Ticks, UserId } from './units.ts'
 
 /** A batch that fills more orders than this is cleared again over the largest of each side. */
@@ -37,21 +39,19 @@ export interface AuctionInput {
 export function clear(input: AuctionInput): Clearing {
   const { spec, oracle, fundingIndex, asOf, reference } = input
   const band = priceBand(spec, oracle)
-  const terms: RiskTerms = { spec, band, oracle, fundingIndex, mayFlip: true }
+  const terms = { spec, band, oracle, fundingIndex, openingBounds: new OpeningBounds(spec, oracle) }
   const candidates = candidatesOf(input.book, band, asOf, input.excluded ?? NONE_EXCLUDED)
   const participants = participantsOf(terms, candidates, input.positions)
   const { first, last } = runRounds({
     terms,
     participants,
-    only: null,
     reference: referenceTick(spec, { reference, oracle, asOf, band }),
+    only: null,
+    mayFlip: true,
   })
-  return {
-    ...band,
-    ...outcomeOf(last.trade),
-    cancels: cancelsOf(terms, participants, candidates, first.entries, last.trade),
-    inputs: inputsOf(input, candidates, participants),
-  }
+  const trade = last.result === null ? NO_TRADE : tradeOf(spec, participants, last.result)
+  const cancels = cancelsOf({ terms, participants, candidates, entries: first.entries, fills: trade.fills })
+  return { ...trade, ...band, cancels, inputs: inputsOf(input, candidates, participants) }
 }
 
 /** Clears the batch once more from what it says about itself: the result is the same, `inputs` included. */
@@ -62,26 +62,33 @@ export function recompute({ orders, positions, ...rest }: ClearingInputs): Clear
 
 /**
  * A batch with too many fills is cleared again over the largest orders; one that needs several parts, without flips. Each happens
- * once at most, the second keeps the first, and the largest 400 of either side cannot be too many: four rounds in the worst case.
+ * once at most, the second keeps the first, and the largest 400 of either side cannot be too many: three rounds in the worst case,
+ * four where the lack of flips brings in more orders.
  */
 function runRounds(input: RoundInput): { first: Round; last: Round } {
   const first = runRound(input)
   let setup = input
   let last = first
-  while (last.trade !== null) {
-    if (last.trade.fills.length > BATCH_ORDERS && setup.only === null) {
-      setup = { ...setup, only: largest(last.entries, last.trade.price) }
-    } else if (setup.terms.mayFlip && !fitsOnePart(last.trade)) {
-      setup = { ...setup, terms: { ...setup.terms, mayFlip: false } }
+  while (last.result !== null) {
+    const filled = [...last.result.buys, ...last.result.sells]
+    if (filled.length > BATCH_ORDERS && setup.only === null) {
+      setup = { ...setup, only: largest(last.entries, last.result.price) }
+    } else if (setup.mayFlip && !fitsOnePart(filled.map(leftOf))) {
+      setup = { ...setup, mayFlip: false }
     } else break
     last = runRound(setup)
   }
   return { first, last }
 }
 
+const leftOf = ({ order, steps }: RoundResult['buys'][number]): Pick<Fill, 'account' | 'left'> => ({
+  account: order.account,
+  left: (order.remaining - steps) as Steps,
+})
+
 /** Of either side's orders that are eligible at the price, those with the largest remaining size; the earlier of equals. */
 function largest(entries: readonly Entry[], price: Ticks): Set<Seq> {
-  const eligible = entries.filter((entry) => eligibleAt(entry, price) > 0).map(({ order }) => order)
+  const eligible = entries.filter((entry) => eligibleAt(entry, price) > 0).map(({ bounded }) => bounded.order)
   const ofSide = (side: Side): RestingOrder[] =>
     eligible
       .filter((order) => order.side === side)
@@ -102,29 +109,47 @@ const NO_TRADE = {
   pairs: [],
 } as const
 
-const outcomeOf = (trade: Trade | null) =>
-  trade === null ? NO_TRADE : { outcome: 'cleared' as const, ...trade }
-
-function cancelsOf(
-  terms: RiskTerms,
+function tradeOf(
+  spec: MarketSpec,
   participants: readonly Participant[],
-  { buys, sells }: Candidates,
-  entries: readonly Entry[],
-  trade: Trade | null,
-): Cancel[] {
-  const selfTrades = new Set(participants.flatMap((participant) => participant.selfTrades))
-  const cancels = [...selfTrades].map((seq): Cancel => ({ seq, reason: 'SELF_TRADE' }))
-  const markets = [...buys, ...sells].filter(({ type, seq }) => type === 'MARKET' && !selfTrades.has(seq))
-  if (markets.length > 0) {
-    const filled = new Set(trade?.fills.filter(({ left }) => left === 0).map(({ seq }) => seq))
-    const entered = new Set(entries.map(({ order }) => order.seq))
-    const byAccount = new Map(participants.map((participant) => [participant.standing.account, participant]))
-    for (const order of markets) {
-      if (filled.has(order.seq)) continue
-      const participant = byAccount.get(order.account) as Participant
-      const reason = entered.has(order.seq) ? 'MARKET_REMAINDER' : whyOut(terms, participant, order)
-      if (reason !== null) cancels.push({ seq: order.seq, reason })
-    }
+  { buys, sells, ...result }: RoundResult,
+) {
+  const pairs = pairUp(spec, result.price, buys, sells)
+  const fills = fillsOf(participants, pairs)
+  return { outcome: 'cleared' as const, ...result, ration: rationOf(result), fills, pairs }
+}
+
+function rationOf({ demand, supply }: PriceAnswer): Ration | null {
+  if (demand === supply) return null
+  return demand > supply
+    ? { side: 'LONG', volume: supply, eligible: demand }
+    : { side: 'SHORT', volume: demand, eligible: supply }
+}
+
+interface Ended {
+  readonly terms: RiskTerms
+  readonly participants: readonly Participant[]
+  readonly candidates: Candidates
+  /** Of all orders that could take part. */
+  readonly entries: readonly Entry[]
+  readonly fills: readonly Fill[]
+}
+
+/** Self-trades, and what a market order has left: of all candidates, the orders that do not stay. */
+function cancelsOf({ terms, participants, candidates, entries, fills }: Ended): Cancel[] {
+  const cancels = participants.flatMap(({ selfTrades }) =>
+    selfTrades.map((seq): Cancel => ({ seq, reason: 'SELF_TRADE' })),
+  )
+  const isMarket = ({ type }: RestingOrder): boolean => type === 'MARKET'
+  const markets = [...candidates.buys.filter(isMarket), ...candidates.sells.filter(isMarket)]
+  const settled = new Set(cancels.map(({ seq }) => seq))
+  for (const { seq, left } of fills) if (left === 0) settled.add(seq)
+  const entered = new Set<Seq>()
+  for (const { bounded } of entries) if (isMarket(bounded.order)) entered.add(bounded.order.seq)
+  for (const order of markets) {
+    if (settled.has(order.seq)) continue
+    const reason = entered.has(order.seq) ? 'MARKET_REMAINDER' : whyOut(terms, participants, order)
+    if (reason !== null) cancels.push({ seq: order.seq, reason })
   }
   return cancels.sort((a, b) => a.seq - b.seq)
 }
@@ -132,14 +157,16 @@ function cancelsOf(
 /** Why a market order took no part although the batch ran; null where it goes on waiting. */
 function whyOut(
   terms: RiskTerms,
-  { standing, reach }: Participant,
+  participants: readonly Participant[],
   order: RestingOrder,
 ): StatusReason | null {
   if (awaitsOracle(terms, order)) return null
+  const { standing, orders } = participants.find(({ account }) => account === order.account) as Participant
   if (order.reduceOnly || order.forced) {
     return order.side === standing.reducingSide ? 'MARKET_REMAINDER' : 'REDUCE_ONLY_NO_POSITION'
   }
-  return reach === null ? 'INSUFFICIENT_MARGIN' : 'MARKET_REMAINDER'
+  const isTwoSided = orders.some((other) => other.order.side !== order.side)
+  return isTwoSided ? 'MARKET_REMAINDER' : 'INSUFFICIENT_MARGIN'
 }
 
 function inputsOf(
@@ -147,14 +174,14 @@ function inputsOf(
   { buys, sells }: Candidates,
   participants: readonly Participant[],
 ): ClearingInputs {
-  const held = participants.filter(({ standing }) => standing.position.size !== 0)
+  const held = participants.filter(({ position }) => position.size !== 0)
   return {
     spec,
     asOf,
     oracle,
     fundingIndex,
     reference,
-    orders: [...buys, ...sells].sort((a, b) => a.seq - b.seq),
-    positions: held.map(({ standing }) => [standing.account, standing.position] as const),
+    orders: [...buys, ...sells],
+    positions: held.map(({ account, position }) => [account, position] as const),
   }
 }

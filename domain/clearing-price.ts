@@ -3,7 +3,7 @@ import { type Band, tickNearest } from './band.ts'
 import type { PriceRule, Reference } from './clearing.ts'
 import { invariant } from './invariant.ts'
 import type { MarketSpec } from './market.ts'
-import type { Entry } from './tranches.ts'
+import { type Entry, tranchesOf } from './tranches.ts'
 import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from './units.ts'
 
 /** From this age on the last clearing price says nothing about the next. */
@@ -102,12 +102,12 @@ function anchorsIn({ lo, hi }: Band, sides: readonly (readonly Entry[])[]): Band
   let lowest = Number.POSITIVE_INFINITY
   let highest = Number.NEGATIVE_INFINITY
   for (const entries of sides) {
-    for (const { order, reducing, opening } of entries) {
-      if (order.type === 'MARKET') continue
-      for (const tranche of [reducing, opening]) {
-        if (tranche === null || tranche.limit < lo || tranche.limit > hi) continue
-        lowest = Math.min(lowest, tranche.limit)
-        highest = Math.max(highest, tranche.limit)
+    for (const entry of entries) {
+      if (entry.bounded.order.type === 'MARKET') continue
+      for (const { limit } of tranchesOf(entry)) {
+        if (limit < lo || limit > hi) continue
+        lowest = Math.min(lowest, limit)
+        highest = Math.max(highest, limit)
       }
     }
   }
@@ -124,14 +124,13 @@ interface Curve {
 function curveOf(entries: readonly Entry[]): Curve {
   const stepsAt = new Map<number, number>()
   let total = 0
-  const add = (tranche: Entry['opening']): void => {
-    if (tranche === null) return
-    stepsAt.set(tranche.limit, (stepsAt.get(tranche.limit) ?? 0) + tranche.steps)
-    total += tranche.steps
+  const add = (limit: number, steps: number): void => {
+    stepsAt.set(limit, (stepsAt.get(limit) ?? 0) + steps)
+    total += steps
   }
-  for (const entry of entries) {
-    add(entry.reducing)
-    add(entry.opening)
+  for (const { bounded, reducing, opening } of entries) {
+    if (reducing > 0) add(bounded.reducingLimit as Ticks, reducing)
+    if (opening > 0) add(bounded.openingLimit as Ticks, opening)
   }
   invariant(Number.isSafeInteger(total), 'the steps of one side of a batch are a safe integer')
   const limits = Float64Array.from(stepsAt.keys()).sort()
@@ -147,7 +146,10 @@ function pointsOf({ buys, sells, band }: PriceQuestion): Point[] {
   let supply = 0
   let nextBuy = 0
   let nextSell = 0
+  let last = Number.NaN
   for (const tick of candidateTicks(buy.limits, sell.limits, band)) {
+    if (tick === last || tick < band.lo || tick > band.hi) continue
+    last = tick
     while ((buy.limits[nextBuy] as number) < tick) demand -= buy.steps[nextBuy++] as number
     while ((sell.limits[nextSell] as number) <= tick) supply += sell.steps[nextSell++] as number
     points.push({ tick: tick as Ticks, demand: demand as Steps, supply: supply as Steps })
@@ -155,11 +157,19 @@ function pointsOf({ buys, sells, band }: PriceQuestion): Point[] {
   return points
 }
 
+/** Ascending, with repetitions; some lie a tick outside the band. */
 function candidateTicks(buyLimits: Float64Array, sellLimits: Float64Array, { lo, hi }: Band): Float64Array {
-  const ticks = new Set<number>([lo, hi])
-  for (const limit of buyLimits) ticks.add(limit).add(limit + 1)
-  for (const limit of sellLimits) ticks.add(limit).add(limit - 1)
-  return Float64Array.from(ticks)
-    .filter((tick) => lo <= tick && tick <= hi)
-    .sort()
+  const ticks = new Float64Array(2 * (buyLimits.length + sellLimits.length) + 2)
+  let at = 0
+  for (const limit of buyLimits) {
+    ticks[at++] = limit
+    ticks[at++] = limit + 1
+  }
+  for (const limit of sellLimits) {
+    ticks[at++] = limit
+    ticks[at++] = limit - 1
+  }
+  ticks[at++] = lo
+  ticks[at] = hi
+  return ticks.sort()
 }

@@ -64,9 +64,9 @@ export interface ClearingInputs {
   readonly oracle: Price
   readonly fundingIndex: FundingIndex
   readonly reference: Reference | null
-  /** The orders within each other's reach, by seq. */
+  /** The orders within reach of the other side: buys, then sells; market orders first, then from the best price, then by seq. */
   readonly orders: readonly RestingOrder[]
-  /** Of their accounts, ascending; flat ones are left out. */
+  /** Of their accounts in the order these appear there; flat ones are left out. */
   readonly positions: readonly (readonly [UserId, Position])[]
 }
 

@@ -1,44 +1,84 @@
-/** The accounts of a batch: their candidate orders less those that have no room and those that would meet themselves. */
+/** The accounts of a batch: their candidate orders, bounded, less those that have no room and those that would meet themselves. */
 import type { RestingOrder } from './book.ts'
 import type { Candidates } from './candidates.ts'
-import type { Position } from './position.ts'
+import { mayOpen } from './margin.ts'
+import { bankruptcyPrice, FLAT, type Position } from './position.ts'
 import { withoutSelfTrades } from './self-trade.ts'
-import { type MarketReach, openableNow, type RiskTerms, type Standing, standingOf } from './tranches.ts'
-import type { Seq, UserId } from './units.ts'
+import {
+  type BoundedOrder,
+  bound,
+  inTrancheOrder,
+  openableNow,
+  type RiskTerms,
+  type Standing,
+} from './tranches.ts'
+import type { Seq, Ticks, UserId } from './units.ts'
 
 export interface Participant {
+  readonly account: UserId
+  readonly position: Position
   readonly standing: Standing
-  readonly orders: readonly RestingOrder[]
-  /** Null where the account has orders on one side only. */
-  readonly reach: MarketReach | null
+  /** In tranche order. */
+  readonly orders: readonly BoundedOrder[]
   readonly selfTrades: readonly Seq[]
 }
 
-/** By account, ascending. */
 export function participantsOf(
   terms: RiskTerms,
   candidates: Candidates,
   positions: (account: UserId) => Position,
 ): Participant[] {
   const accounts = new Map<UserId, RestingOrder[]>()
-  for (const side of [candidates.buys, candidates.sells]) {
-    for (const order of side) {
-      const orders = accounts.get(order.account)
-      if (orders === undefined) accounts.set(order.account, [order])
-      else orders.push(order)
-    }
+  group(accounts, candidates.buys)
+  group(accounts, candidates.sells)
+  const participants: Participant[] = []
+  for (const [account, orders] of accounts) {
+    participants.push(participantOf(terms, { account, position: positions(account), orders }))
   }
-  return [...accounts]
-    .sort(([a], [b]) => a - b)
-    .map(([account, orders]) => participantOf(terms, standingOf(terms, account, positions(account)), orders))
+  return participants
 }
 
-function participantOf(terms: RiskTerms, standing: Standing, all: readonly RestingOrder[]): Participant {
+function group(accounts: Map<UserId, RestingOrder[]>, orders: readonly RestingOrder[]): void {
+  for (const order of orders) {
+    const own = accounts.get(order.account)
+    if (own === undefined) accounts.set(order.account, [order])
+    else own.push(order)
+  }
+}
+
+interface Account {
+  readonly account: UserId
+  readonly position: Position
+  readonly orders: readonly RestingOrder[]
+}
+
+function participantOf(terms: RiskTerms, { account, position, orders: all }: Account): Participant {
+  const standing = standingOf(terms, position, all)
   const orders = all.filter((order) => hasRoom(terms, standing, order))
   const isOneSided = orders.every(({ side }) => side === orders[0]?.side)
-  if (isOneSided) return { standing, orders, reach: null, selfTrades: [] }
-  const { kept, cancelled, ...reach } = withoutSelfTrades(orders)
-  return { standing, orders: kept, reach, selfTrades: cancelled }
+  const { kept, cancelled, reach } = isOneSided
+    ? { kept: orders, cancelled: [], reach: null }
+    : withoutSelfTrades(orders)
+  const bounded = kept.map((order) => bound(terms, standing, order, reach))
+  if (bounded.length > 1) bounded.sort(inTrancheOrder)
+  return { account, position, standing, orders: bounded, selfTrades: cancelled }
+}
+
+const FREE: Standing = { size: FLAT.size, reducingSide: null, solvent: 0 as Ticks, mayOpen: true }
+
+/** Only what the account's orders ask for is computed: the rest costs more than all else about an order. */
+function standingOf(terms: RiskTerms, position: Position, orders: readonly RestingOrder[]): Standing {
+  if (position.size === 0) return FREE
+  const { spec, fundingIndex, oracle } = terms
+  const reducingSide = position.size > 0 ? 'SHORT' : 'LONG'
+  const closes = orders.some(({ side }) => side === reducingSide)
+  const opens = orders.some(({ openable }) => openable > 0)
+  return {
+    size: position.size,
+    reducingSide,
+    solvent: closes ? bankruptcyPrice(spec, position, fundingIndex) : (0 as Ticks),
+    mayOpen: opens && mayOpen(spec, position, fundingIndex, oracle),
+  }
 }
 
 /** An order that could trade at some price, for all that its account holds: only such an order can be in another's way. */

@@ -40,11 +40,19 @@ export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
   }))
 }
 
-/** Whether the batch fits one transaction. */
-export const fitsOnePart = ({ pairs, fills }: Splittable): boolean => {
-  const fillOf = new Map(fills.map((fill) => [fill.seq, fill]))
-  return cut(pairs, fillOf).length <= 1
+/** Whether a batch that leaves these orders so much fits one transaction: what `splitIntoParts` would say, without the pairs. */
+export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'left'>[]): boolean {
+  if (filled.length > PART_ORDERS) return false
+  const accounts = new Set<UserId>()
+  let slots = CUT_SLOTS
+  for (const { account, left } of filled) {
+    slots += slotsOf(left, !accounts.has(account))
+    accounts.add(account)
+  }
+  return slots <= PART_SLOTS
 }
+
+const slotsOf = (left: Steps, isNewAccount: boolean): number => 1 + Number(left > 0) + Number(isNewAccount)
 
 interface Chunk {
   readonly chunk: Pair[]
@@ -99,7 +107,7 @@ class Load {
   #slotsOf(seq: Seq): number {
     if (this.#orders.has(seq)) return 0
     const { left, account } = this.#fill(seq)
-    return 1 + Number(left > 0) + Number(!this.#accounts.has(account))
+    return slotsOf(left, !this.#accounts.has(account))
   }
 
   #fill(seq: Seq): Fill {

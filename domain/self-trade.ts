@@ -1,14 +1,14 @@
 /** Self-trade prevention: no account meets itself in a batch. Decided order against order, before sizes and risk are looked at. */
 import type { RestingOrder } from './book.ts'
 import type { Side } from './order.ts'
+import type { MarketReach } from './tranches.ts'
 import type { Seq, Ticks } from './units.ts'
 
 export interface WithoutSelfTrades {
   readonly kept: readonly RestingOrder[]
   readonly cancelled: readonly Seq[]
-  /** How far the account's market buys and sells may go: one tick short of its own best kept limit on the other side. */
-  readonly marketBuyMost: Ticks
-  readonly marketSellLeast: Ticks
+  /** One tick short of the account's own best kept limit on the other side. */
+  readonly reach: MarketReach
 }
 
 const NO_BUY = Number.NEGATIVE_INFINITY
@@ -40,12 +40,11 @@ export function withoutSelfTrades(orders: readonly RestingOrder[]): WithoutSelfT
     else if (isBuy) state.bestBuy = Math.max(state.bestBuy, order.limit)
     else state.bestSell = Math.min(state.bestSell, order.limit)
   }
-  return {
-    kept,
-    cancelled,
+  const reach = {
     marketBuyMost: (state.bestSell - 1) as Ticks,
     marketSellLeast: (state.bestBuy + 1) as Ticks,
   }
+  return { kept, cancelled, reach }
 }
 
 const forcedFirstBySeq = (a: RestingOrder, b: RestingOrder): number =>

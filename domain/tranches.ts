@@ -2,24 +2,10 @@
 import type { Band } from './band.ts'
 import type { RestingOrder } from './book.ts'
 import { bandLimit } from './candidates.ts'
-import { mayOpen, openingBound } from './margin.ts'
+import { openingBound } from './margin.ts'
 import { type MarketSpec, priceOf } from './market.ts'
 import type { Side } from './order.ts'
-import { bankruptcyPrice, type Position } from './position.ts'
-import { type FundingIndex, maxOf, minOf, type Price, type Steps, type Ticks, type UserId } from './units.ts'
-
-/** `steps` that take part at any price up to (buy) or from (sell) `limit`. The limit lies in the band. */
-export interface Tranche {
-  readonly steps: Steps
-  readonly limit: Ticks
-}
-
-/** An order as it takes part: what closes its account's position, and what opens or grows one. At least one is there. */
-export interface Entry {
-  readonly order: RestingOrder
-  readonly reducing: Tranche | null
-  readonly opening: Tranche | null
-}
+import { type FundingIndex, maxOf, minOf, type Price, type Steps, type Ticks } from './units.ts'
 
 /** The batch's facts that bear on risk. */
 export interface RiskTerms {
@@ -27,52 +13,17 @@ export interface RiskTerms {
   readonly band: Band
   readonly oracle: Price
   readonly fundingIndex: FundingIndex
-  /** Whether an account may open on the side that reduces its position, which a batch of several parts does not allow. */
-  readonly mayFlip: boolean
+  readonly openingBounds: OpeningBounds
 }
 
 /** What an account's position allows its orders. */
 export interface Standing {
-  readonly account: UserId
-  readonly position: Position
+  /** Signed as in the position: what orders on the other side may reduce. */
+  readonly size: Steps
   readonly reducingSide: Side | null
   /** The price beyond which a close would leave bad debt. Binds every order on the reducing side. */
   readonly solvent: Ticks
   readonly mayOpen: boolean
-}
-
-export function standingOf(terms: RiskTerms, account: UserId, position: Position): Standing {
-  const { spec, fundingIndex, oracle } = terms
-  if (position.size === 0) {
-    return { account, position, reducingSide: null, solvent: 0 as Ticks, mayOpen: true }
-  }
-  return {
-    account,
-    position,
-    reducingSide: position.size > 0 ? 'SHORT' : 'LONG',
-    solvent: bankruptcyPrice(spec, position, fundingIndex),
-    mayOpen: mayOpen(spec, position, fundingIndex, oracle),
-  }
-}
-
-/** A market sell is margined at up to the oracle price: one reserved for less waits for a lower oracle price. */
-export const awaitsOracle = ({ spec, oracle }: RiskTerms, order: RestingOrder): boolean =>
-  order.type === 'MARKET' &&
-  order.side === 'SHORT' &&
-  order.openable > 0 &&
-  spec.kind !== 'binary_future' &&
-  priceOf(spec, order.reservedPrice) < oracle
-
-/** What an order may open in this batch at most, before any price is looked at. */
-export function openableNow(terms: RiskTerms, standing: Standing, order: RestingOrder): Steps {
-  const isFlip = order.side === standing.reducingSide
-  const isBarred =
-    order.reduceOnly ||
-    order.forced ||
-    !standing.mayOpen ||
-    (isFlip && !terms.mayFlip) ||
-    awaitsOracle(terms, order)
-  return isBarred ? (0 as Steps) : order.openable
 }
 
 /** How far the account's own limit orders let its market orders go: see `withoutSelfTrades`. */
@@ -81,52 +32,65 @@ export interface MarketReach {
   readonly marketSellLeast: Ticks
 }
 
-/**
- * One account's entries in tranche order: the position's size is given out once, to forced orders first, then to the most
- * aggressive price, market before limit, reduce-only first, then by seq. At every price the orders that trade there thus hold as
- * much of it as they can use, and a distant take-profit does not keep a nearer order from closing.
- */
-export function entriesOf(
-  terms: RiskTerms,
-  standing: Standing,
-  orders: readonly RestingOrder[],
-  reach: MarketReach | null,
-): Entry[] {
-  const limits = orders.map((order) => ({ order, limit: ownLimit(terms.band, order, reach) }))
-  if (limits.length > 1) limits.sort((a, b) => inTrancheOrder(a, b))
-  let capacity = Math.abs(standing.position.size)
-  const entries: Entry[] = []
-  for (const { order, limit } of limits) {
-    const entry = entryOf(terms, standing, order, limit, capacity as Steps)
-    if (entry === null) continue
-    capacity -= entry.reducing?.steps ?? 0
-    entries.push(entry)
-  }
-  return entries
+/** An order with all that limits its price. A tranche's limit lies in the band, or is null where no price of the band will do. */
+export interface BoundedOrder {
+  readonly order: RestingOrder
+  /** Of the order alone, in the band: ranks it for the position. */
+  readonly limit: Ticks
+  /** Null, too, where the account has no position to reduce with it. */
+  readonly reducingLimit: Ticks | null
+  readonly openingLimit: Ticks | null
+  /** What it may open at most. */
+  readonly openable: Steps
 }
 
-function entryOf(
+/** An order as it takes part: what closes its account's position, and what opens or grows one. Not both 0. */
+export interface Entry {
+  readonly bounded: BoundedOrder
+  readonly reducing: Steps
+  readonly opening: Steps
+}
+
+/** A market sell is margined at up to the oracle price: one reserved for less waits for a lower oracle price. */
+export const awaitsOracle = (
+  { spec, oracle }: { readonly spec: MarketSpec; readonly oracle: Price },
+  order: RestingOrder,
+): boolean =>
+  order.type === 'MARKET' &&
+  order.side === 'SHORT' &&
+  order.openable > 0 &&
+  spec.kind !== 'binary_future' &&
+  priceOf(spec, order.reservedPrice) < oracle
+
+/** What an order may open in this batch at most, before any price is looked at. */
+export function openableNow(terms: RiskTerms, standing: Standing, order: RestingOrder): Steps {
+  const isBarred = order.reduceOnly || order.forced || !standing.mayOpen || awaitsOracle(terms, order)
+  return isBarred ? (0 as Steps) : order.openable
+}
+
+/**
+ * The order's limits. Everything on the reducing side stops at the bankruptcy price, opening shares included: which of an
+ * account's fills reduce is known only once all are, and they must not leave bad debt whichever they are.
+ */
+export function bound(
   terms: RiskTerms,
   standing: Standing,
   order: RestingOrder,
-  limit: Ticks,
-  capacity: Steps,
-): Entry | null {
+  reach: MarketReach | null,
+): BoundedOrder {
+  const { band } = terms
   const closes = order.side === standing.reducingSide
+  const limit = ownLimit(band, order, reach)
   const solvent = closes ? tighter(order.side, limit, standing.solvent) : limit
-  const share = closes && isInBand(terms.band, order.side, solvent) ? minOf(order.remaining, capacity) : 0
-  const rest = minOf((order.remaining - share) as Steps, openableNow(terms, standing, order))
-  const reducing = share > 0 ? { steps: share as Steps, limit: solvent } : null
-  const opening = rest > 0 ? openingTranche(terms, order, solvent, rest) : null
-  return reducing === null && opening === null ? null : { order, reducing, opening }
-}
-
-/** Null where no price of the band leaves the share at IMR and within its reservation. */
-function openingTranche(terms: RiskTerms, order: RestingOrder, limit: Ticks, steps: Steps): Tranche | null {
-  const margined = tighter(order.side, limit, openingBound(terms.spec, order, terms.oracle))
-  const isReserved = order.side === 'LONG' || terms.spec.kind === 'binary_future'
-  const bound = isReserved ? tighter(order.side, margined, order.reservedPrice) : margined
-  return isInBand(terms.band, order.side, bound) ? { steps, limit: bound } : null
+  const openable = openableNow(terms, standing, order)
+  const opening = openable > 0 ? openingLimit(terms, order, solvent) : null
+  return {
+    order,
+    limit,
+    reducingLimit: closes && isInBand(band, order.side, solvent) ? solvent : null,
+    openingLimit: opening !== null && isInBand(band, order.side, opening) ? opening : null,
+    openable,
+  }
 }
 
 function ownLimit(band: Band, order: RestingOrder, reach: MarketReach | null): Ticks {
@@ -135,18 +99,54 @@ function ownLimit(band: Band, order: RestingOrder, reach: MarketReach | null): T
   return tighter(order.side, limit, order.side === 'LONG' ? reach.marketBuyMost : reach.marketSellLeast)
 }
 
+/** Up to which price the share stays at IMR and within its reservation. */
+function openingLimit({ spec, openingBounds }: RiskTerms, order: RestingOrder, limit: Ticks): Ticks {
+  const margined = tighter(order.side, limit, openingBounds.of(order))
+  const isReservedAtPrice = order.side === 'LONG' || spec.kind === 'binary_future'
+  return isReservedAtPrice ? tighter(order.side, margined, order.reservedPrice) : margined
+}
+
+/** `openingBound` at one oracle price, computed once per leverage where the signed limit does not matter. */
+export class OpeningBounds {
+  readonly #spec: MarketSpec
+  readonly #oracle: Price
+  readonly #ofMarket = { LONG: new Map<number, Ticks>(), SHORT: new Map<number, Ticks>() }
+
+  constructor(spec: MarketSpec, oracle: Price) {
+    this.#spec = spec
+    this.#oracle = oracle
+  }
+
+  of(order: RestingOrder): Ticks {
+    const bound = this.#market(order)
+    const dependsOnLimit =
+      order.side === 'SHORT' && order.type === 'LIMIT' && this.#spec.kind !== 'binary_future'
+    // A sell limit l at or above O(1+IMR)/(1+1/L), the bound of a market sell, is at or above O(1+IMR) - l/L, its own.
+    if (!dependsOnLimit || order.limit >= bound) return bound
+    return openingBound(this.#spec, order, this.#oracle)
+  }
+
+  #market({ side, leverage }: RestingOrder): Ticks {
+    const known = this.#ofMarket[side].get(leverage)
+    if (known !== undefined) return known
+    const bound = openingBound(this.#spec, { side, leverage, limit: 0 as Ticks }, this.#oracle)
+    this.#ofMarket[side].set(leverage, bound)
+    return bound
+  }
+}
+
 const tighter = (side: Side, a: Ticks, b: Ticks): Ticks => (side === 'LONG' ? minOf(a, b) : maxOf(a, b))
 
 /** A tightened limit can only have left the band on the passive side. */
 const isInBand = ({ lo, hi }: Band, side: Side, limit: Ticks): boolean =>
   side === 'LONG' ? limit >= lo : limit <= hi
 
-interface Limited {
-  readonly order: RestingOrder
-  readonly limit: Ticks
-}
-
-function inTrancheOrder(a: Limited, b: Limited): number {
+/**
+ * The order in which one account's orders get its position: forced first, then the most aggressive price, market before limit,
+ * reduce-only first, then by seq. At every price the orders that trade there thus hold as much of it as they can use, and a
+ * distant take-profit does not keep a nearer order from closing.
+ */
+export function inTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
   if (a.order.side !== b.order.side) return a.order.side === 'LONG' ? -1 : 1
   return (
     Number(b.order.forced) - Number(a.order.forced) ||
@@ -157,10 +157,41 @@ function inTrancheOrder(a: Limited, b: Limited): number {
   )
 }
 
+/**
+ * One account's entries in tranche order, appended to `entries`. The position's size is given out once; what an order does not
+ * get of it, it may open. Without `mayFlip` no order opens on the side that reduces the position.
+ */
+export function addEntries(
+  entries: Entry[],
+  standing: Standing,
+  orders: readonly BoundedOrder[],
+  mayFlip: boolean,
+): void {
+  let capacity = Math.abs(standing.size) as Steps
+  for (const bounded of orders) {
+    const { order, reducingLimit, openingLimit, openable } = bounded
+    const reducing = reducingLimit === null ? (0 as Steps) : minOf(order.remaining, capacity)
+    const isOpen = openingLimit !== null && (mayFlip || order.side !== standing.reducingSide)
+    const opening = isOpen ? minOf((order.remaining - reducing) as Steps, openable) : (0 as Steps)
+    if (reducing + opening === 0) continue
+    capacity = (capacity - reducing) as Steps
+    entries.push({ bounded, reducing, opening })
+  }
+}
+
 /** Steps of the entry that trade at `price`. */
-export function eligibleAt({ order, reducing, opening }: Entry, price: Ticks): Steps {
-  const isBuy = order.side === 'LONG'
-  const part = (tranche: Tranche | null): number =>
-    tranche !== null && (isBuy ? tranche.limit >= price : tranche.limit <= price) ? tranche.steps : 0
-  return (part(reducing) + part(opening)) as Steps
+export function eligibleAt({ bounded, reducing, opening }: Entry, price: Ticks): Steps {
+  const isBuy = bounded.order.side === 'LONG'
+  const reaches = (limit: Ticks | null): boolean =>
+    limit !== null && (isBuy ? limit >= price : limit <= price)
+  return ((reaches(bounded.reducingLimit) ? reducing : 0) +
+    (reaches(bounded.openingLimit) ? opening : 0)) as Steps
+}
+
+/** The entry's one or two tranches. */
+export function tranchesOf({ bounded, reducing, opening }: Entry): { limit: Ticks; steps: Steps }[] {
+  const tranches = []
+  if (reducing > 0) tranches.push({ limit: bounded.reducingLimit as Ticks, steps: reducing })
+  if (opening > 0) tranches.push({ limit: bounded.openingLimit as Ticks, steps: opening })
+  return tranches
 }
