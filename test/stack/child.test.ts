@@ -1,0 +1,38 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { startChild } from '../../stack/child.ts'
+
+describe('stack/child', () => {
+  it('given a starter that is killed, ends the program and deletes its folder', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'clearbatch-child-'))
+    const starter = spawn(process.execPath, ['--input-type=module', '-e', killedStarter(dir)])
+    expect(await once(starter, 'exit')).to.deep.equal([null, 'SIGKILL'])
+
+    while (existsSync(dir)) await sleep(10)
+  })
+
+  it('given a program that cannot start, shows what it printed', async () => {
+    const logFile = join(await mkdtemp(join(tmpdir(), 'clearbatch-child-')), 'log')
+    const options = {
+      command: 'sh',
+      args: ['-c', 'echo no such luck; exit 3'],
+      logFile,
+      ready: async () => false,
+    }
+    const error = await startChild(options).catch((failure: Error) => failure)
+    expect(error).to.be.an('error').with.property('message').that.contains('no such luck')
+  })
+})
+
+const killedStarter = (dir: string): string => `
+  import { startChild } from '${new URL('../../stack/child.ts', import.meta.url)}'
+  const options = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'], logFile: '/dev/null', removeAfter: ${JSON.stringify(dir)} }
+  await startChild({ ...options, ready: async () => true })
+  process.kill(process.pid, 'SIGKILL')
+`
