@@ -130,7 +130,10 @@ export interface FillSettled {
   readonly steps: number
   readonly taker_steps: number
   readonly fee: Wei
+  /** As the chain tells it, fee included. */
   readonly free_delta: Wei
+  /** What a pending withdrawal paid of a debit that the free balance did not cover: free moves by both together. */
+  readonly from_pending: Wei
   readonly realized_pnl: Wei
   /** What the fill held; freed by this settlement. */
   readonly held: Wei
@@ -207,7 +210,7 @@ export interface UserCreated {
 /** The bank's ledger moved for a reason outside the auctions. */
 export interface BalanceChanged {
   readonly kind: 'balance_changed'
-  readonly cause: 'deposit' | 'withdrawal_request' | 'withdrawal'
+  readonly cause: 'deposit' | 'withdrawal_request' | 'withdrawal' | 'fees_collected'
   readonly rollback: boolean
   readonly user_id: number
   readonly free_delta: Wei

@@ -30,8 +30,12 @@ export function balanceDeltas({ row }: Entry): BalanceDelta[] {
       return [delta(row.user_id, { reserved: BigInt(row.reserved_delta) })]
     case 'part_settled':
       return [
-        ...row.fills.map(({ user_id, free_delta, held }) =>
-          delta(user_id, { free: signedWei(row, free_delta), reserved: -signedWei(row, held) }),
+        ...row.fills.map(({ user_id, free_delta, from_pending, held }) =>
+          delta(user_id, {
+            free: signedWei(row, free_delta) + signedWei(row, from_pending),
+            reserved: -signedWei(row, held),
+            pending_withdrawal: -signedWei(row, from_pending),
+          }),
         ),
         ...row.orders.map(({ user_id, reserved_delta }) =>
           delta(user_id, { reserved: signedWei(row, reserved_delta) }),
