@@ -255,6 +255,18 @@ export interface ChainProgressTable {
   completed_at: number
 }
 
+/** Written by the indexer: transactions that did something else on the chain than they were sent for. For an operator to look into. */
+export interface SettlementMismatchesTable {
+  market_id: number
+  block: number
+  tx_hash: string
+  batch_id: number | null
+  part: number | null
+  failure_kind: string
+  failure_reason: string
+  found_at: number
+}
+
 export interface ProjectionTable {
   shard: string
   epoch: number
@@ -403,6 +415,7 @@ export interface Database {
   chain_blocks: ChainBlocksTable
   chain_logs: ChainLogsTable
   chain_progress: ChainProgressTable
+  settlement_mismatches: SettlementMismatchesTable
   'read.projection': ProjectionTable
   'read.users': { user_id: number; address: string; created_at: number }
   'read.markets': ReadMarketsTable

@@ -31,9 +31,21 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       head bigint not null,
       completed_at bigint not null
     );
+
+    create table settlement_mismatches (
+      market_id integer not null references markets,
+      block bigint not null,
+      tx_hash text not null,
+      batch_id bigint,
+      part integer,
+      failure_kind text not null,
+      failure_reason text not null,
+      found_at bigint not null,
+      primary key (tx_hash, failure_kind)
+    );
   `.execute(db)
 }
 
 export async function down(db: Kysely<unknown>): Promise<void> {
-  await sql`drop table chain_progress, chain_logs, chain_blocks`.execute(db)
+  await sql`drop table settlement_mismatches, chain_progress, chain_logs, chain_blocks`.execute(db)
 }
