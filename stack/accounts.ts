@@ -1,0 +1,80 @@
+/** Accounts that can trade at once: gas and USDM in the wallet, a deposit at the bank, a user, an API key. */
+import { JsonRpcProvider, NonceManager, Wallet } from 'ethers'
+import { createApiKey } from '../api/credentials.ts'
+import type { Db } from '../indexer/db/client.ts'
+import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
+import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'
+import type { Key } from './keys.ts'
+import { StackError } from './options.ts'
+import type { StackAccount } from './stack-file.ts'
+
+const GAS = 10n ** 20n
+
+/** The chain as its operator reaches it. */
+export interface Funding {
+  readonly provider: JsonRpcProvider
+  readonly deployer: Key
+  readonly usdm: string
+  readonly marginBank: string
+}
+
+/** Polls fast: blocks of the local chain come at once. */
+export const localProvider = (url: string, chainId: number): JsonRpcProvider =>
+  new JsonRpcProvider(url, chainId, { staticNetwork: true, pollingInterval: 100, cacheTimeout: -1 })
+
+/** Only the local chain does this: it gives gas to any address. */
+export async function giveGas(provider: JsonRpcProvider, addresses: readonly string[]): Promise<void> {
+  await Promise.all(
+    addresses.map((address) => provider.send('anvil_setBalance', [address, `0x${GAS.toString(16)}`])),
+  )
+}
+
+/** Wallet and deposit in USDM wei. Accounts that the bank knows already are left as they are. */
+export async function fund(
+  { provider, deployer, usdm, marginBank }: Funding,
+  keys: readonly Key[],
+  amounts: { readonly wallet: bigint; readonly deposit: bigint },
+): Promise<void> {
+  const signer = new NonceManager(new Wallet(deployer.privateKey, provider))
+  const token = TestUSDM__factory.connect(usdm, signer)
+  const bank = MarginBank__factory.connect(marginBank, signer)
+  const known = await Promise.all(keys.map(({ address }) => bank.account(address)))
+  const missing = keys.filter((_, index) => known[index]?.free === 0n && known[index]?.requestedAt === 0n)
+  if (missing.length === 0) return
+
+  await giveGas(
+    provider,
+    missing.map(({ address }) => address),
+  )
+  const total = amounts.deposit * BigInt(missing.length)
+  await (await token.mint(deployer.address, total)).wait()
+  await (await token.approve(marginBank, total)).wait()
+  const sent = []
+  for (const { address } of missing) {
+    sent.push(await token.mint(address, amounts.wallet))
+    sent.push(await bank.depositFor(address, amounts.deposit))
+  }
+  await Promise.all(sent.map((transaction) => transaction.wait()))
+}
+
+const USER_LIMIT_MS = 30_000
+
+/** The user that the indexer makes of a first deposit, with a new API key in the place of any old one. */
+export async function admit(db: Db, { address, privateKey }: Key): Promise<StackAccount> {
+  const user_id = await userOf(db, address)
+  return { address, private_key: privateKey, user_id, api_key: await createApiKey(db, user_id) }
+}
+
+async function userOf(db: Db, address: string): Promise<number> {
+  const deadline = Date.now() + USER_LIMIT_MS
+  for (;;) {
+    const row = await db
+      .selectFrom('users')
+      .select('user_id')
+      .where('address', '=', address.toLowerCase())
+      .executeTakeFirst()
+    if (row !== undefined) return row.user_id
+    if (Date.now() > deadline) throw new StackError(`the indexer has not seen the deposit of ${address}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}

@@ -1,0 +1,64 @@
+/** What each process is told by its environment. */
+import type { Deployment } from './deployment.ts'
+import type { Keys } from './keys.ts'
+import { SEED_MARKETS } from './seed-markets.ts'
+import type { ProcessSpec } from './supervisor.ts'
+
+export interface Surroundings {
+  readonly databaseUrl: string
+  readonly rpcUrl: string
+  readonly deployment: Deployment
+  readonly keys: Keys
+  readonly ports: { readonly api: number; readonly keeper: number; readonly indexer: number }
+}
+
+export interface Environment {
+  readonly baseUrl: string
+  readonly api: ProcessSpec
+  readonly keeper: ProcessSpec
+  readonly indexer: ProcessSpec
+}
+
+/** On this machine everyone shares one address, and recorded order flow comes from a handful of accounts. */
+const LOCAL_RATE_LIMITS = {
+  RATE_LIMIT_READS: '2000',
+  RATE_LIMIT_ORDERS: '2000',
+  RATE_LIMIT_CANCELS: '2000',
+  RATE_LIMIT_ADDRESS: '10000',
+  RATE_LIMIT_FAUCET: '5',
+}
+
+export function environmentOf({ databaseUrl, rpcUrl, deployment, keys, ports }: Surroundings): Environment {
+  const { contracts, chain_id } = deployment
+  const common = {
+    DATABASE_URL: databaseUrl,
+    RPC_URL: rpcUrl,
+    CHAIN_ID: `${chain_id}`,
+    HOST: '127.0.0.1',
+    LOG_LEVEL: process.env.LOG_LEVEL ?? 'info',
+    ADDRESS_USDM: contracts.usdm,
+    ADDRESS_MARGIN_BANK: contracts.marginBank,
+    ADDRESS_ACCOUNT_MANAGER: contracts.accountManager,
+    ADDRESS_FORWARDER: contracts.forwarder,
+  }
+  const service = (name: 'api' | 'keeper' | 'indexer', env: Record<string, string>): ProcessSpec => ({
+    name,
+    args: [`${name}/main.ts`],
+    env: { ...common, PORT: `${ports[name]}`, ...env },
+    readyUrl: `http://127.0.0.1:${ports[name]}/health/ready`,
+  })
+  return {
+    baseUrl: `http://127.0.0.1:${ports.api}`,
+    api: service('api', { FAUCET: 'on', ...LOCAL_RATE_LIMITS }),
+    keeper: service('keeper', { RELAYER_KEYS: JSON.stringify(relayerKeys(keys)) }),
+    indexer: service('indexer', {}),
+  }
+}
+
+/** One key per market lane, so that a stuck nonce stops one market only, and one for the faucet. */
+const relayerKeys = (keys: Keys): Record<string, string> => ({
+  ...Object.fromEntries(
+    SEED_MARKETS.map(({ plan }) => [`m${plan.marketId}`, keys.lane(plan.marketId).privateKey]),
+  ),
+  faucet: keys.faucet.privateKey,
+})

@@ -1,0 +1,67 @@
+/** `npm start`: a whole exchange on this machine until Ctrl-C. */
+
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readOptions, StackError, type StackOptions } from './options.ts'
+import { startStack } from './stack.ts'
+import type { StackFile } from './stack-file.ts'
+
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2))
+  say(`Starting Clearbatch in ${options.dataDir} ...`)
+  const began = Date.now()
+  const stopped = signalled()
+  const stack = await startStack(options, (line) => say(`[${new Date().toISOString()}] ${line}`))
+  say(summary(stack.file, options))
+  say(
+    `Ready after ${((Date.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything; the state is kept.`,
+  )
+  await stopped
+  say('Stopping ...')
+  await stack.stop()
+  say('Stopped.')
+}
+
+/** The first signal stops in order; the second ends this process at once, and the others follow by themselves. */
+const signalled = (): Promise<void> =>
+  new Promise((resolve) => {
+    let seen = false
+    const onSignal = (): void => {
+      if (seen) process.exit(130)
+      seen = true
+      resolve()
+    }
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
+  })
+
+function summary(
+  { base_url, ws_url, rpc_url, contracts, markets, accounts }: StackFile,
+  { dataDir }: StackOptions,
+): string {
+  const home = relative(fileURLToPath(new URL('..', import.meta.url)), dataDir) || dataDir
+  return [
+    '',
+    `  REST        ${base_url}/v0        docs ${base_url}/docs`,
+    `  WebSocket   ${ws_url}`,
+    `  Chain       ${rpc_url}`,
+    `  USDM        ${contracts.usdm}`,
+    `  Bank        ${contracts.margin_bank}`,
+    ...markets.map(({ symbol, type, trader_address }, index) => {
+      return `  ${index === 0 ? 'Markets ' : '        '}    ${symbol.padEnd(16)} ${type.padEnd(14)} ${trader_address}`
+    }),
+    `  Accounts    ${accounts.length} with a deposit, keys in ${home}/stack.json; the first:`,
+    `              ${accounts[0]?.address}  user ${accounts[0]?.user_id}  Key ${accounts[0]?.api_key}`,
+    '',
+  ].join('\n')
+}
+
+try {
+  await main()
+} catch (error) {
+  process.stderr.write(`${error instanceof StackError ? error.message : (error as Error).stack}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,203 @@
+/** A whole exchange on this machine: database, chain, contracts, processes, prices, accounts. */
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { JsonRpcProvider } from 'ethers'
+import type { MarketSpec } from '../domain/market.ts'
+import type { Price } from '../domain/units.ts'
+import { createDb, createPool, type Db, migrate } from '../indexer/db/client.ts'
+import { listMarket } from '../indexer/db/markets.ts'
+import { admit, fund, localProvider } from './accounts.ts'
+import { startAnvil } from './anvil.ts'
+import { claimPort, preferPort } from './claim-port.ts'
+import { type DataDir, dataDirAt, emptyDataDir, lockDataDir, readJson, writePrivate } from './data-dir.ts'
+import { feedIdOf } from './deploy.ts'
+import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
+import { type Environment, environmentOf } from './environment.ts'
+import { type Keys, loadKeys } from './keys.ts'
+import type { StackOptions } from './options.ts'
+import { createReportSigner, type Feed, runOracle } from './oracle.ts'
+import { freePort } from './ports.ts'
+import { startPostgres } from './postgres.ts'
+import { randomWalk } from './prices.ts'
+import { SEED_MARKETS } from './seed-markets.ts'
+import { keepRunning, type Service } from './services.ts'
+import type { StackAccount, StackFile } from './stack-file.ts'
+import { createSupervisor, type Managed, type Supervisor } from './supervisor.ts'
+
+export const CHAIN_ID = 6343
+const ACCOUNTS = 12
+const BOTS = 4
+const FUNDS = { wallet: 100_000n * 10n ** 18n, deposit: 1_000_000n * 10n ** 18n } as const
+const BOT_FUNDS = { wallet: 0n, deposit: 20_000_000n * 10n ** 18n } as const
+const CHAIN_PORT = 8545
+
+export interface Stack {
+  readonly file: StackFile
+  readonly keys: Keys
+  readonly db: Db
+  readonly provider: JsonRpcProvider
+  readonly specs: readonly MarketSpec[]
+  readonly postgres: Service
+  readonly chain: Service
+  readonly api: Managed
+  readonly keeper: Managed
+  readonly indexer: Managed
+  stop(): Promise<void>
+}
+
+/** Starts everything, and stops what it has started if that fails. */
+export async function startStack(options: StackOptions, report: (line: string) => void): Promise<Stack> {
+  const dir = dataDirAt(options.dataDir)
+  const undo: (() => unknown)[] = [lockDataDir(dir)]
+  const stop = async (): Promise<void> => {
+    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step()
+  }
+  try {
+    return { ...(await start(options, dir, report, (step) => undo.push(step))), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+type OnStop = (step: () => unknown) => void
+
+async function start(
+  options: StackOptions,
+  dir: DataDir,
+  report: (line: string) => void,
+  onStop: OnStop,
+): Promise<Omit<Stack, 'stop'>> {
+  const port = await claimPort(options.port)
+  if (options.fresh) emptyDataDir(dir)
+  rmSync(dir.stackFile, { force: true })
+  for (const path of [dir.logs, dir.postgres]) mkdirSync(path, { recursive: true })
+  const { postgres, chain } = await startServices(dir, report, onStop)
+
+  const db = createDb(createPool({ url: postgres.url, connections: 4, name: 'stack' }))
+  onStop(() => db.destroy())
+  const provider = localProvider(chain.url, CHAIN_ID)
+  onStop(() => provider.destroy())
+
+  const keys = loadKeys(dir)
+  const deployment = await ensureDeployment(dir, keys, provider, CHAIN_ID)
+  const specs = marketSpecs(deployment)
+  await migrate(db)
+  for (const spec of specs) await listMarket(db, spec)
+
+  const oracle = startOracle(db, keys, deployment, report)
+  onStop(() => oracle.stop())
+
+  const supervisor = createSupervisor({ logDir: dir.logs, report })
+  onStop(() => supervisor.stop())
+  const ports = { api: port, keeper: await freePort(), indexer: await freePort() }
+  const environment = environmentOf({ databaseUrl: postgres.url, rpcUrl: chain.url, deployment, keys, ports })
+  const processes = await startProcesses(supervisor, environment)
+  const accounts = await prepareAccounts({ db, dir, provider, keys, deployment })
+  await Promise.all([processes.api.ready(), processes.keeper.ready()])
+
+  const file = describe(environment.baseUrl, chain.url, deployment, specs, accounts.traders)
+  if (options.bots) startBots(supervisor, file, accounts.bots)
+  writePrivate(dir.stackFile, file)
+  return { file, keys, db, provider, specs, postgres, chain, ...processes }
+}
+
+async function startServices(dir: DataDir, report: (line: string) => void, onStop: OnStop) {
+  const databasePort = await freePort()
+  const startDatabase = () => startPostgres({ dir: dir.postgres, port: databasePort })
+  const postgres = await keepRunning('postgres', startDatabase, report)
+  onStop(() => postgres.stop())
+
+  const chainPort = await preferPort(CHAIN_PORT)
+  const startChain = () =>
+    startAnvil({
+      port: chainPort,
+      chainId: CHAIN_ID,
+      blockTime: 1,
+      mixedMining: true,
+      stateFile: dir.chainState,
+      logFile: join(dir.logs, 'anvil.log'),
+    })
+  const chain = await keepRunning('anvil', startChain, report)
+  onStop(() => chain.stop())
+  return { postgres, chain }
+}
+
+function startOracle(db: Db, keys: Keys, { contracts }: Deployment, report: (line: string) => void) {
+  const signer = createReportSigner(keys.oracle.privateKey, { chainId: CHAIN_ID, address: contracts.oracle })
+  const feeds = SEED_MARKETS.map(
+    ({ plan, firstPrice, walk }): Feed => ({
+      marketId: plan.marketId,
+      feedId: feedIdOf(plan.marketId),
+      source: (start: Price | null) => randomWalk(walk, start ?? firstPrice, Date.now() + plan.marketId),
+    }),
+  )
+  return runOracle(db, signer, feeds, report)
+}
+
+/** The indexer first: the others wait for what it has seen of the chain. */
+async function startProcesses(supervisor: Supervisor, environment: Environment) {
+  const indexer = supervisor.start(environment.indexer)
+  await indexer.ready()
+  const keeper = supervisor.start(environment.keeper)
+  const api = supervisor.start(environment.api)
+  return { indexer, keeper, api }
+}
+
+interface Prepare {
+  readonly db: Db
+  readonly dir: DataDir
+  readonly provider: JsonRpcProvider
+  readonly keys: Keys
+  readonly deployment: Deployment
+}
+
+async function prepareAccounts({ db, dir, provider, keys, deployment }: Prepare) {
+  const { usdm, marginBank } = deployment.contracts
+  const funding = { provider, deployer: keys.deployer, usdm, marginBank }
+  const traderKeys = Array.from({ length: ACCOUNTS }, (_, index) => keys.account(index))
+  const botKeys = Array.from({ length: BOTS }, (_, index) => keys.bot(index))
+  await fund(funding, traderKeys, FUNDS)
+  await fund(funding, botKeys, BOT_FUNDS)
+
+  const bots = await Promise.all(botKeys.map((key) => admit(db, key)))
+  const kept = readJson<readonly StackAccount[]>(dir.accounts)
+  if (kept !== null) return { traders: kept, bots }
+  const traders = await Promise.all(traderKeys.map((key) => admit(db, key)))
+  writePrivate(dir.accounts, traders)
+  return { traders, bots }
+}
+
+const startBots = (supervisor: Supervisor, file: StackFile, bots: readonly StackAccount[]): Managed =>
+  supervisor.start({
+    name: 'bots',
+    args: ['stack/bots.ts'],
+    env: { BASE_URL: file.base_url, BOT_ACCOUNTS: JSON.stringify(bots) },
+    readyUrl: null,
+  })
+
+const describe = (
+  baseUrl: string,
+  rpcUrl: string,
+  { contracts }: Deployment,
+  specs: readonly MarketSpec[],
+  accounts: readonly StackAccount[],
+): StackFile => ({
+  base_url: baseUrl,
+  ws_url: `${baseUrl.replace('http', 'ws')}/v0/ws`,
+  rpc_url: rpcUrl,
+  chain_id: CHAIN_ID,
+  contracts: {
+    usdm: contracts.usdm,
+    margin_bank: contracts.marginBank,
+    account_manager: contracts.accountManager,
+    forwarder: contracts.forwarder,
+  },
+  markets: specs.map(({ marketId, symbol, kind, trader }) => ({
+    market_id: marketId,
+    symbol,
+    type: kind,
+    trader_address: trader,
+  })),
+  accounts,
+})

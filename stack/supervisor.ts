@@ -1,0 +1,155 @@
+/** Keeps child processes running: starts, watches, restarts with growing pauses, and stops them in an order. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { StackError } from './options.ts'
+
+export interface ProcessSpec {
+  readonly name: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Answers 200 once the process can do its work; null where nothing can be asked. */
+  readonly readyUrl: string | null
+}
+
+export interface SupervisorOptions {
+  readonly logDir: string
+  readonly report: (line: string) => void
+}
+
+export interface Supervisor {
+  start(spec: ProcessSpec): Managed
+  /** Ends all, the last started first, and waits for each. */
+  stop(): Promise<void>
+}
+
+export interface Managed {
+  readonly name: string
+  /** The present process, or null between two. */
+  pid(): number | null
+  ready(timeoutMs?: number): Promise<void>
+  /** Ends it in order and does not restart it. */
+  stop(): Promise<void>
+  /** Ends it, by a signal of the caller's choice, and starts it again, once with these variables added. */
+  restart(signal: NodeJS.Signals, env?: Readonly<Record<string, string>>): Promise<void>
+  /** Resolves with the signal or code of the next end. */
+  nextEnd(): Promise<NodeJS.Signals | number | null>
+}
+
+const FIRST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 10_000
+/** A process that ran for so long has earned the first pause again. */
+const STEADY_MS = 30_000
+const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
+const LEASH = new URL('leash.ts', import.meta.url).href
+/** How long a process may take to drain before it is killed. */
+const DRAIN_MS = 15_000
+
+export function createSupervisor(options: SupervisorOptions): Supervisor {
+  mkdirSync(options.logDir, { recursive: true })
+  const processes: Managed[] = []
+  return {
+    start(spec) {
+      const managed = manage(spec, options)
+      processes.push(managed)
+      return managed
+    },
+    async stop() {
+      for (const managed of processes.toReversed()) await managed.stop()
+    },
+  }
+}
+
+function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Managed {
+  const logFile = join(logDir, `${spec.name}.log`)
+  let child: ChildProcess | null = null
+  let stopping = false
+  let pause = FIRST_PAUSE_MS
+  let pending: NodeJS.Timeout | null = null
+  const waiting: ((end: NodeJS.Signals | number | null) => void)[] = []
+
+  const nextEnd = () => new Promise<NodeJS.Signals | number | null>((resolve) => waiting.push(resolve))
+
+  const launch = (extra: Readonly<Record<string, string>> = {}): void => {
+    pending = null
+    const log = openSync(logFile, 'a')
+    const started = Date.now()
+    child = spawn(process.execPath, ['--import', LEASH, ...spec.args], {
+      cwd: REPOSITORY,
+      env: { ...process.env, ...spec.env, ...extra },
+      stdio: ['ignore', log, log, 'ipc'],
+      // Ctrl-C reaches the whole foreground group; the stack stops its children itself, in order.
+      detached: true,
+    })
+    closeSync(log)
+    child.once('error', (error) => report(`${spec.name} cannot be started: ${error.message}`))
+    child.once('exit', (code, signal) => ended(signal ?? code, Date.now() - started))
+  }
+
+  const ended = (end: NodeJS.Signals | number | null, lived: number): void => {
+    child = null
+    for (const resolve of waiting.splice(0)) resolve(end)
+    if (stopping) return
+    if (lived > STEADY_MS) pause = FIRST_PAUSE_MS
+    report(`${spec.name} ended (${end}); starting it again in ${pause / 1000} s. ${lastLine(logFile)}`)
+    pending = setTimeout(launch, pause)
+    pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
+  }
+
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (pending !== null) clearTimeout(pending)
+    pending = null
+    if (child === null) return
+    const gone = nextEnd()
+    const kill = setTimeout(() => child?.kill('SIGKILL'), DRAIN_MS)
+    child.kill(signal)
+    await gone
+    clearTimeout(kill)
+  }
+
+  launch()
+  return {
+    name: spec.name,
+    pid: () => child?.pid ?? null,
+    nextEnd,
+    async stop() {
+      stopping = true
+      await end('SIGTERM')
+    },
+    async restart(signal, env) {
+      stopping = true
+      await end(signal)
+      stopping = false
+      launch(env)
+    },
+    ready: (timeoutMs = 60_000) => untilReady(spec, timeoutMs, () => lastLine(logFile)),
+  }
+}
+
+async function untilReady(
+  { name, readyUrl }: ProcessSpec,
+  timeoutMs: number,
+  hint: () => string,
+): Promise<void> {
+  if (readyUrl === null) return
+  const deadline = Date.now() + timeoutMs
+  let last = ''
+  while (Date.now() < deadline) {
+    try {
+      const response = await fetch(readyUrl, { signal: AbortSignal.timeout(2_000) })
+      if (response.ok) return
+      last = await response.text()
+    } catch (error) {
+      last = String(error)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new StackError(`${name} is not ready after ${timeoutMs / 1000} s: ${last} ${hint()}`)
+}
+
+function lastLine(file: string): string {
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  const last = lines.at(-1) ?? ''
+  return last === '' ? '' : `Last line of ${file}: ${last.slice(0, 500)}`
+}

@@ -1,0 +1,86 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { claimPort } from '../../stack/claim-port.ts'
+import { dataDirAt, lockDataDir } from '../../stack/data-dir.ts'
+import { loadKeys } from '../../stack/keys.ts'
+import { readOptions } from '../../stack/options.ts'
+
+const temporary = () => dataDirAt(mkdtempSync(join(tmpdir(), 'clearbatch-stack-')))
+
+describe('stack/options', () => {
+  it('has the documented defaults', () => {
+    expect(readOptions([])).to.deep.equal({
+      port: 8080,
+      dataDir: resolve('.clearbatch'),
+      fresh: false,
+      bots: true,
+    })
+  })
+
+  it('reads every flag', () => {
+    const options = readOptions(['--port', '9000', '--data-dir=/tmp/x', '--fresh', '--no-bots'])
+    expect(options).to.deep.equal({ port: 9000, dataDir: '/tmp/x', fresh: true, bots: false })
+  })
+
+  it('refuses what it does not know, and says what it does', () => {
+    expect(() => readOptions(['--prot', '1']))
+      .to.throw('--prot')
+      .with.property('message')
+      .that.includes('--data-dir')
+    expect(() => readOptions(['--port', '70000'])).to.throw('--port must be a port number, not 70000')
+  })
+})
+
+describe('stack/claim-port', () => {
+  it('given a port that is in use, it refuses it by number', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await new Promise((listening) => server.once('listening', listening))
+    const address = server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    let message = ''
+    await claimPort(port).catch((error: Error) => {
+      message = error.message
+    })
+    server.close()
+    expect(message).to.include(`port ${port} is in use`)
+  })
+})
+
+describe('stack/data-dir', () => {
+  it('given a stack that runs, it refuses a second one and names the process', () => {
+    const dir = temporary()
+    const unlock = lockDataDir(dir)
+    expect(() => lockDataDir(dir)).to.throw(
+      `a stack is running on ${dir.path} already (process ${process.pid})`,
+    )
+    unlock()
+    lockDataDir(dir)()
+  })
+
+  it('given the lock of a stack that was killed, it takes it over', () => {
+    const dir = temporary()
+    writeFileSync(dir.lock, '999999999')
+    const unlock = lockDataDir(dir)
+    expect(readFileSync(dir.lock, 'utf8')).to.equal(String(process.pid))
+    unlock()
+  })
+})
+
+describe('stack/keys', () => {
+  it('makes keys once per data directory and gives every role its own', () => {
+    const dir = temporary()
+    const keys = loadKeys(dir)
+    const again = loadKeys(dir)
+    const addresses = [
+      ...[keys.deployer, keys.faucet, keys.oracle, keys.lane(1), keys.lane(2)],
+      ...[keys.account(1), keys.bot(1), keys.replay(1)],
+    ].map(({ address }) => address)
+    expect(new Set(addresses).size).to.equal(addresses.length)
+    expect(again.account(1)).to.deep.equal(keys.account(1))
+    expect(loadKeys(temporary()).deployer.address).to.not.equal(keys.deployer.address)
+  })
+})

@@ -1,0 +1,72 @@
+import { expect } from 'chai'
+import { verifyTypedData, Wallet } from 'ethers'
+import { describe, it } from 'mocha'
+import type { MarketSpec } from '../../domain/market.ts'
+import type { Millis, Price } from '../../domain/units.ts'
+import { createReportSigner } from '../../stack/oracle.ts'
+import { randomWalk, type Walk } from '../../stack/prices.ts'
+import { SEED_MARKETS } from '../../stack/seed-markets.ts'
+
+const E18 = 10n ** 18n
+const walk: Walk = { grain: E18 / 100n, home: 100n * E18, volatility: 0.001, probability: false }
+const take = (source: { next(): bigint }, count: number) => Array.from({ length: count }, () => source.next())
+
+describe('stack/prices', () => {
+  it('walks the same way for the same seed, and another way for another', () => {
+    const first = take(randomWalk(walk, 100n * E18, 1), 50)
+    expect(take(randomWalk(walk, 100n * E18, 1), 50)).to.deep.equal(first)
+    expect(take(randomWalk(walk, 100n * E18, 2), 50)).to.not.deep.equal(first)
+  })
+
+  it('stays on the grain, moves by its volatility and comes home in the long run', () => {
+    const prices = take(randomWalk(walk, 150n * E18, 3), 30_000)
+    expect(prices.every((price) => price % walk.grain === 0n && price > 0n)).to.equal(true)
+    const late = prices.slice(-10_000).map((price) => Number(price / E18))
+    expect(late.reduce((sum, price) => sum + price, 0) / late.length).to.be.within(85, 115)
+  })
+
+  it('keeps a probability between 0 and 1', () => {
+    const wild = { ...walk, home: E18 / 2n, grain: E18 / 10_000n, volatility: 0.5, probability: true }
+    for (const price of take(randomWalk(wild, E18 / 2n, 4), 5_000))
+      expect(price > 0n && price <= E18).to.equal(true)
+  })
+})
+
+describe('stack/oracle', () => {
+  it('signs the struct that SignedPriceOracle verifies', () => {
+    const wallet = new Wallet(`0x${'22'.repeat(32)}`)
+    const address = `0x${'33'.repeat(20)}`
+    const feedId = `0x${'0'.repeat(63)}1`
+    const signer = createReportSigner(wallet.privateKey, { chainId: 6343, address })
+    const { price, observedAt, signatures } = signer.sign(
+      feedId,
+      (5n * E18) as Price,
+      1_700_000_000_000 as Millis,
+    )
+    const types = {
+      PriceReport: [
+        { name: 'feedId', type: 'bytes32' },
+        { name: 'price', type: 'uint256' },
+        { name: 'observedAt', type: 'uint256' },
+      ],
+    }
+    const domain = { name: 'SignedPriceOracle', version: '1', chainId: 6343, verifyingContract: address }
+    expect(verifyTypedData(domain, types, { feedId, price, observedAt }, signatures)).to.equal(wallet.address)
+  })
+})
+
+describe('stack/seed-markets', () => {
+  it('lists one market of each kind, each by the rules for a listing', () => {
+    const kinds = SEED_MARKETS.map(({ plan }) => plan.kind)
+    expect(kinds).to.deep.equal(['perpetual', 'perpetual', 'future', 'binary_future'])
+    for (const { plan } of SEED_MARKETS) {
+      const { tick, step, imr, mmr, maxLeverage } = plan as MarketSpec
+      expect((tick * step) % 10n ** 24n, plan.symbol).to.equal(0n)
+      if (plan.kind === 'binary_future')
+        expect([E18 % tick, (tick * tick * step) % 10n ** 42n]).to.deep.equal([0n, 0n])
+      expect(imr * BigInt(maxLeverage) <= E18, plan.symbol).to.equal(true)
+      expect(imr - mmr >= 75n * 10n ** 14n, plan.symbol).to.equal(true)
+      expect(imr % 10n ** 12n, plan.symbol).to.equal(0n)
+    }
+  })
+})
