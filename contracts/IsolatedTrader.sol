@@ -36,6 +36,8 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         Position position;
         int256 freeDelta;
         bool opened;
+        /// Of the record at hand.
+        FillOutcome outcome;
     }
 
     // ------------------------------------------------------------------ constants, immutables
@@ -119,16 +121,19 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         assembly ("memory-safe") {
             recordAt := add(part.offset, 64)
         }
-        for (uint256 i; i < orders; ++i) {
-            OrderLib.read(recordAt, order);
-            if (i == 0 || order.maker != run.account) {
-                if (i != 0) deltas[runs++] = _closeRun(run, terms);
-                _openRun(run, order.maker, terms.fundingIndex);
+        // Counts up to 200 and positions in calldata.
+        unchecked {
+            for (uint256 i; i < orders; ++i) {
+                OrderLib.read(recordAt, order);
+                if (i == 0 || order.maker != run.account) {
+                    if (i != 0) deltas[runs++] = _closeRun(run, terms);
+                    _openRun(run, order.maker, terms.fundingIndex);
+                }
+                logAt = _settleOrder(order, run, terms, totals, logAt);
+                recordAt += OrderLib.RECORD;
             }
-            logAt = _settleOrder(order, run, terms, totals, logAt);
-            recordAt += OrderLib.RECORD;
+            deltas[runs++] = _closeRun(run, terms);
         }
-        deltas[runs++] = _closeRun(run, terms);
         assembly ("memory-safe") {
             mstore(deltas, runs)
         }
@@ -150,11 +155,12 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         OrderLib.checkTerms(order, terms);
         _requireSigner(order, OrderLib.digest(order, terms), terms.asOf);
         if (run.position.hasCancelFloor) _state.requireAboveFloor(order, terms.asOf);
-        bool dead = _state.consume(order, terms.batchId, terms.asOf);
-
-        (FillOutcome memory outcome, bool opened) = PositionLib.applyFill(run.position, order, terms);
-        outcome.dead = dead;
-        if (opened) run.opened = true;
+        FillOutcome memory outcome = run.outcome;
+        outcome.dead = _state.consume(order, terms.batchId, terms.asOf);
+        if (PositionLib.applyFill(run.position, order, terms, outcome)) run.opened = true;
+        if (outcome.freeDelta != int96(outcome.freeDelta)) {
+            revert AmountOutOfRange(order.maker, order.salt, outcome.freeDelta);
+        }
         // At most 200 fills: each delta is below 2^96, each fill below 2^48, each fee below 2^96.
         unchecked {
             run.freeDelta += outcome.freeDelta;
@@ -168,7 +174,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
 
     function _openRun(Run memory run, address account, int256 fundingIndex) private view {
         run.account = account;
-        run.position = PositionLib.unpack(_state.positions[account], fundingIndex);
+        PositionLib.unpack(_state.positions[account], fundingIndex, run.position);
         run.freeDelta = 0;
         run.opened = false;
     }
@@ -177,8 +183,9 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     function _closeRun(Run memory run, PartTerms memory terms) private returns (bytes32) {
         address account = run.account;
         int256 delta = run.freeDelta;
+        uint256 word = PositionLib.pack(run.position, terms.fundingIndex, account);
         if (run.opened) MarginLib.requireInitial(run.position, terms, account);
-        _state.positions[account] = PositionLib.pack(run.position, terms.fundingIndex, account);
+        _state.positions[account] = word;
         if (delta != int96(delta)) revert PositionOutOfRange(account);
         return bytes32((uint256(uint160(account)) << 96) | (uint256(delta) & type(uint96).max));
     }
@@ -212,7 +219,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         if (header.takerFee > current.takerFee) revert FeeAboveSchedule(current.takerFee, header.takerFee);
         if (first) {
             // Both fit their fields in calldata.
-            last.oraclePrice = uint112(header.oraclePrice);
+            last.oraclePrice = uint96(header.oraclePrice);
             last.observedAt = uint48(header.observedAt);
             _state.reference_ = last;
         }
@@ -336,18 +343,13 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     }
 
     /// @inheritdoc IIsolatedTrader
-    function position(address account) external view returns (Position memory) {
-        return PositionLib.unpack(_state.positions[account], _state.reference_.fundingIndex);
+    function position(address account) public view returns (Position memory held) {
+        PositionLib.unpack(_state.positions[account], _state.reference_.fundingIndex, held);
     }
 
     /// @inheritdoc IIsolatedTrader
     function health(address account, uint256 price) external view returns (int256 equityX, uint256 notionalX) {
-        return MarginLib.exposure(
-            PositionLib.unpack(_state.positions[account], _state.reference_.fundingIndex),
-            price * _STEP,
-            _STEP,
-            _KIND == MarketKind.BinaryFuture
-        );
+        return MarginLib.exposure(position(account), price * _STEP, _STEP, _KIND == MarketKind.BinaryFuture);
     }
 
     /// @inheritdoc IIsolatedTrader

@@ -13,13 +13,23 @@ import {G, L} from "./libraries/Delays.sol";
 contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
-    // ------------------------------------------------------------------ immutables
+    // ------------------------------------------------------------------ types
+
+    /// @dev An account in one slot, from the low bit: free 96 | pending 96 | requestedAt 64. A struct, so that its place is
+    /// worked out once for read and write.
+    struct Word {
+        uint256 bits;
+    }
+
+    // ------------------------------------------------------------------ constants, immutables
+
+    uint256 private constant FREE = type(uint96).max;
 
     IERC20 private immutable _TOKEN;
 
     // ------------------------------------------------------------------ storage
 
-    mapping(address owner => Account) private _accounts;
+    mapping(address owner => Word) private _accounts;
     mapping(address trader => Market) private _markets;
 
     /// @inheritdoc IMarginBank
@@ -62,7 +72,7 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
         uint256 received = _TOKEN.balanceOf(address(this)) - before;
 
         // Effect: credit what has arrived.
-        _accounts[owner].free = _toUint96(_accounts[owner].free + received);
+        _credit(owner, received);
         emit Deposited(owner, msg.sender, received);
     }
 
@@ -70,7 +80,7 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
 
     /// @inheritdoc IMarginBank
     function requestWithdrawal(uint256 amount) external {
-        Account memory entry = _accounts[msg.sender];
+        Account memory entry = _unpack(_accounts[msg.sender].bits);
         // Check: it is there.
         if (amount == 0) revert AmountZero();
         if (amount > entry.free) revert FreeBalanceInsufficient(msg.sender, entry.free, amount);
@@ -79,13 +89,13 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
         entry.free -= uint96(amount);
         entry.pending = _toUint96(entry.pending + amount);
         entry.requestedAt = uint64(block.timestamp);
-        _accounts[msg.sender] = entry;
+        _accounts[msg.sender].bits = _pack(entry);
         emit WithdrawalRequested(msg.sender, amount, entry.pending, entry.requestedAt);
     }
 
     /// @inheritdoc IMarginBank
     function withdraw() external nonReentrant {
-        Account memory entry = _accounts[msg.sender];
+        Account memory entry = _unpack(_accounts[msg.sender].bits);
         // Check: something is pending, and no batch that it backs can be settled any more.
         if (entry.pending == 0) revert NothingPending(msg.sender);
         uint256 availableAfter = entry.requestedAt + (G + L) / 1000;
@@ -94,7 +104,7 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
         // Effect: debit before paying.
         uint256 amount = entry.pending;
         entry.pending = 0;
-        _accounts[msg.sender] = entry;
+        _accounts[msg.sender].bits = _pack(entry);
         emit Withdrawn(msg.sender, amount);
 
         // Interaction: pay the owner.
@@ -111,12 +121,12 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
 
         // Effect: accounts first, then the pool takes the difference.
         int256 paidOut = int256(fees);
-        for (uint256 i; i < deltas.length; ++i) {
-            uint256 word = uint256(deltas[i]);
-            int256 delta = int96(uint96(word));
-            _move(address(uint160(word >> 96)), delta, asOf);
-            // Fewer than 2^96 deltas below 2^96 each.
-            unchecked {
+        // Far fewer than 2^96 deltas, each below 2^96.
+        unchecked {
+            for (uint256 i; i < deltas.length; ++i) {
+                uint256 word = uint256(deltas[i]);
+                int256 delta = int96(uint96(word));
+                _move(address(uint160(word >> 96)), delta, asOf);
                 paidOut += delta;
             }
         }
@@ -129,21 +139,31 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
 
     /// @dev A debit takes free first, then what is pending, as long as the request does not bind this batch yet.
     function _move(address owner, int256 delta, uint256 asOf) private {
-        Account memory entry = _accounts[owner];
-        int256 free = int256(uint256(entry.free)) + delta;
-        if (free < 0) {
-            uint256 missing = uint256(-free);
-            bool backs = asOf <= uint256(entry.requestedAt) * 1000 + G;
-            uint256 available = backs ? entry.pending : 0;
-            if (missing > available) {
-                revert FreeBalanceInsufficient(owner, entry.free + available, uint256(-delta));
+        Word storage place = _accounts[owner];
+        uint256 word = place.bits;
+        uint256 free = word & FREE;
+        // |delta| < 2^96. Free is the low field, so a change that stays within it is a change of the word.
+        unchecked {
+            if (delta >= 0) {
+                if (free + uint256(delta) > FREE) revert AmountTooLarge(free + uint256(delta));
+                place.bits = word + uint256(delta);
+                return;
             }
-            // Not more than pending.
-            entry.pending -= uint96(missing);
-            free = 0;
+            uint256 debit = uint256(-delta);
+            place.bits = debit <= free ? word - debit : _drawPending(owner, word, debit, asOf);
         }
-        entry.free = _toUint96(uint256(free));
-        _accounts[owner] = entry;
+    }
+
+    /// @dev All of free, and the rest of `debit` out of pending.
+    function _drawPending(address owner, uint256 word, uint256 debit, uint256 asOf) private pure returns (uint256) {
+        Account memory entry = _unpack(word);
+        uint256 missing = debit - entry.free;
+        uint256 backing = asOf <= uint256(entry.requestedAt) * 1000 + G ? entry.pending : 0;
+        if (missing > backing) revert FreeBalanceInsufficient(owner, entry.free + backing, debit);
+        entry.free = 0;
+        // Not more than pending.
+        entry.pending -= uint96(missing);
+        return _pack(entry);
     }
 
     /// @inheritdoc IMarginBank
@@ -151,7 +171,7 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
         uint256 amount = _markets[trader].fees;
         if (amount == 0) revert AmountZero();
         _markets[trader].fees = 0;
-        _accounts[treasury].free = _toUint96(_accounts[treasury].free + amount);
+        _credit(treasury, amount);
         emit FeesCollected(trader, treasury, amount);
     }
 
@@ -185,7 +205,7 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
 
     /// @inheritdoc IMarginBank
     function account(address owner) external view returns (Account memory) {
-        return _accounts[owner];
+        return _unpack(_accounts[owner].bits);
     }
 
     /// @inheritdoc IMarginBank
@@ -194,6 +214,20 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
     }
 
     // ------------------------------------------------------------------ internals
+
+    function _credit(address owner, uint256 amount) private {
+        Account memory entry = _unpack(_accounts[owner].bits);
+        entry.free = _toUint96(entry.free + amount);
+        _accounts[owner].bits = _pack(entry);
+    }
+
+    function _unpack(uint256 word) private pure returns (Account memory) {
+        return Account({free: uint96(word), pending: uint96(word >> 96), requestedAt: uint64(word >> 192)});
+    }
+
+    function _pack(Account memory entry) private pure returns (uint256) {
+        return uint256(entry.free) | (uint256(entry.pending) << 96) | (uint256(entry.requestedAt) << 192);
+    }
 
     function _toUint96(uint256 amount) private pure returns (uint96) {
         if (amount > type(uint96).max) revert AmountTooLarge(amount);

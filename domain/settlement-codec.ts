@@ -6,7 +6,7 @@
  *
  *   header   0  actionId 6 · 6 batchId 6 · 12 asOf 6 · 18 part 1 · 19 parts 1 · 20 orders 2 · 22 proof length 2
  *           24  makerFee 3 · 27 takerFee 3 (millionths) · 30 version 2
- *           32  price 5 (ticks) · 37 oracle price 14 (x 1e18) · 51 observedAt 6 · 57 zero 7                          = 64
+ *           32  price 5 (ticks) · 37 oracle price 12 (x 1e18) · 49 observedAt 6 · 55 zero 9                          = 64
  *   record   0  maker 20 · 20 quantity 6 · 26 fill 6 (steps)
  *           32  flags 8 · 40 price 5 · 45 trigger 5 (ticks) · 50 expiration 5 (s) · 55 taker 6 · 61 leverage 1
  *           62  slot 10 bits · trigger condition 2 bits · v 1 bit · zero 3 bits
@@ -100,8 +100,8 @@ function writeHeader(bytes: Uint8Array, part: SettlementPart, proofLength: numbe
   writeUint(bytes, 27, 3, millionths(part.takerFee))
   writeUint(bytes, 30, 2, VERSION)
   writeUint(bytes, 32, 5, BigInt(part.price))
-  writeUint(bytes, 37, 14, part.oracle.price)
-  writeUint(bytes, 51, 6, BigInt(part.oracle.observedAt))
+  writeUint(bytes, 37, 12, part.oracle.price)
+  writeUint(bytes, 49, 6, BigInt(part.oracle.observedAt))
 }
 
 function writeRecord(
@@ -155,8 +155,8 @@ function readLogHeader(bytes: Uint8Array): Omit<BatchSettled, 'fills'> {
     makerFee: (readUint(bytes, 24, 3) * MILLIONTH) as Rate,
     takerFee: (readUint(bytes, 27, 3) * MILLIONTH) as Rate,
     price: readCount(bytes, 32, 5) as Ticks,
-    oraclePrice: readUint(bytes, 37, 14) as Price,
-    observedAt: readCount(bytes, 51, 6) as Millis,
+    oraclePrice: readUint(bytes, 37, 12) as Price,
+    observedAt: readCount(bytes, 49, 6) as Millis,
     fundingIndex: readInt(bytes, HEADER_BYTES, 16) as FundingIndex,
   }
 }

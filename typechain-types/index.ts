@@ -17,8 +17,7 @@ export { IsolatedTrader__factory } from './factories/IsolatedTrader__factory.js'
 export { MarginBank__factory } from './factories/MarginBank__factory.js';
 export { SignedPriceOracle__factory } from './factories/SignedPriceOracle__factory.js';
 export { TestUSDM__factory } from './factories/TestUSDM__factory.js';
-export type { Administered } from './base/Administered.js';
-export { Administered__factory } from './factories/base/Administered__factory.js';
+export { Forwarder__factory } from './factories/Forwarder__factory.js';
 export type { ForwardedSender } from './base/ForwardedSender.js';
 export { ForwardedSender__factory } from './factories/base/ForwardedSender__factory.js';
 export type { IAccountManager } from './interfaces/IAccountManager.js';
@@ -35,4 +34,5 @@ export type { ISettlementErrors } from './interfaces/ISettlementErrors.js';
 export { ISettlementErrors__factory } from './factories/interfaces/ISettlementErrors__factory.js';
 export type { ISignedPriceOracle } from './interfaces/ISignedPriceOracle.js';
 export { ISignedPriceOracle__factory } from './factories/interfaces/ISignedPriceOracle__factory.js';
-export { Forwarder__factory } from './factories/Forwarder__factory.js';
+export type { Administered } from './base/Administered.js';
+export { Administered__factory } from './factories/base/Administered__factory.js';

@@ -29,6 +29,9 @@ library FeeLib {
 
     /// @notice Fee of a fill: its maker steps under the maker rate, its taker steps under the taker rate.
     function ofFill(PartTerms memory terms, uint256 maker, uint256 taker) internal pure returns (uint256) {
-        return maker * terms.makerFeePerStep + taker * terms.takerFeePerStep;
+        // A rate is at most 5 %: fees are below the notional, whose bound PositionLib states.
+        unchecked {
+            return maker * terms.makerFeePerStep + taker * terms.takerFeePerStep;
+        }
     }
 }

@@ -13,13 +13,15 @@ library ListingLib {
     /// @dev IMR must exceed MMR by 0.75 percentage points: more than the liquidation buffer.
     uint256 private constant MIN_SPREAD = 7_500;
     uint256 private constant MILLION = 1e6;
+    /// @dev Keeps every product of settlement within 256 bits, so that the hot path needs no overflow checks.
+    uint256 private constant INCREMENT_END = 1 << 80;
 
     /// @notice tick x step x 1e-6 is whole wei; binary: tick divides 1, is a multiple of 1e-6, and tick^2 x step x 1e-6 is
     /// whole wei.
     function requireGrid(MarketGrid memory grid) internal pure {
         uint256 tick = grid.tick;
         uint256 step = grid.step;
-        if (tick == 0 || step == 0 || tick > 1e30 || step > 1e30) revert IIsolatedTrader.GridInvalid();
+        if (tick == 0 || step == 0 || tick >= INCREMENT_END || step >= INCREMENT_END) revert IIsolatedTrader.GridInvalid();
         bool valid = (tick * step) % 1e24 == 0;
         if (grid.kind == MarketKind.BinaryFuture) {
             // tick <= 1e18 where it divides 1e18, so the product fits.

@@ -22,40 +22,48 @@ library MarginLib {
         pure
         returns (int256 equityX, uint256 notionalX)
     {
-        int256 size = position.size;
-        int256 entry = int256(position.entryNotional);
-        if (size >= 0) {
-            notionalX = uint256(size) * oracleStepX;
-            equityX = (position.margin - entry) * 1e18 + int256(notionalX);
-        } else {
-            uint256 held = uint256(-size);
-            uint256 valueX = held * oracleStepX;
-            equityX = (position.margin + entry) * 1e18 - int256(valueX);
-            // A binary oracle price is at most 1.
-            notionalX = binary ? held * step * 1e18 - valueX : valueX;
+        // |margin| < 2^149 and entry < 2^92, scaled by 2^60; size < 2^53 on a step worth less than 2^176.
+        unchecked {
+            int256 size = position.size;
+            int256 entry = int256(position.entryNotional);
+            if (size >= 0) {
+                notionalX = uint256(size) * oracleStepX;
+                equityX = (position.margin - entry) * 1e18 + int256(notionalX);
+            } else {
+                uint256 held = uint256(-size);
+                uint256 valueX = held * oracleStepX;
+                equityX = (position.margin + entry) * 1e18 - int256(valueX);
+                // A binary oracle price is at most 1.
+                notionalX = binary ? held * step * 1e18 - valueX : valueX;
+            }
         }
     }
 
     /// @notice Margin covers the largest possible loss of a binary position: price 0 for a long, price 1 for a short.
     function isFullyCollateralised(Position memory position, uint256 step) internal pure returns (bool) {
-        int256 entry = int256(position.entryNotional);
-        if (position.size >= 0) return position.margin >= entry;
-        return position.margin + entry >= -position.size * int256(step);
+        // Bounds as in `exposure`; a step is below 2^80.
+        unchecked {
+            int256 entry = int256(position.entryNotional);
+            if (position.size >= 0) return position.margin >= entry;
+            return position.margin + entry >= -position.size * int256(step);
+        }
     }
 
     /**
      * @notice The rule after an account's fills of a part in which something was opened: flat, or ratio >= IMR at the oracle
      * price, or a binary position with nothing to lose.
-     * @dev A run that only closes needs no check: proceeds are not negative, and the roundings of `PositionLib` keep the ratio
+     * @dev Call after `PositionLib.pack` has bounded the position. A run that only closes needs no check: proceeds are not negative, and the roundings of `PositionLib` keep the ratio
      * of the rest or improve it, so "no growth, no flip, ratio not worse" always holds.
      */
     function requireInitial(Position memory position, PartTerms memory terms, address account) internal pure {
         if (position.size == 0) return;
         (int256 equityX, uint256 notionalX) = exposure(position, terms.oracleStepX, terms.step, terms.binary);
-        // requiredX rounds nothing: both sides are kept x 1e6.
-        int256 required = int256(notionalX * terms.imr);
-        if (equityX * MILLION >= required) return;
-        if (terms.binary && isFullyCollateralised(position, terms.step)) return;
-        revert ISettlementErrors.MarginInsufficient(account, required / MILLION, equityX);
+        // Both sides are kept x 1e6, below 2^250: nothing rounds, nothing overflows.
+        unchecked {
+            int256 required = int256(notionalX * terms.imr);
+            if (equityX * MILLION >= required) return;
+            if (terms.binary && isFullyCollateralised(position, terms.step)) return;
+            revert ISettlementErrors.MarginInsufficient(account, required / MILLION, equityX);
+        }
     }
 }

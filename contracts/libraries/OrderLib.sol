@@ -51,7 +51,8 @@ library OrderLib {
         order.maker = address(uint160(first >> 96));
         order.quantity = (first >> 48) & type(uint48).max;
         order.fill = first & type(uint48).max;
-        order.salt = (second >> 196) & ((1 << 53) - 1);
+        order.flags = second >> 192;
+        order.salt = second >> 196;
         order.buy = second & (BUY << 192) != 0;
         order.reduceOnly = second & (REDUCE_ONLY << 192) != 0;
         order.price = (second >> 152) & type(uint40).max;
@@ -67,13 +68,6 @@ library OrderLib {
         if (second & RESERVED_WORD != 0) revert ISettlementErrors.ReservedBits(order.maker, order.salt);
     }
 
-    /// @notice The signed flags as a number (57 bits): salt, reduce-only bit, buy bit.
-    function flagsOf(OrderFill memory order) internal pure returns (uint256 flags) {
-        flags = order.salt << 4;
-        if (order.buy) flags |= BUY;
-        if (order.reduceOnly) flags |= REDUCE_ONLY;
-    }
-
     /// @notice The same order from its signed struct: on the grid, with a signature of 66 bytes that ends in 01.
     function fromStruct(Order calldata signed, bytes calldata signature, uint256 tick, uint256 step)
         internal
@@ -82,7 +76,8 @@ library OrderLib {
     {
         uint256 flags = uint64(signed.flags);
         order.maker = signed.maker;
-        order.salt = (flags >> 4) & ((1 << 53) - 1);
+        order.flags = flags;
+        order.salt = flags >> 4;
         if (flags & RESERVED_FLAGS != 0) revert ISettlementErrors.ReservedBits(order.maker, order.salt);
         order.buy = flags & BUY != 0;
         order.reduceOnly = flags & REDUCE_ONLY != 0;
@@ -126,8 +121,11 @@ library OrderLib {
             revert ISettlementErrors.LeverageOutOfRange(order.maker, order.salt, terms.maxLeverage, order.leverage);
         }
         if (order.trigger != 0 || order.triggerCondition != 0) _checkTrigger(order);
-        if (order.expiration != 0 && terms.asOf > order.expiration * 1000) {
-            revert ISettlementErrors.OrderExpired(order.maker, order.salt, order.expiration, terms.asOf);
+        // The expiration is below 2^40.
+        unchecked {
+            if (order.expiration != 0 && terms.asOf > order.expiration * 1000) {
+                revert ISettlementErrors.OrderExpired(order.maker, order.salt, order.expiration, terms.asOf);
+            }
         }
     }
 
@@ -148,23 +146,21 @@ library OrderLib {
     function digest(OrderFill memory order, PartTerms memory terms) internal pure returns (bytes32 result) {
         bytes32 typeHash = ORDER_TYPEHASH;
         bytes32 domain = terms.domainSeparator;
-        uint256 flags = flagsOf(order) << 192;
-        uint256 quantity = order.quantity * terms.step;
-        uint256 price = order.price * terms.tick;
-        uint256 trigger = order.trigger * terms.tick;
-        uint256 leverage = order.leverage * 1e18;
-        // Works above the free memory pointer and leaves nothing behind.
+        uint256 step = terms.step;
+        uint256 tick = terms.tick;
+        // Fields are below 2^48, increments below 2^80: no product overflows. Works above the free memory pointer and leaves
+        // nothing behind. Offsets into `order` are those of `OrderFill`.
         assembly ("memory-safe") {
             let p := mload(0x40)
             mstore(p, typeHash)
-            mstore(add(p, 0x20), flags)
-            mstore(add(p, 0x40), quantity)
-            mstore(add(p, 0x60), price)
-            mstore(add(p, 0x80), trigger)
-            mstore(add(p, 0xa0), mload(add(order, 0xe0))) // triggerCondition
-            mstore(add(p, 0xc0), leverage)
+            mstore(add(p, 0x20), shl(192, mload(add(order, 0x20)))) // flags, left-aligned
+            mstore(add(p, 0x40), mul(mload(add(order, 0xa0)), step)) // quantity
+            mstore(add(p, 0x60), mul(mload(add(order, 0xc0)), tick)) // price
+            mstore(add(p, 0x80), mul(mload(add(order, 0xe0)), tick)) // trigger
+            mstore(add(p, 0xa0), mload(add(order, 0x100))) // triggerCondition
+            mstore(add(p, 0xc0), mul(mload(add(order, 0x120)), 1000000000000000000)) // leverage
             mstore(add(p, 0xe0), mload(order)) // maker
-            mstore(add(p, 0x100), mload(add(order, 0x120))) // expiration
+            mstore(add(p, 0x100), mload(add(order, 0x140))) // expiration
             let structHash := keccak256(p, 0x120)
             mstore(p, shl(240, 0x1901))
             mstore(add(p, 0x02), domain)
@@ -174,17 +170,21 @@ library OrderLib {
     }
 
     /// @notice Who signed `orderDigest` as a personal message. High s values and the zero address are refused.
-    function recover(OrderFill memory order, bytes32 orderDigest) internal pure returns (address signer) {
+    function recover(OrderFill memory order, bytes32 orderDigest) internal view returns (address signer) {
         if (uint256(order.s) > MAX_S) revert ISettlementErrors.SignatureInvalid(order.maker, order.salt);
-        bytes32 message;
+        // Works above the free memory pointer. The precompile returns nothing where there is no signer. Offsets into `order`
+        // are those of `OrderFill`: v is 27 or 28 by construction.
         assembly ("memory-safe") {
             let p := mload(0x40)
             mstore(p, "\x19Ethereum Signed Message:\n32")
             mstore(add(p, 28), orderDigest)
-            message := keccak256(p, 60)
+            mstore(p, keccak256(p, 60))
+            mstore(add(p, 0x20), mload(add(order, 0x200))) // v
+            mstore(add(p, 0x40), mload(add(order, 0x1c0))) // r
+            mstore(add(p, 0x60), mload(add(order, 0x1e0))) // s
+            let done := staticcall(gas(), 1, p, 0x80, p, 0x20)
+            signer := mul(mload(p), and(done, eq(returndatasize(), 0x20)))
         }
-        // `v` is 27 or 28 by construction.
-        signer = ecrecover(message, uint8(order.v), order.r, order.s);
         if (signer == address(0)) revert ISettlementErrors.SignatureInvalid(order.maker, order.salt);
     }
 }

@@ -10,18 +10,22 @@ import {FeeLib} from "./FeeLib.sol";
  * @title Positions: their one slot, and what a fill does to them
  * @notice Slot, from the low bit: size int64 | entry notional uint92 | folded margin int92 | leverage 7 | cancel floor 1.
  * `folded = margin + size * fundingIndex`, so funding is settled by reading. Twin of domain/position.ts.
+ *
+ * The arithmetic is unchecked because widths bound it: |size| < 2^53, a fill < 2^48 and 200 of them a part; entry < 2^92;
+ * |folded| < 2^91, |funding index| < 2^95, so |margin| < 2^149; a price below 2^40 ticks, tick and step below 2^80, so one
+ * step is worth less than 2^140 and a part changes an account by less than 2^196. `pack` refuses what does not fit.
  */
 library PositionLib {
     /// @dev Steps are safe integers outside the chain.
     int256 internal constant SIZE_END = 1 << 53;
     uint256 internal constant ENTRY_END = 1 << 92;
     int256 internal constant FOLDED_END = 1 << 91;
-    int256 internal constant DELTA_END = 1 << 95;
     uint256 internal constant CANCEL_FLOOR_BIT = 1 << 255;
 
     // ------------------------------------------------------------------ slot
 
-    function unpack(uint256 word, int256 fundingIndex) internal pure returns (Position memory position) {
+    /// @notice Unpacks a slot into `position`, which is reused from account to account.
+    function unpack(uint256 word, int256 fundingIndex, Position memory position) internal pure {
         int256 size;
         int256 folded;
         assembly ("memory-safe") {
@@ -33,23 +37,24 @@ library PositionLib {
         position.entryNotional = (word >> 64) & (ENTRY_END - 1);
         position.leverage = (word >> 248) & 0x7f;
         position.hasCancelFloor = word & CANCEL_FLOOR_BIT != 0;
-        // Cannot overflow: |folded| < 2^91, |size| < 2^53, |fundingIndex| < 2^95.
         unchecked {
             position.margin = folded - size * fundingIndex;
         }
     }
 
     function pack(Position memory position, int256 fundingIndex, address account) internal pure returns (uint256 word) {
-        int256 size = position.size;
-        int256 folded = position.margin + size * fundingIndex;
-        uint256 entry = position.entryNotional;
-        if (
-            size >= SIZE_END || size <= -SIZE_END || entry >= ENTRY_END || folded >= FOLDED_END || folded <= -FOLDED_END
-        ) revert ISettlementErrors.PositionOutOfRange(account);
+        unchecked {
+            int256 size = position.size;
+            int256 folded = position.margin + size * fundingIndex;
+            uint256 entry = position.entryNotional;
+            bool fits = size < SIZE_END && size > -SIZE_END && entry < ENTRY_END && folded < FOLDED_END
+                && folded > -FOLDED_END;
+            if (!fits) revert ISettlementErrors.PositionOutOfRange(account);
 
-        word = (uint256(size) & type(uint64).max) | (entry << 64) | ((uint256(folded) & (ENTRY_END - 1)) << 156)
-            | (position.leverage << 248);
-        if (position.hasCancelFloor) word |= CANCEL_FLOOR_BIT;
+            word = (uint256(size) & type(uint64).max) | (entry << 64) | ((uint256(folded) & (ENTRY_END - 1)) << 156)
+                | (position.leverage << 248);
+            if (position.hasCancelFloor) word |= CANCEL_FLOOR_BIT;
+        }
     }
 
     // ------------------------------------------------------------------ fills
@@ -57,38 +62,41 @@ library PositionLib {
     /**
      * @notice Applies one fill to `position` in memory: first the share that closes, then the share that grows or opens.
      * Taker quantity falls on the closing share first.
-     * @return outcome Money that moved between the position and the free balance.
+     * @param outcome Receives the money that moved between the position and the free balance.
      * @return opened Whether any share grew, opened or flipped the position.
      */
-    function applyFill(Position memory position, OrderFill memory order, PartTerms memory terms)
-        internal
-        pure
-        returns (FillOutcome memory outcome, bool opened)
-    {
-        uint256 closing = closingSteps(position.size, order.buy, order.fill);
-        if (order.reduceOnly && closing != order.fill) {
-            revert ISettlementErrors.ReduceOnlyExceeded(order.maker, order.salt, closing, order.fill);
-        }
-        uint256 closingTaker = order.taker < closing ? order.taker : closing;
-
-        if (closing != 0) _close(position, order, terms, closing, closingTaker, outcome);
-        if (closing != order.fill) {
-            opened = true;
-            // Both differences are not negative: closing <= fill, closingTaker <= taker.
-            unchecked {
-                _grow(position, order, terms, order.fill - closing, order.taker - closingTaker, outcome);
+    function applyFill(
+        Position memory position,
+        OrderFill memory order,
+        PartTerms memory terms,
+        FillOutcome memory outcome
+    ) internal pure returns (bool opened) {
+        unchecked {
+            uint256 fill = order.fill;
+            uint256 taker = order.taker;
+            uint256 closing = closingSteps(position.size, order.buy, fill);
+            if (order.reduceOnly && closing != fill) {
+                revert ISettlementErrors.ReduceOnlyExceeded(order.maker, order.salt, closing, fill);
             }
-        }
-        if (outcome.freeDelta >= DELTA_END || outcome.freeDelta < -DELTA_END) {
-            revert ISettlementErrors.AmountOutOfRange(order.maker, order.salt, outcome.freeDelta);
+            outcome.feeCapped = false;
+            if (closing == 0) {
+                outcome.fee = 0;
+                outcome.freeDelta = 0;
+                _grow(position, order, terms, fill, taker, outcome);
+                return true;
+            }
+            uint256 closingTaker = taker < closing ? taker : closing;
+            _close(position, order, terms, closing, closingTaker, outcome);
+            if (closing == fill) return false;
+            _grow(position, order, terms, fill - closing, taker - closingTaker, outcome);
+            return true;
         }
     }
 
     /// @notice How much of a fill closes the position; the rest of it opens.
     function closingSteps(int256 size, bool buy, uint256 fill) internal pure returns (uint256) {
         if (size == 0 || (size > 0) == buy) return 0;
-        // |size| < 2^53.
-        uint256 held = size > 0 ? uint256(size) : uint256(-size);
+        uint256 held = _abs(size);
         return fill < held ? fill : held;
     }
 
@@ -104,40 +112,41 @@ library PositionLib {
         uint256 taker,
         FillOutcome memory outcome
     ) private pure {
-        int256 size = position.size;
-        bool long = size > 0;
-        uint256 held = long ? uint256(size) : uint256(-size);
-        (int256 released, uint256 entry) = _closedShare(position, held, closing, long);
+        unchecked {
+            bool long = position.size > 0;
+            (int256 released, uint256 entry) = _closedShare(position, closing, long);
+            int256 profit = int256(closing * terms.stepNotional) - int256(entry);
+            int256 proceeds = long ? released + profit : released - profit;
+            if (proceeds < 0) revert ISettlementErrors.ProceedsNegative(order.maker, order.salt, proceeds);
 
-        int256 value = int256(closing * terms.stepNotional);
-        int256 proceeds = released + (long ? value - int256(entry) : int256(entry) - value);
-        if (proceeds < 0) revert ISettlementErrors.ProceedsNegative(order.maker, order.salt, proceeds);
-
-        uint256 fee = FeeLib.ofFill(terms, closing - taker, taker);
-        if (fee > uint256(proceeds)) {
-            fee = uint256(proceeds);
-            outcome.feeCapped = true;
+            uint256 fee = FeeLib.ofFill(terms, closing - taker, taker);
+            if (fee > uint256(proceeds)) {
+                fee = uint256(proceeds);
+                outcome.feeCapped = true;
+            }
+            outcome.fee = fee;
+            outcome.freeDelta = proceeds - int256(fee);
+            position.size = long ? position.size - int256(closing) : position.size + int256(closing);
+            position.entryNotional -= entry;
+            position.margin -= released;
         }
-        outcome.fee = fee;
-        outcome.freeDelta = proceeds - int256(fee);
-        position.size = long ? size - int256(closing) : size + int256(closing);
-        position.entryNotional -= entry;
-        position.margin -= released;
     }
 
-    function _closedShare(Position memory position, uint256 held, uint256 closing, bool long)
+    function _closedShare(Position memory position, uint256 closing, bool long)
         private
         pure
         returns (int256 released, uint256 entry)
     {
-        if (closing == held) return (position.margin, position.entryNotional);
-        // Cannot overflow: |margin| < 2^150, entry < 2^92, closing <= held < 2^53.
+        uint256 held = _abs(position.size);
+        released = position.margin;
+        entry = position.entryNotional;
+        if (closing == held) return (released, entry);
         unchecked {
-            int256 share = position.margin * int256(closing);
+            int256 share = released * int256(closing);
             released = share / int256(held);
             if (share < 0 && share % int256(held) != 0) released -= 1;
-            entry = position.entryNotional * closing;
-            entry = long ? (entry + held - 1) / held : entry / held;
+            entry *= closing;
+            entry = long ? _divUp(entry, held) : entry / held;
         }
     }
 
@@ -149,14 +158,16 @@ library PositionLib {
         uint256 taker,
         FillOutcome memory outcome
     ) private pure {
-        uint256 added = openingMarginPerStep(order, terms) * opening;
-        uint256 fee = FeeLib.ofFill(terms, opening - taker, taker);
-        outcome.fee += fee;
-        outcome.freeDelta -= int256(added + fee);
-        position.size = order.buy ? position.size + int256(opening) : position.size - int256(opening);
-        position.entryNotional += opening * terms.stepNotional;
-        position.margin += int256(added);
-        position.leverage = order.leverage;
+        unchecked {
+            uint256 added = openingMarginPerStep(order, terms) * opening;
+            uint256 fee = FeeLib.ofFill(terms, opening - taker, taker);
+            outcome.fee += fee;
+            outcome.freeDelta -= int256(added + fee);
+            position.size = order.buy ? position.size + int256(opening) : position.size - int256(opening);
+            position.entryNotional += opening * terms.stepNotional;
+            position.margin += int256(added);
+            position.leverage = order.leverage;
+        }
     }
 
     /**
@@ -165,24 +176,29 @@ library PositionLib {
      * price, the lower; a binary sell at 1 less the clearing price.
      */
     function openingMarginPerStep(OrderFill memory order, PartTerms memory terms) internal pure returns (uint256) {
-        uint256 leverage = order.leverage;
-        uint256 basis;
-        if (order.buy) {
-            basis = terms.stepNotional;
-        } else if (terms.binary) {
+        unchecked {
+            if (order.buy) return _divUp(terms.stepNotional, order.leverage);
             // Price 1 on one step is `step` wei; the band keeps the clearing price below 1.
-            basis = terms.step - terms.stepNotional;
-        } else if (order.price != 0) {
-            basis = order.price * terms.tickStepValue;
-        } else {
+            if (terms.binary) return _divUp(terms.step - terms.stepNotional, order.leverage);
+            if (order.price != 0) return _divUp(order.price * terms.tickStepValue, order.leverage);
             uint256 clearingX = terms.stepNotional * 1e18;
             uint256 basisX = clearingX < terms.oracleStepX ? clearingX : terms.oracleStepX;
-            return _ceilDiv(basisX, leverage * 1e18);
+            return _divUp(basisX, order.leverage * 1e18);
         }
-        return _ceilDiv(basis, leverage);
     }
 
-    function _ceilDiv(uint256 amount, uint256 divisor) private pure returns (uint256) {
-        return (amount + divisor - 1) / divisor;
+    // ------------------------------------------------------------------ internals
+
+    function _abs(int256 size) private pure returns (uint256) {
+        unchecked {
+            return uint256(size < 0 ? -size : size);
+        }
+    }
+
+    /// @dev The divisor is not zero: leverage is checked, a closed position is not flat.
+    function _divUp(uint256 amount, uint256 divisor) private pure returns (uint256) {
+        unchecked {
+            return (amount + divisor - 1) / divisor;
+        }
     }
 }

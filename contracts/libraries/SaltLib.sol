@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {SaltState} from "../types/Order.sol";
 import {OrderFill} from "../types/Settlement.sol";
-import {CancelFloor, TraderState} from "../types/TraderState.sol";
+import {CancelFloor, TraderState, Word} from "../types/TraderState.sol";
 import {G, L} from "./Delays.sol";
 
 /**
@@ -40,8 +40,8 @@ library SaltLib {
     {
         uint256 key = wordKey(order.maker, order.salt);
         uint256 shift = _shift(order.salt);
-        uint256 oldWord = state.saltWords[key];
-        uint256 word = oldWord;
+        Word storage place = state.saltWords[key];
+        uint256 word = place.bits;
         uint256 before = (word >> shift) & 3;
         if (before == DEAD) revert ISettlementErrors.OrderDead(order.maker, order.salt);
 
@@ -61,8 +61,7 @@ library SaltLib {
             if (before == REQUESTED && !partly) state.cancelRequests[requestKey(order.maker, order.salt)] |= PARTLY_BIT;
             _writeSlot(state, order, filled + order.fill, batchId);
         }
-        word = (word & ~(3 << shift)) | (next << shift);
-        if (word != oldWord) state.saltWords[key] = word;
+        place.bits = (word & ~(3 << shift)) | (next << shift);
     }
 
     /// @notice Refuses an order that could not fill as of `asOf`, whatever is left of it.
@@ -98,8 +97,8 @@ library SaltLib {
         uint256 deadBits = DEAD << _shift(held);
         uint256 mask = 3 << _shift(held);
         if (heldKey == key) return (word & ~mask) | deadBits;
-        uint256 heldWord = state.saltWords[heldKey];
-        if (heldWord & mask != deadBits) state.saltWords[heldKey] = (heldWord & ~mask) | deadBits;
+        Word storage place = state.saltWords[heldKey];
+        if (place.bits & mask != deadBits) place.bits = (place.bits & ~mask) | deadBits;
         return word;
     }
 
@@ -120,13 +119,13 @@ library SaltLib {
 
     /// @notice Requests the cancel of one salt at `requestedAt` (milliseconds). Nothing happens to a salt already dead or requested.
     function requestCancel(TraderState storage state, address maker, uint256 salt, uint256 requestedAt) internal {
-        uint256 key = wordKey(maker, salt);
+        Word storage place = state.saltWords[wordKey(maker, salt)];
         uint256 shift = _shift(salt);
-        uint256 word = state.saltWords[key];
-        uint256 before = (word >> shift) & 3;
+        uint256 before = (place.bits >> shift) & 3;
         if (before == DEAD || before == REQUESTED) return;
         state.cancelRequests[requestKey(maker, salt)] = before == PARTLY ? requestedAt | PARTLY_BIT : requestedAt;
-        state.saltWords[key] = word | (REQUESTED << shift);
+        // From 0 or 1 to 3: only adds bits.
+        place.bits |= REQUESTED << shift;
     }
 
     /// @notice Raises the floor below which salts are cancelled. What was requested longer ago than G + L has settled: no batch
@@ -158,7 +157,7 @@ library SaltLib {
     // ------------------------------------------------------------------ keys and slots
 
     function stateOf(TraderState storage state, address maker, uint256 salt) internal view returns (SaltState) {
-        return SaltState((state.saltWords[wordKey(maker, salt)] >> _shift(salt)) & 3);
+        return SaltState((state.saltWords[wordKey(maker, salt)].bits >> _shift(salt)) & 3);
     }
 
     function readSlot(TraderState storage state, address maker, uint256 index)

@@ -10,7 +10,7 @@ import {OrderLib} from "./OrderLib.sol";
  * @notice Calldata: header (2 words), then `orders` records of 128 bytes (OrderLib), then the oracle's proof. From the high bit:
  *
  *   0  actionId 48 | batchId 48 | asOf 48 | part 8 | parts 8 | orders 16 | proofLength 16 | makerFee 24 | takerFee 24 | version 16
- *   1  price 40 | oraclePrice 112 | observedAt 48 | zero 56
+ *   1  price 40 | oraclePrice 96 | observedAt 48 | zero 72
  *
  * Log: the same two words, the funding index (int128), then one record per order, in order:
  *
@@ -37,7 +37,7 @@ library SettlementCodec {
         if (part.length < HEADER) revert ISettlementErrors.PartLengthWrong(HEADER, part.length);
         uint256 first = uint256(bytes32(part[0:32]));
         uint256 second = uint256(bytes32(part[32:64]));
-        if (first & type(uint16).max != VERSION || second & type(uint56).max != 0) {
+        if (first & type(uint16).max != VERSION || second & type(uint72).max != 0) {
             revert ISettlementErrors.HeaderInvalid();
         }
         header.actionId = first >> 208;
@@ -50,8 +50,8 @@ library SettlementCodec {
         header.makerFee = (first >> 40) & type(uint24).max;
         header.takerFee = (first >> 16) & type(uint24).max;
         header.price = second >> 216;
-        header.oraclePrice = (second >> 104) & type(uint112).max;
-        header.observedAt = (second >> 56) & type(uint48).max;
+        header.oraclePrice = (second >> 120) & type(uint96).max;
+        header.observedAt = (second >> 72) & type(uint48).max;
 
         if (header.orders == 0) revert ISettlementErrors.EmptyPart();
         if (header.orders > MAX_ORDERS) revert ISettlementErrors.PartTooLarge(MAX_ORDERS, header.orders);
@@ -92,7 +92,7 @@ library SettlementCodec {
         uint256 meta = (order.slot << 6) | (mode << 2);
         if (outcome.dead) meta |= 32;
         if (outcome.feeCapped) meta |= 16;
-        uint256 first = (uint256(uint160(order.maker)) << 96) | (order.leverage << 89) | (OrderLib.flagsOf(order) << 32)
+        uint256 first = (uint256(uint160(order.maker)) << 96) | (order.leverage << 89) | (order.flags << 32)
             | (meta << 16) | (order.fill >> 32);
         // The fill's low 32 bits, then 96 bits of the delta.
         uint256 second = (order.fill << 224) | ((uint256(outcome.freeDelta) & type(uint96).max) << 128);

@@ -26,6 +26,8 @@ struct PartHeader {
 /// @notice One order of a part, unpacked: 128 bytes in calldata. Prices in ticks, quantities in steps.
 struct OrderFill {
     address maker;
+    /// As signed, right-aligned: salt above 4 flag bits.
+    uint256 flags;
     uint256 salt;
     bool buy;
     bool reduceOnly;

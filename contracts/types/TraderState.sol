@@ -20,7 +20,7 @@ struct Clock {
 
 /// @notice The oracle report this market used last, and the funding index. One slot.
 struct Reference {
-    uint112 oraclePrice;
+    uint96 oraclePrice;
     uint48 observedAt;
     /// Wei that one long step has paid since the beginning; shorts receive the same.
     int96 fundingIndex;
@@ -53,10 +53,15 @@ struct ScheduledParameters {
 
 /// @notice How a market ends: claims at a fixed price, with one haircut. All zero while it lives.
 struct Wind {
-    uint112 price;
+    uint96 price;
     uint48 frozenAt;
     uint48 requestedAt;
     uint48 heartbeatAt;
+}
+
+/// @notice A packed word in a slot of its own: as a struct, so that its place is worked out once for read and write.
+struct Word {
+    uint256 bits;
 }
 
 /// @notice The whole storage of a market, so that cold code can live in linked libraries over one struct.
@@ -70,7 +75,7 @@ struct TraderState {
     /// account => packed position (PositionLib).
     mapping(address account => uint256) positions;
     /// maker << 96 | salt >> 7 => 128 states of 2 bits (SaltLib).
-    mapping(uint256 key => uint256) saltWords;
+    mapping(uint256 key => Word) saltWords;
     /// maker << 96 | index => salt, filled steps, batch (SaltLib).
     mapping(uint256 key => uint256) partialSlots;
     /// maker << 96 | salt => time of the cancel request and whether the order was partly filled.

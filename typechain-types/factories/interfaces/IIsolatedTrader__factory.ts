@@ -1385,9 +1385,9 @@
       {
         "components": [
           {
-            "internalType": "uint112",
+            "internalType": "uint96",
             "name": "oraclePrice",
-            "type": "uint112"
+            "type": "uint96"
           },
           {
             "internalType": "uint48",

@@ -1,0 +1,12 @@
+/** `npm run bench:gas`: what a settled order costs, as a table and as one line of JSON. */
+import { MOVES, SALTS, SIZES, gasTable } from '../test/support/gas.ts'
+
+const table = await gasTable()
+console.log(`gas per order       ${MOVES.map((move) => move.padStart(10)).join('')}`)
+for (const mode of SALTS) {
+  for (const size of SIZES) {
+    const cells = MOVES.map((move) => String(table[`${mode} ${size} ${move}`]).padStart(10)).join('')
+    console.log(`${mode.padEnd(12)}${String(size).padStart(4)}    ${cells}`)
+  }
+}
+console.log(JSON.stringify({ bench: 'gas', unit: 'gas per order', ...table }))
