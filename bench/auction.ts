@@ -49,7 +49,10 @@ const spec = {
   makerFee: 0n,
   takerFee: (ONE * 5n) / 10_000n,
 } as MarketSpec
-const oracle = (BigInt(ORACLE_TICKS) * spec.tick) as Price
+
+/** The oracle price walks by up to 0.2 %, so that older orders find it above what they reserved at. */
+const oracleAt = (random: Random): Price =>
+  (BigInt(ORACLE_TICKS - 1_000 + random(2_000)) * spec.tick) as Price
 
 /** mulberry32: the same orders in every run. */
 function randomFrom(seed: number): (below: number) => number {
@@ -67,10 +70,12 @@ type Random = (below: number) => number
 function order(random: Random, seq: number, fields: Partial<RestingOrder>): RestingOrder {
   const remaining = (1 + random(5_000)) as Steps
   const limit = fields.limit ?? (0 as Ticks)
+  const side = fields.side ?? (random(2) === 0 ? 'LONG' : 'SHORT')
+  const edge = ORACLE_TICKS + BAND_TICKS
   return {
     seq: seq as Seq,
     account: (1 + random(ACCOUNTS)) as UserId,
-    side: random(2) === 0 ? 'LONG' : 'SHORT',
+    side,
     type: 'LIMIT',
     limit,
     remaining,
@@ -78,7 +83,7 @@ function order(random: Random, seq: number, fields: Partial<RestingOrder>): Rest
     reduceOnly: false,
     forced: false,
     openable: remaining,
-    reservedPrice: (limit === 0 ? ORACLE_TICKS + BAND_TICKS : limit) as Ticks,
+    reservedPrice: (side === 'LONG' && limit > 0 ? limit : Math.max(limit, edge)) as Ticks,
     expiration: 0 as RestingOrder['expiration'],
     acceptedAt: 0 as Millis,
     ...fields,
@@ -91,7 +96,7 @@ function restingOrder(random: Random, seq: number, levels: number): RestingOrder
   const spacing = Math.floor((BAND_TICKS * ORDERS_PER_LEVEL * 2) / IN_BAND)
   const nearLevels = IN_BAND / ORDERS_PER_LEVEL / 2
   const level = seq < IN_BAND ? random(nearLevels) : nearLevels + random(Math.max(1, levels / 2 - nearLevels))
-  const distance = level < nearLevels ? 1 + level * (spacing - 1) : BAND_TICKS + level
+  const distance = level < nearLevels ? 1 + level * (spacing - 20) : BAND_TICKS + 2_000 + level
   const limit = ORACLE_TICKS + (side === 'LONG' ? -1 : 1) * distance
   return order(random, seq, { side, limit: Math.max(1, limit) as Ticks })
 }
@@ -140,18 +145,18 @@ function run(resting: number): Run {
     book,
     positions: (account: UserId) => positions.get(account) ?? FLAT,
     fundingIndex: 0n as FundingIndex,
-    oracle,
     reference: null,
     asOf: 1 as Millis,
-  } satisfies AuctionInput
+  } satisfies Omit<AuctionInput, 'oracle'>
   const result: Run = { insert: [], clear: [], fills: [] }
   let seq = resting
   for (let batch = 0; batch < WARM_UP + BATCHES; batch++) {
     const orders = Array.from({ length: NEW_ORDERS }, () => newOrder(random, seq++))
+    const oracle = oracleAt(random)
     const start = performance.now()
     for (const one of orders) book.insert(one)
     const inserted = performance.now()
-    const clearing = clear(base)
+    const clearing = clear({ ...base, oracle })
     const cleared = performance.now()
     settle(book, clearing)
     for (const { seq: rest } of orders) book.remove(rest)

@@ -6,13 +6,14 @@ import type { Cancel, Clearing, ClearingInputs, Fill, Ration, Reference } from '
 import { type PriceAnswer, referenceTick } from './clearing-price.ts'
 import { fillsOf } from './fills.ts'
 import type { MarketSpec } from './market.ts'
+import { Openings } from './openings.ts'
 import type { Side, StatusReason } from './order.ts'
 import { pairUp } from './pairing.ts'
 import { type Participant, participantsOf } from './participants.ts'
 import { fitsOnePart } from './parts.ts'
 import { FLAT, type Position } from './position.ts'
 import { type Round, type RoundInput, type RoundResult, runRound } from './round.ts'
-import { awaitsOracle, type Entry, eligibleAt, OpeningBounds, type RiskTerms } from './tranches.ts'
+import { awaitsOracle, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
 import type { FundingIndex, Millis, Price, Seq, Steps, Ticks, UserId } from './units.ts'
 
 /** A batch that fills more orders than this is cleared again over the largest of each side. */
@@ -39,7 +40,7 @@ export interface AuctionInput {
 export function clear(input: AuctionInput): Clearing {
   const { spec, oracle, fundingIndex, asOf, reference } = input
   const band = priceBand(spec, oracle)
-  const terms = { spec, band, oracle, fundingIndex, openingBounds: new OpeningBounds(spec, oracle) }
+  const terms = { spec, band, oracle, fundingIndex, openings: new Openings(spec, oracle, band) }
   const candidates = candidatesOf(input.book, band, asOf, input.excluded ?? NONE_EXCLUDED)
   const participants = participantsOf(terms, candidates, input.positions)
   const { first, last } = runRounds({

@@ -2,8 +2,8 @@
 import type { Band } from './band.ts'
 import type { RestingOrder } from './book.ts'
 import { bandLimit } from './candidates.ts'
-import { openingBound } from './margin.ts'
 import { type MarketSpec, priceOf } from './market.ts'
+import type { Openings } from './openings.ts'
 import type { Side } from './order.ts'
 import { type FundingIndex, maxOf, minOf, type Price, type Steps, type Ticks } from './units.ts'
 
@@ -13,7 +13,7 @@ export interface RiskTerms {
   readonly band: Band
   readonly oracle: Price
   readonly fundingIndex: FundingIndex
-  readonly openingBounds: OpeningBounds
+  readonly openings: Openings
 }
 
 /** What an account's position allows its orders. */
@@ -62,10 +62,10 @@ export const awaitsOracle = (
   spec.kind !== 'binary_future' &&
   priceOf(spec, order.reservedPrice) < oracle
 
-/** What an order may open in this batch at most, before any price is looked at. */
+/** What an order may open in this batch at most: as much as its reservation covers at any price that the batch can have. */
 export function openableNow(terms: RiskTerms, standing: Standing, order: RestingOrder): Steps {
   const isBarred = order.reduceOnly || order.forced || !standing.mayOpen || awaitsOracle(terms, order)
-  return isBarred ? (0 as Steps) : order.openable
+  return isBarred ? (0 as Steps) : terms.openings.coveredBy(order)
 }
 
 /**
@@ -100,39 +100,10 @@ function ownLimit(band: Band, order: RestingOrder, reach: MarketReach | null): T
 }
 
 /** Up to which price the share stays at IMR and within its reservation. */
-function openingLimit({ spec, openingBounds }: RiskTerms, order: RestingOrder, limit: Ticks): Ticks {
-  const margined = tighter(order.side, limit, openingBounds.of(order))
+function openingLimit({ spec, openings }: RiskTerms, order: RestingOrder, limit: Ticks): Ticks {
+  const margined = tighter(order.side, limit, openings.boundOf(order))
   const isReservedAtPrice = order.side === 'LONG' || spec.kind === 'binary_future'
   return isReservedAtPrice ? tighter(order.side, margined, order.reservedPrice) : margined
-}
-
-/** `openingBound` at one oracle price, computed once per leverage where the signed limit does not matter. */
-export class OpeningBounds {
-  readonly #spec: MarketSpec
-  readonly #oracle: Price
-  readonly #ofMarket = { LONG: new Map<number, Ticks>(), SHORT: new Map<number, Ticks>() }
-
-  constructor(spec: MarketSpec, oracle: Price) {
-    this.#spec = spec
-    this.#oracle = oracle
-  }
-
-  of(order: RestingOrder): Ticks {
-    const bound = this.#market(order)
-    const dependsOnLimit =
-      order.side === 'SHORT' && order.type === 'LIMIT' && this.#spec.kind !== 'binary_future'
-    // A sell limit l at or above O(1+IMR)/(1+1/L), the bound of a market sell, is at or above O(1+IMR) - l/L, its own.
-    if (!dependsOnLimit || order.limit >= bound) return bound
-    return openingBound(this.#spec, order, this.#oracle)
-  }
-
-  #market({ side, leverage }: RestingOrder): Ticks {
-    const known = this.#ofMarket[side].get(leverage)
-    if (known !== undefined) return known
-    const bound = openingBound(this.#spec, { side, leverage, limit: 0 as Ticks }, this.#oracle)
-    this.#ofMarket[side].set(leverage, bound)
-    return bound
-  }
 }
 
 const tighter = (side: Side, a: Ticks, b: Ticks): Ticks => (side === 'LONG' ? minOf(a, b) : maxOf(a, b))
