@@ -1,5 +1,5 @@
 /** The price band: where a batch may clear. */
-import { type MarketSpec, oneInTicks } from './market.ts'
+import { highestPrice, type MarketSpec } from './market.ts'
 import { maxOf, minOf, mulDivDown, mulDivUp, ONE, type Price, type Ticks } from './units.ts'
 
 /** Both ends are prices at which a batch may clear. Never empty. */
@@ -20,17 +20,15 @@ export function tickNearest(spec: MarketSpec, price: Price): Ticks {
   return Number(isAboveHalf ? below + 1n : below) as Ticks
 }
 
-/** The lowest and highest price that the market knows at all: a tick; for a binary market, up to a tick below 1. */
-const ends = (spec: MarketSpec): Band => ({
-  lo: 1 as Ticks,
-  hi: (spec.kind === 'binary_future' ? oneInTicks(spec) - 1 : Number.MAX_SAFE_INTEGER) as Ticks,
-})
+/** The prices that the market knows at all. */
+const ends = (spec: MarketSpec): Band => ({ lo: 1 as Ticks, hi: highestPrice(spec) })
 
 const clamp = (price: Ticks, { lo, hi }: Band): Ticks => maxOf(lo, minOf(hi, price))
 
 /**
- * O(1 - mtbShort) to O(1 + mtbLong), rounded inward to ticks but never past the ticks around O, within the prices that the
- * market knows. The minimum order price is a rule for orders, not for the band: the oracle price may lie below it.
+ * O(1 - mtbShort) to O(1 + mtbLong), rounded inward to ticks but never past the ticks around O, within the
+ * prices that the market knows. The minimum order price is a rule for orders, not for the band: the oracle
+ * price may lie below it.
  */
 export function priceBand(spec: MarketSpec, oracle: Price): Band {
   const lo = Number(mulDivUp(oracle, ONE - spec.mtbShort, ONE * spec.tick)) as Ticks

@@ -1,4 +1,7 @@
-/** What a fill costs. The listing rules make every fee whole wei per step, so fees of parts add up to the fee of the whole. */
+/**
+ * What a fill costs. The listing rules make every fee whole wei per step, so fees of parts add up to the fee
+ * of the whole.
+ */
 import { type MarketSpec, notionalAt, priceOf, quantityOf } from './market.ts'
 import type { Side } from './order.ts'
 import { mulDivDown, mulDivUp, ONE, type Quote, type Rate, type Steps, type Ticks } from './units.ts'
@@ -15,7 +18,10 @@ export interface FeeShares {
   readonly taker: Steps
 }
 
-/** p(1-p), times the coefficient, times the quantity: down at 18 decimals after each step, as the contract with traders says. */
+/**
+ * p(1-p), times the coefficient, times the quantity: down at 18 decimals after each step, as the contract
+ * with traders says.
+ */
 function binaryFee(spec: MarketSpec, price: Ticks, steps: Steps, coefficient: Rate): Quote {
   const p = priceOf(spec, price)
   const variance = mulDivDown(p, ONE - p, ONE)
@@ -49,12 +55,15 @@ export function pairFees(
   return pair.makerSide === 'LONG' ? { long: maker, short: taker } : { long: taker, short: maker }
 }
 
-/** Fees on a close come out of its proceeds and never exceed them, so that a fee cannot stop anyone from closing. */
+/**
+ * Fees on a close come out of its proceeds and never exceed them, so that a fee cannot stop anyone from
+ * closing.
+ */
 export const closingFee = (fee: Quote, proceeds: Quote): Quote => (fee < proceeds ? fee : proceeds)
 
 /**
- * Wei per step set aside for the fee of an opening fill at `price` or better, at the scheduled taker rate, up.
- * Binary: at price 0.50, where the fee is largest, whatever the price.
+ * Wei per step set aside for the fee of an opening fill at `price` or better, at the scheduled taker rate,
+ * up. Binary: at price 0.50, where the fee is largest, whatever the price.
  */
 export function feeAllowancePerStep(spec: MarketSpec, price: Ticks): Quote {
   if (spec.kind !== 'binary_future') return feeOf(spec, price, 1 as Steps, spec.takerFee)

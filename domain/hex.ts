@@ -1,4 +1,6 @@
-/** Bytes and hex text, without allocating more than the result: the signature path runs once per order placed. */
+/**
+ * Bytes and hex text, without allocating more than the result: the signature path runs once per order placed.
+ */
 import { invariant } from './invariant.ts'
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
@@ -17,7 +19,10 @@ export function toHex(bytes: Uint8Array): `0x${string}` {
   return text as `0x${string}`
 }
 
-/** Writes `0x`-prefixed hex into `target` from `offset`. Returns false, with `target` partly written, if it is not hex. */
+/**
+ * Writes `0x`-prefixed hex into `target` from `offset`. Returns false, with `target` partly written, if it is
+ * not hex.
+ */
 export function writeHex(text: string, target: Uint8Array, offset: number): boolean {
   invariant(offset + (text.length >> 1) - 1 <= target.length, 'hex text fits its target')
   for (let at = 2, to = offset; at < text.length; at += 2, to++) {

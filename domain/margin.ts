@@ -1,6 +1,7 @@
 /**
- * Equity, margin ratio and the requirements on them, at the oracle price. Ratios are compared, never computed: both sides are
- * multiplied out, so that no rounding decides who is liquidated. Mirrors the contract's risk library.
+ * Equity, margin ratio and the requirements on them, at the oracle price. Ratios are compared, never
+ * computed: both sides are multiplied out, so that no rounding decides who is liquidated. Mirrors the
+ * contract's risk library.
  */
 import { type MarketSpec, notionalAt, oneInTicks, priceOf } from './market.ts'
 import type { Side } from './order.ts'
@@ -17,7 +18,10 @@ import {
   type Ticks,
 } from './units.ts'
 
-/** A position is eligible for liquidation below the maintenance requirement plus this: half a percentage point. */
+/**
+ * A position is eligible for liquidation below the maintenance requirement plus this: half a percentage
+ * point.
+ */
 export const LIQUIDATION_BUFFER = 5_000_000_000_000_000n as Rate
 
 /** Equity and the notional it is measured against, both in wei x 1e18: exact for any oracle price. */
@@ -26,7 +30,10 @@ export interface Exposure {
   readonly notional: bigint
 }
 
-/** The price a side's notional is counted at: the oracle price; for a binary short, what it can lose, 1 less that. */
+/**
+ * The price a side's notional is counted at: the oracle price; for a binary short, what it can lose, 1 less
+ * that.
+ */
 const requirementPrice = (spec: MarketSpec, size: Steps, oracle: Price): bigint =>
   spec.kind === 'binary_future' && size < 0 ? ONE - oracle : oracle
 
@@ -71,13 +78,18 @@ export function isFullyCollateralised(spec: MarketSpec, position: Position, inde
   return margin + position.entryNotional >= payout
 }
 
-/** Flat, or equity at the initial requirement or above, or nothing to lose: what every opening presupposes. */
+/**
+ * Flat, or equity at the initial requirement or above, or nothing to lose: what every opening presupposes.
+ */
 export const mayOpen = (spec: MarketSpec, position: Position, index: FundingIndex, oracle: Price): boolean =>
   position.size === 0 ||
   isRatioAtLeast(exposureOf(spec, position, index, oracle), spec.imr) ||
   isFullyCollateralised(spec, position, index)
 
-/** Below `rate` and able to lose more than its margin. With `spec.mmr` it is the chain's condition for the backstop. */
+/**
+ * Below `rate` and able to lose more than its margin. With `spec.mmr` it is the chain's condition for the
+ * backstop.
+ */
 export const isBelow = (
   spec: MarketSpec,
   position: Position,
@@ -98,9 +110,9 @@ export const isLiquidatable = (
 ): boolean => isBelow(spec, position, index, oracle, (spec.mmr + LIQUIDATION_BUFFER) as Rate)
 
 /**
- * The rule after an account's fills of a part: the ratio meets IMR, or nothing was opened and the ratio is not worse.
- * Closing keeps the ratio of the rest or improves it (the roundings favour the rest), so a pure close always passes.
- * `opened`: whether any fill grew the position, opened one or flipped it.
+ * The rule after an account's fills of a part: the ratio meets IMR, or nothing was opened and the ratio is
+ * not worse. Closing keeps the ratio of the rest or improves it (the roundings favour the rest), so a pure
+ * close always passes. `opened`: whether any fill grew the position, opened one or flipped it.
  */
 export function isHealthyAfterFills(
   spec: MarketSpec,
@@ -119,7 +131,10 @@ export function isHealthyAfterFills(
 /** No bound on a buy: any price a batch can have is lower. */
 export const NO_UPPER_BOUND = Number.MAX_SAFE_INTEGER as Ticks
 
-/** highest p with p(1 - 1/L) <= reference(1 - IMR), for a share margined at p. Null where there is none (L = 1). */
+/**
+ * highest p with p(1 - 1/L) <= reference(1 - IMR), for a share margined at p. Null where there is none (L =
+ * 1).
+ */
 function highestSelfMargined(spec: MarketSpec, reference: bigint, leverage: number): bigint | null {
   if (leverage === 1) return null
   const times = BigInt(leverage)
@@ -135,11 +150,12 @@ function lowestSell(spec: MarketSpec, limit: Ticks, leverage: number, oracle: Pr
 }
 
 /**
- * The price up to which (buy) or from which (sell) an opening share meets IMR at the oracle price on its own, in ticks, rounded
- * to the safe side; the ratio does not depend on the size of the fill, and a position at IMR or above stays there when such a
- * share joins it. `limit` is the signed price, 0 for a market order. Buy: `NO_UPPER_BOUND` if none. Sell: 0 if none.
- * Buy p <= O(1-IMR)/(1-1/L); limit sell p >= O(1+IMR) - limit/L; market sell p >= O(1+IMR)/(1+1/L), which presupposes
- * IMR x L <= 1 (listing rule); a binary short is a buy of NO at 1-p against 1-O.
+ * The price up to which (buy) or from which (sell) an opening share meets IMR at the oracle price on its own,
+ * in ticks, rounded to the safe side; the ratio does not depend on the size of the fill, and a position at
+ * IMR or above stays there when such a share joins it. `limit` is the signed price, 0 for a market order.
+ * Buy: `NO_UPPER_BOUND` if none. Sell: 0 if none. Buy p <= O(1-IMR)/(1-1/L); limit sell p >= O(1+IMR) -
+ * limit/L; market sell p >= O(1+IMR)/(1+1/L), which presupposes IMR x L <= 1 (listing rule); a binary short
+ * is a buy of NO at 1-p against 1-O.
  */
 export function openingBound(
   spec: MarketSpec,

@@ -1,4 +1,7 @@
-/** The signing scheme of the contract with traders: EIP-712 digest, signed as a personal message, with the suffix 01. */
+/**
+ * The signing scheme of the contract with traders: EIP-712 digest, signed as a personal message, with the
+ * suffix 01.
+ */
 import { toHex, writeHex } from './hex.ts'
 import { invariant } from './invariant.ts'
 import type { MarketSpec } from './market.ts'
@@ -9,7 +12,9 @@ import { accept, refuse, type Verdict } from './verdict.ts'
 /** Keccak-256. May return the same buffer again: results are copied at once. */
 export type Keccak = (message: Uint8Array) => Uint8Array
 
-/** Address bytes (20) that made `signature` (r, s: 64 bytes) over `hash`, or null if it cannot be recovered. */
+/**
+ * Address bytes (20) that made `signature` (r, s: 64 bytes) over `hash`, or null if it cannot be recovered.
+ */
 export type Recover = (hash: Uint8Array, signature: Uint8Array, recoveryId: 0 | 1) => Uint8Array | null
 
 export const ORDER_TYPE =
@@ -56,7 +61,9 @@ export function domainSeparator(spec: Pick<MarketSpec, 'chainId' | 'trader'>, ke
   return keccak(words).slice()
 }
 
-/** Hashes the orders of one market. Its results are views that the next call overwrites: copy what must last. */
+/**
+ * Hashes the orders of one market. Its results are views that the next call overwrites: copy what must last.
+ */
 export interface OrderHasher {
   /** The EIP-712 digest: the order's identity. */
   digest(order: Order): Uint8Array
@@ -91,7 +98,10 @@ export function orderHasher(spec: SigningTerms, keccak: Keccak): OrderHasher {
   }
 }
 
-/** The eight fields after the type hash. `bytes8` is left-aligned in its word, the numbers and the address right-aligned. */
+/**
+ * The eight fields after the type hash. `bytes8` is left-aligned in its word, the numbers and the address
+ * right-aligned.
+ */
 function writeStruct(struct: Uint8Array, view: DataView, spec: SigningTerms, order: Order): void {
   view.setBigUint64(WORD, packFlags(order))
   writeUint(view, 2 * WORD, BigInt(order.quantity) * spec.step)
@@ -106,7 +116,10 @@ function writeStruct(struct: Uint8Array, view: DataView, spec: SigningTerms, ord
   view.setBigUint64(9 * WORD - 8, BigInt(order.expiration))
 }
 
-/** The order's EIP-712 digest as text. Sets up the market's hasher on every call: use `orderHasher` for more than one. */
+/**
+ * The order's EIP-712 digest as text. Sets up the market's hasher on every call: use `orderHasher` for more
+ * than one.
+ */
 export const hashOrder = (order: Order, spec: SigningTerms, keccak: Keccak): OrderHash =>
   toHex(orderHasher(spec, keccak).digest(order)) as OrderHash
 
@@ -139,7 +152,10 @@ function isHighS(rs: Uint8Array): boolean {
   return false
 }
 
-/** r (32), s (32), v (27 or 28), suffix 01, as hex. `scratch` (66 bytes) receives the bytes; the result is a view of it. */
+/**
+ * r (32), s (32), v (27 or 28), suffix 01, as hex. `scratch` (66 bytes) receives the bytes; the result is a
+ * view of it.
+ */
 export function parseSignature(
   text: string,
   scratch: Uint8Array = new Uint8Array(SIGNATURE_BYTES),

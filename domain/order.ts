@@ -35,6 +35,10 @@ export const STATUS_REASONS = [
   'REDUCE_ONLY_NO_POSITION',
   'SETTLEMENT_REVERTED',
   'MARKET_CLOSED',
+  'LIQUIDATION',
+  'LEVERAGE_ADJUSTED',
+  'SIGNER_REVOKED',
+  'CANCELLED_ON_CHAIN',
 ] as const
 export type StatusReason = (typeof STATUS_REASONS)[number]
 
@@ -68,7 +72,9 @@ export const mustReduceOnly = (type: OrderType): boolean =>
 /** What the order becomes once it is in the book. */
 export const bookType = (type: OrderType): 'MARKET' | 'LIMIT' => (isMarketType(type) ? 'MARKET' : 'LIMIT')
 
-/** 0 none, 1 mark at or above the trigger, 2 mark at or below it. Signed; any other value fails verification. */
+/**
+ * 0 none, 1 mark at or above the trigger, 2 mark at or below it. Signed; any other value fails verification.
+ */
 export type TriggerCondition = 0 | 1 | 2
 
 /** Stops follow the mark against the order's direction, take-profits with it; stop-losses are stops. */

@@ -1,4 +1,7 @@
-/** One account's isolated position in one market, as the contract keeps it in one slot, and what one fill does to it. */
+/**
+ * One account's isolated position in one market, as the contract keeps it in one slot, and what one fill does
+ * to it.
+ */
 import { closingFee, type FeeRates, fillFee } from './fees.ts'
 import { invariant } from './invariant.ts'
 import { type MarketSpec, notionalAt, priceOf } from './market.ts'
@@ -24,7 +27,10 @@ export interface Position {
   readonly size: Steps
   /** Price paid for the position, not negative: sum of price x quantity of what is still open. */
   readonly entryNotional: Quote
-  /** Margin less funding: margin = folded - size x fundingIndex, whatever the index has become. May be negative. */
+  /**
+   * Margin less funding: margin = folded - size x fundingIndex, whatever the index has become. May be
+   * negative.
+   */
   readonly foldedMargin: Quote
   /** Of the last opening fill or leverage change; 0 only for an account never seen in this market. */
   readonly leverage: number
@@ -37,7 +43,9 @@ export const FLAT: Position = {
   leverage: 0,
 }
 
-/** Bounds of the packed slot: size int64 (here a safe integer), entry notional uint92, folded margin int92. */
+/**
+ * Bounds of the packed slot: size int64 (here a safe integer), entry notional uint92, folded margin int92.
+ */
 export const ENTRY_NOTIONAL_END = 1n << 92n
 export const FOLDED_MARGIN_END = 1n << 91n
 
@@ -98,14 +106,17 @@ export const signOf = (side: Side): 1 | -1 => (side === 'LONG' ? 1 : -1)
 export const closingSteps = (size: Steps, side: Side, steps: Steps): Steps =>
   size * signOf(side) < 0 ? minOf(steps, Math.abs(size) as Steps) : (0 as Steps)
 
-/** Wei of margin per opened step at `basis` and `leverage`. Up per step, so that many fills never exceed one reservation. */
+/**
+ * Wei of margin per opened step at `basis` and `leverage`. Up per step, so that many fills never exceed one
+ * reservation.
+ */
 export const marginPerStep = (spec: MarketSpec, basis: Price, leverage: number): Quote =>
   mulDivUp(basis, spec.step, ONE * BigInt(leverage)) as Quote
 
 /**
- * The price at which an opening share is margined. A buy: the clearing price. A sell: its signed limit, so that a fill above
- * it brings profit rather than a larger debit; a market sell: clearing or oracle price, the lower. A binary sell: 1 - clearing.
- * `limit` is the signed price in ticks, 0 for a market order.
+ * The price at which an opening share is margined. A buy: the clearing price. A sell: its signed limit, so
+ * that a fill above it brings profit rather than a larger debit; a market sell: clearing or oracle price, the
+ * lower. A binary sell: 1 - clearing. `limit` is the signed price in ticks, 0 for a market order.
  */
 export function openingBasis(
   spec: MarketSpec,
@@ -119,7 +130,10 @@ export function openingBasis(
   return order.limit === 0 ? minOf(price, oracle) : priceOf(spec, order.limit)
 }
 
-/** The closed share of margin and entry. Margin rounds down; entry rounds for the remainder: long up, short down. */
+/**
+ * The closed share of margin and entry. Margin rounds down; entry rounds for the remainder: long up, short
+ * down.
+ */
 function closedShare(position: Position, margin: Quote, closed: Steps): { released: bigint; entry: bigint } {
   const size = BigInt(Math.abs(position.size))
   const share = BigInt(closed)
@@ -200,10 +214,10 @@ export function outOfRange(position: Position): 'size' | 'entryNotional' | 'fold
 const NO_LEG = { released: 0n, realised: 0n, added: 0n, fee: 0n as Quote }
 
 /**
- * One fill of one order: the share that closes, then the share that grows or opens.
- * Conserves money exactly: free + margin changes by the realised result less the fee, and nothing is created by rounding;
- * rounding only decides how much of the margin and entry leaves with the closed share.
- * Refused: proceeds below zero before the fee; a position that does not fit. Ratio checks come after all fills of the part.
+ * One fill of one order: the share that closes, then the share that grows or opens. Conserves money exactly:
+ * free + margin changes by the realised result less the fee, and nothing is created by rounding; rounding
+ * only decides how much of the margin and entry leaves with the closed share. Refused: proceeds below zero
+ * before the fee; a position that does not fit. Ratio checks come after all fills of the part.
  */
 export function applyFill(
   spec: MarketSpec,
@@ -240,8 +254,8 @@ export function applyFill(
 /**
  * The worst clearing price at which any share of the position can still be closed without bad debt, in ticks:
  * a long closes at it or higher, a short at it or lower. Counted per step with the roundings of `applyFill`,
- * so it holds for every partial close and for every later one of the same part. A long's is at least 0 (no bound);
- * a short's is negative where no price is solvent. Source: equity = 0, risk research C3.
+ * so it holds for every partial close and for every later one of the same part. A long's is at least 0 (no
+ * bound); a short's is negative where no price is solvent. Source: equity = 0, risk research C3.
  */
 export function bankruptcyPrice(spec: MarketSpec, position: Position, index: FundingIndex): Ticks {
   invariant(position.size !== 0, 'a flat account has no bankruptcy price')

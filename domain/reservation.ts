@@ -1,11 +1,11 @@
 /**
- * What an account's orders hold back of its free balance: for every step that may open a position, the margin and the fee
- * allowance of the worst fill that the order can have. Linear in steps, so a fill releases exactly its own share, and no
- * sequence of fills debits more than was reserved.
+ * What an account's orders hold back of its free balance: for every step that may open a position, the margin
+ * and the fee allowance of the worst fill that the order can have. Linear in steps, so a fill releases
+ * exactly its own share, and no sequence of fills debits more than was reserved.
  */
 import { type Band, tickCeil } from './band.ts'
 import { feeAllowancePerStep } from './fees.ts'
-import { type MarketSpec, oneInTicks, priceOf } from './market.ts'
+import { highestPrice, type MarketSpec, priceOf } from './market.ts'
 import { isConditional, isMarketType, type Order, type Side } from './order.ts'
 import { closingSteps, marginPerStep, signOf } from './position.ts'
 import {
@@ -21,7 +21,10 @@ import {
   type Ticks,
 } from './units.ts'
 
-/** The terms of an order that decide what one opening step holds back. `limit` is the signed price, 0 for a market order. */
+/**
+ * The terms of an order that decide what one opening step holds back. `limit` is the signed price, 0 for a
+ * market order.
+ */
 export interface ReserveTerms {
   readonly side: Side
   readonly limit: Ticks
@@ -50,8 +53,7 @@ const isBinary = (spec: MarketSpec): boolean => spec.kind === 'binary_future'
 /** trigger x (1 + mtbLong), up: as far as the band can reach when the mark stands at the trigger. */
 function highestAfterTrigger(spec: MarketSpec, trigger: Ticks): Ticks {
   const price = mulDivUp(priceOf(spec, trigger), ONE + spec.mtbLong, ONE) as Price
-  const ticks = tickCeil(spec, price)
-  return isBinary(spec) ? minOf(ticks, (oneInTicks(spec) - 1) as Ticks) : ticks
+  return minOf(tickCeil(spec, price), highestPrice(spec))
 }
 
 function lowestAfterTrigger(spec: MarketSpec, trigger: Ticks): Ticks {
@@ -60,10 +62,11 @@ function lowestAfterTrigger(spec: MarketSpec, trigger: Ticks): Ticks {
 }
 
 /**
- * The price that the reservation is computed at, in ticks. It caps a buy's price in the auction and is the floor of a binary
- * sell's. A limit order: its signed limit. A market order: the band's upper edge, for a binary sell the lower; a conditional
- * one: the band around its trigger. A perpetual's or future's limit sell is margined at its limit but may fill above it, so its
- * fee allowance, and with it this price, follows the band's upper edge where that is higher.
+ * The price that the reservation is computed at, in ticks. It caps a buy's price in the auction and is the
+ * floor of a binary sell's. A limit order: its signed limit. A market order: the band's upper edge, for a
+ * binary sell the lower; a conditional one: the band around its trigger. A perpetual's or future's limit sell
+ * is margined at its limit but may fill above it, so its fee allowance, and with it this price, follows the
+ * band's upper edge where that is higher.
  */
 export function reservedPriceOf(
   spec: MarketSpec,
@@ -91,16 +94,19 @@ export function reservePerStep(spec: MarketSpec, terms: ReserveTerms): Quote {
   return (marginPerStep(spec, priceOf(spec, margined), leverage) + fee) as Quote
 }
 
-/** Wei that one opening step of a perpetual's or future's sell can cost in a batch with this band, at most. */
+/**
+ * Wei that one opening step of a perpetual's or future's sell can cost in a batch with this band, at most.
+ */
 function worstSellDebit(spec: MarketSpec, terms: ReserveTerms, band: Band, oracle: Price): Quote {
   const basis = terms.limit !== 0 ? priceOf(spec, terms.limit) : minOf(priceOf(spec, band.hi), oracle)
   return (marginPerStep(spec, basis, terms.leverage) + feeAllowancePerStep(spec, band.hi)) as Quote
 }
 
 /**
- * How many of `openable` steps the reservation covers in a batch with this band, whatever price in it the order gets.
- * Buys and binary sells: all of them, because the reserved price bounds their price. Other sells have no upper bound on their
- * price, and the band may have risen since acceptance: as many as the amount held pays for.
+ * How many of `openable` steps the reservation covers in a batch with this band, whatever price in it the
+ * order gets. Buys and binary sells: all of them, because the reserved price bounds their price. Other sells
+ * have no upper bound on their price, and the band may have risen since acceptance: as many as the amount
+ * held pays for.
  */
 export function coveredSteps(
   spec: MarketSpec,
@@ -115,7 +121,10 @@ export function coveredSteps(
   return Number(mulDivDown(perStep, BigInt(order.openable), worst)) as Steps
 }
 
-/** Steps of the position that plain orders against it have not taken yet: what the next such order closes rather than opens. */
+/**
+ * Steps of the position that plain orders against it have not taken yet: what the next such order closes
+ * rather than opens.
+ */
 export function reducingCapacity(size: Steps, orders: Iterable<Reservable>): Steps {
   let left = Math.abs(size)
   for (const order of orders) {
@@ -125,9 +134,9 @@ export function reducingCapacity(size: Steps, orders: Iterable<Reservable>): Ste
 }
 
 /**
- * What each order of one account in one market holds back against the matched position `size`, in order of seq. Plain orders
- * against the position take its reducing capacity by seq; what is left of them opens. Reduce-only orders neither take nor
- * reserve. Call it again whenever the position changes.
+ * What each order of one account in one market holds back against the matched position `size`, in order of
+ * seq. Plain orders against the position take its reducing capacity by seq; what is left of them opens.
+ * Reduce-only orders neither take nor reserve. Call it again whenever the position changes.
  */
 export function reservationsOf(
   spec: MarketSpec,
@@ -147,9 +156,9 @@ export function reservationsOf(
 }
 
 /**
- * The orders to cancel, newest first, until the rest holds back at most `budget` wei. Orders that reserve nothing stay:
- * cancelling them would free nothing. Nothing is given out anew: capacity goes by seq, so what an order has taken can only
- * serve newer ones, and those that reserve are gone before it.
+ * The orders to cancel, newest first, until the rest holds back at most `budget` wei. Orders that reserve
+ * nothing stay: cancelling them would free nothing. Nothing is given out anew: capacity goes by seq, so what
+ * an order has taken can only serve newer ones, and those that reserve are gone before it.
  */
 export function newestToCancel(reservations: readonly Reservation[], budget: Quote): readonly Seq[] {
   let held = reservations.reduce((sum, { amount }) => sum + amount, 0n)

@@ -26,8 +26,9 @@ export type AccountRefusal =
   | { readonly code: 'UNDER_MARGINED' }
 
 /**
- * Applies the fills in the order given (the caller keeps tranche order: reducing before opening) and checks the account once,
- * at the end. `fill` in a refusal is the index of the culprit. Does not look at the free balance: the bank does.
+ * Applies the fills in the order given (the caller keeps tranche order: reducing before opening) and checks
+ * the account once, at the end. `fill` in a refusal is the index of the culprit. Does not look at the free
+ * balance: the bank does.
  */
 export function settleAccount(
   spec: MarketSpec,

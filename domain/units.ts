@@ -1,7 +1,8 @@
 /**
- * Units of the exchange. Amounts are bigint scaled by 1e18, branded by kind, so that mixing two kinds does not compile.
- * Ticks and steps are counts, not amounts: safe integers in a `number`, because the auction compares and adds millions of them.
- * Every division says in its name who keeps the remainder: Down gives the smaller result, Up the larger.
+ * Units of the exchange. Amounts are bigint scaled by 1e18, branded by kind, so that mixing two kinds does
+ * not compile. Ticks and steps are counts, not amounts: safe integers in a `number`, because the auction
+ * compares and adds millions of them. Every division says in its name who keeps the remainder: Down gives the
+ * smaller result, Up the larger.
  */
 import { invariant } from './invariant.ts'
 
@@ -66,3 +67,14 @@ export const divCeil = (a: bigint, b: bigint): bigint => -divFloor(-a, b)
 export const abs = (value: bigint): bigint => (value < 0n ? -value : value)
 export const minOf = <T extends bigint | number>(a: T, b: T): T => (a < b ? a : b)
 export const maxOf = <T extends bigint | number>(a: T, b: T): T => (a > b ? a : b)
+
+/**
+ * An amount x 1e18 as a decimal number in words: exact, without trailing zeros. `toDecimal(5n * 10n ** 17n)`
+ * is '0.5'.
+ */
+export function toDecimal(amount: bigint): string {
+  const digits = abs(amount).toString().padStart(19, '0')
+  const fraction = digits.slice(-18).replace(/0+$/, '')
+  const sign = amount < 0n ? '-' : ''
+  return `${sign}${digits.slice(0, -18)}${fraction === '' ? '' : `.${fraction}`}`
+}

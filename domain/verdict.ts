@@ -1,4 +1,7 @@
-/** A refusal is an answer, not an exception: every rule returns one of these, with a closed union as the refusal. */
+/**
+ * A refusal is an answer, not an exception: every rule returns one of these, with a closed union as the
+ * refusal.
+ */
 export type Verdict<Value, Refusal> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly refusal: Refusal }
