@@ -1,0 +1,137 @@
+/** The arrows between folders, one rule each. `npm run check:arrows` reports what breaks them. */
+
+const PACKAGES = 'node_modules/'
+const CHAIN_PACKAGES = '^(node_modules/(ethers|@typechain)/|typechain-types/)'
+
+/** Files that may speak to the chain, decode its logs, or sign. */
+const CHAIN_FILES = [
+  '^(keeper|indexer|api)/adapters/',
+  '^(keeper|indexer|api)/compose\\.ts$',
+  '^indexer/(follow|decode)\\.ts$',
+  '^api/signature\\.ts$',
+  '^(client|stack|bench|test|ignition|typechain-types)/',
+  '^hardhat\\.config\\.ts$',
+]
+
+const SHARED_BY_PROCESSES = '^(indexer/db/|keeper/queues\\.ts$)'
+
+const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
+
+const rules = [
+  rule(
+    'domain-imports-nothing',
+    'The rules of the exchange know no package, no Node.js and no other folder, so that anyone can replay them.',
+    { path: '^domain/' },
+    { pathNot: '^domain/' },
+  ),
+  rule(
+    'jobs-know-no-adapters',
+    'A job reads, decides and writes through ports; only compose.ts knows what is behind them.',
+    { path: '^keeper/jobs/' },
+    { path: `^(keeper/(adapters/|compose|main|config)|indexer/adapters/)|${PACKAGES}` },
+  ),
+  rule(
+    'projections-know-no-adapters',
+    'A projection turns log rows into row changes, whoever reads the chain.',
+    { path: '^indexer/project/' },
+    { path: '^indexer/(adapters/|compose|main|config)' },
+  ),
+  rule(
+    'routes-know-no-adapters',
+    'A route declares, calls and maps.',
+    { path: '^api/routes/' },
+    { path: '^api/(adapters/|compose|main)' },
+  ),
+  rule(
+    'adapters-know-no-callers',
+    'An adapter offers a library in the words of a port; it never calls back into jobs, projections or routes.',
+    { path: '^(keeper|indexer|api)/adapters/' },
+    { path: '^(keeper/jobs|indexer/project|api/routes)/' },
+  ),
+  rule(
+    'adapters-know-no-adapters',
+    'Each adapter can be replaced alone.',
+    { path: '^(keeper|indexer|api)/adapters/' },
+    { path: '^(keeper|indexer|api)/adapters/' },
+  ),
+  rule(
+    'only-main-composes',
+    'compose.ts wires a process; main.ts starts it, and tests may.',
+    { pathNot: '^(test/|(keeper|indexer|api|stack)/main\\.ts$)' },
+    { path: '^(keeper|indexer|api|stack)/compose\\.ts$' },
+  ),
+  rule(
+    'nothing-imports-main',
+    'main.ts starts a process the moment it is loaded.',
+    {},
+    { path: '/main\\.ts$', pathNot: PACKAGES },
+  ),
+  rule(
+    'processes-stay-apart',
+    'Processes share the domain, the database and the queue table, and talk through those alone.',
+    { path: '^(keeper|indexer|api)/' },
+    { path: '^(keeper|indexer|api|client|stack|bench)/', pathNot: ['^$1/', SHARED_BY_PROCESSES] },
+  ),
+  rule(
+    'client-stands-alone',
+    'A trader can take client/ and domain/ and nothing else.',
+    { path: '^client/' },
+    { path: '^(keeper|indexer|api|stack|bench|typechain-types)/' },
+  ),
+  rule(
+    'database-is-shared-ground',
+    'The schema and its client belong to all processes, so they know none of them.',
+    { path: '^indexer/db/' },
+    { path: '^(indexer|keeper|api|client|stack)/', pathNot: '^indexer/db/' },
+  ),
+  rule(
+    'chain-only-at-the-edge',
+    'ethers and the generated types appear only in chain adapters, decoders, signing and tests.',
+    { pathNot: CHAIN_FILES },
+    { path: CHAIN_PACKAGES },
+  ),
+  rule(
+    'product-knows-no-tests',
+    'What runs in production does not depend on test/.',
+    { path: '^(domain|keeper|indexer|api|client|stack)/' },
+    { path: '^(test|bench)/' },
+  ),
+  rule(
+    'product-uses-no-dev-packages',
+    'What runs in production is a dependency in package.json.',
+    { path: '^(domain|keeper|indexer|api|client|stack)/' },
+    { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
+  ),
+  rule('nothing-missing', 'Every import leads to a file.', {}, { couldNotResolve: true }),
+  rule(
+    'no-cycles',
+    'Two files that need each other are one concept or need a third.',
+    {},
+    { circular: true },
+  ),
+  rule(
+    'no-orphans',
+    'A file that nothing imports is an entry point or is deleted.',
+    {
+      orphan: true,
+      pathNot:
+        '(/main\\.ts|^stack/leash\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|\\.config\\.ts)$',
+    },
+    {},
+  ),
+]
+
+export default {
+  forbidden: rules,
+  options: {
+    doNotFollow: { path: ['node_modules', 'typechain-types'] },
+    exclude: { path: '^(artifacts|cache)/' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    // Type-only imports are arrows too.
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'node', 'default'],
+    },
+  },
+}
