@@ -18,8 +18,8 @@ export type Keccak = (message: Uint8Array) => Uint8Array
 export type Recover = (hash: Uint8Array, signature: Uint8Array, recoveryId: 0 | 1) => Uint8Array | null
 
 export const ORDER_TYPE =
-  'Order(bytes8 flags,uint128 quantity,uint128 price,uint128 triggerPrice,uint8 triggerCondition,uint128 leverage,' +
-  'address maker,uint128 expiration)'
+  'Order(bytes8 flags,uint128 quantity,uint128 price,uint128 triggerPrice,uint8 triggerCondition,' +
+  'uint128 leverage,address maker,uint128 expiration)'
 export const DOMAIN_TYPE =
   'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)'
 export const DOMAIN_NAME = 'IsolatedTrader'

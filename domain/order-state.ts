@@ -1,12 +1,16 @@
 /**
- * The life of an order. A fill is matched by the auction, settles on chain, and counts once its receipt is in: until then it
- * is `settling`, the status stays, and whatever else ends the order waits. So a terminal status is never taken back by a
- * batch that fails.
+ * The life of an order. A fill is matched by the auction, settles on chain, and counts once its receipt is in: until
+ * then it is `settling`, the status stays, and whatever else ends the order waits. So a batch that fails takes no
+ * terminal status back.
  *
- *   PENDING_TRIGGER --trigger--> OPEN --settle (last)--> FILLED
- *        |                        |---close, nothing settling--> CANCELLED | EXPIRED
- *        '--close--> CANCELLED    '---close, something settling--> CANCEL_PENDING_FINALIZE
- *             | EXPIRED                                              '--settle, unwind (last)--> FILLED | CANCELLED | EXPIRED
+ * | from                    | step                     | to                                             |
+ * |-------------------------|--------------------------|------------------------------------------------|
+ * | PENDING_TRIGGER         | trigger                  | OPEN                                           |
+ * | PENDING_TRIGGER, OPEN   | close                    | CANCELLED, EXPIRED                             |
+ * | OPEN, something settles | close                    | CANCEL_PENDING_FINALIZE (remainder: OPEN)      |
+ * | OPEN                    | settle                   | FILLED with the last step, else OPEN           |
+ * | CANCEL_PENDING_FINALIZE | last settle or unwind    | FILLED if that fills it, else CANCELLED, EXPIRED |
+ * | FILLED                  | reverse                  | CANCELLED                                      |
  */
 import { isConditional, type Order, type OrderStatus, type StatusReason } from './order.ts'
 import type { Steps } from './units.ts'

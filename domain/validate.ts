@@ -13,7 +13,6 @@ import {
   abs,
   type FundingIndex,
   type Millis,
-  maxOf,
   type Price,
   type Quote,
   type Steps,
@@ -197,7 +196,7 @@ function bandRefusal(order: Order, { spec, band: now }: Facts): Refusal | null {
   const band = isConditional(order.type) ? priceBand(spec, priceOf(spec, order.trigger)) : now
   const isBuy = order.side === 'LONG'
   if (isBuy ? order.price <= band.hi : order.price >= band.lo) return null
-  const nearest = toDecimal(priceOf(spec, isBuy ? band.hi : maxOf(band.lo, spec.minPrice)))
+  const nearest = toDecimal(priceOf(spec, isBuy ? band.hi : band.lo))
   return {
     code: 'PRICE_BAND',
     field: 'price',
@@ -270,7 +269,7 @@ function rangeRefusal({ spec, position, resting }: Facts, opening: Opening): Ref
   return {
     code: 'POSITION_LIMIT',
     field: 'quantity',
-    expected: `a position that, with all open orders, has a notional below ${toDecimal(most)} and a margin below half`,
+    expected: `with all open orders, a notional below ${toDecimal(most)} and a margin below half of it`,
     received: toDecimal(notional),
   }
 }

@@ -32,9 +32,9 @@ describe('feeOf', () => {
 
   it('given a tick finer than listing allows, it rounds down after each step, not once at the end', () => {
     const fine = { ...binary, tick: (10n ** 8n) as typeof binary.tick }
-    const [p, c, q] = [123_456_789_000_000_000n, rate('0.019'), 3n * ONE]
+    const [p, c, q] = [123_456_789_000_000_000n, rate('0.019'), 1000n * ONE]
     const variance = (p * (ONE - p)) / ONE
-    expect(feeOf(fine, Number(p / fine.tick) as Ticks, steps(3), c)).to.equal(
+    expect(feeOf(fine, Number(p / fine.tick) as Ticks, steps(1000), c)).to.equal(
       (((variance * c) / ONE) * q) / ONE,
     )
   })

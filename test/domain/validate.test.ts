@@ -154,6 +154,20 @@ describe('admit', () => {
       'POSITION_LIMIT',
       undefined,
     ],
+    [
+      'more steps than a slot holds',
+      {},
+      { resting: { ...nothing, openable: steps(2 ** 52) } },
+      'POSITION_LIMIT',
+      undefined,
+    ],
+    [
+      'more margin than a slot holds',
+      {},
+      { resting: { ...nothing, reserved: quote('1237940039') } },
+      'POSITION_LIMIT',
+      undefined,
+    ],
     ['too little margin', {}, { available: quote('10.04') }, 'INSUFFICIENT_MARGIN', '0.999'],
     ['no margin', {}, { available: quote('0') }, 'INSUFFICIENT_MARGIN', undefined],
     [
