@@ -12,6 +12,8 @@ export interface DataDir {
   /** The seeded accounts with their API keys, which the database does not know in the clear. */
   readonly accounts: string
   readonly stackFile: string
+  /** How this machine's own tools reach the database of the stack that runs. */
+  readonly admin: string
   readonly logs: string
   readonly lock: string
 }
@@ -24,6 +26,7 @@ export const dataDirAt = (path: string): DataDir => ({
   deployment: join(path, 'deployment.json'),
   accounts: join(path, 'accounts.json'),
   stackFile: join(path, 'stack.json'),
+  admin: join(path, 'admin.json'),
   logs: join(path, 'logs'),
   lock: join(path, 'stack.lock'),
 })

@@ -98,6 +98,7 @@ async function start(
 
   const file = describe(environment.baseUrl, chain.url, deployment, specs, accounts.traders)
   if (options.bots) startBots(supervisor, file, accounts.bots)
+  writePrivate(dir.admin, { database_url: postgres.url })
   writePrivate(dir.stackFile, file)
   return { file, keys, db, provider, specs, postgres, chain, ...processes }
 }

@@ -1,0 +1,59 @@
+/** What this machine's own tools may do with a running stack beyond what its traders may: they hold its keys and its database. */
+import { dirname } from 'node:path'
+import type { JsonRpcProvider } from 'ethers'
+import type { MarketSpec } from '../domain/market.ts'
+import { createDb, createPool, type Db } from '../indexer/db/client.ts'
+import { loadMarkets } from '../indexer/db/markets.ts'
+import { admit, fund, localProvider } from './accounts.ts'
+import { dataDirAt, readJson } from './data-dir.ts'
+import type { Deployment } from './deployment.ts'
+import { type Key, type Keys, loadKeys } from './keys.ts'
+import { StackError } from './options.ts'
+import { createReportSigner, type ReportSigner } from './oracle.ts'
+import { readStackFile, type StackAccount, type StackFile } from './stack-file.ts'
+
+export interface Admin {
+  readonly file: StackFile
+  readonly db: Db
+  readonly provider: JsonRpcProvider
+  readonly keys: Keys
+  readonly specs: readonly MarketSpec[]
+  readonly oracle: ReportSigner
+  /** Funded, deposited, with API keys. Nothing is added to accounts that have money already. */
+  accounts(keys: readonly Key[], deposit: bigint): Promise<StackAccount[]>
+  close(): Promise<void>
+}
+
+/** Opens the stack that wrote this file. */
+export async function openAdmin(stackFile: string): Promise<Admin> {
+  const file = readStackFile(stackFile)
+  const dir = dataDirAt(dirname(stackFile))
+  const access = readJson<{ database_url: string }>(dir.admin)
+  const deployment = readJson<Deployment>(dir.deployment)
+  if (access === null || deployment === null)
+    throw new StackError(`${dir.path} is not the data directory of a stack`)
+
+  const db = createDb(createPool({ url: access.database_url, connections: 4, name: 'stack admin' }))
+  const provider = localProvider(file.rpc_url, file.chain_id)
+  const keys = loadKeys(dir)
+  const { usdm, margin_bank: marginBank } = file.contracts
+  return {
+    file,
+    db,
+    provider,
+    keys,
+    specs: await loadMarkets(db),
+    oracle: createReportSigner(keys.oracle.privateKey, {
+      chainId: file.chain_id,
+      address: deployment.contracts.oracle,
+    }),
+    async accounts(list, deposit) {
+      await fund({ provider, deployer: keys.deployer, usdm, marginBank }, list, { wallet: 0n, deposit })
+      return Promise.all(list.map((key) => admit(db, key)))
+    },
+    async close() {
+      provider.destroy()
+      await db.destroy()
+    },
+  }
+}

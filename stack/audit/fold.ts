@@ -1,0 +1,55 @@
+/** Balances and positions as the shard log alone tells them. Pure. */
+import type { LogRow } from '../../domain/log.ts'
+
+export interface Holdings {
+  /** Free balance and pending withdrawal by user. */
+  readonly balances: Map<number, { free: bigint; pending: bigint }>
+  /** By `<user>:<market>`. */
+  readonly positions: Map<string, HeldPosition>
+}
+
+export interface HeldPosition {
+  size: number
+  entryNotional: bigint
+  foldedMargin: bigint
+}
+
+const positionKey = (userId: number, marketId: number): string => `${userId}:${marketId}`
+
+export const noHoldings = (): Holdings => ({ balances: new Map(), positions: new Map() })
+
+/** Adds one row of the market's shard, or of the accounts' (market 0). Rows that move no money add nothing. */
+export function fold(holdings: Holdings, row: LogRow, marketId: number): void {
+  if (row.kind === 'balance_changed') {
+    const sign = row.rollback ? -1n : 1n
+    const balance = balanceOf(holdings, row.user_id)
+    balance.free += sign * BigInt(row.free_delta)
+    balance.pending += sign * BigInt(row.pending_withdrawal_delta)
+  }
+  if (row.kind !== 'part_settled') return
+  const sign = row.rollback ? -1 : 1
+  for (const fill of row.fills)
+    balanceOf(holdings, fill.user_id).free += BigInt(sign) * BigInt(fill.free_delta)
+  for (const change of row.positions) {
+    const position = positionOf(holdings, positionKey(change.user_id, marketId))
+    position.size += sign * change.size_delta
+    position.entryNotional += BigInt(sign) * BigInt(change.entry_notional_delta)
+    position.foldedMargin += BigInt(sign) * BigInt(change.folded_margin_delta)
+  }
+}
+
+function balanceOf({ balances }: Holdings, userId: number) {
+  const known = balances.get(userId)
+  if (known !== undefined) return known
+  const made = { free: 0n, pending: 0n }
+  balances.set(userId, made)
+  return made
+}
+
+function positionOf({ positions }: Holdings, key: string): HeldPosition {
+  const known = positions.get(key)
+  if (known !== undefined) return known
+  const made = { size: 0, entryNotional: 0n, foldedMargin: 0n }
+  positions.set(key, made)
+  return made
+}

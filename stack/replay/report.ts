@@ -1,0 +1,79 @@
+/** What a replay did, what the market made of it, and whether everyone agrees on what is left. */
+import { fromE18 } from '../../client/decimals.ts'
+import { notionalAt } from '../../domain/market.ts'
+import type { Steps, Ticks } from '../../domain/units.ts'
+import type { Admin } from '../admin.ts'
+import { audit, auditLine, settled } from '../audit/audit.ts'
+import type { Replayed } from './run.ts'
+import { compare, percentile } from './statistics.ts'
+
+export async function report(admin: Admin, replayed: Replayed): Promise<string> {
+  await settled(admin.db)
+  const { spec, sent, skipped, lateMs } = replayed
+  const batches = await batchesOf(admin, replayed)
+  const fills = await fillsOf(admin, replayed)
+  const volume = batches.reduce((sum, batch) => sum + batch.volume, 0)
+  const turnover = batches.reduce(
+    (sum, { price, volume: steps }) => sum + notionalAt(spec, price as Ticks, steps as Steps),
+    0n,
+  )
+  const prices = compare(
+    batches.map(({ as_of, price }) => ({ at: as_of, price })),
+    replayed.trades,
+  )
+  const checked = await audit({
+    db: admin.db,
+    provider: admin.provider,
+    specs: admin.specs,
+    marginBank: admin.file.contracts.margin_bank,
+    baseUrl: admin.file.base_url,
+    accounts: [...admin.file.accounts, ...replayed.accounts],
+  })
+  const ms = (p: number): string => percentile(sent.latencies, p).toFixed(1)
+  return [
+    '',
+    `orders      ${sent.orders} sent, ${sent.accepted} accepted; refused: ${listed(sent.refused)}`,
+    `cancels     ${sent.cancels} sent; refused: ${listed(sent.cancelsRefused)}; ${skipped} events of unknown orders left out`,
+    `batches     ${batches.length}, volume ${quantity(volume, spec.step)}, turnover ${Number(fromE18(turnover)).toFixed(0)} USDM`,
+    `fills       ${fills} of the replay's own orders`,
+    `prices      ${prices.pairs} clearing prices beside the recorded trades: mean absolute difference ` +
+      `${prices.difference.toFixed(2)} ticks, correlation ${prices.correlation?.toFixed(4) ?? 'none'}`,
+    `latency     order to answer p50 ${ms(0.5)} ms, p99 ${ms(0.99)} ms; at most ${Math.round(lateMs)} ms behind the record`,
+    `check       ${auditLine(checked)}`,
+  ].join('\n')
+}
+
+const listed = (counts: ReadonlyMap<string, number>): string =>
+  counts.size === 0
+    ? 'none'
+    : [...counts]
+        .sort(([, a], [, b]) => b - a)
+        .map(([code, count]) => `${code} ${count}`)
+        .join(', ')
+
+const quantity = (steps: number, step: bigint): string => fromE18(BigInt(steps) * step)
+
+const batchesOf = ({ db }: Admin, { spec, from, until }: Replayed) =>
+  db
+    .selectFrom('read.batches')
+    .select(['as_of', 'price', 'volume'])
+    .where('market_id', '=', spec.marketId)
+    .where('as_of', '>=', from)
+    .where('as_of', '<=', until)
+    .orderBy('batch_id')
+    .execute()
+
+async function fillsOf({ db }: Admin, { spec, accounts, from }: Replayed): Promise<number> {
+  const { count } = await db
+    .selectFrom('read.fills')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('market_id', '=', spec.marketId)
+    .where('matched_at', '>=', from)
+    .where(
+      'user_id',
+      'in',
+      accounts.map(({ user_id }) => user_id),
+    )
+    .executeTakeFirstOrThrow()
+  return count
+}
