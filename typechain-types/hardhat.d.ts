@@ -11,11 +11,13 @@ import * as Contracts from "./index.js";
 declare module "@nomicfoundation/hardhat-ethers/types" {
   interface HardhatEthersHelpers extends HardhatEthersHelpersBase {
   getContractFactory(name: 'AccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.AccountManager__factory>
+getContractFactory(name: 'Forwarder', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Forwarder__factory>
 getContractFactory(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IsolatedTrader__factory>
 getContractFactory(name: 'MarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarginBank__factory>
+getContractFactory(name: 'SettlementLens', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SettlementLens__factory>
 getContractFactory(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SignedPriceOracle__factory>
 getContractFactory(name: 'TestUSDM', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.TestUSDM__factory>
-getContractFactory(name: 'Forwarder', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Forwarder__factory>
+getContractFactory(name: 'Administered', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Administered__factory>
 getContractFactory(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ForwardedSender__factory>
 getContractFactory(name: 'IAccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAccountManager__factory>
 getContractFactory(name: 'IAdministered', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAdministered__factory>
@@ -24,14 +26,16 @@ getContractFactory(name: 'IMarginBank', signerOrOptions?: ethers.Signer | Factor
 getContractFactory(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IPriceOracle__factory>
 getContractFactory(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISettlementErrors__factory>
 getContractFactory(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISignedPriceOracle__factory>
-getContractFactory(name: 'Administered', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Administered__factory>
+getContractFactory(name: 'LibHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LibHarness__factory>
 
   getContractAt(name: 'AccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AccountManager>
+getContractAt(name: 'Forwarder', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Forwarder>
 getContractAt(name: 'IsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IsolatedTrader>
 getContractAt(name: 'MarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarginBank>
+getContractAt(name: 'SettlementLens', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SettlementLens>
 getContractAt(name: 'SignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SignedPriceOracle>
 getContractAt(name: 'TestUSDM', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.TestUSDM>
-getContractAt(name: 'Forwarder', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Forwarder>
+getContractAt(name: 'Administered', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Administered>
 getContractAt(name: 'ForwardedSender', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ForwardedSender>
 getContractAt(name: 'IAccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAccountManager>
 getContractAt(name: 'IAdministered', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAdministered>
@@ -40,14 +44,16 @@ getContractAt(name: 'IMarginBank', address: string | ethers.Addressable, signer?
 getContractAt(name: 'IPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IPriceOracle>
 getContractAt(name: 'ISettlementErrors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISettlementErrors>
 getContractAt(name: 'ISignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISignedPriceOracle>
-getContractAt(name: 'Administered', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Administered>
+getContractAt(name: 'LibHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LibHarness>
 
   deployContract(name: 'AccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
+deployContract(name: 'Forwarder', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
+deployContract(name: 'SettlementLens', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
-deployContract(name: 'Forwarder', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
+deployContract(name: 'Administered', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Administered>
 deployContract(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
 deployContract(name: 'IAccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
 deployContract(name: 'IAdministered', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdministered>
@@ -56,14 +62,16 @@ deployContract(name: 'IMarginBank', signerOrOptions?: ethers.Signer | DeployCont
 deployContract(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
-deployContract(name: 'Administered', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Administered>
+deployContract(name: 'LibHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 
   deployContract(name: 'AccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
+deployContract(name: 'Forwarder', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
+deployContract(name: 'SettlementLens', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
-deployContract(name: 'Forwarder', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
+deployContract(name: 'Administered', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Administered>
 deployContract(name: 'ForwardedSender', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
 deployContract(name: 'IAccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
 deployContract(name: 'IAdministered', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdministered>
@@ -72,7 +80,7 @@ deployContract(name: 'IMarginBank', args: any[], signerOrOptions?: ethers.Signer
 deployContract(name: 'IPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
-deployContract(name: 'Administered', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Administered>
+deployContract(name: 'LibHarness', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 
     // default types
     getContractFactory(

@@ -39,21 +39,12 @@ library MarginLib {
         }
     }
 
-    /// @notice Margin covers the largest possible loss of a binary position: price 0 for a long, price 1 for a short.
-    function isFullyCollateralised(Position memory position, uint256 step) internal pure returns (bool) {
-        // Bounds as in `exposure`; a step is below 2^80.
-        unchecked {
-            int256 entry = int256(position.entryNotional);
-            if (position.size >= 0) return position.margin >= entry;
-            return position.margin + entry >= -position.size * int256(step);
-        }
-    }
-
     /**
      * @notice The rule after an account's fills of a part in which something was opened: flat, or ratio >= IMR at the oracle
-     * price, or a binary position with nothing to lose.
-     * @dev Call after `PositionLib.pack` has bounded the position. A run that only closes needs no check: proceeds are not negative, and the roundings of `PositionLib` keep the ratio
-     * of the rest or improve it, so "no growth, no flip, ratio not worse" always holds.
+     * price. A fully collateralised binary position always is: its equity covers what it can lose, which is its notional.
+     * @dev Call after `PositionLib.pack` has bounded the position. A run that only closes needs no check: proceeds are not
+     * negative, and the roundings of `PositionLib` keep the ratio of the rest or improve it, so "no growth, no flip, ratio not
+     * worse" always holds.
      */
     function requireInitial(Position memory position, PartTerms memory terms, address account) internal pure {
         if (position.size == 0) return;
@@ -62,7 +53,6 @@ library MarginLib {
         unchecked {
             int256 required = int256(notionalX * terms.imr);
             if (equityX * MILLION >= required) return;
-            if (terms.binary && isFullyCollateralised(position, terms.step)) return;
             revert ISettlementErrors.MarginInsufficient(account, required / MILLION, equityX);
         }
     }

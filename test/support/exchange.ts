@@ -243,3 +243,12 @@ export const pair = (
 /** A rate that no schedule allows. */
 export const excessive = e18('0.01') as Rate
 export const word = (value: bigint | number): string => toBeHex(value, 32)
+
+// ---------------------------------------------------------------------- callers
+
+/** The user as a caller of the contracts, with gas. */
+export async function caller(exchange: Exchange, user: Wallet): Promise<Wallet> {
+  const { connection } = exchange
+  await connection.networkHelpers.setBalance(user.address, 10n ** 18n)
+  return user.connect(connection.ethers.provider)
+}

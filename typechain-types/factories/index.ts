@@ -3,9 +3,11 @@
 /* eslint-disable */
 export * as base from './base/index.js';
 export * as interfaces from './interfaces/index.js';
+export * as mocks from './mocks/index.js';
 export { AccountManager__factory } from './AccountManager__factory.js';
 export { Forwarder__factory } from './Forwarder__factory.js';
 export { IsolatedTrader__factory } from './IsolatedTrader__factory.js';
 export { MarginBank__factory } from './MarginBank__factory.js';
+export { SettlementLens__factory } from './SettlementLens__factory.js';
 export { SignedPriceOracle__factory } from './SignedPriceOracle__factory.js';
 export { TestUSDM__factory } from './TestUSDM__factory.js';

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {OrderLib} from "./libraries/OrderLib.sol";
+import {SettlementCodec} from "./libraries/SettlementCodec.sol";
+import {OrderFill, PartHeader} from "./types/Settlement.sol";
+
+/// @title A part as structs, for auditors and tools: what `settleBatch` reads, with the code it reads it with
+contract SettlementLens {
+    // ------------------------------------------------------------------ views
+
+    /// @notice Unpacks the argument of `settleBatch`. Reverts where settlement would find it malformed.
+    function decodePart(bytes calldata part)
+        external
+        pure
+        returns (PartHeader memory header, OrderFill[] memory orders, bytes memory proof)
+    {
+        header = SettlementCodec.readHeader(part);
+        orders = new OrderFill[](header.orders);
+        uint256 pointer;
+        assembly ("memory-safe") {
+            pointer := add(part.offset, 64)
+        }
+        for (uint256 i; i < header.orders; ++i) {
+            OrderLib.read(pointer + i * OrderLib.RECORD, orders[i]);
+        }
+        proof = SettlementCodec.proofOf(part, header);
+    }
+}

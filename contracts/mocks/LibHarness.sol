@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {BandLib} from "../libraries/BandLib.sol";
+import {FeeLib} from "../libraries/FeeLib.sol";
+import {ListingLib} from "../libraries/ListingLib.sol";
+import {MarginLib} from "../libraries/MarginLib.sol";
+import {OrderLib} from "../libraries/OrderLib.sol";
+import {PositionLib} from "../libraries/PositionLib.sol";
+import {SettlementCodec} from "../libraries/SettlementCodec.sol";
+import {MarketGrid, Parameters} from "../types/Market.sol";
+import {Position} from "../types/Position.sol";
+import {FillOutcome, OrderFill, PartTerms} from "../types/Settlement.sol";
+
+/// @title The pure rules, callable one by one: for parity tests with domain/
+contract LibHarness {
+    function applyFill(Position memory position, OrderFill memory order, PartTerms memory terms)
+        external
+        pure
+        returns (Position memory held, FillOutcome memory outcome, bool opened, uint256 word)
+    {
+        opened = PositionLib.applyFill(position, order, terms, outcome);
+        word = PositionLib.pack(position, terms.fundingIndex, order.maker);
+        held = position;
+    }
+
+    function unpack(uint256 word, int256 fundingIndex) external pure returns (Position memory position) {
+        PositionLib.unpack(word, fundingIndex, position);
+    }
+
+    function pack(Position memory position, int256 fundingIndex) external pure returns (uint256) {
+        return PositionLib.pack(position, fundingIndex, address(0));
+    }
+
+    function exposure(Position memory position, uint256 oracleStepX, uint256 step, bool binary)
+        external
+        pure
+        returns (int256 equityX, uint256 notionalX)
+    {
+        return MarginLib.exposure(position, oracleStepX, step, binary);
+    }
+
+    function requireInitial(Position memory position, PartTerms memory terms) external pure {
+        MarginLib.requireInitial(position, terms, address(0));
+    }
+
+    function feePerStep(bool binary, uint256 price, uint256 step, uint256 stepNotional, uint256 rate)
+        external
+        pure
+        returns (uint256)
+    {
+        return FeeLib.perStep(binary, price, step, stepNotional, rate);
+    }
+
+    function band(uint256 oraclePrice, uint256 tick, Parameters memory parameters, bool binary)
+        external
+        pure
+        returns (uint256 lowest, uint256 highest)
+    {
+        return BandLib.band(oraclePrice, tick, parameters, binary);
+    }
+
+    function digest(OrderFill memory order, PartTerms memory terms) external pure returns (bytes32) {
+        return OrderLib.digest(order, terms);
+    }
+
+    function recover(OrderFill memory order, bytes32 orderDigest) external view returns (address) {
+        return OrderLib.recover(order, orderDigest);
+    }
+
+    function encodeLog(
+        bytes calldata part,
+        OrderFill[] memory orders,
+        FillOutcome[] memory outcomes,
+        int256 fundingIndex
+    ) external pure returns (bytes memory log) {
+        uint256 end;
+        (log, end) = SettlementCodec.startLog(part, orders.length, fundingIndex);
+        for (uint256 i; i < orders.length; ++i) {
+            end = SettlementCodec.writeRecord(end, orders[i], outcomes[i]);
+        }
+        SettlementCodec.finishLog(log, end);
+    }
+
+    function requireGrid(MarketGrid memory grid) external pure {
+        ListingLib.requireGrid(grid);
+    }
+
+    function requireParameters(Parameters memory parameters) external pure {
+        ListingLib.requireParameters(parameters);
+    }
+}

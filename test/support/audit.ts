@@ -1,0 +1,143 @@
+/** Rebuilds an exchange from its logs alone and holds the result against the contracts' views, to the wei. */
+import { expect } from 'chai'
+import type { Log } from 'ethers'
+import { type Position, FLAT, foldMargin } from '../../domain/position.ts'
+import { decodeBatchSettled } from '../../domain/settlement-codec.ts'
+import type { BatchSettled } from '../../domain/settlement.ts'
+import {
+  applyFillStates,
+  applySettled,
+  feesOf,
+  ledgerDeltas,
+  moveFree,
+  type FillStates,
+  type LedgerAccount,
+} from '../../domain/settlement-replay.ts'
+import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../domain/units.ts'
+import type { Exchange } from './exchange.ts'
+
+interface Books {
+  accounts: Map<Address, LedgerAccount>
+  positions: Map<Address, Position>
+  states: FillStates
+  pool: bigint
+  fees: bigint
+}
+
+const EMPTY: LedgerAccount = { free: 0n as Quote, pending: 0n as Quote, requestedAt: 0 as Seconds }
+const lower = (text: unknown): Address => String(text).toLowerCase() as Address
+
+function applyBatch(books: Books, event: BatchSettled, exchange: Exchange): void {
+  for (const [account, position] of applySettled(books.positions, event, exchange.spec)) {
+    books.positions.set(account, position)
+  }
+  books.states = applyFillStates(books.states, event)
+  for (const { account, delta } of ledgerDeltas(event)) {
+    const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta, event.asOf)
+    if (moved === null) throw new Error('the log repeats what the bank did')
+    books.accounts.set(account, moved)
+    books.pool -= delta
+  }
+  books.pool -= feesOf(event)
+  books.fees += feesOf(event)
+}
+
+function applyBankLog(books: Books, name: string, args: Record<string, unknown>): void {
+  const owner = lower(name === 'FeesCollected' ? args.treasury : args.account)
+  const account = books.accounts.get(owner) ?? EMPTY
+  const amount = args.amount as bigint
+  if (name === 'Deposited') books.accounts.set(owner, { ...account, free: (account.free + amount) as Quote })
+  if (name === 'Withdrawn') {
+    expect(amount).to.equal(account.pending)
+    books.accounts.set(owner, { ...account, pending: 0n as Quote })
+  }
+  if (name === 'FeesCollected') {
+    expect(amount).to.equal(books.fees)
+    books.fees = 0n
+    books.accounts.set(owner, { ...account, free: (account.free + amount) as Quote })
+  }
+  if (name === 'WithdrawalRequested') {
+    books.accounts.set(owner, {
+      free: (account.free - amount) as Quote,
+      pending: (account.pending + amount) as Quote,
+      requestedAt: Number(args.requestedAt) as Seconds,
+    })
+  }
+}
+
+/** All logs of bank and market, replayed in their order. */
+export async function rebuild(exchange: Exchange): Promise<Books> {
+  const { bank, trader, shared, spec } = exchange
+  const books: Books = {
+    accounts: new Map(),
+    positions: new Map(),
+    states: { orders: new Map(), slots: new Map() },
+    pool: 0n,
+    fees: 0n,
+  }
+  const logs: Log[] = await exchange.connection.ethers.provider.getLogs({
+    address: [shared.marginBank, spec.trader],
+    fromBlock: 0,
+  })
+  for (const log of logs) {
+    const parsed = (lower(log.address) === shared.marginBank ? bank : trader).interface.parseLog(log)
+    if (parsed === null) continue
+    if (parsed.name === 'BatchSettled') applyBatch(books, decodeBatchSettled(log.topics, log.data, spec), exchange)
+    else applyBankLog(books, parsed.name, parsed.args.toObject())
+  }
+  return books
+}
+
+async function comparePosition(exchange: Exchange, owner: Address, rebuilt: Position): Promise<bigint> {
+  const held = await exchange.trader.position(owner)
+  const { fundingIndex } = await exchange.trader.lastReference()
+  const size = Number(held.size) as Steps
+  expect({
+    size,
+    entryNotional: held.entryNotional,
+    foldedMargin: foldMargin(held.margin, size, fundingIndex as FundingIndex),
+    leverage: Number(held.leverage),
+  }).to.deep.equal(rebuilt)
+  return held.size
+}
+
+async function compareOrders(exchange: Exchange, states: FillStates): Promise<void> {
+  for (const [key, state] of states.orders) {
+    const [maker = '', salt = ''] = key.split(':')
+    const chainState = Number(await exchange.trader.saltState(maker, BigInt(salt)))
+    expect(chainState === 2, `salt ${key} dead`).to.equal(state.isDead)
+  }
+  for (const [key, salt] of states.slots) {
+    const [maker = '', index = ''] = key.split('#')
+    const held = await exchange.trader.partialSlot(maker, index)
+    const state = states.orders.get(`${maker}:${salt}`)
+    expect(held.salt).to.equal(salt)
+    if (state && !state.isDead) expect(Number(held.filled)).to.equal(state.filled)
+  }
+}
+
+/** Logs rebuild every view; the bank holds what it owes; longs equal shorts. */
+export async function audit(exchange: Exchange): Promise<void> {
+  const { bank, usdm, users, treasury, spec, shared } = exchange
+  const books = await rebuild(exchange)
+  let owed = 0n
+  let size = 0n
+  for (const owner of [...users.map(({ address }) => lower(address)), lower(treasury.address)]) {
+    const account = await bank.account(owner)
+    const rebuilt = books.accounts.get(owner) ?? EMPTY
+    expect([account.free, account.pending, Number(account.requestedAt)]).to.deep.equal([
+      rebuilt.free,
+      rebuilt.pending,
+      rebuilt.requestedAt,
+    ])
+    owed += account.free + account.pending
+    size += await comparePosition(exchange, owner, books.positions.get(owner) ?? FLAT)
+  }
+  await compareOrders(exchange, books.states)
+  const market = await bank.market(spec.trader)
+  expect([market.pool, market.fees]).to.deep.equal([books.pool, books.fees])
+  expect(await usdm.balanceOf(shared.marginBank)).to.equal(owed + market.pool + market.fees)
+  expect(size).to.equal(0n)
+}
+
+

@@ -1,0 +1,45 @@
+/** Expecting a settlement to be refused, by name and by what it says. */
+import { expect } from 'chai'
+import type { BaseContract } from 'ethers'
+import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { buildPart, send, type Exchange, type PartInput } from './exchange.ts'
+
+export interface Refusal {
+  readonly error: string
+  readonly args?: readonly unknown[]
+  /** Whose error; the market's by default. */
+  readonly contract?: BaseContract
+}
+
+export async function expectRefused(exchange: Exchange, bytes: Uint8Array, refusal: Refusal): Promise<void> {
+  const { error, args, contract } = refusal
+  const assertion = expect(send(exchange, bytes)).to.be.revertedWithCustomError(
+    contract ?? exchange.trader,
+    error,
+  )
+  await (args ? assertion.withArgs(...args) : assertion)
+}
+
+/** Builds the part, lets `change` spoil its bytes, and expects the refusal. */
+export async function expectPartRefused(
+  exchange: Exchange,
+  input: PartInput,
+  refusal: Refusal,
+  change: (bytes: Uint8Array) => Uint8Array = (bytes) => bytes,
+): Promise<void> {
+  const part = await buildPart(exchange, input)
+  await expectRefused(exchange, change(encodeSettleBatch(part, exchange.spec)), refusal)
+}
+
+/** The same bytes with some of them replaced. */
+export function withBytes(bytes: Uint8Array, at: number, ...values: readonly number[]): Uint8Array {
+  const changed = bytes.slice()
+  changed.set(values, at)
+  return changed
+}
+
+/** The same bytes with one bit turned over; bits count from the high end of each byte. */
+export function withBitFlipped(bytes: Uint8Array, bit: number): Uint8Array {
+  const at = bit >> 3
+  return withBytes(bytes, at, (bytes[at] as number) ^ (0x80 >> (bit & 7)))
+}
