@@ -1,0 +1,396 @@
+/** From a clearing to what is written: parts, matched positions, fills, reservations, and the log rows that tell them. */
+import { type AuctionInput, clear } from './auction.ts'
+import type { Book, RestingOrder } from './book.ts'
+import type { Cancel, Cleared, Clearing, Fill } from './clearing.ts'
+import { invariant } from './invariant.ts'
+import type { MarketRow, MatchedFill } from './log.ts'
+import type { MarketSpec } from './market.ts'
+import { heldBack, leaveBook, type OpenOrder, type OrderChange, reserve } from './open-order.ts'
+import type { StatusReason } from './order.ts'
+import { PartialSlots } from './partial-slots.ts'
+import { type Part, splitIntoParts } from './parts.ts'
+import { openingBasis, type Position, type PositionFill } from './position.ts'
+import { newestToCancel, type Reservation, reservationsOf, reservePerStep } from './reservation.ts'
+import { type AccountRefusal, settleAccount } from './settle-account.ts'
+import type { OracleReport } from './settlement.ts'
+import type { FundingIndex, Millis, Quote, Seq, Steps, UserId } from './units.ts'
+import { accept, refuse, type Verdict } from './verdict.ts'
+
+export interface MatchedBatch {
+  readonly clearing: Cleared
+  readonly parts: readonly Part[]
+  /** After the batch, of every account in it. */
+  readonly positions: ReadonlyMap<UserId, Position>
+}
+
+export interface MatchTerms {
+  readonly spec: MarketSpec
+  readonly fundingIndex: FundingIndex
+  readonly positions: (account: UserId) => Position
+  readonly orderOf: (seq: Seq) => RestingOrder
+}
+
+/** Orders that the chain would refuse although the auction matched them. */
+export interface MatchRefusal {
+  readonly orders: readonly Seq[]
+  readonly why: AccountRefusal['code']
+}
+
+/**
+ * Applies a clearing to the matched positions exactly as the contract will, part by part. Refused where the contract would
+ * refuse: the caller clears again without these orders, so that nothing is matched that cannot settle.
+ */
+export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<MatchedBatch, MatchRefusal> {
+  const parts = splitIntoParts(clearing)
+  const positions = new Map<UserId, Position>()
+  for (const part of parts) {
+    for (const run of byAccount(part.fills)) {
+      const account = (run[0] as Fill).account
+      const before = positions.get(account) ?? terms.positions(account)
+      const fills = run.map((fill) => positionFill(terms, clearing, fill))
+      const { oracle } = clearing.inputs
+      const { makerFee, takerFee } = terms.spec
+      const settled = settleAccount(terms.spec, before, fills, {
+        oracle,
+        makerFee,
+        takerFee,
+        fundingIndex: terms.fundingIndex,
+      })
+      if (!settled.ok) return refuse(blame(run, settled.refusal))
+      positions.set(account, settled.value.position)
+    }
+  }
+  return accept({ clearing, parts, positions })
+}
+
+export interface Outcome {
+  readonly clearing: Clearing
+  readonly matched: MatchedBatch | null
+  /** Left out because the chain would have refused them. Empty unless the auction and the contract disagree. */
+  readonly refused: readonly MatchRefusal[]
+}
+
+/** Clears the book, and again without the orders that the chain would refuse, until everything matched can settle. */
+export function clearAndMatch(input: AuctionInput): Outcome {
+  const refused: MatchRefusal[] = []
+  const orders = new Set<Seq>(input.excluded?.orders)
+  const terms: MatchTerms = { ...input, orderOf: (seq) => input.book.get(seq) as RestingOrder }
+  for (;;) {
+    const clearing = clear({ ...input, excluded: { accounts: input.excluded?.accounts ?? new Set(), orders } })
+    if (clearing.outcome === 'no_cross') return { clearing, matched: null, refused }
+    const verdict = matchBatch(terms, clearing)
+    if (verdict.ok) return { clearing, matched: verdict.value, refused }
+    refused.push(verdict.refusal)
+    for (const seq of verdict.refusal.orders) orders.add(seq)
+  }
+}
+
+function blame(run: readonly Fill[], refusal: AccountRefusal): MatchRefusal {
+  const culprits =
+    'fill' in refusal ? [run[refusal.fill] as Fill] : run.filter(({ opening }) => opening > 0)
+  const orders = culprits.length > 0 ? culprits : run
+  return { orders: orders.map(({ seq }) => seq), why: refusal.code }
+}
+
+/** Runs of fills of one account, in order. */
+export function byAccount<T extends { readonly account: UserId }>(fills: readonly T[]): T[][] {
+  const runs: T[][] = []
+  for (const fill of fills) {
+    const run = runs.at(-1)
+    if (run?.[0]?.account === fill.account) run.push(fill)
+    else runs.push([fill])
+  }
+  return runs
+}
+
+function positionFill(terms: MatchTerms, { price, inputs }: Cleared, fill: Fill): PositionFill {
+  const { side, limit, leverage } = terms.orderOf(fill.seq)
+  const basis = openingBasis(terms.spec, { side, limit }, price, inputs.oracle)
+  return { side, price, steps: fill.fill, takerSteps: fill.taker, leverage, basis }
+}
+
+/** What an account can pay with, under its row lock. `reserved` covers all markets. */
+export interface Funds {
+  readonly free: Quote
+  readonly reserved: Quote
+}
+
+export interface Rebalanced {
+  readonly reservations: ReadonlyMap<Seq, Reservation>
+  /** No longer paid for: the newest first. */
+  readonly cancels: readonly Cancel[]
+}
+
+/**
+ * New reservations for the open orders of an account whose matched position has become `size`. `before`: what these orders held
+ * back until now, as part of `funds.reserved`. Where the account cannot pay for all, the newest orders are cancelled.
+ */
+export function rebalance(
+  spec: MarketSpec,
+  size: Steps,
+  orders: readonly RestingOrder[],
+  { funds, before }: { readonly funds: Funds; readonly before: Quote },
+): Rebalanced {
+  const reservations = reservationsOf(spec, size, orders)
+  const budget = (funds.free - (funds.reserved - before)) as Quote
+  const cancels = newestToCancel(reservations, budget).map((seq): Cancel => ({ seq, reason: 'INSUFFICIENT_MARGIN' }))
+  return { reservations: new Map(reservations.map((reservation) => [reservation.seq, reservation])), cancels }
+}
+
+export interface Decision {
+  /** Ended by time, before the batch. */
+  readonly overdue: readonly Cancel[]
+  /** Ended by the auction, or closing where filled in part. */
+  readonly cancels: readonly Cancel[]
+  readonly matched: MatchedBatch | null
+  readonly rebalanced: ReadonlyMap<UserId, Rebalanced>
+}
+
+const wholeFills = (matched: MatchedBatch | null): ReadonlyMap<Seq, Fill> =>
+  new Map(matched?.clearing.fills.map((fill) => [fill.seq, fill]))
+
+/** Weighs the open orders of every account in the batch against its new position. `book` is as before the batch. */
+export function decide(
+  spec: MarketSpec,
+  book: Book,
+  overdue: readonly Cancel[],
+  outcome: Outcome | null,
+  fundsOf: (account: UserId) => Funds,
+): Decision {
+  const matched = outcome?.matched ?? null
+  const cancels = outcome?.clearing.cancels ?? []
+  const gone = new Set([...overdue, ...cancels].map(({ seq }) => seq))
+  const fills = wholeFills(matched)
+  const rebalanced = new Map<UserId, Rebalanced>()
+  for (const [account, position] of matched?.positions ?? []) {
+    const before = book.ordersOf(account)
+    const open = before
+      .filter(({ seq }) => !gone.has(seq))
+      .map((order) => ({ ...order, remaining: (order.remaining - (fills.get(order.seq)?.fill ?? 0)) as Steps }))
+      .filter(({ remaining }) => remaining > 0)
+    const reservedBefore = before.reduce((sum, order) => sum + reservedFor(spec, order, order.openable), 0n)
+    const held = before.reduce((sum, order) => sum + reservedFor(spec, order, fills.get(order.seq)?.opening), 0n)
+    const terms = { funds: fundsOf(account), before: (reservedBefore - held) as Quote }
+    rebalanced.set(account, rebalance(spec, position.size, open, terms))
+  }
+  return { overdue, cancels, matched, rebalanced }
+}
+
+const reservedFor = (spec: MarketSpec, order: RestingOrder, steps: Steps | undefined): bigint =>
+  steps === undefined || steps === 0 ? 0n : reservePerStep(spec, order) * BigInt(steps)
+
+/** The orders that a decision changes: their stored state is needed to write it. */
+export function touchedBy(decision: Decision, book: Book): Set<Seq> {
+  const seqs = new Set([...decision.overdue, ...decision.cancels].map(({ seq }) => seq))
+  for (const { seq } of decision.matched?.clearing.fills ?? []) seqs.add(seq)
+  for (const { reservations, cancels } of decision.rebalanced.values()) {
+    for (const { seq } of cancels) seqs.add(seq)
+    for (const { seq, openable } of reservations.values()) if (book.get(seq)?.openable !== openable) seqs.add(seq)
+  }
+  return seqs
+}
+
+export interface PlannedFill extends MatchedFill {
+  /** Position inside its part. */
+  readonly place: number
+  readonly partial_slot: number | null
+}
+
+export interface PlannedBatch {
+  readonly batchId: number
+  readonly clearing: Cleared
+  readonly oracle: OracleReport
+  readonly parts: number
+  readonly fills: readonly PlannedFill[]
+  readonly positions: ReadonlyMap<UserId, Position>
+}
+
+/** All that one turn of a market writes. */
+export interface Plan {
+  readonly asOf: Millis
+  readonly batch: PlannedBatch | null
+  readonly orders: readonly OpenOrder[]
+  /** Change of what each account holds back. */
+  readonly reserved: ReadonlyMap<UserId, Quote>
+  readonly rows: readonly MarketRow[]
+}
+
+export interface PlanInput {
+  readonly spec: MarketSpec
+  readonly asOf: Millis
+  readonly batchId: number
+  readonly oracle: OracleReport | null
+  readonly decision: Decision
+  /** Stored state of the touched orders. */
+  readonly orders: ReadonlyMap<Seq, OpenOrder>
+  /** Partial slots in use, by account. */
+  readonly slots: ReadonlyMap<UserId, Set<number>>
+}
+
+/** Writes a decision down: the new state of every order it touches, and the rows in the order in which they hold. */
+export function planBatch(input: PlanInput): Plan {
+  const draft = new Draft(input.orders)
+  const { overdue, cancels, matched, rebalanced } = input.decision
+  for (const { seq, reason } of overdue) draft.put(leaveBook(draft.get(seq), reason, input.asOf))
+  const batch = matched === null ? null : fillOrders(input, matched, draft)
+
+  const filled = wholeFills(matched)
+  for (const { seq, reason } of cancels) {
+    if (filled.has(seq)) draft.putIf(reserve(draft.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
+    else draft.put(leaveBook(draft.get(seq), reason, input.asOf))
+  }
+  for (const { reservations, cancels: short } of rebalanced.values()) {
+    for (const { seq, reason } of short) draft.put(leaveBook(draft.get(seq), reason, input.asOf))
+    for (const [seq, reservation] of reservations) {
+      if (!short.some((cancel) => cancel.seq === seq) && draft.has(seq)) draft.putIf(reserve(draft.get(seq), reservation))
+    }
+  }
+  for (const [seq, fill] of filled) {
+    if (fill.left === 0) draft.putIf(reserve(draft.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
+  }
+  return { asOf: input.asOf, batch, orders: draft.changed(), reserved: draft.reservedDeltas(), rows: draft.rows }
+}
+
+/** The orders of a plan while it is made. */
+export class Draft {
+  readonly rows: MarketRow[] = []
+  readonly #before: ReadonlyMap<Seq, OpenOrder>
+  readonly #after = new Map<Seq, OpenOrder>()
+
+  constructor(orders: ReadonlyMap<Seq, OpenOrder>) {
+    this.#before = orders
+  }
+
+  has(seq: Seq): boolean {
+    return this.#before.has(seq)
+  }
+
+  get(seq: Seq): OpenOrder {
+    const order = this.#after.get(seq) ?? this.#before.get(seq)
+    invariant(order !== undefined, 'a plan knows the orders it changes')
+    return order
+  }
+
+  set(order: OpenOrder): void {
+    this.#after.set(order.seq, order)
+  }
+
+  put({ order, row }: OrderChange): void {
+    this.set(order)
+    this.rows.push(row)
+  }
+
+  putIf(change: OrderChange | null): void {
+    if (change !== null) this.put(change)
+  }
+
+  changed(): OpenOrder[] {
+    return [...this.#after.values()]
+  }
+
+  reservedDeltas(): Map<UserId, Quote> {
+    const deltas = new Map<UserId, Quote>()
+    for (const order of this.#after.values()) {
+      const change = heldBack(order) - heldBack(this.#before.get(order.seq) as OpenOrder)
+      if (change !== 0n) deltas.set(order.account, ((deltas.get(order.account) ?? 0n) + change) as Quote)
+    }
+    return deltas
+  }
+}
+
+function fillOrders(input: PlanInput, { clearing, parts, positions }: MatchedBatch, draft: Draft): PlannedBatch {
+  const { spec, batchId, oracle } = input
+  invariant(oracle !== null, 'a batch has an oracle report')
+  const slots = new PartialSlots(input.slots)
+  const timesCut = countBySeq(parts)
+  const fills = parts.flatMap((part, at) =>
+    part.fills.map((fill, place): PlannedFill => {
+      const order = draft.get(fill.seq)
+      const held = heldBy(spec, order, fill.opening)
+      const needsSlot = fill.left > 0 && (order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1)
+      const slot = order.partialSlot ?? (needsSlot ? slots.take(order.account) : null)
+      draft.set(afterFill(order, fill, held, slot))
+      return plannedFill(`${spec.marketId}-${batchId}-${at + 1}-${fill.seq}`, at + 1, place, order, fill, held, slot)
+    }),
+  )
+  const closing = closingOrders(input.decision, draft)
+  draft.rows.push(batchRow(input, clearing, { oracle, parts: parts.length, fills, closing }))
+  return { batchId, clearing, oracle, parts: parts.length, fills, positions }
+}
+
+const heldBy = (spec: MarketSpec, order: OpenOrder, opening: Steps): Quote =>
+  (opening === 0 ? 0n : reservePerStep(spec, { ...order, limit: order.price }) * BigInt(opening)) as Quote
+
+const afterFill = (order: OpenOrder, fill: Fill, held: Quote, partialSlot: number | null): OpenOrder => ({
+  ...order,
+  settling: (order.settling + fill.fill) as Steps,
+  openable: (order.openable - fill.opening) as Steps,
+  reserved: (order.reserved - held) as Quote,
+  held: (order.held + held) as Quote,
+  partialSlot,
+})
+
+function plannedFill(
+  fillId: string,
+  part: number,
+  place: number,
+  order: OpenOrder,
+  { fill, taker, side }: Fill,
+  held: Quote,
+  slot: number | null,
+): PlannedFill {
+  return {
+    fill_id: fillId,
+    order_id: order.orderId,
+    user_id: order.account,
+    part,
+    place,
+    side,
+    steps: fill,
+    taker_steps: taker,
+    held: held.toString(),
+    partial_slot: slot,
+  }
+}
+
+function countBySeq(parts: readonly Part[]): Map<Seq, number> {
+  const counts = new Map<Seq, number>()
+  for (const { fills } of parts) for (const { seq } of fills) counts.set(seq, (counts.get(seq) ?? 0) + 1)
+  return counts
+}
+
+/** Orders that leave the book with the batch although part of them is settling. Marks them so. */
+function closingOrders({ cancels, matched }: Decision, draft: Draft): { order_id: string; reason: StatusReason }[] {
+  const filled = wholeFills(matched)
+  return cancels
+    .filter(({ seq }) => filled.has(seq))
+    .map(({ seq, reason }) => {
+      const order = draft.get(seq)
+      draft.set({ ...order, closingReason: reason })
+      return { order_id: order.orderId, reason }
+    })
+}
+
+function batchRow(
+  { asOf, batchId }: PlanInput,
+  clearing: Cleared,
+  batch: {
+    readonly oracle: OracleReport
+    readonly parts: number
+    readonly fills: readonly PlannedFill[]
+    readonly closing: { order_id: string; reason: StatusReason }[]
+  },
+): MarketRow {
+  const { lo, hi, price, volume, demand, supply, rule } = clearing
+  return {
+    kind: 'batch_cleared',
+    batch_id: batchId,
+    as_of: asOf,
+    oracle_price: batch.oracle.price.toString(),
+    oracle_at: batch.oracle.observedAt,
+    ...{ lo, hi, price, volume, demand, supply, rule },
+    parts: batch.parts,
+    fills: batch.fills.map(({ place: _place, partial_slot: _slot, ...fill }) => fill),
+    closing: batch.closing,
+  }
+}

@@ -1,0 +1,148 @@
+/** From a revert to what is taken back: everything that was matched and can no longer be mined. */
+import { Draft, type Funds, rebalance } from './batch.ts'
+import { restingOrder } from './book-feed.ts'
+import { MARKET_WAIT_MS } from './candidates.ts'
+import type { MatchedFill } from './log.ts'
+import type { MarketSpec } from './market.ts'
+import { isInBook, leaveBook, type OpenOrder, reserve } from './open-order.ts'
+import type { StatusReason } from './order.ts'
+import type { Position } from './position.ts'
+import type { Plan } from './batch.ts'
+import type { Address, Millis, Quote, Seq, Steps, UserId } from './units.ts'
+
+/** Whom the chain's error names. `late`: nobody, the action came after its life. `unnamed`: nobody, and that is alarming. */
+export type Culprit =
+  | { readonly kind: 'order'; readonly maker: Address; readonly salt: bigint; readonly error: string }
+  | { readonly kind: 'account'; readonly maker: Address; readonly error: string }
+  | { readonly kind: 'late'; readonly error: string }
+  | { readonly kind: 'unnamed'; readonly error: string }
+
+/** A batch of which nothing from `fromPart` on will be mined. */
+export interface UnwoundBatch {
+  readonly batchId: number
+  readonly fromPart: number
+  readonly fills: readonly MatchedFill[]
+}
+
+export interface UnwindInput {
+  readonly spec: MarketSpec
+  readonly at: Millis
+  readonly culprit: Culprit
+  /** In the order in which they were matched; the first part of the first one is the one that reverted. */
+  readonly batches: readonly UnwoundBatch[]
+  /** All live orders, in this market, of the accounts in those batches. Nothing of them is settling but what is unwound. */
+  readonly orders: readonly OpenOrder[]
+  /** Mined, which the matched position becomes again. */
+  readonly positions: (account: UserId) => Position
+  readonly fundsOf: (account: UserId) => Funds
+}
+
+export type Unwinding = Pick<Plan, 'orders' | 'reserved' | 'rows'>
+
+/**
+ * Puts every order back to what is mined of it. An order that had left the book ends with the reason it left for; the culprit's
+ * ends with SETTLEMENT_REVERTED; the others are open again at their old seq. Reservations are computed anew on the mined position.
+ */
+export function unwind(input: UnwindInput): Unwinding {
+  const draft = new Draft(new Map(input.orders.map((order) => [order.seq, order])))
+  const byId = new Map(input.orders.map(({ orderId, seq }) => [orderId, seq]))
+  const fills = input.batches.flatMap((batch) => batch.fills)
+  const unwound = new Set(fills.map(({ order_id }) => byId.get(order_id) as Seq))
+  for (const fill of fills) takeBack(draft, byId.get(fill.order_id) as Seq, fill)
+
+  const ends = new Map<Seq, StatusReason>()
+  const culprits = culpritsOf(input, unwound, byId, draft)
+  for (const seq of unwound) {
+    const reason = culprits.has(seq) ? 'SETTLEMENT_REVERTED' : endingOf(draft.get(seq), input.at)
+    if (reason === null) draft.set({ ...draft.get(seq), closingReason: null })
+    else ends.set(seq, reason)
+  }
+  tell(input, draft, (orderId) => !ends.has(byId.get(orderId) as Seq))
+  for (const [seq, reason] of ends) draft.put(leaveBook(draft.get(seq), reason, input.at))
+  for (const account of new Set(input.orders.map((order) => order.account))) restore(input, account, draft)
+  return { orders: draft.changed(), reserved: draft.reservedDeltas(), rows: draft.rows }
+}
+
+/** The inverse of a match: what the fill held goes back to the order's own reservation. */
+function takeBack(draft: Draft, seq: Seq, fill: MatchedFill): void {
+  const order = draft.get(seq)
+  const held = BigInt(fill.held)
+  const partialSlot = order.filled === 0 ? null : order.partialSlot
+  draft.set({
+    ...order,
+    settling: (order.settling - fill.steps) as Steps,
+    reserved: (order.reserved + held) as Quote,
+    held: (order.held - held) as Quote,
+    partialSlot,
+  })
+}
+
+/** Of a named account, the orders that the reverted part would have filled. */
+function culpritsOf(
+  { culprit, batches }: UnwindInput,
+  unwound: ReadonlySet<Seq>,
+  byId: ReadonlyMap<string, Seq>,
+  draft: Draft,
+): Set<Seq> {
+  if (culprit.kind === 'late' || culprit.kind === 'unnamed') return new Set()
+  if (culprit.kind === 'order') {
+    const named = (seq: Seq): boolean => {
+      const { maker, salt } = draft.get(seq)
+      return maker === culprit.maker && salt === culprit.salt
+    }
+    return new Set([...unwound].filter(named))
+  }
+  const first = batches[0]
+  const reverted = first?.fills.filter(({ part }) => part === first.fromPart) ?? []
+  const seqs = reverted.map(({ order_id }) => byId.get(order_id) as Seq)
+  return new Set(seqs.filter((seq) => draft.get(seq).maker === culprit.maker))
+}
+
+/** Why an order without anything settling cannot go back to the book; null where it can. */
+function endingOf(order: OpenOrder, at: Millis): StatusReason | null {
+  if (order.status === 'CANCEL_PENDING_FINALIZE') return order.closingReason
+  if (order.price !== 0) return null
+  if (order.filled > 0) return 'MARKET_REMAINDER'
+  return at - order.acceptedAt < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'
+}
+
+function tell(
+  { batches, culprit, at }: UnwindInput,
+  draft: Draft,
+  isReopened: (orderId: string) => boolean,
+): void {
+  for (const { batchId, fromPart, fills } of batches) {
+    const ids = [...new Set(fills.map(({ order_id }) => order_id))]
+    draft.rows.push({
+      kind: 'batch_unwound',
+      batch_id: batchId,
+      from_part: fromPart,
+      why: culprit.error,
+      at,
+      fills,
+      reopened: ids.filter(isReopened),
+    })
+  }
+}
+
+/** Reservations of an account's open orders on its mined position; what it cannot pay for ends, the newest first. */
+function restore({ spec, at, orders, positions, fundsOf }: UnwindInput, account: UserId, draft: Draft): void {
+  const mine = orders.filter((order) => order.account === account).map(({ seq }) => draft.get(seq))
+  const open = mine.filter(isInBook)
+  const funds = fundsOf(account)
+  const freed = orders.reduce((sum, { account: owner, reserved, held }) => sum + (owner === account ? reserved + held : 0n), 0n)
+  const { reservations, cancels } = rebalance(spec, positions(account).size, open.map(restingOrder), {
+    funds,
+    before: (freed - waiting(mine)) as Quote,
+  })
+  const short = new Set(cancels.map(({ seq }) => seq))
+  for (const { seq, reason } of cancels) draft.put(leaveBook(draft.get(seq), reason, at))
+  for (const [seq, reservation] of reservations) {
+    if (!short.has(seq)) draft.putIf(reserve(draft.get(seq), reservation))
+  }
+}
+
+/** Held back by orders that are not in the book but live (a conditional order that waits). */
+const waiting = (orders: readonly OpenOrder[]): bigint =>
+  orders.reduce((sum, order) => (isInBook(order) ? sum : sum + order.reserved + order.held), 0n)
+
