@@ -1,0 +1,225 @@
+/** The chain over JSON-RPC: what the keeper signs, how it is sent, and what becomes of it. Keys stay in here. */
+import { Interface, SigningKey, Transaction, computeAddress, hexlify } from 'ethers'
+import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import type { Address, Millis } from '../../domain/units.ts'
+import type { Culprit } from '../../domain/unwind.ts'
+import { IIsolatedTrader__factory } from '../../typechain-types/factories/IIsolatedTrader__factory.ts'
+import { IMarginBank__factory } from '../../typechain-types/factories/IMarginBank__factory.ts'
+import { ISignedPriceOracle__factory } from '../../typechain-types/factories/ISignedPriceOracle__factory.ts'
+import type { Call, Calls, Chain, Fee, Receipt, SendResult, Signer } from '../ports.ts'
+
+// ---------------------------------------------------------------------- json-rpc
+
+/** The node understood the request and answered with an error. */
+class RpcError extends Error {
+  readonly code: number
+  readonly data: unknown
+
+  constructor({ code, message, data }: { code: number; message: string; data?: unknown }) {
+    super(message)
+    this.code = code
+    this.data = data
+  }
+}
+
+type Request = <T>(method: string, params: readonly unknown[], timeoutMs?: number) => Promise<T>
+
+function connect(url: string, requestTimeoutMs: number): Request {
+  let id = 0
+  return async <T>(method: string, params: readonly unknown[], timeoutMs = requestTimeoutMs): Promise<T> => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    const body = (await response.json()) as { result?: T; error?: { code: number; message: string; data?: unknown } }
+    if (body.error !== undefined) throw new RpcError(body.error)
+    return body.result as T
+  }
+}
+
+const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
+
+// ---------------------------------------------------------------------- sending
+
+/** It is in the pool or mined already, or another transaction with its nonce is. */
+const KNOWN = /already known|known transaction|already imported|nonce too low|underpriced|already been used/i
+/** It can never have entered the pool. */
+const REJECTED =
+  /insufficient funds|intrinsic gas|exceeds? (the )?(block )?gas limit|oversized|less than block base fee|invalid sender|chain ?id|decode/i
+const NO_SUCH_METHOD = -32601
+
+/** From the best to the last resort: the first two answer with the receipt. */
+const SENDERS = ['eth_sendRawTransactionSync', 'realtime_sendRawTransaction', 'eth_sendRawTransaction'] as const
+
+interface RpcReceipt {
+  readonly transactionHash: string
+  readonly blockNumber: string | null
+  readonly blockHash: string | null
+  readonly status: string
+}
+
+const toReceipt = ({ transactionHash, blockNumber, blockHash, status }: RpcReceipt): Receipt => ({
+  hash: transactionHash,
+  block: blockNumber === null || blockHash === null ? null : Number(blockNumber),
+  succeeded: status === '0x1',
+})
+
+const isReceipt = (answer: unknown): answer is RpcReceipt =>
+  typeof answer === 'object' && answer !== null && 'status' in answer
+
+export function classify(error: unknown): SendResult {
+  const message = error instanceof Error ? error.message : String(error)
+  if (!(error instanceof RpcError)) return { kind: 'unknown', error: message }
+  if (KNOWN.test(message)) return { kind: 'known', error: message }
+  return { kind: REJECTED.test(message) ? 'rejected' : 'unknown', error: message }
+}
+
+/** Sends by the best method that the node has; which one that is does not change while it runs. */
+function createSender(request: Request, timeoutMs: number): Chain['send'] {
+  let method = 0
+  return async (raw) => {
+    for (;;) {
+      try {
+        const answer = await request<unknown>(SENDERS[method] as string, [raw], timeoutMs)
+        return isReceipt(answer) ? { kind: 'receipt', receipt: toReceipt(answer) } : { kind: 'sent' }
+      } catch (error) {
+        const isMissing = error instanceof RpcError && error.code === NO_SUCH_METHOD
+        if (!isMissing || method === SENDERS.length - 1) return classify(error)
+        method++
+      }
+    }
+  }
+}
+
+// ---------------------------------------------------------------------- reverts
+
+const ERRORS = new Interface([
+  ...IIsolatedTrader__factory.abi,
+  ...IMarginBank__factory.abi,
+  ...ISignedPriceOracle__factory.abi,
+].filter(({ type }) => type === 'error'))
+
+/** The contracts put whom an error is about first: an order's maker and salt, or an account. */
+export function culpritOf(data: string): Culprit {
+  const found = data.length < 10 ? null : ERRORS.parseError(data)
+  if (found === null) return { kind: 'unnamed', error: data.slice(0, 10) }
+  const { name, args, fragment } = found
+  const error = `${name}(${args.map(String).join(', ')})`
+  const [first, second] = fragment.inputs.map((input) => input.name)
+  const maker = String(args[0]).toLowerCase() as Address
+  if (first === 'maker' && second === 'salt') return { kind: 'order', maker, salt: BigInt(args[1]), error }
+  if (first === 'account') return { kind: 'account', maker, error }
+  return { kind: name === 'AsOfStale' ? 'late' : 'unnamed', error }
+}
+
+/** Nodes put an error's bytes at different depths. */
+function errorData(error: RpcError): string {
+  const { data } = error
+  if (typeof data === 'string') return data
+  const inner = (data as { data?: unknown } | undefined)?.data
+  return typeof inner === 'string' ? inner : '0x'
+}
+
+async function blame(request: Request, raw: `0x${string}`, block: number): Promise<Culprit> {
+  const { from, to, data, gasLimit, value } = Transaction.from(raw)
+  const call = { from, to, data, gas: quantity(gasLimit), value: quantity(value) }
+  try {
+    await request('eth_call', [call, quantity(block)])
+    return { kind: 'unnamed', error: 'it does not fail when run again' }
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error
+    return culpritOf(errorData(error))
+  }
+}
+
+// ---------------------------------------------------------------------- chain
+
+export interface ChainOptions {
+  readonly url: string
+  readonly chainId: number
+  readonly requestTimeoutMs: number
+  readonly sendTimeoutMs: number
+}
+
+export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: ChainOptions): Chain {
+  const request = connect(url, requestTimeoutMs)
+  return {
+    chainId,
+    send: createSender(request, sendTimeoutMs),
+    async head() {
+      type Block = { number: string; timestamp: string; baseFeePerGas?: string }
+      const block = await request<Block>('eth_getBlockByNumber', ['latest', false])
+      return {
+        block: Number(block.number),
+        time: (Number(block.timestamp) * 1000) as Millis,
+        baseFee: BigInt(block.baseFeePerGas ?? 0),
+      }
+    },
+    async receipt(hash) {
+      const receipt = await request<RpcReceipt | null>('eth_getTransactionReceipt', [hash])
+      return receipt === null ? null : toReceipt(receipt)
+    },
+    transactionCount: async (address) => Number(await request('eth_getTransactionCount', [address, 'latest'])),
+    balance: async (address) => BigInt(await request<string>('eth_getBalance', [address, 'latest'])),
+    blame: (raw, block) => blame(request, raw, block),
+    async reportRules(trader) {
+      const data = TRADER.encodeFunctionData('parameters')
+      const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
+      const [parameters] = TRADER.decodeFunctionResult('parameters', answer)
+      const { reportMaxAge, moveBase, moveSlope } = parameters as Record<string, bigint>
+      return { maxAge: Number(reportMaxAge) as Millis, moveBase: moveBase ?? 0n, moveSlope: moveSlope ?? 0n }
+    },
+  }
+}
+
+export function createSigner(chainId: number, privateKey: string): Signer {
+  const key = new SigningKey(privateKey)
+  const signed = (transaction: Transaction) => {
+    transaction.signature = key.sign(transaction.unsignedHash)
+    return { hash: transaction.hash as string, raw: transaction.serialized as `0x${string}` }
+  }
+  return {
+    address: computeAddress(key.publicKey).toLowerCase() as Address,
+    sign: ({ to, data, value, gas }: Call, nonce: number, fee: Fee) =>
+      signed(Transaction.from({ type: 2, chainId, nonce, to, data, value, gasLimit: gas, ...fee })),
+    replace(raw, fee) {
+      const { nonce, to, data, value, gasLimit } = Transaction.from(raw)
+      return signed(Transaction.from({ type: 2, chainId, nonce, to, data, value, gasLimit, ...fee }))
+    },
+    feeOf(raw) {
+      const { maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw)
+      return { maxFeePerGas: maxFeePerGas ?? 0n, maxPriorityFeePerGas: maxPriorityFeePerGas ?? 0n }
+    },
+  }
+}
+
+// ---------------------------------------------------------------------- calls
+
+const TRADER = IIsolatedTrader__factory.createInterface()
+const TOKEN = new Interface(['function mint(address to, uint256 amount)'])
+
+/** Never estimated: the node's answer would cost a round trip per part and can be wrong by the time it is used. */
+export interface GasLimits {
+  readonly part: bigint
+  readonly order: bigint
+  readonly simple: bigint
+}
+
+export const createCalls = (gas: GasLimits): Calls => ({
+  settleBatch: (spec, part) => ({
+    to: spec.trader,
+    data: TRADER.encodeFunctionData('settleBatch', [hexlify(encodeSettleBatch(part, spec))]) as `0x${string}`,
+    value: 0n,
+    gas: gas.part + gas.order * BigInt(part.fills.length),
+  }),
+  mint: (token, to, amount) => ({
+    to: token,
+    data: TOKEN.encodeFunctionData('mint', [to, amount]) as `0x${string}`,
+    value: 0n,
+    gas: gas.simple,
+  }),
+  transfer: (to, value) => ({ to, data: '0x', value, gas: gas.simple }),
+  nothing: (self) => ({ to: self, data: '0x', value: 0n, gas: gas.simple }),
+})

@@ -1,0 +1,62 @@
+/** Takes back what a failed settlement leaves behind: whom does the chain name, what goes back to the book, what ends. */
+import type { MarketSpec } from '../../domain/market.ts'
+import { FLAT } from '../../domain/position.ts'
+import type { Quote } from '../../domain/units.ts'
+import { type Culprit, unwind } from '../../domain/unwind.ts'
+import type { Chain, Clock, Fence, Log, StoredTransaction, UnwindStore } from '../ports.ts'
+
+export interface UnwindPorts {
+  readonly unwinds: UnwindStore
+  readonly chain: Chain
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface Failure {
+  readonly queueNo: number
+  /** Null where nothing reached the chain in time. */
+  readonly reverted: StoredTransaction | null
+}
+
+const LATE: Culprit = { kind: 'late', error: 'not mined in time' }
+const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
+
+/** Does nothing until the indexer has recorded everything before the failure: the mined positions are what is gone back to. */
+export async function unwindFrom(
+  ports: UnwindPorts,
+  spec: MarketSpec,
+  fence: Fence,
+  { queueNo, reverted }: Failure,
+): Promise<void> {
+  const culprit = await culpritOf(ports.chain, reverted)
+  const isUnnamed = culprit.kind === 'unnamed'
+  const at = ports.clock.now()
+  await ports.unwinds.turn(spec.marketId, fence, queueNo, async (turn) => {
+    const { batches, orders, mined, funds, isAfterUnnamed } = turn
+    const unwinding = unwind({
+      spec,
+      at,
+      culprit,
+      batches,
+      orders,
+      positions: (account) => mined.get(account) ?? FLAT,
+      fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
+    })
+    const cancelOnly = isUnnamed && isAfterUnnamed
+    await turn.save({ ...unwinding, error: culprit.error, isUnnamed, cancelOnly })
+    const details = {
+      market_id: spec.marketId,
+      batch_ids: batches.map(({ batchId }) => batchId),
+      tx_hash: reverted?.hash ?? null,
+      culprit: culprit.kind,
+      error: culprit.error,
+    }
+    if (cancelOnly) ports.log.error(details, 'two settlements in a row failed and name nobody: the market is cancel-only')
+    else ports.log.error(details, 'a settlement failed: unwound')
+  })
+}
+
+async function culpritOf(chain: Chain, reverted: StoredTransaction | null): Promise<Culprit> {
+  if (reverted === null || reverted.block === null) return LATE
+  return chain.blame(reverted.raw, reverted.block)
+}

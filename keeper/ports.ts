@@ -1,0 +1,306 @@
+/** What the keeper's jobs need from the outside, in the words of the exchange. */
+import type { Funds, Plan } from '../domain/batch.ts'
+import type { LogRow } from '../domain/log.ts'
+import type { MarketMode, MarketSpec } from '../domain/market.ts'
+import type { OpenOrder } from '../domain/open-order.ts'
+import type { Backlog } from '../domain/pipeline.ts'
+import type { Position } from '../domain/position.ts'
+import type { ReportRules, UsedReport } from '../domain/report.ts'
+import type { OracleReport, SettlementPart } from '../domain/settlement.ts'
+import type { Address, MarketId, Millis, Price, Seq, Ticks, UserId } from '../domain/units.ts'
+import type { Culprit, UnwoundBatch } from '../domain/unwind.ts'
+
+export interface Clock {
+  now(): Millis
+}
+
+/** Tells where the process is; a kill test ends it there. */
+export type Reached = (point: 'after-batch-commit' | 'after-signing' | 'after-broadcast') => void
+
+export interface Metrics {
+  /** A turn of a market that was not skipped. */
+  turn(marketId: MarketId, seconds: number): void
+  batch(marketId: MarketId, orders: number, parts: number): void
+  /** From one stage of a settlement to the next. */
+  stage(stage: 'matched_to_signed' | 'signed_to_mined' | 'matched_to_mined', seconds: number): void
+  transactionEnded(outcome: 'mined' | 'reverted'): void
+  inFlight(lane: string, transactions: number): void
+  queued(lane: string, actions: number): void
+  balance(lane: string, wei: bigint): void
+  head(block: number, time: Millis): void
+}
+
+export interface Log {
+  info(details: object, message: string): void
+  warn(details: object, message: string): void
+  error(details: object, message: string): void
+}
+
+// ---------------------------------------------------------------------- leases
+
+/** Proof of owning a lease. Every write of an owner checks it in its own transaction, so that a stale owner cannot write. */
+export interface Fence {
+  readonly name: string
+  readonly owner: string
+  readonly token: number
+}
+
+export interface Leases {
+  /** Null while another owner's lease lives. */
+  acquire(name: string): Promise<Fence | null>
+  /** False where the lease is lost. */
+  renew(fence: Fence): Promise<boolean>
+  release(fence: Fence): Promise<void>
+}
+
+/** The lease went to another owner: forget everything that was read under it. */
+export class LeaseLost extends Error {}
+
+// ---------------------------------------------------------------------- auction
+
+export interface LoggedRow {
+  readonly seq: number
+  readonly row: LogRow
+}
+
+/** What can make a market's next turn differ from its last one. One cheap read, without a lock. */
+export interface Peek {
+  readonly head: number
+  readonly mode: MarketMode
+  readonly lastBatchId: number
+  readonly lastAsOf: Millis
+  readonly lastPrice: { readonly price: Ticks; readonly at: Millis } | null
+  readonly report: OracleReport | null
+  /** The report of the last batch that settles or has settled. */
+  readonly usedReport: UsedReport | null
+  readonly backlog: Backlog
+}
+
+/** A market inside a transaction that holds its shard's lock and a valid lease. */
+export interface Turn {
+  readonly peek: Peek
+  /** Null where they are too many to be worth replaying. */
+  rowsAfter(seq: number): Promise<readonly LoggedRow[] | null>
+  /** All orders with status OPEN, and the matched positions of all accounts that ever had one. */
+  loadBook(): Promise<{ readonly orders: readonly OpenOrder[]; readonly positions: ReadonlyMap<UserId, Position> }>
+  matchedPositions(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Position>>
+  lockFunds(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>>
+  orders(orderIds: readonly string[]): Promise<ReadonlyMap<Seq, OpenOrder>>
+  /** Partial slots held by live orders, by account. */
+  slots(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Set<number>>>
+  /** Writes everything of a turn. */
+  save(plan: Plan): Promise<void>
+  publishPrices(prices: Prices): Promise<void>
+}
+
+export interface Prices {
+  readonly oracle: OracleReport
+  readonly mark: Price
+  readonly at: Millis
+}
+
+export interface AuctionStore {
+  peek(marketId: MarketId): Promise<Peek>
+  /** Runs `work` in one transaction; what it writes is committed with it or not at all. */
+  turn<T>(marketId: MarketId, fence: Fence, work: (turn: Turn) => Promise<T>): Promise<T>
+}
+
+// ---------------------------------------------------------------------- chain
+
+export interface Call {
+  readonly to: Address
+  readonly data: `0x${string}`
+  readonly value: bigint
+  readonly gas: bigint
+}
+
+export interface Fee {
+  readonly maxFeePerGas: bigint
+  readonly maxPriorityFeePerGas: bigint
+}
+
+export interface SignedTransaction {
+  readonly hash: string
+  readonly raw: `0x${string}`
+}
+
+export interface Receipt {
+  readonly hash: string
+  /** Null while only preconfirmed. */
+  readonly block: number | null
+  readonly succeeded: boolean
+}
+
+/** `rejected`: certainly not in the pool. `known`: it or another one with its nonce is. `unknown`: assume that it is. */
+export type SendResult =
+  | { readonly kind: 'receipt'; readonly receipt: Receipt }
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'rejected' | 'known' | 'unknown'; readonly error: string }
+
+export interface Head {
+  readonly block: number
+  readonly time: Millis
+  readonly baseFee: bigint
+}
+
+/** A relayer's key. It never leaves the adapter. */
+export interface Signer {
+  readonly address: Address
+  sign(call: Call, nonce: number, fee: Fee): SignedTransaction
+  /** The same transaction for another fee. */
+  replace(raw: `0x${string}`, fee: Fee): SignedTransaction
+  feeOf(raw: `0x${string}`): Fee
+}
+
+export interface Chain {
+  readonly chainId: number
+  head(): Promise<Head>
+  send(raw: `0x${string}`): Promise<SendResult>
+  receipt(hash: string): Promise<Receipt | null>
+  /** Transactions of the address that are mined. */
+  transactionCount(address: Address): Promise<number>
+  balance(address: Address): Promise<bigint>
+  /** Whom the error of a reverted transaction names: found by running it again on the block that refused it. */
+  blame(raw: `0x${string}`, block: number): Promise<Culprit>
+  /** What the market's contract accepts as an oracle report. */
+  reportRules(trader: Address): Promise<Omit<ReportRules, 'kind'>>
+}
+
+/** The calls that the keeper makes, as the contracts read them. */
+export interface Calls {
+  settleBatch(spec: MarketSpec, part: SettlementPart): Call
+  mint(token: Address, to: Address, amount: bigint): Call
+  transfer(to: Address, value: bigint): Call
+  /** Uses up a nonce and does nothing else. */
+  nothing(self: Address): Call
+}
+
+// ---------------------------------------------------------------------- relayers
+
+/** One key and its row of nonces. */
+export interface Lane {
+  readonly name: string
+  readonly relayer: Address
+  readonly chainId: number
+}
+
+export type TransactionStatus = 'SIGNED' | 'BROADCAST' | 'MINED' | 'REVERTED' | 'REPLACED'
+
+export interface StoredTransaction extends SignedTransaction {
+  readonly nonce: number
+  readonly purpose: string
+  readonly status: TransactionStatus
+  readonly block: number | null
+  /** What the node last answered. */
+  readonly error: string | null
+  readonly signedAt: Millis
+  readonly broadcastAt: Millis | null
+}
+
+export interface RelayerStore {
+  /** Makes the lane known. `firstNonce` counts only where nothing was ever signed. */
+  register(lane: Lane, firstNonce: number): Promise<void>
+  /** Not yet in a block, all hashes of a nonce, by nonce and time of signing. */
+  open(lane: Lane): Promise<readonly StoredTransaction[]>
+  /** Everything signed with this nonce or a later one, whatever has become of it. */
+  from(lane: Lane, nonce: number): Promise<readonly StoredTransaction[]>
+  /** Keeps another transaction with the nonce of an open one. */
+  addReplacement(
+    fence: Fence,
+    lane: Lane,
+    transaction: Pick<StoredTransaction, 'hash' | 'raw' | 'nonce' | 'purpose' | 'signedAt'>,
+  ): Promise<void>
+  noteSend(hash: string, at: Millis, error: string | null): Promise<void>
+  /** Records a receipt: the nonce is used, its other hashes are replaced. Wakes whoever follows the chain. */
+  noteReceipt(lane: Lane, nonce: number, receipt: Receipt): Promise<void>
+  /** Their block left the chain: they wait for a receipt again. */
+  reopen(lane: Lane, nonces: readonly number[]): Promise<void>
+}
+
+// ---------------------------------------------------------------------- settlement
+
+/** An action of a market that is not mined yet. */
+export interface PendingAction {
+  readonly queueNo: number
+  readonly batchId: number
+  readonly part: number
+  readonly asOf: Millis
+  readonly status: 'QUEUED' | 'SIGNED' | 'SUBMITTED'
+  readonly nonce: number | null
+}
+
+export interface LaneView {
+  /** By queue number. */
+  readonly actions: readonly PendingAction[]
+  /** Every transaction with a nonce of these actions. */
+  readonly transactions: readonly StoredTransaction[]
+}
+
+/** Signs the part once its numbers are known. Must not wait: it runs inside the transaction that gives the numbers out. */
+export type SignPart = (part: SettlementPart, nonce: number) => SignedTransaction
+
+export interface SettlementStore {
+  view(marketId: MarketId, lane: Lane): Promise<LaneView>
+  /** Gives the next queued action its number and nonce, signs it and keeps it: one transaction. Null where none is queued. */
+  signNext(
+    marketId: MarketId,
+    lane: Lane,
+    fence: Fence,
+    now: Millis,
+    sign: SignPart,
+  ): Promise<StoredTransaction | null>
+  /** The part is on its way: tells the market's log. Does nothing the second time. */
+  noteSubmitted(marketId: MarketId, fence: Fence, nonce: number, at: Millis): Promise<void>
+}
+
+/** A market inside a transaction that holds its shard's lock, a valid lease and its accounts' locks. */
+export interface UnwindTurn {
+  readonly batches: readonly UnwoundBatch[]
+  readonly orders: readonly OpenOrder[]
+  readonly mined: ReadonlyMap<UserId, Position>
+  readonly funds: ReadonlyMap<UserId, Funds>
+  /** Whether the last action that reached the chain before these had also reverted without naming anyone. */
+  readonly isAfterUnnamed: boolean
+  save(unwinding: Unwound): Promise<void>
+}
+
+export interface Unwound extends Pick<Plan, 'orders' | 'reserved' | 'rows'> {
+  readonly error: string
+  readonly isUnnamed: boolean
+  /** Stops placements and batches. */
+  readonly cancelOnly: boolean
+}
+
+export interface UnwindStore {
+  /** False, without `work` being run, while the indexer has not recorded everything before `fromQueueNo` as mined. */
+  turn(
+    marketId: MarketId,
+    fence: Fence,
+    fromQueueNo: number,
+    work: (turn: UnwindTurn) => Promise<void>,
+  ): Promise<boolean>
+}
+
+// ---------------------------------------------------------------------- relay requests
+
+export interface RelayRequest {
+  readonly requestId: number
+  readonly to: Address
+  /** Test collateral and gas, wei; null where the request names none: the keeper's own amounts. */
+  readonly collateral: bigint | null
+  readonly gas: bigint | null
+}
+
+export interface RelayStore {
+  requested(limit: number): Promise<readonly RelayRequest[]>
+  /** Keeps the transactions of a request, the first of which is the one it is known by: one transaction. */
+  sign(
+    request: RelayRequest,
+    lane: Lane,
+    fence: Fence,
+    now: Millis,
+    sign: (firstNonce: number) => readonly SignedTransaction[],
+  ): Promise<readonly StoredTransaction[]>
+  /** Marks requests whose transactions are mined. */
+  finish(lane: Lane): Promise<void>
+}
