@@ -28,13 +28,29 @@ export interface ConnectionOptions {
   readonly connections: number
   /** Shown in pg_stat_activity. */
   readonly name: string
+  /** Run-time parameters of the server for these connections. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** How long the client waits for an answer; then the connection counts as broken. */
+  readonly queryTimeoutMs?: number
 }
 
-export const createPool = ({ url, connections, name }: ConnectionOptions): pg.Pool => {
+/** How long a query waits for a connection of the pool. */
+const CONNECT_TIMEOUT_MS = 10_000
+
+const serverOptions = (settings: Readonly<Record<string, string>>): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+
+export const createPool = (options: ConnectionOptions): pg.Pool => {
+  const { url, connections, name, settings, queryTimeoutMs } = options
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
     application_name: name,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    ...(settings && { options: serverOptions(settings) }),
+    ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
   })
   // An idle connection that breaks (a restart of Postgres) is replaced at the next query; without a listener it would end the process.

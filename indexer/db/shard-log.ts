@@ -2,7 +2,7 @@
  * The shard log: gapless per shard, because a row's sequence is taken under the shard's row lock and committed with it.
  * Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
  */
-import { sql } from 'kysely'
+import { CompiledQuery } from 'kysely'
 import type { LogRow } from '../../domain/log.ts'
 import type { Db, Tx } from './client.ts'
 
@@ -48,6 +48,18 @@ export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
     .execute()
 }
 
+/** Appends behind the head. Parameters: shard, head before, rows as JSON, head after. */
+export const APPEND_ROWS = `
+  with rows as (
+    insert into shard_log (shard, seq, row)
+    select $1::text, $2::bigint + ordinality, value
+    from jsonb_array_elements($3::jsonb) with ordinality
+  ), notified as (
+    select pg_notify('shard_log', $1::text || ':' || $4::bigint)
+  )
+  update shards set head = $4::bigint from notified where shard = $1::text
+`
+
 /**
  * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.
  * Listeners on `shard_log` are told after the commit.
@@ -55,16 +67,7 @@ export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
 export async function appendRows(tx: Tx, at: ShardHead, rows: readonly LogRow[]): Promise<number> {
   if (rows.length === 0) return at.head
   const head = at.head + rows.length
-  await sql`
-    with rows as (
-      insert into shard_log (shard, seq, row)
-      select ${at.shard}, ${at.head}::bigint + ordinality, value
-      from jsonb_array_elements(${JSON.stringify(rows)}::jsonb) with ordinality
-    ), notified as (
-      select pg_notify('shard_log', ${`${at.shard}:${head}`})
-    )
-    update shards set head = ${head} from notified where shard = ${at.shard}
-  `.execute(tx)
+  await tx.executeQuery(CompiledQuery.raw(APPEND_ROWS, [at.shard, at.head, JSON.stringify(rows), head]))
   return head
 }
 
