@@ -1,0 +1,66 @@
+/** One connection that LISTENs for the whole process, and comes back when it breaks. */
+import pg from 'pg'
+import type { Notifications } from '../ports.ts'
+
+export interface RunningNotifications extends Notifications {
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+const RECONNECT_MS = 500
+
+export function createNotifications(url: string): RunningNotifications {
+  const listeners = new Map<string, ((payload: string) => void)[]>()
+  const lostListeners: (() => void)[] = []
+  let client: pg.Client | null = null
+  let timer: NodeJS.Timeout | undefined
+  let isListening = false
+  let isStopped = false
+
+  const lose = (broken: pg.Client): void => {
+    if (client !== broken) return
+    client = null
+    isListening = false
+    broken.end().catch(() => {})
+    for (const listener of lostListeners) listener()
+    if (!isStopped) timer = setTimeout(() => void connect(), RECONNECT_MS)
+  }
+
+  const connect = async (): Promise<void> => {
+    const fresh = new pg.Client({
+      connectionString: url,
+      application_name: 'clearbatch api listen',
+      keepAlive: true,
+    })
+    client = fresh
+    fresh.on('error', () => lose(fresh))
+    fresh.on('end', () => lose(fresh))
+    fresh.on('notification', ({ channel, payload }) => {
+      for (const listener of listeners.get(channel) ?? []) listener(payload ?? '')
+    })
+    try {
+      await fresh.connect()
+      for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`)
+      isListening = client === fresh
+    } catch {
+      lose(fresh)
+    }
+  }
+
+  return {
+    on(channel, listener) {
+      listeners.set(channel, [...(listeners.get(channel) ?? []), listener])
+    },
+    onLost: (listener) => void lostListeners.push(listener),
+    isListening: () => isListening,
+    start: connect,
+    async stop() {
+      isStopped = true
+      clearTimeout(timer)
+      const last = client
+      client = null
+      isListening = false
+      await last?.end().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,117 @@
+/** The http application: plugins, hooks and routes. Knows its ports, not how they are made. */
+import cors from '@fastify/cors'
+import helmet from '@fastify/helmet'
+import rateLimit from '@fastify/rate-limit'
+import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
+import Fastify, { type FastifyServerOptions } from 'fastify'
+import type { Redis } from 'ioredis'
+import type { Db } from '../indexer/db/client.ts'
+import type { Authenticate } from './auth/authenticator.ts'
+import type { Config } from './config.ts'
+import type { Faucet } from './faucet.ts'
+import { controlAccess } from './http/access.ts'
+import { handleErrors } from './http/errors.ts'
+import { parseJson } from './http/json.ts'
+import { describe } from './http/openapi.ts'
+import type { App } from './http/types.ts'
+import type { Intake } from './intake/intake.ts'
+import type { MarketDirectory } from './market-directory.ts'
+import type { Metrics } from './metrics.ts'
+import type { Clock } from './ports.ts'
+import type { ReadAfter } from './read-after.ts'
+import { accountRoutes } from './routes/accounts.ts'
+import { exchangeRoutes } from './routes/exchange.ts'
+import { marketRoutes } from './routes/markets.ts'
+import { orderRoutes } from './routes/orders.ts'
+import { type Check, probeRoutes } from './routes/probes.ts'
+
+export interface AppPorts {
+  readonly config: Config
+  readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
+  readonly clock: Clock
+  readonly db: Db
+  readonly redis: Redis | null
+  readonly metrics: Metrics
+  readonly authenticate: Authenticate
+  readonly markets: MarketDirectory
+  readonly readAfter: ReadAfter
+  readonly intake: Intake
+  readonly faucet: Faucet | null
+  readonly checks: readonly Check[]
+}
+
+/** Larger than any request that the contract knows; a batch of 50 orders is about 40 kB. */
+const BODY_LIMIT = 128 * 1024
+const EXPOSED = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Request-Id']
+
+export async function buildApp(ports: AppPorts): Promise<App> {
+  const { config, logger } = ports
+  const app: App = Fastify({
+    loggerInstance: logger,
+    disableRequestLogging: !config.logRequests,
+    trustProxy: config.trustProxy,
+    bodyLimit: BODY_LIMIT,
+    genReqId: requestIds(),
+    routerOptions: { ignoreTrailingSlash: true },
+  }).withTypeProvider<TypeBoxTypeProvider>()
+  app.setValidatorCompiler(TypeBoxValidatorCompiler)
+  readBodies(app)
+  handleErrors(app as never)
+  await protect(app, ports)
+  observe(app, ports.metrics)
+  controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
+  await describe(app as never)
+
+  probeRoutes(app, ports)
+  exchangeRoutes(app, ports)
+  marketRoutes(app, ports)
+  accountRoutes(app, ports)
+  orderRoutes(app, ports)
+  return app
+}
+
+/** Unique across processes and restarts, and cheap. */
+function requestIds(): () => string {
+  const process = Math.floor(Math.random() * 36 ** 6).toString(36)
+  let count = 0
+  return () => `${process}-${(++count).toString(36)}`
+}
+
+function readBodies(app: App): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+    try {
+      done(null, parseJson(body as string))
+    } catch (error) {
+      done(error as Error)
+    }
+  })
+  // A POST without a body is a POST of an empty object.
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (request.body === undefined && request.method === 'POST') request.body = {}
+    done()
+  })
+}
+
+async function protect(app: App, { config, redis }: AppPorts): Promise<void> {
+  const contentSecurityPolicy = {
+    useDefaults: false,
+    directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+  }
+  await app.register(helmet, { contentSecurityPolicy })
+  await app.register(cors, { origin: config.corsOrigins, exposedHeaders: EXPOSED, maxAge: 600 })
+  const store = redis === null ? {} : { redis, nameSpace: 'clearbatch-limit-' }
+  await app.register(rateLimit, { global: false, skipOnError: true, ...store })
+}
+
+function observe(app: App, metrics: Metrics): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'unknown'
+    metrics.request(request.method, route, reply.statusCode, reply.elapsedTime / 1000)
+    done()
+  })
+}

@@ -1,0 +1,80 @@
+/** Identity tokens: JWTs of the identity provider, checked against its published keys. */
+import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
+import { ACCOUNTS_SHARD } from '../../domain/log.ts'
+import type { Address } from '../../domain/units.ts'
+import type { Db } from '../../indexer/db/client.ts'
+import { appendRows, lockShard } from '../../indexer/db/shard-log.ts'
+import type { BearerConfig } from '../config.ts'
+import { ApiError } from '../errors.ts'
+import type { Clock } from '../ports.ts'
+import type { Caller } from './caller.ts'
+
+export type VerifyBearer = (token: string) => Promise<Caller>
+
+/** Asymmetric only: a key set must never be usable as a shared secret. */
+const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
+
+function refusal(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof errors.JWTExpired)
+    return new ApiError('BEARER_INVALID', { field: 'exp', expected: 'a time to come' })
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    return new ApiError('BEARER_INVALID', { field: error.claim, expected: error.reason })
+  }
+  const isTokens = error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)
+  // Anything else is the way to the provider, not the token.
+  const isUnreachable = !isTokens || error.code === 'ERR_JOSE_GENERIC'
+  return isUnreachable
+    ? new ApiError('IDENTITY_PROVIDER_UNAVAILABLE', {}, '2')
+    : new ApiError('BEARER_INVALID', { field: 'authorization', expected: error.code })
+}
+
+function walletOf(payload: JWTPayload, claim: string): Address {
+  const wallet = payload[claim]
+  if (typeof wallet === 'string' && /^0x[0-9a-fA-F]{40}$/.test(wallet)) return wallet.toLowerCase() as Address
+  throw new ApiError('BEARER_INVALID', { field: claim, expected: 'a wallet address' })
+}
+
+/** The user of a wallet; a first login creates it. */
+async function login(db: Db, address: Address, at: number): Promise<number> {
+  const known = await db
+    .selectFrom('users')
+    .select('user_id')
+    .where('address', '=', address)
+    .executeTakeFirst()
+  if (known) return known.user_id
+  return db.transaction().execute(async (tx) => {
+    const shard = await lockShard(tx, ACCOUNTS_SHARD)
+    const other = await tx
+      .selectFrom('users')
+      .select('user_id')
+      .where('address', '=', address)
+      .executeTakeFirst()
+    if (other) return other.user_id
+    const values = { address, created_at: at }
+    const { user_id } = await tx
+      .insertInto('users')
+      .values(values)
+      .returning('user_id')
+      .executeTakeFirstOrThrow()
+    await tx.insertInto('accounts').values({ user_id }).execute()
+    await appendRows(tx, shard, [{ kind: 'user_created', user_id, address, at }])
+    return user_id
+  })
+}
+
+export function createBearerVerifier(db: Db, clock: Clock, config: BearerConfig): VerifyBearer {
+  const keys = createRemoteJWKSet(new URL(config.jwksUrl))
+  const { issuer, audience, walletClaim } = config
+  const options = { issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp', walletClaim] }
+  const userIds = new Map<Address, number>()
+  return async (token) => {
+    const { payload } = await jwtVerify(token, keys, options).catch((error: unknown) => {
+      throw refusal(error)
+    })
+    const address = walletOf(payload, walletClaim)
+    const userId = userIds.get(address) ?? (await login(db, address, clock.now()))
+    userIds.set(address, userId)
+    return { userId, address }
+  }
+}

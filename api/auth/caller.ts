@@ -1,0 +1,7 @@
+/** Whoever a request comes from. */
+import type { Address } from '../../domain/units.ts'
+
+export interface Caller {
+  readonly userId: number
+  readonly address: Address
+}

@@ -1,0 +1,111 @@
+/** Wires the api: the one place where ports meet their adapters. */
+import { Redis } from 'ioredis'
+import { type Logger, pino } from 'pino'
+import { createDb, createPool } from '../indexer/db/client.ts'
+import { createNotifications } from './adapters/notifications.ts'
+import { buildApp } from './app.ts'
+import { createAuthenticator } from './auth/authenticator.ts'
+import { createBearerVerifier } from './auth/bearer.ts'
+import type { Config } from './config.ts'
+import { createFaucet } from './faucet.ts'
+import type { App } from './http/types.ts'
+import { createIntake } from './intake/intake.ts'
+import { createMarketDirectory } from './market-directory.ts'
+import { createMetrics } from './metrics.ts'
+import { type Clock, killAt, systemClock } from './ports.ts'
+import { createReadAfter } from './read-after.ts'
+import type { Check } from './routes/probes.ts'
+
+export interface Api {
+  readonly app: App
+  readonly log: Logger
+  /** Refuses new commands, answers those that were taken, then lets go of everything. */
+  stop(): Promise<void>
+}
+
+/** Statistics of an empty table must not decide how the hot path reads a full one. */
+const INTAKE_SETTINGS = { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan', lock_timeout: '3000' }
+const READ_SETTINGS = { statement_timeout: '10000' }
+
+const createLog = (level: string): Logger =>
+  pino({
+    name: 'api',
+    level,
+    redact: ['req.headers.authorization', 'req.headers.cookie', '*.signature'],
+  })
+
+function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }: Config) {
+  const connections = Math.max(2, Math.ceil(databaseConnections / 2))
+  return {
+    reads: createPool({ url, connections, name: 'clearbatch api', settings: READ_SETTINGS }),
+    intake: createPool({
+      url,
+      connections,
+      name: 'clearbatch api intake',
+      settings: INTAKE_SETTINGS,
+      queryTimeoutMs: commandTimeoutMs,
+    }),
+  }
+}
+
+export async function compose(config: Config, overrides: { readonly clock?: Clock } = {}): Promise<Api> {
+  const log = createLog(config.logLevel)
+  const clock = overrides.clock ?? systemClock
+  const pools = createPools(config)
+  const db = createDb(pools.reads)
+  const metrics = createMetrics()
+  const notifications = createNotifications(config.databaseUrl)
+  const redis = config.redisUrl === null ? null : new Redis(config.redisUrl, { enableOfflineQueue: false })
+  redis?.on('error', (error) => log.warn({ err: error }, 'redis'))
+
+  const verifyBearer = config.bearer === null ? null : createBearerVerifier(db, clock, config.bearer)
+  const authenticate = createAuthenticator({ db, clock, notifications, verifyBearer })
+  const markets = createMarketDirectory(db, clock)
+  const readAfter = createReadAfter({ db, clock, notifications }, config)
+  const reached = killAt(config.killAt)
+  const intake = createIntake({ pool: pools.intake, db, clock, reached, markets, metrics, log }, config)
+  const faucet = config.faucet ? createFaucet({ db, clock }, config.faucetWaitMs) : null
+  metrics.watch('api_read_after_waiting', 'Reads that wait for their bookmark', () => readAfter.waiting)
+
+  let isStopping = false
+  const checks: Check[] = [
+    { name: 'accepting', check: async () => (isStopping ? 'shutting down' : true) },
+    {
+      name: 'database',
+      check: async () => (await pools.reads.query('select 1')).rowCount === 1 || 'no answer',
+    },
+    { name: 'markets', check: async () => (await markets.all()).length > 0 || 'no market is listed' },
+    { name: 'notifications', check: async () => notifications.isListening() || 'not listening' },
+  ]
+  const app = await buildApp({
+    ...{
+      config,
+      logger: log,
+      clock,
+      db,
+      redis,
+      metrics,
+      authenticate,
+      markets,
+      readAfter,
+      intake,
+      faucet,
+      checks,
+    },
+  })
+  await notifications.start()
+
+  return {
+    app,
+    log,
+    async stop() {
+      isStopping = true
+      await intake.stop()
+      readAfter.stop()
+      await app.close()
+      await notifications.stop()
+      redis?.disconnect()
+      await Promise.all([pools.intake.end(), pools.reads.end()])
+    },
+  }
+}

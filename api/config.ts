@@ -1,0 +1,148 @@
+/** The environment of the api, read and checked once. */
+
+export interface BearerConfig {
+  readonly jwksUrl: string
+  readonly issuer: string
+  readonly audience: string
+  /** Name of the claim that holds the wallet address. */
+  readonly walletClaim: string
+}
+
+/** Requests per second and credential (and address), each with a burst of `windowSeconds` times as many. */
+export interface Limits {
+  readonly reads: number
+  readonly orders: number
+  readonly cancels: number
+  readonly faucet: number
+  /** Per network address, all requests together. */
+  readonly address: number
+  readonly windowSeconds: number
+}
+
+export interface Config {
+  readonly databaseUrl: string
+  readonly databaseConnections: number
+  readonly redisUrl: string | null
+  readonly host: string
+  readonly port: number
+  readonly trustProxy: boolean
+  readonly corsOrigins: string[] | true
+  readonly logLevel: string
+  readonly logRequests: boolean
+  readonly chainId: number
+  readonly contracts: {
+    readonly usdm: string
+    readonly marginBank: string
+    readonly accountManager: string
+    readonly forwarder: string
+  }
+  readonly faucet: boolean
+  readonly faucetWaitMs: number
+  readonly bearer: BearerConfig | null
+  readonly limits: Limits
+  /** An oracle report older than this stops placements. */
+  readonly oracleMaxAgeMs: number
+  /** Half of G: placements stop when nobody has looked at the chain's head for so long. */
+  readonly chainMaxAgeMs: number
+  readonly maxGroup: number
+  /** Commands that may wait for one market's transaction. */
+  readonly maxQueue: number
+  /** How long a command may take from its arrival to its commit. */
+  readonly commandTimeoutMs: number
+  readonly readAfterWaitMs: number
+  readonly readAfterWaiters: number
+  readonly readAfterPollMs: number
+  readonly killAt: string | null
+}
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+export class ConfigError extends Error {}
+
+const fail = (name: string, problem: string): never => {
+  throw new ConfigError(`${name} ${problem}`)
+}
+
+const reader = (env: Env) => {
+  const text = (name: string, fallback?: string): string =>
+    env[name] || (fallback ?? fail(name, 'is not set: the api cannot start without it'))
+  const optional = (name: string): string | null => env[name] || null
+  const count = (name: string, fallback?: number): number => {
+    const value = Number(text(name, fallback?.toString()))
+    return Number.isSafeInteger(value) && value >= 0
+      ? value
+      : fail(name, `is not a whole number: ${env[name]}`)
+  }
+  const flag = (name: string, fallback: boolean): boolean => {
+    const value = env[name]?.toLowerCase() || (fallback ? 'on' : 'off')
+    if (['on', 'true', '1'].includes(value)) return true
+    return ['off', 'false', '0'].includes(value) ? false : fail(name, `is neither on nor off: ${env[name]}`)
+  }
+  const address = (name: string): string => {
+    const value = text(name).toLowerCase()
+    return /^0x[0-9a-f]{40}$/.test(value) ? value : fail(name, `is not an address: ${env[name]}`)
+  }
+  return { text, optional, count, flag, address }
+}
+
+function readBearer(env: Env): BearerConfig | null {
+  const { text, optional } = reader(env)
+  const jwksUrl = optional('AUTH_JWKS_URL')
+  if (jwksUrl === null) return null
+  if (!URL.canParse(jwksUrl)) fail('AUTH_JWKS_URL', `is not an address of a key set: ${jwksUrl}`)
+  return {
+    jwksUrl,
+    issuer: text('AUTH_ISSUER'),
+    audience: text('AUTH_AUDIENCE'),
+    walletClaim: text('AUTH_WALLET_CLAIM', 'wallet_address'),
+  }
+}
+
+function readLimits(env: Env): Limits {
+  const { count } = reader(env)
+  return {
+    reads: count('RATE_LIMIT_READS', 50),
+    orders: count('RATE_LIMIT_ORDERS', 100),
+    cancels: count('RATE_LIMIT_CANCELS', 100),
+    faucet: count('RATE_LIMIT_FAUCET', 1),
+    address: count('RATE_LIMIT_ADDRESS', 500),
+    windowSeconds: Math.max(1, count('RATE_LIMIT_WINDOW_SECONDS', 5)),
+  }
+}
+
+/** Reads the environment. Throws a ConfigError that names the variable. */
+export function readConfig(env: Env): Config {
+  const { text, optional, count, flag, address } = reader(env)
+  const origins = text('CORS_ORIGINS', '*')
+  return {
+    databaseUrl: text('DATABASE_URL'),
+    databaseConnections: count('DATABASE_CONNECTIONS', 16),
+    redisUrl: optional('REDIS_URL'),
+    host: text('HOST', '127.0.0.1'),
+    port: count('PORT', 8080),
+    trustProxy: flag('TRUST_PROXY', false),
+    corsOrigins: origins === '*' ? true : origins.split(',').map((origin) => origin.trim()),
+    logLevel: text('LOG_LEVEL', 'info'),
+    logRequests: flag('LOG_REQUESTS', false),
+    chainId: count('CHAIN_ID'),
+    contracts: {
+      usdm: address('ADDRESS_USDM'),
+      marginBank: address('ADDRESS_MARGIN_BANK'),
+      accountManager: address('ADDRESS_ACCOUNT_MANAGER'),
+      forwarder: address('ADDRESS_FORWARDER'),
+    },
+    faucet: flag('FAUCET', false),
+    faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
+    bearer: readBearer(env),
+    limits: readLimits(env),
+    oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000),
+    chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500),
+    maxGroup: count('MAX_GROUP', 256),
+    maxQueue: count('MAX_QUEUE', 4_096),
+    commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
+    readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
+    readAfterWaiters: count('READ_AFTER_WAITERS', 1_000),
+    readAfterPollMs: count('READ_AFTER_POLL_MS', 250),
+    killAt: optional('CLEARBATCH_KILL_AT'),
+  }
+}

@@ -1,0 +1,84 @@
+/** Who may do what how often: checked for every route before its body is read. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Authenticate } from '../auth/authenticator.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Limits } from '../config.ts'
+import { ApiError } from '../errors.ts'
+
+export type Bucket = 'reads' | 'orders' | 'cancels' | 'faucet'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** `user`: the caller must be authenticated. `internal`: probes, without limits. */
+    readonly access?: 'public' | 'user' | 'internal'
+    readonly bucket?: Bucket
+  }
+  interface FastifyRequest {
+    caller: Caller | null
+  }
+}
+
+/** The caller of a route with `access: 'user'`. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === null) throw new ApiError('CREDENTIAL_MISSING')
+  return request.caller
+}
+
+type Limiter = ReturnType<FastifyInstance['createRateLimit']>
+
+function limiters(app: FastifyInstance, limits: Limits): Record<Bucket | 'address', Limiter> {
+  const timeWindow = limits.windowSeconds * 1000
+  const limiter = (name: Bucket | 'address'): Limiter =>
+    app.createRateLimit({
+      max: limits[name] * limits.windowSeconds,
+      timeWindow,
+      keyGenerator: ({ caller, ip }) => `${name}:${caller && name !== 'address' ? caller.userId : ip}`,
+    })
+  return {
+    address: limiter('address'),
+    reads: limiter('reads'),
+    orders: limiter('orders'),
+    cancels: limiter('cancels'),
+    faucet: limiter('faucet'),
+  }
+}
+
+async function spend(
+  limiter: Limiter,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  scope: string,
+): Promise<void> {
+  const state = await limiter(request)
+  if (state.isAllowed) return
+  reply.header('ratelimit-limit', state.max)
+  reply.header('ratelimit-remaining', Math.max(0, state.remaining))
+  reply.header('ratelimit-reset', state.ttlInSeconds)
+  if (!state.isExceeded) return
+  const expected = `at most ${state.max} in ${state.timeWindow / 1000} s`
+  throw new ApiError('RATE_LIMITED', { scope, expected }, String(state.ttlInSeconds))
+}
+
+export interface AccessPorts {
+  readonly authenticate: Authenticate
+  readonly limits: Limits
+}
+
+export function controlAccess(app: FastifyInstance, { authenticate, limits }: AccessPorts): void {
+  const limiter = limiters(app, limits)
+  app.decorateRequest('caller', null)
+  app.addHook('onRequest', async (request, reply) => {
+    const { access = 'public', bucket = 'reads' } = request.routeOptions.config
+    if (access === 'internal') return
+    await spend(limiter.address, request, reply, 'address')
+    if (access === 'user') request.caller = await authenticate(request.headers.authorization)
+    await spend(limiter[bucket], request, reply, bucket)
+  })
+  // On every path with `:user_id` the id must be the caller's own.
+  app.addHook('preHandler', async ({ routeOptions, params, caller }) => {
+    if (routeOptions.config.access !== 'user') return
+    const { user_id: userId } = params as { user_id?: number }
+    if (userId !== undefined && userId !== caller?.userId)
+      throw new ApiError('NOT_YOURS', { field: 'user_id' })
+  })
+}

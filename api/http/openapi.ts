@@ -1,0 +1,57 @@
+/** The machine-readable description, made of the same schemas that validate. */
+import swagger from '@fastify/swagger'
+import scalar from '@scalar/fastify-api-reference'
+import type { FastifyInstance } from 'fastify'
+
+const DESCRIPTION = `
+Non-custodial derivatives exchange: frequent batch auctions about every 200 ms, settled on the chain.
+
+Numbers in requests are JSON numbers or decimal strings; a JSON number that a double would change is refused.
+Every amount in an answer appears twice: \`x\` (number) and \`x_e18_raw\` (string, times 1e18, exact).
+Errors are \`{message, details}\` with \`details.code\`.
+`.trim()
+
+/** The page needs its own script and inline styles; nothing else is ever executed from here. */
+const DOCS_POLICY =
+  "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; " +
+  "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:"
+
+export async function describe(app: FastifyInstance): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Clearbatch', version: '0', description: DESCRIPTION },
+      components: {
+        securitySchemes: {
+          apiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'Authorization',
+            description: '`Key <API_KEY>`, the personal API key.',
+          },
+          bearer: { type: 'http', scheme: 'bearer', description: 'Identity token of the identity provider.' },
+        },
+      },
+    },
+    transform: ({ schema, url, route }) => {
+      const isUsers = route.config?.access === 'user'
+      return { url, schema: isUsers ? { ...schema, security: [{ apiKey: [] }, { bearer: [] }] } : schema }
+    },
+  })
+  app.get('/v0/openapi.json', { schema: { hide: true } }, () => app.swagger())
+  await app.register(scalar, {
+    routePrefix: '/docs',
+    configuration: {
+      url: '/v0/openapi.json',
+      pageTitle: 'Clearbatch API',
+      telemetry: false,
+      withDefaultFonts: false,
+    },
+    hooks: {
+      onRequest: (_request, reply, done) => {
+        reply.header('content-security-policy', DOCS_POLICY)
+        done()
+      },
+    },
+  })
+}

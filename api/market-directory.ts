@@ -1,0 +1,61 @@
+/** The markets' specifications in memory: they change rarely, and every order needs one. */
+import type { MarketSpec } from '../domain/market.ts'
+import type { Db } from '../indexer/db/client.ts'
+import { loadMarkets } from '../indexer/db/markets.ts'
+import { ApiError } from './errors.ts'
+import type { Clock } from './ports.ts'
+
+export interface MarketDirectory {
+  /** Fails with MARKET_NOT_FOUND. */
+  byId(marketId: number): Promise<MarketSpec>
+  bySymbol(symbol: string): Promise<MarketSpec>
+  all(): Promise<readonly MarketSpec[]>
+}
+
+const REFRESH_MS = 5_000
+/** A market that is asked for but not known is looked for again, but not more often than this. */
+const MISS_MS = 500
+
+export function createMarketDirectory(db: Db, clock: Clock): MarketDirectory {
+  let byId = new Map<number, MarketSpec>()
+  let bySymbol = new Map<string, MarketSpec>()
+  let loadedAt = 0
+  let loading: Promise<void> | null = null
+
+  const load = async (): Promise<void> => {
+    const markets = await loadMarkets(db)
+    byId = new Map(markets.map((spec) => [spec.marketId, spec]))
+    bySymbol = new Map(markets.map((spec) => [spec.symbol, spec]))
+    loadedAt = clock.now()
+  }
+  const reload = (): Promise<void> => {
+    loading ??= load().finally(() => {
+      loading = null
+    })
+    return loading
+  }
+
+  const find = async (
+    read: () => MarketSpec | undefined,
+    field: string,
+    received: unknown,
+  ): Promise<MarketSpec> => {
+    const age = clock.now() - loadedAt
+    const known = read()
+    if (known === undefined && age > MISS_MS) await reload()
+    // An old specification is served while the new one is on its way.
+    else if (age > REFRESH_MS) reload().catch(() => {})
+    const found = read()
+    if (found === undefined) throw new ApiError('MARKET_NOT_FOUND', { field, received })
+    return found
+  }
+
+  return {
+    byId: (marketId) => find(() => byId.get(marketId), 'market_id', marketId),
+    bySymbol: (symbol) => find(() => bySymbol.get(symbol), 'symbol', symbol),
+    async all() {
+      if (clock.now() - loadedAt > MISS_MS) await reload()
+      return [...byId.values()]
+    },
+  }
+}

@@ -1,0 +1,69 @@
+/** Orders and fills in the read model. */
+import { sql } from 'kysely'
+import type { OrderStatus, Side } from '../../domain/order.ts'
+import type { Db, Tx } from '../../indexer/db/client.ts'
+import type { Cursor } from '../views/cursor.ts'
+import type { FillRow, OrderRow } from '../views/order.ts'
+
+export const orderById = (db: Db | Tx, orderId: string): Promise<OrderRow | undefined> =>
+  db.selectFrom('read.orders').selectAll().where('order_id', '=', orderId).executeTakeFirst()
+
+export const orderByHash = (db: Db | Tx, hash: string): Promise<OrderRow | undefined> =>
+  db.selectFrom('read.orders').selectAll().where('hash', '=', hash).executeTakeFirst()
+
+export interface Page {
+  readonly cursor: Cursor | null
+  readonly limit: number
+}
+
+export interface OrderFilter extends Page {
+  readonly marketId?: number | undefined
+  readonly status?: OrderStatus | undefined
+  readonly side?: Side | undefined
+}
+
+/** Newest first; one row more than `limit` if there is a next page. */
+export async function ordersOfUser(db: Db | Tx, userId: number, filter: OrderFilter): Promise<OrderRow[]> {
+  let query = db.selectFrom('read.orders').selectAll().where('user_id', '=', userId)
+  if (filter.marketId !== undefined) query = query.where('market_id', '=', filter.marketId)
+  if (filter.status !== undefined) query = query.where('status', '=', filter.status)
+  if (filter.side !== undefined) query = query.where('side', '=', filter.side)
+  if (filter.cursor !== null) {
+    const { at, id } = filter.cursor
+    query = query.where(sql<boolean>`(accepted_at, order_id) < (${at}::bigint, ${id})`)
+  }
+  return query
+    .orderBy('accepted_at', 'desc')
+    .orderBy('order_id', 'desc')
+    .limit(filter.limit + 1)
+    .execute()
+}
+
+export interface FillFilter extends Page {
+  readonly marketId?: number | undefined
+  readonly side?: Side | undefined
+}
+
+export async function fillsOfUser(db: Db | Tx, userId: number, filter: FillFilter): Promise<FillRow[]> {
+  let query = db.selectFrom('read.fills').selectAll().where('user_id', '=', userId)
+  if (filter.marketId !== undefined) query = query.where('market_id', '=', filter.marketId)
+  if (filter.side !== undefined) query = query.where('side', '=', filter.side)
+  return newestFills(query, filter).execute()
+}
+
+export const fillsOfOrder = (db: Db | Tx, orderId: string, page: Page): Promise<FillRow[]> =>
+  newestFills(db.selectFrom('read.fills').selectAll().where('order_id', '=', orderId), page).execute()
+
+type FillQuery = ReturnType<typeof selectFills>
+const selectFills = (db: Db | Tx) => db.selectFrom('read.fills').selectAll()
+
+function newestFills(query: FillQuery, { cursor, limit }: Page): FillQuery {
+  const after =
+    cursor === null
+      ? query
+      : query.where(sql<boolean>`(matched_at, fill_id) < (${cursor.at}::bigint, ${cursor.id})`)
+  return after
+    .orderBy('matched_at', 'desc')
+    .orderBy('fill_id', 'desc')
+    .limit(limit + 1)
+}

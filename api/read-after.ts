@@ -1,0 +1,171 @@
+/**
+ * Reads that must show a write. A bookmark names a shard and a sequence; the read waits until the read model has it, and takes the
+ * projected sequence and its data from one snapshot. A read without a bookmark never waits.
+ */
+import { sql } from 'kysely'
+import type { Db, Tx } from '../indexer/db/client.ts'
+import { isConnectionError } from './database-errors.ts'
+import { ApiError } from './errors.ts'
+import type { Clock, Notifications } from './ports.ts'
+
+export interface Bookmark {
+  readonly shard: string
+  readonly epoch: number
+  readonly seq: number
+}
+
+export interface BookmarkFields {
+  readonly read_after_shard_id?: string
+  readonly read_after_shard_seq?: string
+}
+
+export interface ReadAfter {
+  read<Value>(fields: BookmarkFields, query: (db: Db | Tx) => Promise<Value>): Promise<Value>
+  readonly waiting: number
+  stop(): void
+}
+
+export interface ReadAfterPorts {
+  readonly db: Db
+  readonly clock: Clock
+  readonly notifications: Notifications
+}
+
+export interface ReadAfterLimits {
+  readonly readAfterWaitMs: number
+  readonly readAfterWaiters: number
+  readonly readAfterPollMs: number
+}
+
+export const PROJECTED_CHANNEL = 'projected'
+
+const stale = (field: string, received: string) =>
+  new ApiError('HTV1_READ_AFTER_STALE_BOOKMARK', { field, received })
+const unavailable = () => new ApiError('HTV1_READ_AFTER_UNAVAILABLE', {}, '2')
+const pending = (shard: string) => new ApiError('HTV1_READ_AFTER_PENDING', { shard }, '0.5')
+
+/** Null without a bookmark; half a bookmark is refused. */
+export function parseBookmark(fields: BookmarkFields): Bookmark | null {
+  const { read_after_shard_id: id, read_after_shard_seq: seq } = fields
+  if (id === undefined && seq === undefined) return null
+  if (id === undefined) throw new ApiError('INCOMPLETE_BOOKMARK', { field: 'read_after_shard_id' })
+  if (seq === undefined) throw new ApiError('INCOMPLETE_BOOKMARK', { field: 'read_after_shard_seq' })
+  const match = /^(accounts|m\d{1,10})\.(\d{1,9})$/.exec(id)
+  if (match === null) throw stale('read_after_shard_id', id)
+  if (!/^\d{1,15}$/.test(seq)) throw stale('read_after_shard_seq', seq)
+  return { shard: match[1] as string, epoch: Number(match[2]), seq: Number(seq) }
+}
+
+interface Waiter {
+  readonly bookmark: Bookmark
+  readonly wake: (error?: ApiError) => void
+}
+
+const isReached = (at: Bookmark, { shard, epoch, seq }: Bookmark): boolean =>
+  at.shard === shard && (at.epoch !== epoch || at.seq >= seq)
+
+/** Compares the bookmark with the read model inside `tx`, whose snapshot the data is read from as well. */
+async function isProjected(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<boolean> {
+  const row = await tx
+    .selectFrom('shards as s')
+    .leftJoin('read.projection as p', 'p.shard', 's.shard')
+    .select(['s.epoch', 'p.epoch as projected_epoch', 'p.seq as projected_seq'])
+    .where('s.shard', '=', shard)
+    .executeTakeFirst()
+  if (row === undefined || row.epoch !== epoch) throw stale('read_after_shard_id', `${shard}.${epoch}`)
+  return row.projected_epoch === epoch && (row.projected_seq ?? -1) >= seq
+}
+
+const NOT_YET = Symbol('not yet')
+
+/** Wakes waiting reads: by NOTIFY, and by one shared poll in case a notification was lost. */
+function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAfterLimits) {
+  const waiters = new Set<Waiter>()
+  const seen = new Map<string, Bookmark>()
+  let poll: NodeJS.Timeout | undefined
+
+  const advance = (to: Bookmark): void => {
+    seen.set(to.shard, to)
+    for (const waiter of waiters) if (isReached(to, waiter.bookmark)) waiter.wake()
+  }
+  const failAll = (): void => {
+    for (const waiter of waiters) waiter.wake(unavailable())
+  }
+  notifications.on(PROJECTED_CHANNEL, (payload) => {
+    const [shard = '', epoch, seq] = payload.split(':')
+    advance({ shard, epoch: Number(epoch), seq: Number(seq) })
+  })
+
+  const look = async (): Promise<void> => {
+    try {
+      for (const row of await db.selectFrom('read.projection').selectAll().execute()) advance(row)
+    } catch {
+      if (!notifications.isListening()) failAll()
+    }
+    poll = waiters.size > 0 ? setTimeout(() => void look(), limits.readAfterPollMs) : undefined
+  }
+
+  return {
+    waiters,
+    /** Resolves when the bookmark may have been reached, or after `ms`. */
+    wait(bookmark: Bookmark, ms: number): Promise<void> {
+      if (waiters.size >= limits.readAfterWaiters) throw new ApiError('HTV1_READ_AFTER_CAPACITY', {}, '1')
+      // Told between the look at the database and now.
+      const last = seen.get(bookmark.shard)
+      if (last?.epoch === bookmark.epoch && last.seq >= bookmark.seq) return Promise.resolve()
+      return new Promise((resolve, reject) => {
+        const wake = (error?: ApiError): void => {
+          clearTimeout(timer)
+          waiters.delete(waiter)
+          error ? reject(error) : resolve()
+        }
+        const timer = setTimeout(wake, ms)
+        const waiter = { bookmark, wake }
+        waiters.add(waiter)
+        poll ??= setTimeout(() => void look(), limits.readAfterPollMs)
+      })
+    },
+    stop() {
+      clearTimeout(poll)
+      for (const waiter of waiters) waiter.wake(new ApiError('SHUTTING_DOWN', {}, '1'))
+    },
+  }
+}
+
+export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits): ReadAfter {
+  const { db, clock } = ports
+  const room = createWaitingRoom(ports, limits)
+
+  const attempt = <Value>(bookmark: Bookmark, query: (tx: Tx) => Promise<Value>) =>
+    db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .setAccessMode('read only')
+      .execute(async (tx) => ((await isProjected(tx, bookmark)) ? query(tx) : NOT_YET))
+      .catch((error: unknown) => {
+        throw isConnectionError(error) ? unavailable() : error
+      })
+
+  return {
+    async read(fields, query) {
+      const bookmark = parseBookmark(fields)
+      if (bookmark === null) return query(db)
+      const deadline = clock.now() + limits.readAfterWaitMs
+      for (;;) {
+        const value = await attempt(bookmark, query)
+        if (value !== NOT_YET) return value
+        const left = deadline - clock.now()
+        if (left <= 0) throw pending(bookmark.shard)
+        await room.wait(bookmark, left)
+      }
+    },
+    get waiting() {
+      return room.waiters.size
+    },
+    stop: room.stop,
+  }
+}
+
+/** The highest projected sequence of a shard, as part of a query on the same snapshot. */
+export const projectedSeq = (shard: string) =>
+  sql<number>`coalesce((select seq from read.projection where shard = ${shard}), 0)`

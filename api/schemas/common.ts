@@ -1,0 +1,96 @@
+/** Pieces that every schema is made of. A schema is written once: it validates, types and documents. */
+import Type, { type TInteger, type TNumber, type TSchema, type TString, type TUnsafe } from 'typebox'
+
+/** One of a closed list of words. */
+export const words = <const Word extends string>(list: readonly Word[], description: string): TUnsafe<Word> =>
+  Type.Unsafe<Word>({ type: 'string', enum: [...list], description })
+
+/** A value or null, in the short form that the serializer is fast with. */
+export const nullable = <Schema extends TInteger | TNumber | TString>(
+  schema: Schema,
+): TUnsafe<Type.Static<Schema> | null> =>
+  Type.Unsafe<Type.Static<Schema> | null>({ ...schema, type: [(schema as { type: string }).type, 'null'] })
+
+type Twice<Name extends string, Value extends TSchema, Raw extends TSchema> = { [Key in Name]: Value } & {
+  [Key in `${Name}_e18_raw`]: Raw
+}
+
+/** An amount in an answer, twice: `name` as a number and `name_e18_raw` exact. Spread it into an object. */
+export const amountOf = <Name extends string>(
+  name: Name,
+  description: string,
+): Twice<Name, TNumber, TString> =>
+  ({
+    [name]: Type.Number({ description }),
+    [`${name}_e18_raw`]: Type.String({ description: `${description} Times 1e18, exact.` }),
+  }) as Twice<Name, TNumber, TString>
+
+export const maybeAmountOf = <Name extends string>(
+  name: Name,
+  description: string,
+): Twice<Name, TUnsafe<number | null>, TUnsafe<string | null>> =>
+  ({
+    [name]: nullable(Type.Number({ description })),
+    [`${name}_e18_raw`]: nullable(Type.String({ description: `${description} Times 1e18, exact.` })),
+  }) as Twice<Name, TUnsafe<number | null>, TUnsafe<string | null>>
+
+/** A decimal amount in a request: a JSON number or a decimal string, not negative. */
+export const decimalInput = (description: string): TUnsafe<number | string> =>
+  Type.Unsafe<number | string>({
+    type: ['number', 'string'],
+    minimum: 0,
+    pattern: '^\\d{1,40}(\\.\\d{1,18})?$',
+    description: `${description} A number or a decimal string.`,
+  })
+
+export const MAX_INTEGER = Number.MAX_SAFE_INTEGER
+export const PositiveInteger = (description: string) =>
+  Type.Integer({ minimum: 1, maximum: MAX_INTEGER, description })
+
+export const Side = words(['LONG', 'SHORT'], 'LONG buys, SHORT sells.')
+export const Time = (description: string) => Type.String({ format: 'date-time', description })
+
+export const ReadAfter = Type.Object(
+  { shard_id: Type.String(), shard_seq: Type.String() },
+  { description: 'Bookmark of this write: pass it to a read to see at least this.' },
+)
+
+/** Query fields of a read that can wait for a write. */
+export const bookmarkQuery = {
+  read_after_shard_id: Type.Optional(Type.String({ description: '`read_after.shard_id` of a write.' })),
+  read_after_shard_seq: Type.Optional(
+    Type.String({ description: '`read_after.shard_seq` of the same write.' }),
+  ),
+}
+
+export const MAX_PAGE = 1000
+export const pageQuery = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: 100 })),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+}
+export const NextCursor = nullable(
+  Type.String({ description: 'Pass as `cursor` for the next page; null at the end.' }),
+)
+
+/** An object without other properties. */
+export const closed = <Properties extends Record<string, TSchema>>(
+  properties: Properties,
+  options: Record<string, unknown> = {},
+) => Type.Object(properties, { ...options, additionalProperties: false })
+
+export const ErrorSchema = Type.Object(
+  {
+    message: Type.String(),
+    details: Type.Object(
+      {
+        code: Type.String({ description: 'What happened, for programs. See the list of codes.' }),
+        field: Type.Optional(Type.String({ description: 'The offending field.' })),
+        outcome: words(['not_placed', 'placed', 'unknown'], 'What became of the command.'),
+        retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),
+        request_id: Type.String(),
+      },
+      { additionalProperties: true },
+    ),
+  },
+  { description: 'An error.' },
+)

@@ -1,0 +1,56 @@
+/** Amounts in answers, each twice: `x` for people, `x_e18_raw` exact. And amounts in requests. */
+import { ONE } from '../../domain/units.ts'
+
+const DECIMALS = 18
+
+/** The decimal text of an amount scaled by 1e18, without trailing zeros. */
+export function decimalText(wei: bigint): string {
+  const digits = (wei < 0n ? -wei : wei).toString().padStart(DECIMALS + 1, '0')
+  const fraction = digits.slice(-DECIMALS).replace(/0+$/, '')
+  const text = digits.slice(0, -DECIMALS) + (fraction && `.${fraction}`)
+  return wei < 0n ? `-${text}` : text
+}
+
+const SAFE = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** The double nearest to the amount. */
+export function toNumber(wei: bigint): number {
+  // Both operands are exact doubles, so the division rounds once.
+  if (wei <= SAFE && wei >= -SAFE) return Number(wei) / 1e18
+  return Number(decimalText(wei))
+}
+
+type Twice<Name extends string, Value, Raw> = { [Key in Name]: Value } & { [Key in `${Name}_e18_raw`]: Raw }
+
+export const amount = <Name extends string>(name: Name, wei: bigint): Twice<Name, number, string> =>
+  ({ [name]: toNumber(wei), [`${name}_e18_raw`]: wei.toString() }) as Twice<Name, number, string>
+
+/** An amount that may not be known. */
+export const maybeAmount = <Name extends string>(
+  name: Name,
+  wei: bigint | null,
+): Twice<Name, number | null, string | null> =>
+  (wei === null
+    ? { [name]: null, [`${name}_e18_raw`]: null }
+    : { [name]: toNumber(wei), [`${name}_e18_raw`]: wei.toString() }) as Twice<
+    Name,
+    number | null,
+    string | null
+  >
+
+/** A JSON number or decimal string, times 1e18; null if it has more than 18 decimals or is not a decimal. */
+export function parseDecimal(value: number | string): bigint | null {
+  const match = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(String(value))
+  if (match === null) return null
+  const [, whole = '', fraction = '', power = '0'] = match
+  const shift = DECIMALS - fraction.length + Number(power)
+  if (shift > 100) return null
+  const digits = BigInt(whole + fraction)
+  if (shift >= 0) return digits * 10n ** BigInt(shift)
+  const divisor = 10n ** BigInt(-shift)
+  return digits % divisor === 0n ? digits / divisor : null
+}
+
+export const isWhole = (wei: bigint): boolean => wei % ONE === 0n
+
+export const isoTime = (millis: number): string => new Date(millis).toISOString()

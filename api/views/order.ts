@@ -1,0 +1,71 @@
+/** Rows of orders and fills as a trader sees them. */
+
+import type { Selectable } from 'kysely'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
+import type { Steps, Ticks } from '../../domain/units.ts'
+import type { ReadFillsTable, ReadOrdersTable } from '../../indexer/db/schema.ts'
+import type { Fill, Order } from '../schemas/order.ts'
+import { amount, isoTime, maybeAmount } from './amounts.ts'
+
+export type OrderRow = Selectable<ReadOrdersTable>
+export type FillRow = Selectable<ReadFillsTable>
+
+/** Average price of what is filled: value is the sum of price x steps, in ticks. */
+const averagePrice = (spec: MarketSpec, { filled, filled_value }: OrderRow): bigint | null =>
+  filled === 0 ? null : (filled_value * spec.tick) / BigInt(filled)
+
+export function orderView(spec: MarketSpec, row: OrderRow): Order {
+  const quantity = (steps: number): bigint => quantityOf(spec, steps as Steps)
+  const price = (ticks: number): bigint => priceOf(spec, ticks as Ticks)
+  return {
+    order_id: row.order_id,
+    order_hash: row.hash,
+    market_id: row.market_id,
+    symbol: spec.symbol,
+    user_id: row.user_id,
+    maker: row.maker,
+    signer: row.signer,
+    side: row.side,
+    order_type: row.type,
+    status: row.status,
+    status_reason: row.status_reason,
+    cancel_reason: row.note,
+    ...amount('price', price(row.price)),
+    ...amount('quantity', quantity(row.quantity)),
+    ...amount('filled_quantity', quantity(row.filled)),
+    ...amount('settling_quantity', quantity(row.settling)),
+    ...amount('remaining_quantity', quantity(row.quantity - row.filled - row.settling)),
+    ...maybeAmount('average_price', averagePrice(spec, row)),
+    ...amount('fee', row.fee),
+    ...amount('reserved_margin', row.reserved),
+    ...amount('trigger_price', price(row.trigger)),
+    leverage: row.leverage,
+    reduce_only: row.reduce_only,
+    expiration_seconds: row.expiration,
+    salt: String(row.salt),
+    created_at: isoTime(row.accepted_at),
+    updated_at: isoTime(row.updated_at),
+  }
+}
+
+export function fillView(spec: MarketSpec, row: FillRow): Fill {
+  return {
+    fill_id: row.fill_id,
+    order_id: row.order_id,
+    user_id: row.user_id,
+    market_id: row.market_id,
+    symbol: spec.symbol,
+    batch_id: row.batch_id,
+    side: row.side,
+    status: row.status,
+    ...amount('price', priceOf(spec, row.price as Ticks)),
+    ...amount('quantity', quantityOf(spec, row.steps as Steps)),
+    ...amount('taker_quantity', quantityOf(spec, row.taker_steps as Steps)),
+    ...amount('fee', row.fee ?? 0n),
+    ...maybeAmount('realized_pnl', row.realized_pnl),
+    tx_hash: row.tx_hash,
+    block_number: row.block,
+    created_at: isoTime(row.matched_at),
+    updated_at: isoTime(row.updated_at),
+  }
+}
