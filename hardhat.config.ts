@@ -20,7 +20,7 @@ export default defineConfig({
   paths: {
     tests: { mocha: './test/contracts', solidity: './test/contracts' },
   },
-  typechain: { outDir: fileURLToPath(new URL('typechain-types', import.meta.url)) },
+  typechain: { outDir: fileURLToPath(new URL('typechain-types', import.meta.url)), tsNocheck: true },
   test: {
     mocha: { timeout: 60_000 },
     solidity: { fuzz: { runs: 200 }, invariant: { runs: 20, depth: 50 } },
