@@ -17,6 +17,8 @@ export interface AnvilOptions {
 
 export interface Anvil {
   readonly url: string
+  /** Its process group, for signals. */
+  readonly group: number
   /** Resolves when the chain is gone, wanted or not. */
   readonly exited: Promise<void>
   stop(): Promise<void>
@@ -33,7 +35,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
     logFile: options.logFile ?? '/dev/null',
     ready: () => answers(url),
   })
-  return { url, exited: child.exited, stop: child.stop }
+  return { url, group: child.group, exited: child.exited, stop: child.stop }
 }
 
 /** MegaETH in small: Prague rules, a base fee of 0.001 gwei, room for the largest batch in a block. */

@@ -16,6 +16,8 @@ export interface ChildOptions {
 }
 
 export interface Child {
+  /** Its process group, for signals to all of it. */
+  readonly group: number
   /** Resolves when the program is gone, wanted or not. */
   readonly exited: Promise<void>
   stop(): Promise<void>
@@ -68,7 +70,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     }
     await sleep(20)
   }
-  return { exited, stop }
+  return { group: guard.pid ?? 0, exited, stop }
 }
 
 function spawnGuard({ command, args, logFile, removeAfter = '' }: ChildOptions): ChildProcess {

@@ -20,6 +20,8 @@ export interface PostgresOptions {
 
 export interface Postgres {
   readonly url: string
+  /** Its process group, for signals. */
+  readonly group: number
   /** Resolves when the server is gone, wanted or not. */
   readonly exited: Promise<void>
   stop(): Promise<void>
@@ -62,6 +64,7 @@ export async function startPostgres({ dir, port, temporary = false }: PostgresOp
   })
   return {
     url: `postgres://${DATABASE}:${password}@${server.host}:${server.port}/${DATABASE}`,
+    group: child.group,
     exited: child.exited,
     stop: child.stop,
   }

@@ -3,12 +3,14 @@ import type { Child } from './child.ts'
 
 export interface Service {
   readonly url: string
+  /** To all of its processes; a stopped one answers nobody until it is continued. */
+  signal(signal: NodeJS.Signals): void
   /** Ends it in order and starts it again. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-type Running = Pick<Child, 'exited' | 'stop'> & { readonly url: string }
+type Running = Child & { readonly url: string }
 
 const PAUSE_MS = 500
 const TRIES = 10
@@ -49,6 +51,7 @@ export async function keepRunning(
   watch()
   return {
     url: current.url,
+    signal: (signal) => process.kill(-current.group, signal),
     async restart() {
       wanted = false
       await current.stop()
