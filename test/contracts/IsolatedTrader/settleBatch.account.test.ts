@@ -1,0 +1,163 @@
+import { expect } from 'chai'
+import { audit } from '../../support/audit.ts'
+import {
+  START_BALANCE,
+  binaryExchange,
+  caller,
+  chain,
+  nextSecond,
+  pair,
+  perpetualExchange,
+  settle,
+  type Exchange,
+  type FillInput,
+} from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { expectPartRefused } from '../../support/refusals.ts'
+
+const X = e18('1')
+
+describe('settleBatch: every account', () => {
+  let exchange: Exchange
+  const load = async (fixture: () => Promise<Exchange>) => {
+    exchange = await (await chain()).networkHelpers.loadFixture(fixture)
+    const [alice, bob, carol, dave] = exchange.users
+    return { alice: alice!, bob: bob!, carol: carol!, dave: dave! }
+  }
+  afterEach(() => audit(exchange))
+
+  describe('initial margin', () => {
+    it('when a buy at 20x clears above the oracle price, it stands below IMR', async () => {
+      const { alice, bob } = await load(perpetualExchange)
+      const input = { price: 505_000, oraclePrice: e18('50000'), fills: pair(alice, bob, 1000, { leverage: 20 }) }
+      // Margin 2525, loss 500 against the oracle price; 4.5 % of 50000 is needed.
+      await expectPartRefused(exchange, input, {
+        error: 'MarginInsufficient',
+        args: [alice.address, e18('2250') * X, e18('2025') * X],
+      })
+    })
+    it('when a market sell at 20x clears below the oracle price, it stands below IMR', async () => {
+      const { alice, bob } = await load(perpetualExchange)
+      const fills: FillInput[] = [
+        { by: alice, side: 'LONG', fill: 1000 },
+        { by: bob, side: 'SHORT', fill: 1000, leverage: 20, limit: 0 },
+      ]
+      const input = { price: 495_000, oraclePrice: e18('50000'), fills }
+      await expectPartRefused(exchange, input, {
+        error: 'MarginInsufficient',
+        args: [bob.address, e18('2250') * X, e18('1975') * X],
+      })
+    })
+    it('when equity is exactly the requirement, it is taken', async () => {
+      const { alice, bob } = await load(perpetualExchange)
+      // p(1 - 1/20) = O(1 - 0.045) at O = 50000: p = 50263.157..., the tick below.
+      const fills: FillInput[] = [
+        { by: alice, side: 'LONG', fill: 1000, leverage: 20 },
+        { by: bob, side: 'SHORT', fill: 1000, leverage: 1 },
+      ]
+      const at = (price: number) => ({ price, oraclePrice: e18('50000'), fills })
+      await expectPartRefused(exchange, at(502_632), { error: 'MarginInsufficient' })
+      await settle(exchange, at(502_631))
+    })
+    it('when a position stands below IMR, it may shrink but not grow', async () => {
+      const { alice, bob, carol } = await load(perpetualExchange)
+      const thin: FillInput[] = [
+        { by: alice, side: 'LONG', fill: 1000, leverage: 20 },
+        { by: bob, side: 'SHORT', fill: 1000, leverage: 1 },
+      ]
+      await settle(exchange, { price: 500_000, fills: thin })
+      const oraclePrice = e18('49000')
+      await settle(exchange, { price: 490_000, oraclePrice, fills: pair(carol, alice, 400, { leverage: 1 }) })
+      await expectPartRefused(
+        exchange,
+        { price: 490_000, oraclePrice, fills: pair(alice, carol, 1, { leverage: 20 }) },
+        { error: 'MarginInsufficient' },
+      )
+    })
+    it('when a binary short at 5x clears far below the oracle price, NO is too dear', async () => {
+      const { alice, bob } = await load(binaryExchange)
+      const fills: FillInput[] = [
+        { by: alice, side: 'LONG', fill: 100, leverage: 1 },
+        { by: bob, side: 'SHORT', fill: 100, leverage: 5 },
+      ]
+      const input = { price: 400, oraclePrice: e18('0.49'), fills }
+      await expectPartRefused(exchange, input, {
+        error: 'MarginInsufficient',
+        args: [bob.address, e18('9.18') * X, e18('3') * X],
+      })
+      await settle(exchange, { ...input, price: 490 })
+    })
+  })
+
+  it('when a close is worth less than nothing', async () => {
+    const { alice, bob } = await load(perpetualExchange)
+    await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 20 }) })
+    const fills = pair(bob, alice, 1000).map((fill) => ({ ...fill, salt: 77n }))
+    const input = { price: 474_900, oraclePrice: e18('49000'), fills }
+    await expectPartRefused(exchange, input, {
+      error: 'ProceedsNegative',
+      args: [alice.address, 77n, e18('-10')],
+    })
+  })
+
+  describe('free balance', () => {
+    it('when it does not cover margin and fee, the bank names the account', async () => {
+      const { alice, bob } = await load(perpetualExchange)
+      const fills = pair(alice, bob, 20_000, { leverage: 1 })
+      const debit = e18('1000000') + e18('500')
+      await expectPartRefused(
+        exchange,
+        { price: 500_000, fills },
+        {
+          error: 'FreeBalanceInsufficient',
+          args: [alice.address, START_BALANCE, debit],
+          contract: exchange.bank,
+        },
+      )
+    })
+
+    it('when a withdrawal is pending, it backs batches as of up to 5 s later, after free', async () => {
+      const { alice, bob } = await load(perpetualExchange)
+      await exchange.bank.connect(await caller(exchange, alice)).requestWithdrawal(START_BALANCE - e18('6000'))
+      const requestedAt = (await exchange.connection.networkHelpers.time.latest()) * 1000
+      await exchange.connection.networkHelpers.time.increase(5)
+
+      const fills = pair(alice, bob, 1000)
+      const at = (asOf: number) => ({ price: 500_000, fills, asOf: asOf as never, observedAt: asOf })
+      await expectPartRefused(exchange, at(requestedAt + 5001), {
+        error: 'FreeBalanceInsufficient',
+        args: [alice.address, e18('6000'), e18('10025')],
+        contract: exchange.bank,
+      })
+      await settle(exchange, at(requestedAt + 5000))
+      const { free, pending } = await exchange.bank.account(alice.address)
+      expect([free, pending]).to.deep.equal([0n, START_BALANCE - e18('10025')])
+
+      await exchange.connection.networkHelpers.time.increase(11)
+      await expect(() =>
+        caller(exchange, alice).then((signer) => exchange.bank.connect(signer).withdraw()),
+      ).to.changeTokenBalance(exchange.connection.ethers, exchange.usdm, alice.address, START_BALANCE - e18('10025'))
+    })
+  })
+
+  it('when a position outgrows its slot, the account is named', async () => {
+    const { alice, bob } = await load(perpetualExchange)
+    const fill = 2 ** 47
+    const fills = pair(alice, bob, fill, { leverage: 20 })
+    await expectPartRefused(
+      exchange,
+      { price: 500_000, fills },
+      // 7e15 USDM of entry: too much for the slot, and for the log's change of the free balance.
+      { error: 'AmountOutOfRange' },
+    )
+  })
+
+  it('when two parts settle one after the other, the second starts from the first', async () => {
+    const { alice, bob } = await load(perpetualExchange)
+    const asOf = ((await nextSecond(exchange)) * 1000) as never
+    const batch = { batchId: 3, parts: 2, asOf, observedAt: asOf as number, price: 500_000 }
+    await settle(exchange, { ...batch, part: 1, fills: pair(alice, bob, 100) })
+    await settle(exchange, { ...batch, part: 2, fills: pair(alice, bob, 200) })
+    expect((await exchange.trader.position(alice.address)).size).to.equal(300n)
+  })
+})

@@ -1,0 +1,226 @@
+import { expect } from 'chai'
+import { encodeSettleBatch, HEADER_BYTES } from '../../../domain/settlement-codec.ts'
+import type { OrderType } from '../../../domain/order.ts'
+import { audit } from '../../support/audit.ts'
+import {
+  addressOf,
+  buildPart,
+  caller,
+  chain,
+  nextSecond,
+  pair,
+  perpetualExchange,
+  send,
+  settle,
+  wallet,
+  type Exchange,
+  type FillInput,
+  type PartInput,
+} from '../../support/exchange.ts'
+import { expectPartRefused, expectRefused, withBitFlipped, withBytes, type Refusal } from '../../support/refusals.ts'
+
+const PRICE = 500_000
+const SALT = 77n
+/** Where the first record's fields begin. */
+const AT = { maker: 64, quantity: 84, fill: 90, flags: 96, price: 104, trigger: 109, expiration: 114, leverage: 125, tail: 126, r: 128, s: 160 }
+
+describe('settleBatch: every order', () => {
+  let exchange: Exchange
+  let maker: string
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    maker = exchange.users[0]!.address
+  })
+  afterEach(() => audit(exchange))
+
+  /** The maker's order, as given, and a plain order of somebody else on the other side. */
+  const against = (input: Partial<FillInput> = {}, price = PRICE): PartInput => {
+    const [by, other] = exchange.users
+    const mine: FillInput = { by: by!, side: 'LONG', fill: 1000, salt: SALT, ...input }
+    const fill = mine.quantity === undefined ? mine.fill : Math.min(mine.quantity, mine.fill)
+    const theirs: FillInput = {
+      by: other!,
+      side: mine.side === 'LONG' ? 'SHORT' : 'LONG',
+      fill,
+      taker: Math.max(0, fill - (mine.taker ?? (mine.side === 'LONG' ? mine.fill : 0))),
+    }
+    return { price, fills: [mine, theirs] }
+  }
+  const refused = (
+    input: Partial<FillInput>,
+    error: string,
+    args: readonly unknown[] = [],
+    change?: (bytes: Uint8Array) => Uint8Array,
+  ) => expectPartRefused(exchange, against(input), { error, args: [maker, SALT, ...args] }, change)
+
+  describe('shape of the record', () => {
+    it('when a reserved flag bit is set', async () => {
+      for (const value of [4, 8]) {
+        const flags = Number(SALT << 4n) + 1 + value
+        await expectPartRefused(
+          exchange,
+          against(),
+          { error: 'ReservedBits', args: [maker, SALT] },
+          (bytes) => withBytes(bytes, AT.flags + 6, flags >> 8, flags & 255),
+        )
+      }
+    })
+    it('when the salt is 2^53 or above', () =>
+      expectPartRefused(exchange, against(), { error: 'ReservedBits' }, (bytes) => withBytes(bytes, AT.flags, 2)))
+    it('when a reserved bit of the record is set', () =>
+      refused({}, 'ReservedBits', [], (bytes) => withBytes(bytes, AT.tail + 1, bytes[AT.tail + 1]! | 1)))
+    it('when nothing is filled', () => refused({ quantity: 1000, fill: 0 }, 'ZeroFill'))
+    it('when the taker share exceeds the fill', () =>
+      refused({ taker: 1001 }, 'TakerAboveFill', [1000, 1001]))
+  })
+
+  describe('what was signed', () => {
+    it('when a buy clears above its limit', () =>
+      refused({ limit: PRICE - 1 }, 'LimitViolated', [PRICE - 1, PRICE]))
+    it('when a sell clears below its limit', () =>
+      refused({ side: 'SHORT', limit: PRICE + 1 }, 'LimitViolated', [PRICE + 1, PRICE]))
+    it('when leverage is zero', () => refused({ leverage: 0 }, 'LeverageOutOfRange', [20, 0]))
+    it('when leverage exceeds the cap', () => refused({ leverage: 21 }, 'LeverageOutOfRange', [20, 21]))
+    it('when it has expired', async () => {
+      const second = await nextSecond(exchange)
+      await refused({ expiration: second - 1 }, 'OrderExpired', [second - 1, second * 1000])
+    })
+    it('when it expires in the second of asOf, it is taken', async () => {
+      await settle(exchange, against({ expiration: await nextSecond(exchange) }))
+    })
+    it('when it never expires, it is taken', () => settle(exchange, against({ expiration: 0 })))
+  })
+
+  describe('trigger fields', () => {
+    const tail = (condition: number) => (bytes: Uint8Array) =>
+      withBytes(bytes, AT.tail + 1, (bytes[AT.tail + 1]! & ~0x30) | (condition << 4))
+
+    for (const type of ['STOP_MARKET', 'STOP_LIMIT'] as OrderType[]) {
+      for (const side of ['LONG', 'SHORT'] as const) {
+        it(`when a ${side} ${type} settles, it is taken`, () =>
+          settle(exchange, against({ side, type, trigger: PRICE, limit: type === 'STOP_MARKET' ? 0 : PRICE })))
+      }
+    }
+    it('when a plain order names a condition', () => refused({}, 'TriggerEncoding', [1, 0], tail(1)))
+    it('when a trigger has no condition', () =>
+      refused({ type: 'STOP_LIMIT', trigger: 9 }, 'TriggerEncoding', [0, 9], tail(0)))
+    it('when the condition is 3', () =>
+      refused({ type: 'STOP_LIMIT', trigger: 9 }, 'TriggerEncoding', [3, 9], tail(3)))
+    it('when a take-profit is not reduce-only', async () => {
+      await refused({ type: 'TAKE_PROFIT_LIMIT', trigger: 9 }, 'TriggerEncoding', [2, 9])
+      await refused({ side: 'SHORT', type: 'TAKE_PROFIT_LIMIT', trigger: 9 }, 'TriggerEncoding', [1, 9])
+    })
+  })
+
+  describe('signature', () => {
+    it('when any one bit of the order is turned over, it is void', async () => {
+      const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
+      const fields = [AT.maker, AT.quantity + 4, AT.flags + 5, AT.price + 3, AT.trigger + 4, AT.expiration + 2, AT.leverage, AT.r + 7, AT.s + 9]
+      for (const field of fields) {
+        await expect(send(exchange, withBitFlipped(bytes, field * 8 + 5)), `byte ${field}`).to.be.rejectedWith(
+          /SignerUnauthorized|SignatureInvalid|LimitViolated|OrderExpired|TriggerEncoding|Overfill|LeverageOutOfRange/,
+        )
+      }
+    })
+    it('when only the fill is turned over, nothing is void but the sums', async () => {
+      const bytes = encodeSettleBatch(await buildPart(exchange, against({ quantity: 5000, slot: 0 })), exchange.spec)
+      await expectRefused(exchange, withBitFlipped(bytes, (AT.fill + 5) * 8 + 7), { error: 'Unbalanced' })
+    })
+    it('when s is in the upper half', async () => {
+      const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+      await refused({}, 'SignatureInvalid', [], (bytes) => {
+        const s = BigInt(`0x${Buffer.from(bytes.subarray(AT.s, AT.s + 32)).toString('hex')}`)
+        const mirrored = Buffer.from((order - s).toString(16).padStart(64, '0'), 'hex')
+        const flipped = withBytes(bytes, AT.s, ...mirrored)
+        return withBytes(flipped, AT.tail + 1, flipped[AT.tail + 1]! ^ 8)
+      })
+    })
+    it('when nobody can have signed', () =>
+      refused({}, 'SignatureInvalid', [], (bytes) => withBytes(bytes, AT.r, ...new Array<number>(32).fill(0))))
+    it('when a stranger signed', () =>
+      refused({ signer: wallet('stranger') }, 'SignerUnauthorized', [wallet('stranger').address]))
+    it('when it was signed for another market', async () => {
+      const part = await buildPart(exchange, against())
+      const elsewhere = { ...exchange, spec: { ...exchange.spec, trader: addressOf(wallet('other market')) } }
+      const foreign = await buildPart(elsewhere, against())
+      const bytes = encodeSettleBatch({ ...part, fills: foreign.fills }, exchange.spec)
+      await expectRefused(exchange, bytes, { error: 'SignerUnauthorized' })
+    })
+  })
+
+  describe('session keys', () => {
+    const key = wallet('session key')
+    const manage = async () => exchange.keys.connect(await caller(exchange, exchange.users[0]!))
+    const signed = { signer: key }
+    const stranger: Refusal = { error: 'SignerUnauthorized' }
+
+    it('when the key may sign orders, it is taken', async () => {
+      await (await manage()).registerSessionKey(key.address, 1)
+      await settle(exchange, against(signed))
+    })
+    it('when the key may only adjust margin', async () => {
+      await (await manage()).registerSessionKey(key.address, 2)
+      await expectPartRefused(exchange, against(signed), stranger)
+    })
+    it('when the key is of another owner', async () => {
+      await exchange.keys.connect(await caller(exchange, exchange.users[1]!)).registerSessionKey(key.address, 1)
+      await expectPartRefused(exchange, against(signed), stranger)
+    })
+    it('when the key was revoked, batches as of up to 5 s later are still settled', async () => {
+      const keys = await manage()
+      await keys.registerSessionKey(key.address, 1)
+      await keys.revokeSessionKey(key.address)
+      const revokedAt = (await exchange.connection.networkHelpers.time.latest()) * 1000
+      await exchange.connection.networkHelpers.time.increase(6)
+      await expectPartRefused(exchange, { ...against(signed), asOf: (revokedAt + 5001) as never }, stranger)
+      await settle(exchange, { ...against(signed), asOf: (revokedAt + 5000) as never })
+    })
+    it('when 30 days have passed since the first registration, a new one does not help', async () => {
+      const keys = await manage()
+      await keys.registerSessionKey(key.address, 1)
+      await exchange.connection.networkHelpers.time.increase(30 * 86_400)
+      await keys.registerSessionKey(key.address, 1)
+      await expectPartRefused(exchange, against(signed), stranger)
+    })
+  })
+
+  describe('reduce-only', () => {
+    it('when there is no position', () => refused({ reduceOnly: true }, 'ReduceOnlyExceeded', [0, 1000]))
+    it('when the position lies on the same side', async () => {
+      await settle(exchange, against({ salt: 1n }))
+      await refused({ reduceOnly: true }, 'ReduceOnlyExceeded', [0, 1000])
+    })
+    it('when the fill exceeds the position', async () => {
+      await settle(exchange, against({ salt: 1n }))
+      await refused({ side: 'SHORT', reduceOnly: true, fill: 1001 }, 'ReduceOnlyExceeded', [1000, 1001])
+    })
+    it('when the fill closes the position, it is taken', async () => {
+      await settle(exchange, against({ salt: 1n }))
+      await settle(exchange, against({ side: 'SHORT', reduceOnly: true }))
+    })
+    it('when earlier records of the part used the position up', async () => {
+      await settle(exchange, against({ salt: 1n }))
+      const [alice, bob] = exchange.users
+      const fills: FillInput[] = [
+        { by: alice!, side: 'SHORT', fill: 600, reduceOnly: true },
+        { by: alice!, side: 'SHORT', fill: 600, reduceOnly: true, salt: SALT },
+        { by: bob!, side: 'LONG', fill: 1200 },
+      ]
+      const error = { error: 'ReduceOnlyExceeded', args: [maker, SALT, 400, 600] }
+      await expectPartRefused(exchange, { price: PRICE, fills }, error)
+    })
+  })
+
+  it('when the same maker and salt stand twice in one part', async () => {
+    const [alice, bob] = exchange.users
+    const fills = [...pair(alice!, bob!, 500, { quantity: 500 })].map((fill) => ({ ...fill, salt: SALT }))
+    const error = { error: 'OrderDead', args: [maker, SALT] }
+    await expectPartRefused(exchange, { price: PRICE, fills: [...fills, ...fills] }, error)
+  })
+
+  it('header and record sizes are as documented', async () => {
+    const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
+    expect(bytes.length).to.equal(HEADER_BYTES + 2 * 128 + 2 * 65)
+  })
+})
