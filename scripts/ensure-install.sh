@@ -1,13 +1,13 @@
 #!/bin/sh
-# Installs the packages when package-lock.json is newer than the last install, so that `npm start` and
+# Installs the packages when package-lock.json is newer than the last install from here, so that `npm start` and
 # `npm test` work from a fresh clone. npm runs scripts on node_modules/.bin/node where that exists; an install
-# under an older Node would skip packages that need a newer one, so a newer one is borrowed for it.
+# under an older Node skips packages that need a newer one without a word, so a newer one is borrowed for it.
 set -e
 cd "$(dirname "$0")/.."
 
-stamp=node_modules/.package-lock.json
+stamp=node_modules/.installed
 if [ ! -f "$stamp" ] || [ package-lock.json -nt "$stamp" ]; then
-  echo 'Installing packages (package-lock.json is newer than the last install)'
+  echo 'Installing packages (the first time, or package-lock.json has changed)'
   if node scripts/node-is-recent.cjs; then
     npm install --no-save --no-progress
   else

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,14 +18,12 @@ describe('stack/child', () => {
   })
 
   it('given a program that cannot start, shows what it printed', async () => {
-    const logFile = join(await mkdtemp(join(tmpdir(), 'clearbatch-child-')), 'log')
-    const options = {
-      command: 'sh',
-      args: ['-c', 'echo no such luck; exit 3'],
-      logFile,
-      ready: async () => false,
-    }
-    const error = await startChild(options).catch((failure: Error) => failure)
+    const dir = await mkdtemp(join(tmpdir(), 'clearbatch-child-'))
+    const program = { command: 'sh', args: ['-c', 'echo no such luck; exit 3'], logFile: join(dir, 'log') }
+    const error = await startChild({ ...program, ready: async () => false }).catch(
+      (failure: Error) => failure,
+    )
+    await rm(dir, { recursive: true })
     expect(error).to.be.an('error').with.property('message').that.contains('no such luck')
   })
 })
