@@ -1,0 +1,84 @@
+/** Keeps one loop per shard at its head. */
+import type { Db } from '../db/client.ts'
+import { Loop } from '../loop.ts'
+import type { Clock, Log, Metrics } from '../ports.ts'
+import { type ChunkOptions, projectChunk, registerShards } from './projector.ts'
+
+export interface ProjectionPorts {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Pick<Metrics, 'projected' | 'failed'>
+}
+
+export interface ProjectionOptions extends ChunkOptions {
+  /** For what no notification tells: new shards, and rows announced while nobody listened. */
+  readonly pollMs: number
+}
+
+const RETRY_MS = 100
+const RETRY_MAX_MS = 5_000
+
+export class Projection {
+  readonly #ports: ProjectionPorts
+  readonly #options: ProjectionOptions
+  readonly #shards = new Map<string, Loop>()
+  readonly #discovery: Loop
+
+  constructor(ports: ProjectionPorts, options: ProjectionOptions) {
+    this.#ports = ports
+    this.#options = options
+    this.#discovery = this.#loop('shards', async () => {
+      for (const shard of await registerShards(ports.db)) this.#follow(shard)
+      return false
+    })
+  }
+
+  start(): void {
+    this.#discovery.start()
+  }
+
+  /** A shard has new rows; without a name, any may have. */
+  wake(shard?: string): void {
+    if (shard === undefined) for (const loop of this.#shards.values()) loop.wake()
+    const loop = shard === undefined ? undefined : this.#shards.get(shard)
+    if (loop === undefined) this.#discovery.wake()
+    else loop.wake()
+  }
+
+  /** Resolves once the chunks under way are committed. */
+  async stop(): Promise<void> {
+    await this.#discovery.stop()
+    await Promise.all([...this.#shards.values()].map((loop) => loop.stop()))
+  }
+
+  #follow(shard: string): void {
+    if (this.#shards.has(shard)) return
+    const loop = this.#loop(shard, () => this.#project(shard))
+    this.#shards.set(shard, loop)
+    loop.start()
+  }
+
+  async #project(shard: string): Promise<boolean> {
+    const { db, clock, metrics } = this.#ports
+    const start = clock.now()
+    const progress = await projectChunk(db, shard, this.#options)
+    if (progress === null || progress.rows === 0) return false
+    metrics.projected(shard, progress.rows, (clock.now() - start) / 1000)
+    return progress.rows === this.#options.limit
+  }
+
+  #loop(name: string, run: () => Promise<boolean>): Loop {
+    const { log, metrics } = this.#ports
+    return new Loop({
+      run,
+      intervalMs: this.#options.pollMs,
+      retryMs: RETRY_MS,
+      retryMaxMs: RETRY_MAX_MS,
+      onFailure(error, pause_ms) {
+        metrics.failed('project')
+        log.error({ err: error, shard: name, pause_ms }, 'projection failed')
+      },
+    })
+  }
+}

@@ -1,0 +1,21 @@
+/** `npm run rebuild`: the read model anew, from the first row of the log. Safe while the indexer runs; readers see it grow. */
+import { readDatabaseUrl } from './config.ts'
+import { createDb, createPool } from './db/client.ts'
+import { rebuild } from './project/rebuild.ts'
+
+const CHUNK = 2_000
+
+try {
+  const pool = createPool({ url: readDatabaseUrl(), connections: 2, name: 'clearbatch rebuild' })
+  const db = createDb(pool)
+  const start = Date.now()
+  try {
+    const rows = await rebuild(db, { limit: CHUNK, reached: () => {} })
+    console.log(`${rows} rows projected in ${((Date.now() - start) / 1000).toFixed(1)} s`)
+  } finally {
+    await db.destroy()
+  }
+} catch (error) {
+  console.error(`rebuild: ${(error as Error).message}`)
+  process.exitCode = 1
+}

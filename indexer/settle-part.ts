@@ -1,0 +1,271 @@
+/**
+ * What a mined part does to the write side, and what taking it back does. Pure: state of before and the chain's word in, a log row
+ * and the orders' lives out. Every amount is the chain's; ours only say which of them had been waiting here.
+ */
+
+import { InvariantError } from '../domain/invariant.ts'
+import type { FillSettled, PartSettled, PositionChange } from '../domain/log.ts'
+import type { MarketSpec } from '../domain/market.ts'
+import { isTerminal, type OrderLife, step } from '../domain/order-state.ts'
+import { applyFill, FLAT, type Position } from '../domain/position.ts'
+import type { BatchSettled, SettledFill } from '../domain/settlement.ts'
+import { applySettled } from '../domain/settlement-replay.ts'
+import type { Address, Price, Steps } from '../domain/units.ts'
+
+/** A fill that waits here for its settlement. */
+export interface WaitingFill {
+  readonly fillId: string
+  readonly orderId: string
+  readonly maker: Address
+  readonly salt: bigint
+  readonly side: 'LONG' | 'SHORT'
+  readonly steps: number
+  readonly takerSteps: number
+  readonly held: bigint
+}
+
+export interface SettlingOrder extends OrderLife {
+  readonly orderId: string
+  readonly userId: number
+  readonly maker: Address
+  readonly salt: bigint
+  readonly reserved: bigint
+  readonly held: bigint
+}
+
+export interface LedgerEntry {
+  readonly free: bigint
+  readonly pending: bigint
+}
+
+export interface PartState {
+  readonly users: ReadonlyMap<Address, number>
+  readonly ledger: ReadonlyMap<number, LedgerEntry>
+  readonly positions: ReadonlyMap<Address, Position>
+  readonly fills: readonly WaitingFill[]
+  /** Those of the fills, and whatever else is known of what was settled. */
+  readonly orders: readonly SettlingOrder[]
+}
+
+/** Where the part was mined. */
+export interface MinedAt {
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+export interface Movement {
+  /** Of every account in the part. */
+  readonly positions: ReadonlyMap<Address, Position>
+  /** Of each fill, in order. */
+  readonly realised: readonly bigint[]
+}
+
+/** Positions as they follow from the log alone; null where our rules do not reach what the chain did. */
+export function movementOf(
+  spec: MarketSpec,
+  settled: BatchSettled,
+  before: ReadonlyMap<Address, Position>,
+): Movement | null {
+  const positions = new Map<Address, Position>()
+  const realised: bigint[] = []
+  try {
+    for (const fill of settled.fills) {
+      const at = positions.get(fill.maker) ?? before.get(fill.maker) ?? FLAT
+      realised.push(realisedBy(spec, settled, fill, at))
+      const after = applySettled(new Map([[fill.maker, at]]), { ...settled, fills: [fill] }, spec)
+      positions.set(fill.maker, after.get(fill.maker) ?? at)
+    }
+    return { positions, realised }
+  } catch (error) {
+    if (error instanceof InvariantError) return null
+    throw error
+  }
+}
+
+/** Does not depend on what an opened share is margined at, which the log does not say. */
+function realisedBy(spec: MarketSpec, settled: BatchSettled, fill: SettledFill, at: Position): bigint {
+  const { side, leverage } = fill
+  const share = { side, price: settled.price, steps: fill.fill, takerSteps: fill.taker, leverage }
+  const verdict = applyFill(spec, at, { ...share, basis: 0n as Price }, settled)
+  return verdict.ok ? verdict.value.realised : 0n
+}
+
+const keyOf = ({ maker, salt }: { maker: Address; salt: bigint }): string => `${maker}-${salt}`
+
+export interface Settlement {
+  readonly row: PartSettled
+  readonly orders: readonly SettlingOrder[]
+}
+
+/** `movement` is what becomes of the positions, from `movementOf` or from the chain. */
+export function settlePart(
+  marketId: number,
+  settled: BatchSettled,
+  movement: Movement,
+  state: PartState,
+  mined: MinedAt,
+): Settlement {
+  const waiting = new Map(state.fills.map((fill) => [keyOf(fill), fill]))
+  const before = new Map(state.orders.map((order) => [keyOf(order), order]))
+  const after = new Map<string, SettlingOrder>()
+  const releases = new Map<string, bigint>()
+  const fills = settled.fills.map((fill, place) => {
+    const match = waiting.get(keyOf(fill))
+    // A fill of another size than the one that waits is not the one that waits.
+    const wait = match?.steps === fill.fill && match.side === fill.side ? match : undefined
+    const order = after.get(keyOf(fill)) ?? before.get(keyOf(fill))
+    const next = order && mine(order, fill, wait)
+    if (next) {
+      after.set(keyOf(fill), next.order)
+      releases.set(next.order.orderId, next.released)
+    }
+    const isKnown = next !== undefined && next !== null
+    return fillSettled(
+      marketId,
+      settled,
+      { fill, place, wait, order: isKnown ? order : undefined },
+      state,
+      movement,
+    )
+  })
+  const orders = [...after.values()]
+  const row: PartSettled = {
+    kind: 'part_settled',
+    rollback: false,
+    batch_id: settled.batchId,
+    part: settled.part,
+    parts: settled.parts,
+    action_id: settled.actionId,
+    price: settled.price,
+    ...mined,
+    fills: chargePending(fills, state.ledger),
+    positions: positionChanges(state, movement),
+    orders: orders.map((order) => statusOf(order, releases.get(order.orderId) ?? 0n)),
+  }
+  return { row, orders }
+}
+
+/** The order after one of its fills was mined; null where the fill does not fit it any more (only the chain knew of it). */
+function mine(
+  order: SettlingOrder,
+  fill: SettledFill,
+  wait: WaitingFill | undefined,
+): { order: SettlingOrder; released: bigint } | null {
+  const matched = wait
+    ? { ok: true as const, value: { life: order } }
+    : step(order, { kind: 'match', steps: fill.fill })
+  if (!matched.ok) return null
+  const settled = step(matched.value.life, { kind: 'settle', steps: fill.fill })
+  if (!settled.ok) return null
+  const { life } = settled.value
+  const released = isTerminal(life.status) ? life.reserved : 0n
+  const held = life.held - (wait?.held ?? 0n)
+  return { order: { ...life, held, reserved: life.reserved - released }, released }
+}
+
+interface Settling {
+  readonly fill: SettledFill
+  readonly place: number
+  readonly wait: WaitingFill | undefined
+  readonly order: SettlingOrder | undefined
+}
+
+function fillSettled(
+  marketId: number,
+  { batchId, part }: BatchSettled,
+  { fill, place, wait, order }: Settling,
+  { users }: PartState,
+  { realised }: Movement,
+): FillSettled {
+  return {
+    fill_id: wait?.fillId ?? `${marketId}-${batchId}-${part}-c${place}`,
+    matched: wait !== undefined,
+    order_id: wait?.orderId ?? order?.orderId ?? `${marketId}-${fill.maker}-${fill.salt}`,
+    user_id: users.get(fill.maker) as number,
+    side: fill.side,
+    steps: fill.fill,
+    taker_steps: fill.taker,
+    fee: fill.fee.toString(),
+    free_delta: fill.freeDelta.toString(),
+    from_pending: '0',
+    realized_pnl: (realised[place] ?? 0n).toString(),
+    held: (wait?.held ?? 0n).toString(),
+  }
+}
+
+/** The bank takes what free does not cover from a pending withdrawal: told with the account's last fill. */
+function chargePending(fills: FillSettled[], ledger: ReadonlyMap<number, LedgerEntry>): FillSettled[] {
+  const charged = [...fills]
+  for (const [userId, own] of Map.groupBy(fills, ({ user_id }) => user_id)) {
+    const { free, pending } = ledger.get(userId) ?? { free: 0n, pending: 0n }
+    const short = -own.reduce((sum, fill) => sum + BigInt(fill.free_delta), free)
+    if (short <= 0n) continue
+    const last = charged.lastIndexOf(own.at(-1) as FillSettled)
+    const from_pending = (short < pending ? short : pending).toString()
+    charged[last] = { ...(charged[last] as FillSettled), from_pending }
+  }
+  return charged
+}
+
+function positionChanges({ users, positions }: PartState, movement: Movement): PositionChange[] {
+  return [...movement.positions].map(([maker, after]) => {
+    const before = positions.get(maker) ?? FLAT
+    return {
+      user_id: users.get(maker) as number,
+      size_delta: after.size - before.size,
+      entry_notional_delta: (after.entryNotional - before.entryNotional).toString(),
+      folded_margin_delta: (after.foldedMargin - before.foldedMargin).toString(),
+      leverage_before: before.leverage,
+      leverage_after: after.leverage,
+    }
+  })
+}
+
+const statusOf = (order: SettlingOrder, released: bigint): PartSettled['orders'][number] => ({
+  order_id: order.orderId,
+  user_id: order.userId,
+  status: order.status,
+  reason: order.status === 'OPEN' ? null : (order.statusReason ?? order.closingReason),
+  reserved_delta: (-released).toString(),
+})
+
+/** The block of a part left the chain: everything as it was, and its fills wait again. */
+export function takeBackPart(row: PartSettled, orders: readonly SettlingOrder[]): Settlement {
+  const ended = new Map(row.orders.map((order) => [order.order_id, order]))
+  const before = orders.map((order) => {
+    const fills = row.fills.filter(({ order_id }) => order_id === order.orderId)
+    return unmine(order, fills, BigInt(ended.get(order.orderId)?.reserved_delta ?? 0))
+  })
+  const statuses = before.map((order) => ({
+    ...statusOf(order, 0n),
+    reserved_delta: ended.get(order.orderId)?.reserved_delta ?? '0',
+  }))
+  return { row: { ...row, rollback: true, orders: statuses }, orders: before }
+}
+
+/** An order that had ended with these fills, or since then, waits for them with the same reason. */
+function unmine(order: SettlingOrder, fills: readonly FillSettled[], releasedDelta: bigint): SettlingOrder {
+  const sum = (of: (fill: FillSettled) => number): number =>
+    fills.reduce((total, fill) => total + of(fill), 0)
+  const steps = sum((fill) => fill.steps)
+  const waiting = sum((fill) => (fill.matched ? fill.steps : 0))
+  const held = fills.reduce((total, fill) => total + BigInt(fill.held), 0n)
+  const reopened = waiting > 0 || order.status === 'FILLED' ? reopen(order) : order
+  return {
+    ...reopened,
+    filled: (order.filled - steps) as Steps,
+    settling: (order.settling + waiting) as Steps,
+    held: order.held + held,
+    reserved: order.reserved - releasedDelta,
+  }
+}
+
+function reopen(order: SettlingOrder): SettlingOrder {
+  if (!isTerminal(order.status)) return order
+  const reason = order.statusReason === 'FILLED' ? null : order.statusReason
+  const isOpen = reason === null || reason === 'MARKET_REMAINDER'
+  const status = isOpen ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
+  return { ...order, status, statusReason: null, closingReason: reason }
+}

@@ -1,0 +1,118 @@
+/** The read model is a function of the log: of its rows, not of how they were cut, interleaved or replayed. */
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { after, before, describe, it } from 'mocha'
+import { ACCOUNTS_SHARD, marketShard } from '../../../domain/log.ts'
+import { projectChunk, projectShard, registerShards } from '../../../indexer/project/projector.ts'
+import { rebuild } from '../../../indexer/project/rebuild.ts'
+import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import type { ModelOrder } from '../support/exchange.ts'
+import { anyHistory, type History } from '../support/histories.ts'
+import { appendToLog, clearLog, dumpReadModel } from '../support/read-model.ts'
+
+const reached = () => {}
+
+describe('the read model', () => {
+  let test: TestDatabase
+  before(async () => {
+    test = await freshDatabase()
+  })
+  after(() => test.close())
+
+  async function write(history: History): Promise<void> {
+    await clearLog(test.db)
+    await appendToLog(test.db, ACCOUNTS_SHARD, history.accounts)
+    for (const market of history.markets)
+      await appendToLog(test.db, marketShard(market.marketId), market.rows)
+    await registerShards(test.db)
+  }
+
+  async function projectInTurns(shards: readonly string[], turns: readonly number[]): Promise<void> {
+    for (const turn of turns) {
+      const shard = shards[turn % shards.length] as string
+      await projectChunk(test.db, shard, { limit: 1 + (turn % 7), reached })
+    }
+    for (const shard of shards) await projectShard(test.db, shard, { limit: 1_000, reached })
+  }
+
+  it('given any history, it tells what the exchange did', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyHistory, async (history) => {
+        await write(history)
+        for (const shard of await registerShards(test.db)) {
+          await projectShard(test.db, shard, { limit: 1_000, reached })
+        }
+        await expectOutcome(history)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('given any cut and interleaving of the shards, when rebuilt, it is the same', async () => {
+    const anyTurns = fc.array(fc.nat(100), { maxLength: 40 })
+    await fc.assert(
+      fc.asyncProperty(anyHistory, anyTurns, async (history, turns) => {
+        await write(history)
+        const shards = await registerShards(test.db)
+        await projectInTurns(shards, turns)
+        const live = await dumpReadModel(test.db)
+        await rebuild(test.db, { limit: 1_000, reached })
+        expect(await dumpReadModel(test.db)).to.deep.equal(live)
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  async function expectOutcome({ markets, balances }: History): Promise<void> {
+    const orders = await test.db.selectFrom('read.orders').selectAll().execute()
+    const model = markets.flatMap((market) => [...market.orders.values()])
+    expect(byKey(orders.map(orderOf))).to.deep.equal(byKey(model.map(modelOrderOf)))
+    const events = await test.db.selectFrom('read.order_events').selectAll().execute()
+    expect(byKey(events.map(({ order_id, kind }) => `${order_id} ${kind}`))).to.deep.equal(
+      byKey(markets.flatMap((market) => market.events.map(({ told }) => told))),
+    )
+    const levels = await test.db.selectFrom('read.book_levels').selectAll().execute()
+    expect(byKey(levels.map((level) => Object.values(level).join(' ')))).to.deep.equal(
+      byKey(markets.flatMap((market) => levelsOf(market.marketId, market.open()))),
+    )
+    const positions = await test.db.selectFrom('read.positions').selectAll().execute()
+    const told = positions.map((p) =>
+      [p.market_id, p.user_id, p.size, p.entry_notional, p.pending, p.leverage].join(' '),
+    )
+    const expected = markets.flatMap((market) =>
+      [...market.positions].map(([user, p]) =>
+        [market.marketId, user, p.size, p.entry, p.pending, p.leverage].join(' '),
+      ),
+    )
+    expect(byKey(told)).to.deep.equal(byKey(expected))
+    const rows = await test.db.selectFrom('read.balances').selectAll().execute()
+    const sums = rows.map((b) => [b.user_id, b.free, b.reserved, b.pending_withdrawal].join(' '))
+    const ledger = [...balances].map(([user, b]) => [user, b.free, b.reserved, b.pending].join(' '))
+    expect(byKey(sums)).to.deep.equal(byKey(ledger))
+  }
+})
+
+const byKey = (lines: readonly string[]): string[] => [...lines].sort()
+
+const orderOf = (order: {
+  order_id: string
+  status: string
+  status_reason: string | null
+  filled: number
+  settling: number
+  reserved: bigint
+}): string =>
+  [order.order_id, order.status, order.status_reason, order.filled, order.settling, order.reserved].join(' ')
+
+const modelOrderOf = ({ order_id, status, reason, filled, settling, reserved }: ModelOrder): string =>
+  [order_id, status, reason, filled, settling, reserved].join(' ')
+
+/** The slow, obvious way: every order counted. */
+function levelsOf(marketId: number, orders: readonly ModelOrder[]): string[] {
+  const limits = orders.filter(({ price }) => price !== 0)
+  const levels = Map.groupBy(limits, ({ side, price }) => `${side} ${price}`)
+  return [...levels].map(([level, own]) => {
+    const quantity = own.reduce((sum, order) => sum + order.quantity - order.filled - order.settling, 0)
+    return `${marketId} ${level} ${quantity} ${own.length}`
+  })
+}

@@ -1,0 +1,376 @@
+/**
+ * A small exchange that writes only its log: every change that writers can make, in a lawful order, with the outcome kept in plain
+ * maps. The read model that is projected from the log must tell the same.
+ */
+import { randomBytes } from 'node:crypto'
+import type { BatchCleared, FillSettled, LogRow, MatchedFill, PartSettled } from '../../../domain/log.ts'
+import type { OrderStatus, Side, StatusReason } from '../../../domain/order.ts'
+
+export interface ModelOrder {
+  readonly order_id: string
+  readonly seq: number
+  readonly user_id: number
+  readonly side: Side
+  readonly price: number
+  readonly quantity: number
+  status: OrderStatus
+  reason: StatusReason | null
+  closing: StatusReason | null
+  filled: number
+  settling: number
+  reserved: bigint
+}
+
+interface Part {
+  readonly batch: BatchCleared
+  readonly part: number
+  readonly fills: readonly MatchedFill[]
+  submitted: boolean
+  settled: PartSettled | null
+}
+
+export interface ModelBalance {
+  free: bigint
+  reserved: bigint
+  pending: bigint
+}
+
+/** What a step holds back, pays as fee and adds as margin: any numbers will do. */
+const PER_STEP = { reserved: 10n, fee: 1n, margin: 4n }
+export const ACCOUNTS = 4
+
+export class ModelMarket {
+  readonly rows: LogRow[] = []
+  readonly orders = new Map<string, ModelOrder>()
+  readonly positions = new Map<number, { size: number; entry: bigint; pending: number; leverage: number }>()
+  readonly balances: Map<number, ModelBalance>
+  readonly marketId: number
+  /** What each order's owner is told. */
+  events: { readonly told: string; readonly part: Part | null }[] = []
+  #parts: Part[] = []
+  #batches = 0
+  #clock = 1_000
+
+  constructor(marketId: number, balances: Map<number, ModelBalance>) {
+    this.marketId = marketId
+    this.balances = balances
+    this.rows.push({ kind: 'market_listed', spec: { symbol: `M${marketId}`, kind: 'perpetual' } as never })
+  }
+
+  get #now(): number {
+    this.#clock += 7
+    return this.#clock
+  }
+
+  open(): ModelOrder[] {
+    const orders = [...this.orders.values()]
+    return orders.filter((o) => o.status === 'OPEN' && o.closing === null && remainingOf(o) > 0)
+  }
+
+  place(userId: number, side: Side, price: number, quantity: number): void {
+    const seq = this.rows.length + 1
+    const order_id = `${this.marketId}-${seq}`
+    const reserved = BigInt(quantity) * PER_STEP.reserved
+    this.orders.set(order_id, {
+      ...{ order_id, seq, user_id: userId, side, price, quantity, reserved },
+      ...{ status: 'OPEN', reason: null, closing: null, filled: 0, settling: 0 },
+    })
+    this.#balance(userId).reserved += reserved
+    this.events.push({ told: `${order_id} CREATED`, part: null })
+    this.rows.push({
+      kind: 'order_placed',
+      ...{ order_id, user_id: userId, maker: `0x${userId}`, signer: `0x${userId}`, salt: seq, side, price },
+      hash: `0x${randomBytes(32).toString('hex')}`,
+      ...{ type: price === 0 ? 'MARKET' : 'LIMIT', quantity, trigger: 0, leverage: 2, reduce_only: false },
+      ...{ expiration: 0, status: 'OPEN', accepted_at: this.#now, openable: quantity, reserved_price: price },
+      reserved: reserved.toString(),
+    })
+  }
+
+  cancel(order: ModelOrder): void {
+    if (order.settling === 0) this.#end(order, 'CANCELLED', 'USER_CANCELLED')
+    else {
+      const released = BigInt(remainingOf(order)) * PER_STEP.reserved
+      order.status = 'CANCEL_PENDING_FINALIZE'
+      order.reason = 'USER_CANCELLED'
+      order.closing = 'USER_CANCELLED'
+      this.#release(order, released)
+      const { order_id, user_id } = order
+      const told = { status: order.status, reason: order.reason, note: 'bye', at: this.#now }
+      this.rows.push({ kind: 'order_ending', order_id, user_id, ...told, reserved_delta: `${-released}` })
+    }
+  }
+
+  /** Matches the pairs of open orders; every second pair goes into a second part. */
+  clear(pairs: readonly (readonly [ModelOrder, ModelOrder])[], price: number): void {
+    if (pairs.length === 0) return
+    const batch_id = ++this.#batches
+    const fills = pairs.flatMap(([buy, sell], at) => {
+      const steps = Math.min(remainingOf(buy), remainingOf(sell))
+      return [buy, sell].map((order) => this.#match(order, batch_id, (at % 2) + 1, steps))
+    })
+    const closing = pairs.flat().filter((order) => order.price === 0 && remainingOf(order) > 0)
+    for (const order of closing) order.closing = 'MARKET_REMAINDER'
+    const parts = pairs.length > 1 ? 2 : 1
+    const batch: BatchCleared = {
+      kind: 'batch_cleared',
+      ...{ batch_id, as_of: this.#now, oracle_price: '100', oracle_at: 1, lo: 80, hi: 120, price },
+      ...{ volume: 1, demand: 1, supply: 1, rule: 'volume', parts, fills },
+      closing: closing.map(({ order_id }) => ({ order_id, reason: 'MARKET_REMAINDER' })),
+    }
+    this.rows.push(batch)
+    for (let part = 1; part <= parts; part++) {
+      const own = fills.filter((fill) => fill.part === part)
+      this.#parts.push({ batch, part, fills: own, submitted: false, settled: null })
+    }
+  }
+
+  submit(): void {
+    const part = this.#parts.find(({ submitted }) => !submitted)
+    if (part === undefined) return
+    part.submitted = true
+    const { batch_id } = part.batch
+    const tx_hash = `0x${batch_id}-${part.part}`
+    this.rows.push({
+      kind: 'part_submitted',
+      ...{ batch_id, part: part.part, action_id: 1, tx_hash, at: this.#now },
+    })
+  }
+
+  settle(): void {
+    const part = this.#parts.find(({ settled }) => settled === null)
+    if (part?.submitted !== true) return
+    const fills = part.fills.map((fill) => settlementOf(fill))
+    const orders = part.fills.map((fill) => this.#mine(this.#order(fill.order_id), fill))
+    part.settled = this.#settled(part.batch, part.part, fills, orders)
+    this.rows.push(part.settled)
+    for (const { order_id, status } of orders) {
+      const kind = status === 'FILLED' ? status : 'PARTIALLY_FILLED'
+      this.events.push({ told: `${order_id} ${kind}`, part })
+      if (status === 'CANCELLED') this.events.push({ told: `${order_id} ${status}`, part })
+    }
+    this.#move(part.settled, 1)
+  }
+
+  confirm(): void {
+    const part = this.#parts.find(({ settled }) => settled !== null)
+    if (part === undefined) return
+    this.#parts = this.#parts.filter((other) => other !== part)
+    const { batch_id } = part.batch
+    this.rows.push({ kind: 'part_confirmed', batch_id, part: part.part, block: 1, at: this.#now })
+  }
+
+  /** The newest mined part leaves the chain. */
+  rollback(): void {
+    const part = this.#parts.findLast(({ settled }) => settled !== null)
+    if (part === undefined || part.settled === null) return
+    const settled = part.settled
+    const orders = settled.orders.map((was) => this.#unmine(was, part))
+    this.rows.push({ ...settled, rollback: true, at: this.#now, orders })
+    this.#move(settled, -1)
+    this.events = this.events.filter((event) => event.part !== part)
+    part.settled = null
+  }
+
+  /** Everything not mined fails; market orders come back. */
+  unwind(): void {
+    const failed = this.#parts.filter(({ settled }) => settled === null)
+    this.#parts = this.#parts.filter(({ settled }) => settled !== null)
+    for (const [batch, parts] of Map.groupBy(failed, (part) => part.batch)) {
+      const fills = parts.flatMap((part) => part.fills)
+      for (const fill of fills) this.#unmatch(this.#order(fill.order_id), fill)
+      const touched = new Set(fills.map(({ order_id }) => this.#order(order_id)))
+      const reopened = [...touched].filter(
+        (order) => order.closing === 'MARKET_REMAINDER' && order.settling === 0,
+      )
+      for (const order of reopened) order.closing = null
+      const from_part = Math.min(...parts.map(({ part }) => part))
+      this.rows.push({
+        kind: 'batch_unwound',
+        ...{ batch_id: batch.batch_id, from_part, why: 'revert', at: this.#now, fills },
+        reopened: reopened.map(({ order_id }) => order_id),
+      })
+      for (const order of touched) {
+        if (order.closing !== null && order.settling === 0) this.#end(order, 'CANCELLED', order.closing)
+      }
+    }
+  }
+
+  /** A part of two accounts that only the chain knows; its orders may be unknown too. */
+  settleForeign(long: number, short: number, steps: number): void {
+    const batch_id = 1_000_000 + this.rows.length
+    const side = (user: number, at: number): FillSettled => ({
+      ...{
+        fill_id: `${this.marketId}-${batch_id}-1-c${at}`,
+        order_id: `${this.marketId}-0x${user}-9`,
+        matched: false,
+      },
+      ...settlementOf({ user_id: user, side: at === 0 ? 'LONG' : 'SHORT', steps, taker_steps: 0, held: '0' }),
+    })
+    const row = this.#settled({ batch_id, price: 100, parts: 1 }, 1, [side(long, 0), side(short, 1)], [])
+    this.rows.push(row)
+    this.#move(row, 1)
+  }
+
+  updatePrices(price: number): void {
+    const prices = { oracle_price: `${price}`, oracle_at: this.#now, mark_price: `${price + 1}` }
+    this.rows.push({ kind: 'prices_updated', ...prices, at: this.#now })
+  }
+
+  reserve(order: ModelOrder, delta: bigint): void {
+    if (order.reserved + delta < 0n) return
+    this.#release(order, -delta)
+    const { order_id, user_id } = order
+    const told = { openable: 1, reserved_price: 1, reserved_delta: `${delta}` }
+    this.rows.push({ kind: 'reservation_changed', order_id, user_id, ...told })
+  }
+
+  #balance(userId: number): ModelBalance {
+    return this.balances.get(userId) as ModelBalance
+  }
+
+  #order(orderId: string): ModelOrder {
+    return this.orders.get(orderId) as ModelOrder
+  }
+
+  #position(userId: number) {
+    const position = this.positions.get(userId) ?? { size: 0, entry: 0n, pending: 0, leverage: 0 }
+    this.positions.set(userId, position)
+    return position
+  }
+
+  #release(order: ModelOrder, amount: bigint): void {
+    order.reserved -= amount
+    this.#balance(order.user_id).reserved -= amount
+  }
+
+  #end(order: ModelOrder, status: 'CANCELLED' | 'EXPIRED', reason: StatusReason): void {
+    const released = order.reserved
+    this.#release(order, released)
+    order.status = status
+    order.reason = reason
+    const { order_id, user_id } = order
+    this.events.push({ told: `${order_id} ${status}`, part: null })
+    const told = { status, reason, note: null, reserved_delta: `${-released}`, at: this.#now }
+    this.rows.push({ kind: 'order_ended', order_id, user_id, ...told })
+  }
+
+  #match(order: ModelOrder, batchId: number, part: number, steps: number): MatchedFill {
+    order.settling += steps
+    const { order_id, user_id, side } = order
+    this.#position(user_id).pending += side === 'LONG' ? steps : -steps
+    const held = (BigInt(steps) * PER_STEP.reserved).toString()
+    const fill_id = `${this.marketId}-${batchId}-${part}-${order.seq}`
+    return { fill_id, order_id, user_id, part, side, steps, taker_steps: 0, held }
+  }
+
+  #unmatch(order: ModelOrder, fill: MatchedFill): void {
+    order.settling -= fill.steps
+    this.#position(order.user_id).pending -= fill.side === 'LONG' ? fill.steps : -fill.steps
+  }
+
+  #mine(order: ModelOrder, fill: MatchedFill) {
+    order.settling -= fill.steps
+    order.filled += fill.steps
+    this.#release(order, BigInt(fill.held))
+    let released = 0n
+    if (order.filled === order.quantity) [order.status, order.reason] = ['FILLED', 'FILLED']
+    else if (order.closing !== null && order.settling === 0) {
+      ;[order.status, order.reason] = ['CANCELLED', order.closing]
+      released = order.reserved
+      this.#release(order, released)
+    }
+    const { order_id, user_id, status, reason } = order
+    return { order_id, user_id, status, reason, reserved_delta: `${-released}` }
+  }
+
+  #unmine(was: PartSettled['orders'][number], { fills }: Part) {
+    const order = this.#order(was.order_id)
+    const fill = fills.find(({ order_id }) => order_id === was.order_id) as MatchedFill
+    order.settling += fill.steps
+    order.filled -= fill.steps
+    this.#release(order, -BigInt(fill.held) + BigInt(was.reserved_delta))
+    if (order.status === 'CANCELLED') order.closing = order.reason
+    const pending = order.closing !== null && order.closing !== 'MARKET_REMAINDER'
+    order.status = pending ? 'CANCEL_PENDING_FINALIZE' : 'OPEN'
+    order.reason = pending ? order.closing : null
+    return { ...was, status: order.status, reason: order.reason }
+  }
+
+  #settled(
+    { batch_id, price, parts }: Pick<BatchCleared, 'batch_id' | 'price' | 'parts'>,
+    part: number,
+    fills: readonly FillSettled[],
+    orders: PartSettled['orders'],
+  ): PartSettled {
+    const positions = fills.map(({ user_id, side, steps }) => ({
+      user_id,
+      size_delta: side === 'LONG' ? steps : -steps,
+      entry_notional_delta: `${price * steps}`,
+      folded_margin_delta: `${BigInt(steps) * PER_STEP.margin}`,
+      leverage_before: this.#position(user_id).leverage,
+      leverage_after: 2,
+    }))
+    // Two fills of one account in one part: its leverage was 2 already before the second.
+    const seen = new Set<number>()
+    const before = positions.map((change) => {
+      const leverage_before = seen.has(change.user_id) ? 2 : change.leverage_before
+      seen.add(change.user_id)
+      return { ...change, leverage_before }
+    })
+    return {
+      kind: 'part_settled',
+      ...{
+        rollback: false,
+        batch_id,
+        part,
+        parts,
+        action_id: 1,
+        price,
+        block: 5,
+        log_index: 0,
+        at: this.#now,
+      },
+      ...{ tx_hash: `0x${batch_id}-${part}`, fills, positions: mergeByUser(before), orders },
+    }
+  }
+
+  #move(row: PartSettled, sign: 1 | -1): void {
+    for (const fill of row.fills) {
+      const balance = this.#balance(fill.user_id)
+      balance.free += BigInt(sign) * (BigInt(fill.free_delta) + BigInt(fill.from_pending))
+      balance.pending -= BigInt(sign) * BigInt(fill.from_pending)
+      const size = sign * (fill.side === 'LONG' ? fill.steps : -fill.steps)
+      if (fill.matched) this.#position(fill.user_id).pending -= size
+    }
+    for (const change of row.positions) {
+      const position = this.#position(change.user_id)
+      position.size += sign * change.size_delta
+      position.entry += BigInt(sign) * BigInt(change.entry_notional_delta)
+      position.leverage = sign === 1 ? change.leverage_after : change.leverage_before
+    }
+  }
+}
+
+const remainingOf = ({ quantity, filled, settling }: ModelOrder): number => quantity - filled - settling
+
+const settlementOf = <Fill extends Pick<MatchedFill, 'user_id' | 'side' | 'steps' | 'taker_steps' | 'held'>>(
+  fill: Fill,
+) => ({
+  ...{ fill_id: '', order_id: '', matched: true },
+  ...fill,
+  fee: `${BigInt(fill.steps) * PER_STEP.fee}`,
+  free_delta: `${-BigInt(fill.steps) * (PER_STEP.fee + PER_STEP.margin)}`,
+  from_pending: `${fill.steps % 2}`,
+  realized_pnl: `${fill.steps % 3}`,
+})
+
+/** The log has one change per account. */
+function mergeByUser(changes: readonly PartSettled['positions'][number][]): PartSettled['positions'] {
+  return [...Map.groupBy(changes, ({ user_id }) => user_id).values()].map((own) => ({
+    ...(own[0] as PartSettled['positions'][number]),
+    size_delta: own.reduce((sum, { size_delta }) => sum + size_delta, 0),
+    entry_notional_delta: `${own.reduce((sum, c) => sum + BigInt(c.entry_notional_delta), 0n)}`,
+    folded_margin_delta: `${own.reduce((sum, c) => sum + BigInt(c.folded_margin_delta), 0n)}`,
+  }))
+}

@@ -1,0 +1,93 @@
+/** Generated histories of the small exchange: two markets, a few accounts, any lawful order of changes. */
+import fc from 'fast-check'
+import type { LogRow } from '../../../domain/log.ts'
+import { ACCOUNTS, type ModelBalance, ModelMarket, type ModelOrder } from './exchange.ts'
+
+export interface History {
+  readonly accounts: readonly LogRow[]
+  readonly markets: readonly ModelMarket[]
+  readonly balances: ReadonlyMap<number, ModelBalance>
+}
+
+const ACTS = [
+  ...Array(6).fill('place'),
+  ...Array(3).fill('clear'),
+  ...Array(4).fill('submit'),
+  ...Array(4).fill('settle'),
+  ...Array(2).fill('rollback'),
+  ...['cancel', 'cancel', 'confirm', 'unwind', 'foreign', 'prices', 'reserve', 'deposit'],
+] as const
+
+const anyStep = fc.record({
+  act: fc.constantFrom(...(ACTS as readonly string[])),
+  market: fc.nat(1),
+  a: fc.nat(1_000),
+  b: fc.nat(1_000),
+  c: fc.nat(1_000),
+})
+type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
+
+export const anyHistory = fc.array(anyStep, { minLength: 40, maxLength: 160 }).map(play)
+
+function play(steps: readonly Step[]): History {
+  const balances = new Map<number, ModelBalance>()
+  const accounts: LogRow[] = []
+  for (let id = 1; id <= ACCOUNTS; id++) {
+    balances.set(id, { free: 0n, reserved: 0n, pending: 0n })
+    accounts.push({ kind: 'user_created', user_id: id, address: `0x${id}`, at: 1 })
+  }
+  const markets = [new ModelMarket(1, balances), new ModelMarket(2, balances)]
+  for (const step of steps) {
+    if (step.act === 'deposit') accounts.push(deposit(balances, step))
+    else act(markets[step.market] as ModelMarket, step)
+  }
+  return { accounts, markets, balances }
+}
+
+function act(market: ModelMarket, { act, a, b, c }: Step): void {
+  const account = (n: number) => (n % ACCOUNTS) + 1
+  const active = [...market.orders.values()].filter(({ status, closing }) => status === 'OPEN' && !closing)
+  const order = active[a % Math.max(1, active.length)] as ModelOrder
+  if (act === 'place') {
+    // Every fifth is a market order.
+    const price = c % 5 === 0 ? 0 : 95 + (b % 10)
+    market.place(account(a), a % 8 < 4 ? 'LONG' : 'SHORT', price, 1 + (c % 20))
+  }
+  if (act === 'cancel' && order) market.cancel(order)
+  if (act === 'reserve' && order) market.reserve(order, BigInt(b) - 500n)
+  if (act === 'clear') {
+    const side = (of: string) => market.open().filter((candidate) => candidate.side === of)
+    const sells = side('SHORT').slice(0, 1 + (b % 3))
+    const buys = side('LONG')
+    market.clear(
+      sells.flatMap((sell, at) => (buys[at] ? [[buys[at], sell] as const] : [])),
+      95 + (c % 10),
+    )
+  }
+  if (act === 'submit') market.submit()
+  if (act === 'settle') market.settle()
+  if (act === 'confirm') market.confirm()
+  if (act === 'rollback') market.rollback()
+  if (act === 'unwind') market.unwind()
+  if (act === 'foreign') market.settleForeign(account(a), account(a + 1), 1 + (b % 9))
+  if (act === 'prices') market.updatePrices(90 + (a % 20))
+}
+
+/** A deposit, a withdrawal request, or one of them taken back. */
+function deposit(balances: ReadonlyMap<number, ModelBalance>, { a, b, c }: Step): LogRow {
+  const userId = (a % ACCOUNTS) + 1
+  const balance = balances.get(userId) as ModelBalance
+  const rollback = c % 3 === 0
+  const sign = rollback ? -1n : 1n
+  const request = b % 2 === 0
+  const free = BigInt(request ? -b : b)
+  const pending = BigInt(request ? b : 0)
+  balance.free += sign * free
+  balance.pending += sign * pending
+  return {
+    kind: 'balance_changed',
+    cause: request ? 'withdrawal_request' : 'deposit',
+    ...{ rollback, user_id: userId, free_delta: `${free}`, pending_withdrawal_delta: `${pending}` },
+    ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1 },
+  }
+}

@@ -1,0 +1,44 @@
+/** Reads the whole read model for comparison, and writes logs without a write side. */
+import { sql } from 'kysely'
+import { ACCOUNTS_SHARD, type LogRow } from '../../../domain/log.ts'
+import type { Db } from '../../../indexer/db/client.ts'
+import { appendRows, createShard, lockShard } from '../../../indexer/db/shard-log.ts'
+
+const TABLES = [
+  'read.users',
+  'read.markets',
+  'read.orders',
+  'read.order_events',
+  'read.fills',
+  'read.positions',
+  'read.balances',
+  'read.book_levels',
+  'read.batches',
+  'read.projection',
+] as const
+
+/** Every row of every read table as text, in an order of its own; without epochs, which a rebuild changes on purpose. */
+export async function dumpReadModel(db: Db): Promise<Record<string, string[]>> {
+  const dump: Record<string, string[]> = {}
+  for (const table of TABLES) {
+    const { rows } = await sql<{ line: string }>`
+      select (to_jsonb(t) - 'epoch')::text as line from ${sql.table(table)} t order by 1
+    `.execute(db)
+    dump[table] = rows.map(({ line }) => line)
+  }
+  return dump
+}
+
+export async function appendToLog(db: Db, shard: string, rows: readonly LogRow[]): Promise<void> {
+  await createShard(db, shard)
+  await db.transaction().execute(async (tx) => {
+    await appendRows(tx, await lockShard(tx, shard), rows)
+  })
+}
+
+/** Empties log and read model. */
+export async function clearLog(db: Db): Promise<void> {
+  const tables = TABLES.map((table) => sql.table(table))
+  await sql`truncate shards, shard_log, ${sql.join(tables)} cascade`.execute(db)
+  await createShard(db, ACCOUNTS_SHARD)
+}
