@@ -48,7 +48,7 @@ const spec = {
   mtbShort: ONE / 20n,
   makerFee: 0n,
   takerFee: (ONE * 5n) / 10_000n,
-} as MarketSpec
+} as unknown as MarketSpec
 
 /** The oracle price walks by up to 0.2 %, so that older orders find it above what they reserved at. */
 const oracleAt = (random: Random): Price =>
