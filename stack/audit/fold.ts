@@ -28,8 +28,11 @@ export function fold(holdings: Holdings, row: LogRow, marketId: number): void {
   }
   if (row.kind !== 'part_settled') return
   const sign = row.rollback ? -1 : 1
-  for (const fill of row.fills)
-    balanceOf(holdings, fill.user_id).free += BigInt(sign) * BigInt(fill.free_delta)
+  for (const fill of row.fills) {
+    const balance = balanceOf(holdings, fill.user_id)
+    balance.free += BigInt(sign) * (BigInt(fill.free_delta) + BigInt(fill.from_pending))
+    balance.pending -= BigInt(sign) * BigInt(fill.from_pending)
+  }
   for (const change of row.positions) {
     const position = positionOf(holdings, positionKey(change.user_id, marketId))
     position.size += sign * change.size_delta

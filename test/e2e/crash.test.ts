@@ -1,0 +1,71 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import type { Managed } from '../../stack/supervisor.ts'
+import { meet, nearOracle, readModel, useStack } from '../support/stack.ts'
+
+const POINTS = [
+  ['api', 'after-placement-commit'],
+  ['keeper', 'after-batch-commit'],
+  ['keeper', 'after-signing'],
+  ['keeper', 'after-broadcast'],
+  ['indexer', 'after-block-commit'],
+  ['indexer', 'before-projection'],
+] as const
+
+const REBUILD = fileURLToPath(new URL('../../indexer/rebuild.ts', import.meta.url))
+
+describe('a process killed at the worst moment', function () {
+  this.timeout(120_000)
+  const exchange = useStack()
+  let trades = 0
+
+  /** Arms the process, lets a buyer and a seller meet, and waits until it has died and come back. */
+  async function dieWhileTrading(process: Managed, point: string) {
+    const [buyer, seller] = [exchange.trader(0), exchange.trader(1)]
+    const price = await nearOracle(buyer, 1)
+    await process.restart('SIGTERM', { CLEARBATCH_KILL_AT: point })
+    const died = process.nextEnd()
+    await process.ready()
+    const met = meet(buyer, seller, { marketId: 1, price, quantity: '0.01' })
+    const [end, result] = await Promise.all([died, met])
+    await process.ready()
+    trades++
+    return { end, ...result }
+  }
+
+  for (const [name, point] of POINTS) {
+    it(`loses nothing and fills nothing twice: ${name} ${point}`, async () => {
+      const { end, buy, sell, placed } = await dieWhileTrading(exchange.stack[name], point)
+      expect(end).to.equal('SIGKILL')
+      expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
+      expect([buy.filled_quantity, sell.filled_quantity]).to.deep.equal([0.01, 0.01])
+      if (name === 'api') expect(placed.some(({ is_duplicate }) => is_duplicate)).to.equal(true)
+
+      const [bought] = await exchange.trader(0).positions({ marketId: 1 })
+      expect(bought?.size).to.be.closeTo(0.01 * trades, 1e-9)
+      expect(await exchange.differences()).to.deep.equal([])
+    })
+  }
+
+  it('has accepted each order once', async () => {
+    const rows = await exchange.stack.db
+      .selectFrom('orders')
+      .select((select) => ['hash', select.fn.countAll<number>().as('count')])
+      .groupBy('hash')
+      .execute()
+    expect(rows).to.have.length(2 * POINTS.length)
+    expect(rows.every(({ count }) => count === 1)).to.equal(true)
+  })
+
+  it('has a read model that a rebuild from the log gives again', async () => {
+    const { db, indexer } = exchange.stack
+    await indexer.stop()
+    const live = await readModel(db)
+    execFileSync(process.execPath, [REBUILD], {
+      env: { ...process.env, DATABASE_URL: exchange.stack.postgres.url },
+    })
+    expect(await readModel(db)).to.deep.equal(live)
+  })
+})

@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { Client } from '../../client/client.ts'
+import { ClearbatchError } from '../../client/errors.ts'
+import { meet, nearOracle, useStack } from '../support/stack.ts'
+
+describe('an outage', function () {
+  this.timeout(120_000)
+  const exchange = useStack()
+
+  /** A trader who is told of every refusal instead of waiting it out. */
+  const impatient = (index: number): Client => {
+    const { file } = exchange.stack
+    const account = file.accounts[index]
+    return new Client({
+      baseUrl: file.base_url,
+      apiKey: account?.api_key ?? '',
+      privateKey: account?.private_key ?? '',
+      http: { budgetMs: 0 },
+    })
+  }
+
+  it('given a chain that stops answering, it refuses placements, takes cancels, and settles once it is back', async () => {
+    const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
+    const price = await nearOracle(alice, 1)
+    const resting = await alice.place({
+      marketId: 1,
+      side: 'LONG',
+      price: await nearOracle(alice, 1, -50),
+      quantity: '0.01',
+    })
+    const hasty = impatient(2)
+    await hasty.market(1)
+
+    exchange.stack.chain.signal('SIGSTOP')
+    try {
+      const refusal = await alice.waitFor(
+        () =>
+          hasty.place({ marketId: 1, side: 'LONG', price, quantity: '0.01' }).then(
+            ({ order }) => hasty.cancel(order.order_hash).then(() => null),
+            (error: unknown) => error,
+          ),
+        (error) => error !== null,
+        { budgetMs: 20_000, everyMs: 250 },
+      )
+      expect(refusal).to.be.instanceOf(ClearbatchError)
+      expect(refusal).to.include({ status: 503, code: 'CHAIN_UNSEEN', outcome: 'not_placed' })
+      expect((await alice.cancel(resting.order.order_hash)).order.status).to.equal('CANCELLED')
+    } finally {
+      exchange.stack.chain.signal('SIGCONT')
+    }
+    const { buy, sell } = await meet(alice, bob, {
+      marketId: 1,
+      price: await nearOracle(alice, 1),
+      quantity: '0.01',
+    })
+    expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
+    expect(await exchange.differences()).to.deep.equal([])
+  })
+
+  it('given a database that restarts under load, it places every order once and goes on', async () => {
+    const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
+    const price = await nearOracle(alice, 2, -20)
+    const placing = Promise.all(
+      Array.from({ length: 40 }, async (_, index) => {
+        await sleep(50 * index)
+        return alice.place({ marketId: 2, side: 'LONG', price, quantity: '0.05' })
+      }),
+    )
+    await sleep(700)
+    await exchange.stack.postgres.restart()
+    const placed = await placing
+    const ids = new Set(placed.map(({ order }) => order.order_id))
+    expect(ids.size).to.equal(40)
+
+    const open = await alice.orders({
+      marketId: 2,
+      status: 'OPEN',
+      limit: 1000,
+      readAfter: placed.at(-1)?.read_after ?? unread(),
+    })
+    expect(open.filter(({ order_id }) => ids.has(order_id))).to.have.length(40)
+    for (const { order } of placed) await alice.cancel(order.order_hash)
+
+    const { buy, sell } = await meet(alice, bob, {
+      marketId: 2,
+      price: await nearOracle(alice, 2),
+      quantity: '0.1',
+    })
+    expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
+    expect(await exchange.differences()).to.deep.equal([])
+  })
+})
+
+function unread(): never {
+  throw new Error('nothing was placed')
+}

@@ -1,0 +1,131 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import type { Fill, Market } from '../../client/answers.ts'
+import { fromE18, toE18 } from '../../client/decimals.ts'
+import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
+import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
+import { isDone, meet, nearOracle, useStack } from '../support/stack.ts'
+
+const E18 = 10n ** 18n
+const MARKETS = [1, 2, 3, 4] as const
+
+/** The schedule of the contract with traders, written down once more and independently. */
+function takerFee({ type, taker_fee_e18_raw }: Market, fill: Fill): bigint {
+  const [price, quantity] = [BigInt(fill.price_e18_raw), BigInt(fill.quantity_e18_raw)]
+  const rate = BigInt(taker_fee_e18_raw)
+  if (type !== 'binary_future') return (price * quantity * rate) / E18 / E18
+  const variance = (price * (E18 - price)) / E18
+  return (quantity * ((variance * rate) / E18)) / E18
+}
+
+describe('trading, end to end', function () {
+  this.timeout(60_000)
+  const exchange = useStack()
+
+  it('takes a deposit made by the trader himself and shows it', async () => {
+    const alice = exchange.trader(0)
+    const before = BigInt((await alice.balance()).free_e18_raw)
+    const { balance, tx_hash } = await alice.deposit('1234.5')
+    expect(BigInt(balance.free_e18_raw) - before).to.equal(toE18('1234.5'))
+    expect(tx_hash).to.match(/^0x[0-9a-f]{64}$/)
+  })
+
+  for (const marketId of MARKETS) {
+    it(`fills a buyer and a seller in market ${marketId}, maker free, taker by the schedule`, async () => {
+      const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
+      const market = await alice.market(marketId)
+      const price = await nearOracle(alice, marketId)
+      const quantity = fromE18(BigInt(market.step_size_e18_raw) * 50n)
+      const { buy, sell } = await meet(alice, bob, { marketId, price, quantity })
+      expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
+      expect(buy.filled_quantity_e18_raw).to.equal(toE18(quantity).toString())
+
+      const [bought] = await alice.orderFills(buy.order_id)
+      const [sold] = await bob.orderFills(sell.order_id)
+      expect(bought?.price_e18_raw).to.equal(toE18(price).toString())
+      expect([bought?.batch_id, bought?.tx_hash]).to.deep.equal([sold?.batch_id, sold?.tx_hash])
+      expect(bought?.fee_e18_raw).to.equal('0')
+      expect(sold?.fee_e18_raw).to.equal(takerFee(market, sold as Fill).toString())
+      expect(BigInt(sold?.fee_e18_raw ?? 0) > 0n).to.equal(true)
+    })
+
+    it(`cancels what rests in market ${marketId} and gives its margin back at once`, async () => {
+      const carol = exchange.trader(2)
+      const before = await carol.balance()
+      const price = await nearOracle(carol, marketId, -5)
+      const quantity = fromE18(BigInt((await carol.market(marketId)).step_size_e18_raw) * 10n)
+      const placed = await carol.place({ marketId, side: 'LONG', price, quantity })
+      expect(placed.order.status).to.equal('OPEN')
+      expect(placed.balance.available).to.be.lessThan(before.available)
+
+      const { order, cancelled, is_duplicate, read_after } = await carol.cancel(
+        placed.order.order_hash,
+        'changed my mind',
+      )
+      expect({ status: order.status, cancelled, is_duplicate }).to.deep.equal({
+        status: 'CANCELLED',
+        cancelled: true,
+        is_duplicate: false,
+      })
+      expect((await carol.balance({ readAfter: read_after })).available_e18_raw).to.equal(
+        before.available_e18_raw,
+      )
+      expect((await carol.cancel(placed.order.order_hash)).is_duplicate).to.equal(true)
+    })
+  }
+
+  it('fills a market order against the book and cancels what finds nobody', async () => {
+    const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
+    const price = await nearOracle(alice, 1)
+    const rest = await alice.place({ marketId: 1, side: 'LONG', price, quantity: '0.02', leverage: 5 })
+    const market = await bob.place({ marketId: 1, side: 'SHORT', quantity: '0.05', leverage: 5 })
+    const [maker, taker] = await Promise.all([
+      alice.waitForOrder(rest, isDone),
+      bob.waitForOrder(market, isDone),
+    ])
+    expect([maker.status, maker.filled_quantity]).to.deep.equal(['FILLED', 0.02])
+    expect([taker.status, taker.status_reason, taker.filled_quantity]).to.deep.equal([
+      'CANCELLED',
+      'MARKET_REMAINDER',
+      0.02,
+    ])
+  })
+
+  it('closes a position with a reduce-only order and pays margin and profit back', async () => {
+    const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
+    const [position] = await alice.positions({ marketId: 2 })
+    expect(position?.side).to.equal('LONG')
+    const quantity = fromE18(BigInt(position?.size_e18_raw ?? 0))
+    const price = await nearOracle(alice, 2)
+    const sell = await alice.place({ marketId: 2, side: 'SHORT', price, quantity, reduceOnly: true })
+    const buy = await bob.place({ marketId: 2, side: 'LONG', price, quantity, reduceOnly: true })
+    await Promise.all([alice.waitForOrder(sell, isDone), bob.waitForOrder(buy, isDone)])
+    const [closed] = await alice.waitFor(
+      () => alice.positions({ marketId: 2 }),
+      ([now]) => now === undefined || now.size === 0,
+    )
+    expect(closed?.margin ?? 0).to.equal(0)
+  })
+
+  it('agrees with the chain and with its own log on every balance and position, to the last wei', async () => {
+    expect(await exchange.differences()).to.deep.equal([])
+  })
+
+  it('holds exactly the tokens that it owes', async () => {
+    const { provider, file, specs, db } = exchange.stack
+    const { usdm, margin_bank } = file.contracts
+    const bank = MarginBank__factory.connect(margin_bank, provider)
+    const held = await TestUSDM__factory.connect(usdm, provider).balanceOf(margin_bank)
+    const users = await db.selectFrom('users').select('address').execute()
+    let owed = 0n
+    for (const { address } of users) {
+      const { free, pending } = await bank.account(address)
+      owed += free + pending
+    }
+    for (const { trader } of specs) {
+      const { pool, fees } = await bank.market(trader)
+      owed += pool + fees
+    }
+    expect(owed).to.equal(held)
+  })
+})
