@@ -7,6 +7,7 @@ import type { MarketRow, MatchedFill } from './log.ts'
 import type { MarketSpec } from './market.ts'
 import { heldBack, leaveBook, type OpenOrder, type OrderChange, reserve } from './open-order.ts'
 import type { StatusReason } from './order.ts'
+import { type ClosingReason, step } from './order-state.ts'
 import { PartialSlots } from './partial-slots.ts'
 import { type Part, splitIntoParts } from './parts.ts'
 import { openingBasis, type Position, type PositionFill } from './position.ts'
@@ -76,7 +77,10 @@ export function clearAndMatch(input: AuctionInput): Outcome {
   const orders = new Set<Seq>(input.excluded?.orders)
   const terms: MatchTerms = { ...input, orderOf: (seq) => input.book.get(seq) as RestingOrder }
   for (;;) {
-    const clearing = clear({ ...input, excluded: { accounts: input.excluded?.accounts ?? new Set(), orders } })
+    const clearing = clear({
+      ...input,
+      excluded: { accounts: input.excluded?.accounts ?? new Set(), orders },
+    })
     if (clearing.outcome === 'no_cross') return { clearing, matched: null, refused }
     const verdict = matchBatch(terms, clearing)
     if (verdict.ok) return { clearing, matched: verdict.value, refused }
@@ -86,8 +90,7 @@ export function clearAndMatch(input: AuctionInput): Outcome {
 }
 
 function blame(run: readonly Fill[], refusal: AccountRefusal): MatchRefusal {
-  const culprits =
-    'fill' in refusal ? [run[refusal.fill] as Fill] : run.filter(({ opening }) => opening > 0)
+  const culprits = 'fill' in refusal ? [run[refusal.fill] as Fill] : run.filter(({ opening }) => opening > 0)
   const orders = culprits.length > 0 ? culprits : run
   return { orders: orders.map(({ seq }) => seq), why: refusal.code }
 }
@@ -133,7 +136,9 @@ export function rebalance(
 ): Rebalanced {
   const reservations = reservationsOf(spec, size, orders)
   const budget = (funds.free - (funds.reserved - before)) as Quote
-  const cancels = newestToCancel(reservations, budget).map((seq): Cancel => ({ seq, reason: 'INSUFFICIENT_MARGIN' }))
+  const cancels = newestToCancel(reservations, budget).map(
+    (seq): Cancel => ({ seq, reason: 'INSUFFICIENT_MARGIN' }),
+  )
   return { reservations: new Map(reservations.map((reservation) => [reservation.seq, reservation])), cancels }
 }
 
@@ -166,10 +171,16 @@ export function decide(
     const before = book.ordersOf(account)
     const open = before
       .filter(({ seq }) => !gone.has(seq))
-      .map((order) => ({ ...order, remaining: (order.remaining - (fills.get(order.seq)?.fill ?? 0)) as Steps }))
+      .map((order) => ({
+        ...order,
+        remaining: (order.remaining - (fills.get(order.seq)?.fill ?? 0)) as Steps,
+      }))
       .filter(({ remaining }) => remaining > 0)
     const reservedBefore = before.reduce((sum, order) => sum + reservedFor(spec, order, order.openable), 0n)
-    const held = before.reduce((sum, order) => sum + reservedFor(spec, order, fills.get(order.seq)?.opening), 0n)
+    const held = before.reduce(
+      (sum, order) => sum + reservedFor(spec, order, fills.get(order.seq)?.opening),
+      0n,
+    )
     const terms = { funds: fundsOf(account), before: (reservedBefore - held) as Quote }
     rebalanced.set(account, rebalance(spec, position.size, open, terms))
   }
@@ -185,9 +196,15 @@ export function touchedBy(decision: Decision, book: Book): Set<Seq> {
   for (const { seq } of decision.matched?.clearing.fills ?? []) seqs.add(seq)
   for (const { reservations, cancels } of decision.rebalanced.values()) {
     for (const { seq } of cancels) seqs.add(seq)
-    for (const { seq, openable } of reservations.values()) if (book.get(seq)?.openable !== openable) seqs.add(seq)
+    for (const { seq, openable } of reservations.values())
+      if (book.get(seq)?.openable !== openable) seqs.add(seq)
   }
   return seqs
+}
+
+const closing = (reason: StatusReason): ClosingReason => {
+  invariant(reason !== 'FILLED', 'the auction ends orders, settlement fills them')
+  return reason
 }
 
 export interface PlannedFill extends MatchedFill {
@@ -231,24 +248,31 @@ export interface PlanInput {
 export function planBatch(input: PlanInput): Plan {
   const draft = new Draft(input.orders)
   const { overdue, cancels, matched, rebalanced } = input.decision
-  for (const { seq, reason } of overdue) draft.put(leaveBook(draft.get(seq), reason, input.asOf))
+  for (const { seq, reason } of overdue) draft.put(leaveBook(draft.get(seq), closing(reason), input.asOf))
   const batch = matched === null ? null : fillOrders(input, matched, draft)
 
   const filled = wholeFills(matched)
   for (const { seq, reason } of cancels) {
     if (filled.has(seq)) draft.putIf(reserve(draft.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
-    else draft.put(leaveBook(draft.get(seq), reason, input.asOf))
+    else draft.put(leaveBook(draft.get(seq), closing(reason), input.asOf))
   }
   for (const { reservations, cancels: short } of rebalanced.values()) {
-    for (const { seq, reason } of short) draft.put(leaveBook(draft.get(seq), reason, input.asOf))
+    for (const { seq, reason } of short) draft.put(leaveBook(draft.get(seq), closing(reason), input.asOf))
     for (const [seq, reservation] of reservations) {
-      if (!short.some((cancel) => cancel.seq === seq) && draft.has(seq)) draft.putIf(reserve(draft.get(seq), reservation))
+      if (!short.some((cancel) => cancel.seq === seq) && draft.has(seq))
+        draft.putIf(reserve(draft.get(seq), reservation))
     }
   }
   for (const [seq, fill] of filled) {
     if (fill.left === 0) draft.putIf(reserve(draft.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
   }
-  return { asOf: input.asOf, batch, orders: draft.changed(), reserved: draft.reservedDeltas(), rows: draft.rows }
+  return {
+    asOf: input.asOf,
+    batch,
+    orders: draft.changed(),
+    reserved: draft.reservedDeltas(),
+    rows: draft.rows,
+  }
 }
 
 /** The orders of a plan while it is made. */
@@ -298,7 +322,11 @@ export class Draft {
   }
 }
 
-function fillOrders(input: PlanInput, { clearing, parts, positions }: MatchedBatch, draft: Draft): PlannedBatch {
+function fillOrders(
+  input: PlanInput,
+  { clearing, parts, positions }: MatchedBatch,
+  draft: Draft,
+): PlannedBatch {
   const { spec, batchId, oracle } = input
   invariant(oracle !== null, 'a batch has an oracle report')
   const slots = new PartialSlots(input.slots)
@@ -310,7 +338,15 @@ function fillOrders(input: PlanInput, { clearing, parts, positions }: MatchedBat
       const needsSlot = fill.left > 0 && (order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1)
       const slot = order.partialSlot ?? (needsSlot ? slots.take(order.account) : null)
       draft.set(afterFill(order, fill, held, slot))
-      return plannedFill(`${spec.marketId}-${batchId}-${at + 1}-${fill.seq}`, at + 1, place, order, fill, held, slot)
+      return plannedFill(
+        `${spec.marketId}-${batchId}-${at + 1}-${fill.seq}`,
+        at + 1,
+        place,
+        order,
+        fill,
+        held,
+        slot,
+      )
     }),
   )
   const closing = closingOrders(input.decision, draft)
@@ -321,14 +357,17 @@ function fillOrders(input: PlanInput, { clearing, parts, positions }: MatchedBat
 const heldBy = (spec: MarketSpec, order: OpenOrder, opening: Steps): Quote =>
   (opening === 0 ? 0n : reservePerStep(spec, { ...order, limit: order.price }) * BigInt(opening)) as Quote
 
-const afterFill = (order: OpenOrder, fill: Fill, held: Quote, partialSlot: number | null): OpenOrder => ({
-  ...order,
-  settling: (order.settling + fill.fill) as Steps,
-  openable: (order.openable - fill.opening) as Steps,
-  reserved: (order.reserved - held) as Quote,
-  held: (order.held + held) as Quote,
-  partialSlot,
-})
+function afterFill(order: OpenOrder, fill: Fill, held: Quote, partialSlot: number | null): OpenOrder {
+  const verdict = step(order, { kind: 'match', steps: fill.fill })
+  invariant(verdict.ok, 'the auction fills what is in the book')
+  return {
+    ...verdict.value.life,
+    openable: (order.openable - fill.opening) as Steps,
+    reserved: (order.reserved - held) as Quote,
+    held: (order.held + held) as Quote,
+    partialSlot,
+  }
+}
 
 function plannedFill(
   fillId: string,
@@ -360,13 +399,18 @@ function countBySeq(parts: readonly Part[]): Map<Seq, number> {
 }
 
 /** Orders that leave the book with the batch although part of them is settling. Marks them so. */
-function closingOrders({ cancels, matched }: Decision, draft: Draft): { order_id: string; reason: StatusReason }[] {
+function closingOrders(
+  { cancels, matched }: Decision,
+  draft: Draft,
+): { order_id: string; reason: StatusReason }[] {
   const filled = wholeFills(matched)
   return cancels
     .filter(({ seq }) => filled.has(seq))
     .map(({ seq, reason }) => {
       const order = draft.get(seq)
-      draft.set({ ...order, closingReason: reason })
+      const verdict = step(order, { kind: 'close', reason: closing(reason) })
+      invariant(verdict.ok, 'an order that is filled in part closes once')
+      draft.set(verdict.value.life)
       return { order_id: order.orderId, reason }
     })
 }

@@ -3,8 +3,9 @@ import { Book, type RestingOrder } from './book.ts'
 import { invariant } from './invariant.ts'
 import type { BatchCleared, MarketRow, OrderPlaced } from './log.ts'
 import type { MarketSpec } from './market.ts'
-import { isInBook, remainingOf, type OpenOrder } from './open-order.ts'
+import type { OpenOrder } from './open-order.ts'
 import { bookType, isConditional } from './order.ts'
+import { isInBook, unmatched } from './order-state.ts'
 import { reservePerStep } from './reservation.ts'
 import type { Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from './units.ts'
 
@@ -118,7 +119,7 @@ export const restingOrder = (order: OpenOrder): RestingOrder => ({
   side: order.side,
   type: bookType(order.type),
   limit: order.price,
-  remaining: remainingOf(order),
+  remaining: unmatched(order),
   leverage: order.leverage,
   reduceOnly: order.reduceOnly,
   forced: false,

@@ -3,7 +3,7 @@ import { type Band, priceBand, tickFloor } from './band.ts'
 import type { Book, Level } from './book.ts'
 import type { Reference } from './clearing.ts'
 import { type MarketSpec, priceOf } from './market.ts'
-import { maxOf, minOf, type Millis, type Price, type Steps, type Ticks } from './units.ts'
+import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from './units.ts'
 
 /** Time constant of the average distance between the middle of the book and the oracle price. */
 const BASIS_MS = 150_000
@@ -30,7 +30,11 @@ export interface MarkInput {
 }
 
 /** Best buy and best sell where the book is two-sided, close and deep enough to mean something. */
-export function quotes({ spec, oracle, book }: MarkInput): { readonly bid: Price; readonly ask: Price } | null {
+export function quotes({
+  spec,
+  oracle,
+  book,
+}: MarkInput): { readonly bid: Price; readonly ask: Price } | null {
   const bid = book.best('LONG')
   const ask = book.best('SHORT')
   if (bid === undefined || ask === undefined || bid.price >= ask.price) return null
@@ -39,7 +43,8 @@ export function quotes({ spec, oracle, book }: MarkInput): { readonly bid: Price
   return { bid: priceOf(spec, bid.price), ask: priceOf(spec, ask.price) }
 }
 
-const isThin = (spec: MarketSpec, level: Level): boolean => level.steps < ((spec.minQuantity * THICK) as Steps)
+const isThin = (spec: MarketSpec, level: Level): boolean =>
+  level.steps < ((spec.minQuantity * THICK) as Steps)
 
 /** The basis after a look at the book at `now`. */
 export function nextBasis(basis: Basis | null, input: MarkInput): Basis {
@@ -59,7 +64,8 @@ export function markPrice(input: MarkInput, basis: Basis): Price {
   const { spec, oracle, last, now } = input
   const found = quotes(input)
   if (found === null) return oracle
-  const recent = last !== null && now - last.at < RECENT_MS ? priceOf(spec, last.price) : (found.bid + found.ask) / 2n
+  const recent =
+    last !== null && now - last.at < RECENT_MS ? priceOf(spec, last.price) : (found.bid + found.ask) / 2n
   const traded = median(found.bid, found.ask, recent)
   return inBand(spec, priceBand(spec, oracle), median(oracle + basis.value, traded, oracle))
 }

@@ -1,9 +1,12 @@
 /** An accepted order as the write side keeps it, and the ways it changes outside its own settlement. */
+
+import { invariant } from './invariant.ts'
 import type { MarketRow } from './log.ts'
-import type { OrderStatus, OrderType, Side, StatusReason } from './order.ts'
+import type { OrderType, Side, StatusReason } from './order.ts'
+import { type ClosingReason, isTerminal, type OrderLife, step } from './order-state.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from './units.ts'
 
-export interface OpenOrder {
+export interface OpenOrder extends OrderLife {
   readonly orderId: string
   readonly seq: Seq
   readonly account: UserId
@@ -12,19 +15,10 @@ export interface OpenOrder {
   readonly side: Side
   readonly type: OrderType
   readonly price: Ticks
-  readonly quantity: Steps
   readonly leverage: number
   readonly reduceOnly: boolean
   readonly expiration: Seconds
   readonly acceptedAt: Millis
-  readonly status: OrderStatus
-  readonly statusReason: StatusReason | null
-  /** Mined. */
-  readonly filled: Steps
-  /** Matched and not yet mined. */
-  readonly settling: Steps
-  /** Set when it left the book while some of it settles: the reason it will end with. */
-  readonly closingReason: StatusReason | null
   readonly openable: Steps
   readonly reservedPrice: Ticks
   /** For what is still in the book. */
@@ -41,18 +35,28 @@ export interface OrderChange {
   readonly row: MarketRow
 }
 
-export const remainingOf = ({ quantity, filled, settling }: OpenOrder): Steps =>
-  (quantity - filled - settling) as Steps
-
-/** In the book: can still be matched. */
-export const isInBook = (order: OpenOrder): boolean =>
-  order.status === 'OPEN' && order.closingReason === null && remainingOf(order) > 0
-
 /**
- * Takes what is left of an order out of the book and frees its reservation. While some of it settles it stays, as
- * CANCEL_PENDING_FINALIZE, and ends with this reason once that is mined or unwound.
+ * Takes what is left of an order out of the book and frees its reservation. While some of it settles it stays, and ends with
+ * this reason once that is mined or unwound.
  */
-export function leaveBook(order: OpenOrder, reason: StatusReason, at: Millis): OrderChange {
+export function leaveBook(order: OpenOrder, reason: ClosingReason, at: Millis): OrderChange {
+  const verdict = step(order, { kind: 'close', reason })
+  invariant(verdict.ok, 'an order leaves the book once')
+  const { life } = verdict.value
+  return {
+    order: {
+      ...life,
+      openable: 0 as Steps,
+      reserved: 0n as Quote,
+      endedAt: isTerminal(life.status) ? at : null,
+    },
+    row: endingRow(life, reason, at),
+  }
+}
+
+/** What tells that an order has left the book, or has ended. `order` as it is then, but for its reservation, which the row frees. */
+export function endingRow(order: OpenOrder, reason: StatusReason, at: Millis): MarketRow {
+  const { status } = order
   const change = {
     order_id: order.orderId,
     user_id: order.account,
@@ -61,19 +65,9 @@ export function leaveBook(order: OpenOrder, reason: StatusReason, at: Millis): O
     reserved_delta: (-order.reserved).toString(),
     at,
   }
-  const left = { ...order, openable: 0 as Steps, reserved: 0n as Quote }
-  if (order.settling > 0) {
-    const status = 'CANCEL_PENDING_FINALIZE'
-    return {
-      order: { ...left, status, closingReason: reason },
-      row: { kind: 'order_ending', status, ...change },
-    }
-  }
-  const status = reason === 'EXPIRED' ? 'EXPIRED' : 'CANCELLED'
-  return {
-    order: { ...left, status, statusReason: reason, closingReason: null, endedAt: at },
-    row: { kind: 'order_ended', status, ...change },
-  }
+  return isTerminal(status)
+    ? { kind: 'order_ended', status, ...change }
+    : { kind: 'order_ending', status, ...change }
 }
 
 /** Sets what the order holds back; null where nothing changes. */

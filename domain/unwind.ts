@@ -1,13 +1,15 @@
 /** From a revert to what is taken back: everything that was matched and can no longer be mined. */
+
+import type { Plan } from './batch.ts'
 import { Draft, type Funds, rebalance } from './batch.ts'
 import { restingOrder } from './book-feed.ts'
 import { MARKET_WAIT_MS } from './candidates.ts'
+import { invariant } from './invariant.ts'
 import type { MatchedFill } from './log.ts'
 import type { MarketSpec } from './market.ts'
-import { isInBook, leaveBook, type OpenOrder, reserve } from './open-order.ts'
-import type { StatusReason } from './order.ts'
+import { endingRow, leaveBook, type OpenOrder, type OrderChange, reserve } from './open-order.ts'
+import { type ClosingReason, isInBook, isTerminal, step } from './order-state.ts'
 import type { Position } from './position.ts'
-import type { Plan } from './batch.ts'
 import type { Address, Millis, Quote, Seq, Steps, UserId } from './units.ts'
 
 /** Whom the chain's error names. `late`: nobody, the action came after its life. `unnamed`: nobody, and that is alarming. */
@@ -48,34 +50,41 @@ export function unwind(input: UnwindInput): Unwinding {
   const byId = new Map(input.orders.map(({ orderId, seq }) => [orderId, seq]))
   const fills = input.batches.flatMap((batch) => batch.fills)
   const unwound = new Set(fills.map(({ order_id }) => byId.get(order_id) as Seq))
-  for (const fill of fills) takeBack(draft, byId.get(fill.order_id) as Seq, fill)
-
-  const ends = new Map<Seq, StatusReason>()
   const culprits = culpritsOf(input, unwound, byId, draft)
-  for (const seq of unwound) {
-    const reason = culprits.has(seq) ? 'SETTLEMENT_REVERTED' : endingOf(draft.get(seq), input.at)
-    if (reason === null) draft.set({ ...draft.get(seq), closingReason: null })
-    else ends.set(seq, reason)
+  for (const fill of fills) {
+    const seq = byId.get(fill.order_id) as Seq
+    const order = draft.get(seq)
+    const ending = culprits.has(seq) ? 'SETTLEMENT_REVERTED' : endingOf(order, input.at)
+    draft.set(takeBack(order, fill, ending))
   }
-  tell(input, draft, (orderId) => !ends.has(byId.get(orderId) as Seq))
-  for (const [seq, reason] of ends) draft.put(leaveBook(draft.get(seq), reason, input.at))
+  const reopened = (orderId: string): boolean => !isTerminal(draft.get(byId.get(orderId) as Seq).status)
+  tell(input, draft, reopened)
+  for (const seq of unwound) {
+    const order = draft.get(seq)
+    if (isTerminal(order.status)) draft.put(freed(order, input.at))
+  }
   for (const account of new Set(input.orders.map((order) => order.account))) restore(input, account, draft)
   return { orders: draft.changed(), reserved: draft.reservedDeltas(), rows: draft.rows }
 }
 
 /** The inverse of a match: what the fill held goes back to the order's own reservation. */
-function takeBack(draft: Draft, seq: Seq, fill: MatchedFill): void {
-  const order = draft.get(seq)
+function takeBack(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | null): OpenOrder {
+  const verdict = step(order, { kind: 'unwind', steps: fill.steps as Steps, ending })
+  invariant(verdict.ok, 'what is unwound was settling')
   const held = BigInt(fill.held)
-  const partialSlot = order.filled === 0 ? null : order.partialSlot
-  draft.set({
-    ...order,
-    settling: (order.settling - fill.steps) as Steps,
+  return {
+    ...verdict.value.life,
     reserved: (order.reserved + held) as Quote,
     held: (order.held - held) as Quote,
-    partialSlot,
-  })
+    partialSlot: order.filled === 0 ? null : order.partialSlot,
+  }
 }
+
+/** An order that has ended by the unwinding holds nothing back any more. */
+const freed = (order: OpenOrder, at: Millis): OrderChange => ({
+  order: { ...order, openable: 0 as Steps, reserved: 0n as Quote, endedAt: at },
+  row: endingRow(order, order.statusReason as ClosingReason, at),
+})
 
 /** Of a named account, the orders that the reverted part would have filled. */
 function culpritsOf(
@@ -98,12 +107,11 @@ function culpritsOf(
   return new Set(seqs.filter((seq) => draft.get(seq).maker === culprit.maker))
 }
 
-/** Why an order without anything settling cannot go back to the book; null where it can. */
-function endingOf(order: OpenOrder, at: Millis): StatusReason | null {
-  if (order.status === 'CANCEL_PENDING_FINALIZE') return order.closingReason
-  if (order.price !== 0) return null
-  if (order.filled > 0) return 'MARKET_REMAINDER'
-  return at - order.acceptedAt < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'
+/** Why an order with nothing settling cannot go back to the book, unless it had left it before; null where it can. */
+function endingOf({ price, filled, acceptedAt }: OpenOrder, at: Millis): ClosingReason | null {
+  if (price !== 0) return null
+  if (filled > 0) return 'MARKET_REMAINDER'
+  return at - acceptedAt < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'
 }
 
 function tell(
@@ -130,13 +138,16 @@ function restore({ spec, at, orders, positions, fundsOf }: UnwindInput, account:
   const mine = orders.filter((order) => order.account === account).map(({ seq }) => draft.get(seq))
   const open = mine.filter(isInBook)
   const funds = fundsOf(account)
-  const freed = orders.reduce((sum, { account: owner, reserved, held }) => sum + (owner === account ? reserved + held : 0n), 0n)
+  const freed = orders.reduce(
+    (sum, { account: owner, reserved, held }) => sum + (owner === account ? reserved + held : 0n),
+    0n,
+  )
   const { reservations, cancels } = rebalance(spec, positions(account).size, open.map(restingOrder), {
     funds,
     before: (freed - waiting(mine)) as Quote,
   })
   const short = new Set(cancels.map(({ seq }) => seq))
-  for (const { seq, reason } of cancels) draft.put(leaveBook(draft.get(seq), reason, at))
+  for (const { seq } of cancels) draft.put(leaveBook(draft.get(seq), 'INSUFFICIENT_MARGIN', at))
   for (const [seq, reservation] of reservations) {
     if (!short.has(seq)) draft.putIf(reserve(draft.get(seq), reservation))
   }
@@ -145,4 +156,3 @@ function restore({ spec, at, orders, positions, fundsOf }: UnwindInput, account:
 /** Held back by orders that are not in the book but live (a conditional order that waits). */
 const waiting = (orders: readonly OpenOrder[]): bigint =>
   orders.reduce((sum, order) => (isInBook(order) ? sum : sum + order.reserved + order.held), 0n)
-

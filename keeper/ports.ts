@@ -9,6 +9,7 @@ import type { ReportRules, UsedReport } from '../domain/report.ts'
 import type { OracleReport, SettlementPart } from '../domain/settlement.ts'
 import type { Address, MarketId, Millis, Price, Seq, Ticks, UserId } from '../domain/units.ts'
 import type { Culprit, UnwoundBatch } from '../domain/unwind.ts'
+import type { QueueRule } from './queues.ts'
 
 export interface Clock {
   now(): Millis
@@ -22,12 +23,19 @@ export interface Metrics {
   turn(marketId: MarketId, seconds: number): void
   batch(marketId: MarketId, orders: number, parts: number): void
   /** From one stage of a settlement to the next. */
-  stage(stage: 'matched_to_signed' | 'signed_to_mined' | 'matched_to_mined', seconds: number): void
+  stage(stage: 'matched_to_signed' | 'signed_to_mined', seconds: number): void
   transactionEnded(outcome: 'mined' | 'reverted'): void
   inFlight(lane: string, transactions: number): void
   queued(lane: string, actions: number): void
   balance(lane: string, wei: bigint): void
   head(block: number, time: Millis): void
+}
+
+/** Wake-ups between processes. They may be lost, late or doubled. */
+export interface WakeQueues {
+  sender<Payload extends object>(rule: QueueRule<Payload>): (payload: Payload) => void
+  receiver<Payload extends object>(rule: QueueRule<Payload>, onWake: () => void): { close(): Promise<void> }
+  close(): Promise<void>
 }
 
 export interface Log {
@@ -82,7 +90,10 @@ export interface Turn {
   /** Null where they are too many to be worth replaying. */
   rowsAfter(seq: number): Promise<readonly LoggedRow[] | null>
   /** All orders with status OPEN, and the matched positions of all accounts that ever had one. */
-  loadBook(): Promise<{ readonly orders: readonly OpenOrder[]; readonly positions: ReadonlyMap<UserId, Position> }>
+  loadBook(): Promise<{
+    readonly orders: readonly OpenOrder[]
+    readonly positions: ReadonlyMap<UserId, Position>
+  }>
   matchedPositions(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Position>>
   lockFunds(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>>
   orders(orderIds: readonly string[]): Promise<ReadonlyMap<Seq, OpenOrder>>

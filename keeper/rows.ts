@@ -2,8 +2,9 @@
 import { type Selectable, sql } from 'kysely'
 import type { Funds } from '../domain/batch.ts'
 import type { OpenOrder } from '../domain/open-order.ts'
-import type { Position } from '../domain/position.ts'
 import type { SignedOrder } from '../domain/order.ts'
+import type { ClosingReason } from '../domain/order-state.ts'
+import type { Position } from '../domain/position.ts'
 import type {
   Address,
   MarketId,
@@ -41,7 +42,7 @@ export const toOpenOrder = (row: OrderRow): OpenOrder => ({
   statusReason: row.status_reason,
   filled: row.filled as Steps,
   settling: row.settling as Steps,
-  closingReason: row.closing_reason,
+  closingReason: row.closing_reason as ClosingReason | null,
   openable: row.openable as Steps,
   reservedPrice: row.reserved_price as Ticks,
   reserved: row.reserved as Quote,

@@ -1,11 +1,11 @@
 /** The chain over JSON-RPC: what the keeper signs, how it is sent, and what becomes of it. Keys stay in here. */
-import { Interface, SigningKey, Transaction, computeAddress, hexlify } from 'ethers'
+import { computeAddress, hexlify, Interface, SigningKey, Transaction } from 'ethers'
 import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import type { Culprit } from '../../domain/unwind.ts'
-import { IIsolatedTrader__factory } from '../../typechain-types/factories/IIsolatedTrader__factory.ts'
-import { IMarginBank__factory } from '../../typechain-types/factories/IMarginBank__factory.ts'
-import { ISignedPriceOracle__factory } from '../../typechain-types/factories/ISignedPriceOracle__factory.ts'
+import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
+import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
+import { ISignedPriceOracle__factory } from '../../typechain-types/factories/interfaces/ISignedPriceOracle__factory.ts'
 import type { Call, Calls, Chain, Fee, Receipt, SendResult, Signer } from '../ports.ts'
 
 // ---------------------------------------------------------------------- json-rpc
@@ -33,7 +33,10 @@ function connect(url: string, requestTimeoutMs: number): Request {
       body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
       signal: AbortSignal.timeout(timeoutMs),
     })
-    const body = (await response.json()) as { result?: T; error?: { code: number; message: string; data?: unknown } }
+    const body = (await response.json()) as {
+      result?: T
+      error?: { code: number; message: string; data?: unknown }
+    }
     if (body.error !== undefined) throw new RpcError(body.error)
     return body.result as T
   }
@@ -51,7 +54,11 @@ const REJECTED =
 const NO_SUCH_METHOD = -32601
 
 /** From the best to the last resort: the first two answer with the receipt. */
-const SENDERS = ['eth_sendRawTransactionSync', 'realtime_sendRawTransaction', 'eth_sendRawTransaction'] as const
+const SENDERS = [
+  'eth_sendRawTransactionSync',
+  'realtime_sendRawTransaction',
+  'eth_sendRawTransaction',
+] as const
 
 interface RpcReceipt {
   readonly transactionHash: string
@@ -95,11 +102,11 @@ function createSender(request: Request, timeoutMs: number): Chain['send'] {
 
 // ---------------------------------------------------------------------- reverts
 
-const ERRORS = new Interface([
-  ...IIsolatedTrader__factory.abi,
-  ...IMarginBank__factory.abi,
-  ...ISignedPriceOracle__factory.abi,
-].filter(({ type }) => type === 'error'))
+const ERRORS = new Interface(
+  [...IIsolatedTrader__factory.abi, ...IMarginBank__factory.abi, ...ISignedPriceOracle__factory.abi].filter(
+    ({ type }) => type === 'error',
+  ),
+)
 
 /** The contracts put whom an error is about first: an order's maker and salt, or an account. */
 export function culpritOf(data: string): Culprit {
@@ -161,7 +168,8 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
       const receipt = await request<RpcReceipt | null>('eth_getTransactionReceipt', [hash])
       return receipt === null ? null : toReceipt(receipt)
     },
-    transactionCount: async (address) => Number(await request('eth_getTransactionCount', [address, 'latest'])),
+    transactionCount: async (address) =>
+      Number(await request('eth_getTransactionCount', [address, 'latest'])),
     balance: async (address) => BigInt(await request<string>('eth_getBalance', [address, 'latest'])),
     blame: (raw, block) => blame(request, raw, block),
     async reportRules(trader) {

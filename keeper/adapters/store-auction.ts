@@ -8,7 +8,15 @@ import type { Db, Tx } from '../../indexer/db/client.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../indexer/db/shard-log.ts'
 import { checkFence } from '../fence.ts'
 import type { AuctionStore, Fence, Peek, Turn } from '../ports.ts'
-import { addReserved, lockFunds, matchedPosition, toJson, toOpenOrder, writeMatched, writeOrders } from '../rows.ts'
+import {
+  addReserved,
+  lockFunds,
+  matchedPosition,
+  toJson,
+  toOpenOrder,
+  writeMatched,
+  writeOrders,
+} from '../rows.ts'
 
 /** More log rows than this are not replayed: the book is loaded anew. */
 export const REPLAY_MOST = 20_000
@@ -35,7 +43,8 @@ const toPeek = (row: PeekRow): Peek => ({
   mode: row.mode,
   lastBatchId: row.last_batch_id,
   lastAsOf: row.last_as_of as Millis,
-  lastPrice: row.last_price === null ? null : { price: row.last_price as Ticks, at: row.last_price_at as Millis },
+  lastPrice:
+    row.last_price === null ? null : { price: row.last_price as Ticks, at: row.last_price_at as Millis },
   report:
     row.report_price === null
       ? null

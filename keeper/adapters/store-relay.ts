@@ -8,7 +8,7 @@ import { toTransaction } from '../rows.ts'
 
 const toRequest = (row: { request_id: number; payload: Record<string, string> }): RelayRequest => ({
   requestId: row.request_id,
-  to: (row.payload.address ?? row.payload.to) as Address,
+  to: row.payload.wallet as Address,
   collateral: row.payload.collateral === undefined ? null : BigInt(row.payload.collateral),
   gas: row.payload.gas === undefined ? null : BigInt(row.payload.gas),
 })
@@ -39,7 +39,14 @@ export const createRelayStore = (db: Db): RelayStore => ({
       const nonce = await takeNonces(tx, lane)
       const signed = sign(nonce)
       const rows = signed.map(({ hash, raw }, at) => ({
-        ...{ tx_hash: hash, relayer: lane.relayer, chain_id: lane.chainId, nonce: nonce + at, purpose: 'faucet', raw },
+        ...{
+          tx_hash: hash,
+          relayer: lane.relayer,
+          chain_id: lane.chainId,
+          nonce: nonce + at,
+          purpose: 'faucet',
+          raw,
+        },
         status: 'SIGNED' as const,
         error: null,
         signed_at: now as number,

@@ -25,8 +25,13 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
           .doUpdateSet({ next_nonce: sql<number>`greatest(relayers.next_nonce, excluded.next_nonce)` }),
       )
       .execute()
-    const known = await db.selectFrom('relayers').select('address').where('lane', '=', name).executeTakeFirst()
-    if (known?.address !== relayer) throw new Error(`lane ${name} belongs to relayer ${known?.address}, not ${relayer}`)
+    const known = await db
+      .selectFrom('relayers')
+      .select('address')
+      .where('lane', '=', name)
+      .executeTakeFirst()
+    if (known?.address !== relayer)
+      throw new Error(`lane ${name} belongs to relayer ${known?.address}, not ${relayer}`)
   },
 
   async open(lane) {

@@ -32,7 +32,11 @@ async function pendingActions(db: Db, marketId: MarketId): Promise<PendingAction
   return rows.map(toAction)
 }
 
-async function transactionsOf(db: Db, lane: Lane, actions: readonly PendingAction[]): Promise<StoredTransaction[]> {
+async function transactionsOf(
+  db: Db,
+  lane: Lane,
+  actions: readonly PendingAction[],
+): Promise<StoredTransaction[]> {
   const nonces = actions.flatMap(({ nonce }) => (nonce === null ? [] : [nonce]))
   if (nonces.length === 0) return []
   const rows = await db
@@ -152,7 +156,13 @@ async function signNext(
   return toTransaction(transaction)
 }
 
-async function noteSubmitted(tx: Tx, marketId: MarketId, fence: Fence, nonce: number, at: Millis): Promise<void> {
+async function noteSubmitted(
+  tx: Tx,
+  marketId: MarketId,
+  fence: Fence,
+  nonce: number,
+  at: Millis,
+): Promise<void> {
   const head = await lockShard(tx, marketShard(marketId))
   await checkFence(tx, fence)
   const action = await tx

@@ -75,7 +75,10 @@ async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Prom
   const before = await tx
     .selectFrom('actions')
     .leftJoin('relayer_transactions as t', (join) =>
-      join.onRef('t.relayer', '=', 'actions.relayer').onRef('t.nonce', '=', 'actions.nonce').on('t.status', '=', 'REVERTED'),
+      join
+        .onRef('t.relayer', '=', 'actions.relayer')
+        .onRef('t.nonce', '=', 'actions.nonce')
+        .on('t.status', '=', 'REVERTED'),
     )
     .select(['actions.status', 't.error'])
     .where('market_id', '=', marketId)
@@ -87,7 +90,12 @@ async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Prom
   return before?.status === 'REVERTED' && (before.error?.startsWith(UNNAMED) ?? false)
 }
 
-async function endActions(tx: Tx, marketId: MarketId, actions: readonly ActionRow[], unwound: Unwound): Promise<void> {
+async function endActions(
+  tx: Tx,
+  marketId: MarketId,
+  actions: readonly ActionRow[],
+  unwound: Unwound,
+): Promise<void> {
   const first = actions[0] as ActionRow
   const setStatus = (status: 'REVERTED' | 'UNWOUND', queueNos: readonly number[]) =>
     tx
@@ -96,7 +104,10 @@ async function endActions(tx: Tx, marketId: MarketId, actions: readonly ActionRo
       .where('market_id', '=', marketId)
       .where('queue_no', 'in', queueNos)
       .execute()
-  await setStatus('UNWOUND', actions.map(({ queue_no }) => queue_no))
+  await setStatus(
+    'UNWOUND',
+    actions.map(({ queue_no }) => queue_no),
+  )
   if (first.nonce === null) return
   await setStatus('REVERTED', [first.queue_no])
   await tx

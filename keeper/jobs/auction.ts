@@ -1,5 +1,12 @@
 /** One turn of a market's auction: read the log, decide, write. The book lives between turns and is thrown away after any error. */
-import { clearAndMatch, type Decision, decide, type Outcome, planBatch, touchedBy } from '../../domain/batch.ts'
+import {
+  clearAndMatch,
+  type Decision,
+  decide,
+  type Outcome,
+  planBatch,
+  touchedBy,
+} from '../../domain/batch.ts'
 import type { Book } from '../../domain/book.ts'
 import { BookFeed } from '../../domain/book-feed.ts'
 import { overdue } from '../../domain/candidates.ts'
@@ -57,7 +64,9 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, rules: Repo
       view = before
       return null
     }
-    const done = await ports.store.turn(spec.marketId, fence, (open) => runTurn(ports, { spec, rules, pace }, open, before))
+    const done = await ports.store.turn(spec.marketId, fence, (open) =>
+      runTurn(ports, { spec, rules, pace }, open, before),
+    )
     view = done.view
     ports.metrics.turn(spec.marketId, (ports.clock.now() - started) / 1000)
     if (done.batchId === null) return null
@@ -81,7 +90,13 @@ const asOfOf = (peek: Peek, now: Millis): Millis => maxOf(now, peek.lastAsOf)
 function isIdle({ feed: { book }, seq, cleared }: View, peek: Peek, asOf: Millis): boolean {
   const waits = book.markets('LONG').length + book.markets('SHORT').length > 0
   const sameReport = cleared?.report?.observedAt === peek.report?.observedAt
-  return seq === peek.head && cleared?.mode === peek.mode && sameReport && !waits && book.expired(asOf).length === 0
+  return (
+    seq === peek.head &&
+    cleared?.mode === peek.mode &&
+    sameReport &&
+    !waits &&
+    book.expired(asOf).length === 0
+  )
 }
 
 interface Terms {
@@ -116,9 +131,14 @@ async function runTurn(
 }
 
 /** Brings the book and the matched positions to the locked head. */
-async function catchUp(spec: MarketSpec, turn: Turn, before: View | null): Promise<Pick<View, 'feed' | 'positions'>> {
+async function catchUp(
+  spec: MarketSpec,
+  turn: Turn,
+  before: View | null,
+): Promise<Pick<View, 'feed' | 'positions'>> {
   const rows = before === null ? null : await turn.rowsAfter(before.seq)
-  const isFed = before !== null && rows?.every(({ seq, row }) => before.feed.apply(seq, row as MarketRow) === 'applied')
+  const isFed =
+    before !== null && rows?.every(({ seq, row }) => before.feed.apply(seq, row as MarketRow) === 'applied')
   if (!isFed) {
     const { orders, positions } = await turn.loadBook()
     return { feed: new BookFeed(spec, orders), positions: new Map(positions) }

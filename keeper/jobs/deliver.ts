@@ -11,6 +11,7 @@ import type {
   Fence,
   Lane,
   Log,
+  Metrics,
   Reached,
   Receipt,
   RelayerStore,
@@ -36,8 +37,10 @@ export interface DeliveryPorts {
   readonly calls: Calls
   readonly clock: Clock
   readonly reached: Reached
+  readonly metrics: Metrics
   readonly log: Log
   readonly policy: DeliveryPolicy
+  readonly fee: () => Fee
   /** Something has happened to a transaction. */
   readonly onNews: () => void
 }
@@ -51,6 +54,7 @@ export class Delivery {
   readonly #ports: DeliveryPorts
   readonly #lane: Lane
   readonly #sending = new Map<string, Promise<void>>()
+  #recoveredAt = Number.NEGATIVE_INFINITY
 
   constructor(ports: DeliveryPorts, lane: Lane) {
     this.#ports = ports
@@ -62,7 +66,9 @@ export class Delivery {
     const { hash } = transaction
     if (this.#sending.has(hash)) return
     const sending = this.#send(transaction)
-      .catch((error: unknown) => this.#ports.log.error({ tx_hash: hash, err: error }, 'the answer was not recorded'))
+      .catch((error: unknown) =>
+        this.#ports.log.error({ tx_hash: hash, err: error }, 'the answer was not recorded'),
+      )
       .finally(() => {
         this.#sending.delete(hash)
         this.#ports.onNews()
@@ -77,15 +83,25 @@ export class Delivery {
 
   /** Sends everything again whose nonce the chain does not know as used, in order of nonces, whatever is believed of it. */
   async recover(): Promise<void> {
-    const { chain, relayers, log } = this.#ports
+    const { chain, relayers, clock, log } = this.#ports
+    this.#recoveredAt = clock.now()
     const count = await chain.transactionCount(this.#lane.relayer)
     const unused = await relayers.from(this.#lane, count)
     const lost = unused.filter(({ status }) => status === 'MINED' || status === 'REVERTED')
     if (lost.length > 0) {
-      log.warn({ lane: this.#lane.name, tx_hashes: lost.map(({ hash }) => hash) }, 'blocks have left the chain: sending again')
+      log.warn(
+        { lane: this.#lane.name, tx_hashes: lost.map(({ hash }) => hash) },
+        'blocks have left the chain: sending again',
+      )
       await relayers.reopen(this.#lane, [...new Set(lost.map(({ nonce }) => nonce))])
     }
     for (const transaction of newestPerNonce(unused)) this.start(transaction)
+  }
+
+  /** The same, but not more often than a transaction is sent again. */
+  async recoverNowAndThen(): Promise<void> {
+    const { clock, policy } = this.#ports
+    if (clock.now() - this.#recoveredAt >= policy.resendAfterMs) await this.recover()
   }
 
   /** Looks after transactions that nobody waits for. */
@@ -94,7 +110,7 @@ export class Delivery {
     if (idle.length === 0) return
     for (const [nonce, hashes] of byNonce(idle)) {
       const receipt = await this.#findReceipt(hashes)
-      if (receipt !== null) await this.#record(nonce, receipt)
+      if (receipt !== null) await this.#record(nonce, receipt, (hashes[0] as StoredTransaction).signedAt)
       else await this.#nudge(fence, hashes, isDead(nonce))
     }
   }
@@ -105,10 +121,10 @@ export class Delivery {
     await this.#note(transaction, result)
   }
 
-  async #note({ hash, nonce }: StoredTransaction, result: SendResult): Promise<void> {
+  async #note({ hash, nonce, signedAt }: StoredTransaction, result: SendResult): Promise<void> {
     const { relayers, clock, log } = this.#ports
     if (result.kind === 'receipt') {
-      await this.#record(nonce, result.receipt)
+      await this.#record(nonce, result.receipt, signedAt)
       return
     }
     const error = result.kind === 'sent' ? null : result.error
@@ -118,10 +134,13 @@ export class Delivery {
     else if (result.kind === 'unknown') log.warn(details, 'it is not known whether a transaction was taken')
   }
 
-  async #record(nonce: number, receipt: Receipt): Promise<void> {
-    await this.#ports.relayers.noteReceipt(this.#lane, nonce, receipt)
+  async #record(nonce: number, receipt: Receipt, signedAt: Millis): Promise<void> {
+    const { relayers, clock, metrics, log } = this.#ports
+    await relayers.noteReceipt(this.#lane, nonce, receipt)
     const { hash, block, succeeded } = receipt
-    this.#ports.log.info({ lane: this.#lane.name, tx_hash: hash, nonce, block, succeeded }, 'receipt')
+    metrics.stage('signed_to_mined', (clock.now() - signedAt) / 1000)
+    metrics.transactionEnded(succeeded ? 'mined' : 'reverted')
+    log.info({ lane: this.#lane.name, tx_hash: hash, nonce, block, succeeded }, 'receipt')
     this.#ports.onNews()
   }
 
@@ -149,8 +168,8 @@ export class Delivery {
   }
 
   async #replace(fence: Fence, old: StoredTransaction, isDead: boolean): Promise<void> {
-    const { signer, calls, chain, relayers, clock, log, policy } = this.#ports
-    const fee = raised(signer.feeOf(old.raw), await feeNow(chain, policy))
+    const { signer, calls, relayers, clock, log, policy } = this.#ports
+    const fee = raised(signer.feeOf(old.raw), this.#ports.fee())
     const details = { lane: this.#lane.name, tx_hash: old.hash, nonce: old.nonce }
     if (fee.maxFeePerGas > policy.feeCap) {
       log.error(details, 'a transaction is stuck and its fee at the cap')
@@ -167,13 +186,6 @@ export class Delivery {
     log.warn({ ...details, replacement: signed.hash, purpose }, 'a stuck transaction is replaced')
     this.start({ ...transaction, status: 'SIGNED', block: null, error: null, broadcastAt: null })
   }
-}
-
-/** Twice the base fee and a tip: room for the base fee to grow while it waits. */
-export async function feeNow(chain: Pick<Chain, 'head'>, { priorityFee, feeCap }: DeliveryPolicy): Promise<Fee> {
-  const { baseFee } = await chain.head()
-  const wanted = 2n * baseFee + priorityFee
-  return { maxFeePerGas: wanted < feeCap ? wanted : feeCap, maxPriorityFeePerGas: priorityFee }
 }
 
 /** Nodes take a replacement whose both fees are a tenth higher; an eighth leaves room for rounding. */

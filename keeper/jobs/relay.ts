@@ -1,6 +1,17 @@
 /** The faucet's relay: test collateral and a little gas for a wallet, signed and kept before they are sent. */
 import type { Address, Millis } from '../../domain/units.ts'
-import type { Calls, Clock, Fee, Fence, Lane, Log, RelayerStore, RelayRequest, RelayStore, Signer } from '../ports.ts'
+import type {
+  Calls,
+  Clock,
+  Fee,
+  Fence,
+  Lane,
+  Log,
+  RelayerStore,
+  RelayRequest,
+  RelayStore,
+  Signer,
+} from '../ports.ts'
 import type { Delivery } from './deliver.ts'
 
 export interface RelayPorts {
@@ -22,7 +33,11 @@ export interface RelayPorts {
 const AT_ONCE = 20
 
 /** One look at the requests. Safe to repeat: a request is signed for in the transaction that marks it. */
-export async function relayRequests(ports: RelayPorts, lane: Lane, fence: Fence): Promise<'idle' | 'waiting'> {
+export async function relayRequests(
+  ports: RelayPorts,
+  lane: Lane,
+  fence: Fence,
+): Promise<'idle' | 'waiting'> {
   const requests = await ports.store.requested(AT_ONCE)
   for (const request of requests) await relay(ports, lane, fence, request)
   const open = await ports.relayers.open(lane)

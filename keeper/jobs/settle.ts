@@ -1,6 +1,7 @@
 /** Settles a market's batches: signs its queued parts in order, several in flight, and sees to those that will not be mined. */
-import { ACTION_LIFE_MS } from '../../domain/pipeline.ts'
+
 import type { MarketSpec } from '../../domain/market.ts'
+import { ACTION_LIFE_MS } from '../../domain/pipeline.ts'
 import type { Millis } from '../../domain/units.ts'
 import type {
   Calls,
@@ -46,6 +47,8 @@ export type Progress = 'idle' | 'waiting'
 /** What has become of an action. `dead`: never signed, and too old to be. `lost`: its nonce is used, and not for it. */
 export type Fate = 'queued' | 'dead' | 'open' | 'mined' | 'lost'
 
+const FORGOTTEN_MS = 2000
+
 export function fateOf(action: PendingAction, transactions: readonly StoredTransaction[], now: Millis): Fate {
   if (action.nonce === null) return now - action.asOf > ACTION_LIFE_MS ? 'dead' : 'queued'
   const own = transactions.filter(({ nonce }) => nonce === action.nonce)
@@ -78,9 +81,14 @@ export async function settleMarket(
     if (inFlight === 0) await takeBack(ports, spec, fence, { actions, transactions }, bad)
     return 'waiting'
   }
+  if (isForgotten(actions, fates, now)) await ports.delivery.recoverNowAndThen()
   const signed = await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
-  return inFlight + signed > 0 || fates.includes('mined') ? 'waiting' : 'idle'
+  return inFlight + signed > 0 ? 'waiting' : 'idle'
 }
+
+/** Has a receipt but is not in the indexer's chain: the block that held it may be gone. */
+const isForgotten = (actions: readonly PendingAction[], fates: readonly Fate[], now: Millis): boolean =>
+  actions.some(({ asOf }, at) => fates[at] === 'mined' && now - asOf > FORGOTTEN_MS)
 
 function report({ metrics }: SettlePorts, lane: Lane, fates: readonly Fate[], inFlight: number): void {
   metrics.inFlight(lane.name, inFlight)
@@ -109,9 +117,10 @@ async function signQueued(
   for (let signed = 0; signed < most; signed++) {
     const fee = ports.fee()
     const now = ports.clock.now()
-    const transaction = await ports.store.signNext(spec.marketId, lane, fence, now, (part, nonce) =>
-      ports.signer.sign(ports.calls.settleBatch(spec, part), nonce, fee),
-    )
+    const transaction = await ports.store.signNext(spec.marketId, lane, fence, now, (part, nonce) => {
+      ports.metrics.stage('matched_to_signed', (now - part.asOf) / 1000)
+      return ports.signer.sign(ports.calls.settleBatch(spec, part), nonce, fee)
+    })
     if (transaction === null) return signed
     ports.reached('after-signing')
     ports.delivery.start(transaction)
@@ -129,7 +138,9 @@ async function takeBack(
   bad: number,
 ): Promise<void> {
   const { queueNo, nonce } = actions[bad] as PendingAction
-  const reverted = transactions.find((transaction) => transaction.nonce === nonce && transaction.status === 'REVERTED')
+  const reverted = transactions.find(
+    (transaction) => transaction.nonce === nonce && transaction.status === 'REVERTED',
+  )
   if (reverted !== undefined && !(await isSealed(ports, reverted))) return
   await unwindFrom(ports, spec, fence, { queueNo, reverted: reverted ?? null })
 }

@@ -51,7 +51,8 @@ export async function unwindFrom(
       culprit: culprit.kind,
       error: culprit.error,
     }
-    if (cancelOnly) ports.log.error(details, 'two settlements in a row failed and name nobody: the market is cancel-only')
+    if (cancelOnly)
+      ports.log.error(details, 'two settlements in a row failed and name nobody: the market is cancel-only')
     else ports.log.error(details, 'a settlement failed: unwound')
   })
 }

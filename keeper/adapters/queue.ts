@@ -1,0 +1,102 @@
+/** BullMQ: on Redis where there is one, else in a schema of its own in Postgres. It wakes; it holds no truth. */
+import { createPostgresBackend, type PgPool, Queue, runMigrations, Worker, withBackend } from 'bullmq'
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import type { Log, WakeQueues } from '../ports.ts'
+import type { QueueRule } from '../queues.ts'
+
+const SCHEMA = 'bullmq'
+/** Kept for a look at what has run; the work itself is told of in Postgres. */
+const KEEP = { removeOnComplete: true, removeOnFail: 100 } as const
+
+interface Sender {
+  add(name: string, payload: object, options: object): Promise<unknown>
+  close(): Promise<void>
+}
+
+interface Backend {
+  sender(name: string): Sender
+  receiver(name: string, onWake: () => void): { close(): Promise<void> }
+  close(): Promise<void>
+}
+
+function redisBackend(url: string, log: Log): Backend {
+  const producer = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
+  const consumer = new Redis(url, { maxRetriesPerRequest: null })
+  for (const client of [producer, consumer]) client.on('error', (err) => log.warn({ err }, 'redis'))
+  return {
+    sender: (name) => watched(new Queue(name, { connection: producer }), log),
+    receiver: (name, onWake) =>
+      watched(new Worker(name, async () => onWake(), { connection: consumer, ...KEEP_WORKER }), log),
+    async close() {
+      producer.disconnect()
+      consumer.disconnect()
+    },
+  }
+}
+
+async function postgresBackend(url: string, log: Log): Promise<Backend> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 20,
+    keepAlive: true,
+    application_name: 'keeper queue',
+    options: `-c search_path=${SCHEMA}`,
+  })
+  pool.on('error', (err) => log.warn({ err }, 'queue connection'))
+  const client = await pool.connect()
+  await runMigrations(client, SCHEMA).finally(() => client.release())
+  const bound = withBackend(createPostgresBackend)
+  return {
+    sender: (name) => watched(new bound.Queue(name, { connection: pool as unknown as PgPool }), log),
+    receiver: (name, onWake) =>
+      watched(
+        new bound.Worker(name, async () => onWake(), {
+          connection: pool as unknown as PgPool,
+          ...KEEP_WORKER,
+        }),
+        log,
+      ),
+    close: () => pool.end(),
+  }
+}
+
+const KEEP_WORKER = { removeOnComplete: { count: 0 }, removeOnFail: { count: 100 } }
+
+/** An error of a queue is never fatal: the sweep finds the work. */
+function watched<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
+  of: T,
+  log: Log,
+): T {
+  of.on('error', (err) => log.warn({ err }, 'queue'))
+  return of
+}
+
+export interface QueueOptions {
+  readonly databaseUrl: string
+  readonly redisUrl: string | null
+}
+
+export async function createQueues({ databaseUrl, redisUrl }: QueueOptions, log: Log): Promise<WakeQueues> {
+  const backend = redisUrl === null ? await postgresBackend(databaseUrl, log) : redisBackend(redisUrl, log)
+  const open: { close(): Promise<void> }[] = []
+  const opened = <T extends { close(): Promise<void> }>(one: T): T => {
+    open.push(one)
+    return one
+  }
+  return {
+    sender<Payload extends object>(rule: QueueRule<Payload>) {
+      const queue = opened(backend.sender(rule.name))
+      return (payload: Payload) => {
+        queue
+          .add('wake', payload, { jobId: rule.jobId(payload), ...KEEP })
+          .catch((err: unknown) => log.warn({ err, queue: rule.name }, 'a wake-up was lost'))
+      }
+    },
+    receiver: (rule, onWake) => opened(backend.receiver(rule.name, onWake)),
+    async close() {
+      await Promise.all(open.map((one) => one.close()))
+      await backend.close()
+    },
+  }
+}

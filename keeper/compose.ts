@@ -1,0 +1,180 @@
+/** The only file that knows what stands behind each port. */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { sql } from 'kysely'
+import { type Logger, pino } from 'pino'
+import type { MarketSpec } from '../domain/market.ts'
+import type { Address } from '../domain/units.ts'
+import { createDb, createPool, type Db, migrate } from '../indexer/db/client.ts'
+import { loadMarkets } from '../indexer/db/markets.ts'
+import { createCalls, createChain, createSigner } from './adapters/chain.ts'
+import { killAt, systemClock } from './adapters/clock.ts'
+import { serveHealth } from './adapters/http.ts'
+import { createLeases } from './adapters/lease.ts'
+import { createQueues } from './adapters/queue.ts'
+import { createAuctionStore } from './adapters/store-auction.ts'
+import { createRelayStore } from './adapters/store-relay.ts'
+import { createRelayerStore } from './adapters/store-relayer.ts'
+import { createSettlementStore } from './adapters/store-settlement.ts'
+import { createUnwindStore } from './adapters/store-unwind.ts'
+import type { Config } from './config.ts'
+import { createHeadWatch, type HeadWatch } from './head-watch.ts'
+import { auctionWork, type Pauses, relayWork, settlementWork } from './lanes.ts'
+import { createMetrics, type KeeperMetrics } from './metrics.ts'
+import { type OwnedLoop, runOwned } from './owned-loop.ts'
+import type { Lane, Signer, WakeQueues } from './ports.ts'
+import { settleQueue } from './queues.ts'
+
+export interface Keeper {
+  /** Stops matching, lets what is in flight get its receipts, and gives every lease back. */
+  stop(): Promise<void>
+}
+
+/** Markets listed while the keeper runs are taken up within this time. */
+const MARKETS_EVERY_MS = 5000
+
+export const createLog = (level: string): Logger =>
+  pino({ level, base: { process: 'keeper' }, timestamp: pino.stdTimeFunctions.isoTime })
+
+function adaptersOf(
+  config: Config,
+  log: Logger,
+  db: Db,
+  metrics: KeeperMetrics,
+  lanes: () => readonly Lane[],
+) {
+  const { chainId, rpcUrl: url, rpcTimeoutMs: requestTimeoutMs, sendTimeoutMs } = config
+  const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
+  const policy = config.delivery
+  const clock = systemClock
+  const watch = createHeadWatch({ chain, clock, metrics, log, policy, lanes, lowBalance: config.lowBalance })
+  return {
+    ...{ chain, policy, clock, metrics, log, watch },
+    fee: () => watch.fee(),
+    calls: createCalls(config.gas),
+    reached: killAt(config.killAt),
+    leases: createLeases(db, `${hostname()}-${process.pid}-${randomUUID()}`, config.leaseMs),
+    relayers: createRelayerStore(db),
+    unwinds: createUnwindStore(db),
+    leaseMs: config.leaseMs,
+    maxInFlight: config.maxInFlight,
+    sealDepth: config.sealDepth,
+  }
+}
+
+type Adapters = ReturnType<typeof adaptersOf>
+
+function signerOf({ relayerKeys, chainId }: Config, name: string): { signer: Signer; lane: Lane } {
+  const key = relayerKeys.get(name)
+  if (key === undefined) throw new Error(`RELAYER_KEYS has no key for lane ${name}`)
+  const signer = createSigner(chainId, key)
+  return { signer, lane: { name, relayer: signer.address, chainId } }
+}
+
+const pausesOf = ({ auctionIntervalMs, sweepMs, pollMs }: Config): Pauses => ({
+  auctionMs: auctionIntervalMs,
+  sweepMs,
+  pollMs,
+})
+
+function runMarket(
+  config: Config,
+  adapters: Adapters,
+  db: Db,
+  queues: WakeQueues,
+  spec: MarketSpec,
+): OwnedLoop[] {
+  const { signer, lane } = signerOf(config, `m${spec.marketId}`)
+  const pauses = pausesOf(config)
+  const rule = settleQueue(spec.marketId)
+  const send = queues.sender(rule)
+  const store = createAuctionStore(db)
+  const wake = (batchId: number): void => send({ market_id: spec.marketId, batch_id: batchId })
+  const settlement: OwnedLoop = runOwned(
+    adapters,
+    `settle:${lane.name}`,
+    settlementWork(
+      { ...adapters, signer, store: createSettlementStore(db) },
+      { spec, lane, pauses },
+      { onNews: () => settlement.wake(), listen: () => queues.receiver(rule, () => settlement.wake()) },
+    ),
+  )
+  const auction = runOwned(
+    adapters,
+    `auction:${lane.name}`,
+    auctionWork({ ...adapters, store, wake }, spec, pauses),
+  )
+  return [auction, settlement]
+}
+
+function runFaucet(config: Config, adapters: Adapters, db: Db): OwnedLoop[] {
+  if (!config.relayerKeys.has('faucet')) return []
+  const { signer, lane } = signerOf(config, 'faucet')
+  const parts = {
+    ...adapters,
+    ...config.faucet,
+    signer,
+    store: createRelayStore(db),
+    token: config.collateralToken as Address,
+  }
+  const loop: OwnedLoop = runOwned(
+    adapters,
+    'relay:faucet',
+    relayWork(parts, lane, pausesOf(config), () => loop.wake()),
+  )
+  return [loop]
+}
+
+/** Takes up every market there is, and later every new one. */
+async function runMarkets(db: Db, run: (spec: MarketSpec) => OwnedLoop[], onError: (err: unknown) => void) {
+  const loops: OwnedLoop[] = []
+  const known = new Set<number>()
+  const look = async (): Promise<void> => {
+    for (const spec of await loadMarkets(db)) {
+      if (known.has(spec.marketId)) continue
+      known.add(spec.marketId)
+      loops.push(...run(spec))
+    }
+  }
+  await look()
+  const timer = setInterval(() => void look().catch(onError), MARKETS_EVERY_MS)
+  return { loops, stop: () => clearInterval(timer) }
+}
+
+const serve = (config: Config, metrics: KeeperMetrics, db: Db, watch: HeadWatch) =>
+  serveHealth({
+    ...{ host: config.host, port: config.port, registry: metrics.registry },
+    checks: {
+      database: async () => (await sql`select 1`.execute(db)).rows.length === 1,
+      chain: async () => watch.isSeen(),
+    },
+  })
+
+export async function compose(config: Config): Promise<Keeper> {
+  const log = createLog(config.logLevel)
+  const db = createDb(
+    createPool({ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' }),
+  )
+  await migrate(db)
+  const metrics = createMetrics()
+  const queues = await createQueues(config, log)
+  const lanes = [...config.relayerKeys.keys()].map((name) => signerOf(config, name).lane)
+  const adapters = adaptersOf(config, log, db, metrics, () => lanes)
+  await adapters.watch.start()
+  const faucet = runFaucet(config, adapters, db)
+  const onError = (err: unknown): void => log.error({ err }, 'the markets could not be read')
+  const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, queues, spec), onError)
+  const health = await serve(config, metrics, db, adapters.watch)
+  log.info({ markets: markets.loops.length / 2, port: config.port }, 'keeper runs')
+  return {
+    async stop() {
+      markets.stop()
+      await Promise.all([...markets.loops, ...faucet].map((loop) => loop.stop()))
+      adapters.watch.stop()
+      await queues.close()
+      await health.close()
+      await db.destroy()
+      log.info({}, 'keeper stopped')
+    },
+  }
+}

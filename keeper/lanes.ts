@@ -1,0 +1,101 @@
+/** The three kinds of work that a keeper process does while it owns the lease for them. */
+import type { Book } from '../domain/book.ts'
+import type { MarketSpec } from '../domain/market.ts'
+import { type AuctionPorts, createAuction } from './jobs/auction.ts'
+import { Delivery, type DeliveryPorts } from './jobs/deliver.ts'
+import { createPricePublication } from './jobs/prices.ts'
+import { type RelayPorts, relayRequests } from './jobs/relay.ts'
+import { type SettlePorts, settleMarket } from './jobs/settle.ts'
+import type { OwnedWork } from './owned-loop.ts'
+import type { Chain, Lane, RelayerStore } from './ports.ts'
+
+export interface Pauses {
+  readonly auctionMs: number
+  readonly sweepMs: number
+  readonly pollMs: number
+}
+
+/** A market's auction and prices, every `auctionMs`. The contract's rules for oracle reports are read once per lease. */
+export function auctionWork(
+  ports: AuctionPorts & { chain: Chain },
+  spec: MarketSpec,
+  { auctionMs }: Pauses,
+): OwnedWork {
+  let auction: ReturnType<typeof createAuction> | null = null
+  let prices = createPricePublication(ports, spec)
+  const book = (): Book | null => auction?.book() ?? null
+  return {
+    async start() {
+      const rules = await ports.chain.reportRules(spec.trader)
+      auction = createAuction(ports, spec, { ...rules, kind: spec.kind })
+      prices = createPricePublication(ports, spec)
+    },
+    async step(fence) {
+      const started = ports.clock.now()
+      await auction?.turn(fence)
+      await prices.publish(fence, book())
+      return Math.max(0, started + auctionMs - ports.clock.now())
+    },
+    forget: () => auction?.forget(),
+  }
+}
+
+export interface DeliveringPorts {
+  readonly relayers: RelayerStore
+  readonly chain: Chain
+}
+
+/** Makes the lane known and sends everything again that the chain has not mined. */
+async function takeUp({ relayers, chain }: DeliveringPorts, lane: Lane, delivery: Delivery): Promise<void> {
+  await relayers.register(lane, await chain.transactionCount(lane.relayer))
+  await delivery.recover()
+}
+
+export type SettlementParts = Omit<SettlePorts, 'delivery'> & Omit<DeliveryPorts, 'onNews'>
+
+/** A market's settlement: woken by the queue, by answers of the node, and by the sweep. */
+export function settlementWork(
+  parts: SettlementParts,
+  { spec, lane, pauses }: { readonly spec: MarketSpec; readonly lane: Lane; readonly pauses: Pauses },
+  wiring: { readonly onNews: () => void; readonly listen: () => { close(): Promise<void> } },
+): OwnedWork {
+  const delivery = new Delivery({ ...parts, onNews: wiring.onNews }, lane)
+  let receiver: { close(): Promise<void> } | null = null
+  const deafen = async (): Promise<void> => {
+    const old = receiver
+    receiver = null
+    await old?.close()
+  }
+  return {
+    async start() {
+      await takeUp(parts, lane, delivery)
+      receiver ??= wiring.listen()
+    },
+    async step(fence) {
+      const progress = await settleMarket({ ...parts, delivery }, spec, lane, fence)
+      return progress === 'waiting' ? pauses.pollMs : pauses.sweepMs
+    },
+    forget: () => void deafen(),
+    async finish() {
+      await deafen()
+      await delivery.settled()
+    },
+  }
+}
+
+export type RelayParts = Omit<RelayPorts, 'delivery'> & Omit<DeliveryPorts, 'onNews'>
+
+export function relayWork(parts: RelayParts, lane: Lane, pauses: Pauses, onNews: () => void): OwnedWork {
+  const delivery = new Delivery({ ...parts, onNews }, lane)
+  return {
+    start: () => takeUp(parts, lane, delivery),
+    async step(fence) {
+      const progress = await relayRequests({ ...parts, delivery }, lane, fence)
+      return progress === 'waiting' ? pauses.pollMs : Math.min(pauses.sweepMs, RELAY_SWEEP_MS)
+    },
+    finish: () => delivery.settled(),
+  }
+}
+
+/** Somebody waits in front of a screen. */
+const RELAY_SWEEP_MS = 200
