@@ -51,7 +51,7 @@ export function environmentOf({ databaseUrl, rpcUrl, deployment, keys, ports }: 
     baseUrl: `http://127.0.0.1:${ports.api}`,
     api: service('api', { FAUCET: 'on', ...LOCAL_RATE_LIMITS }),
     keeper: service('keeper', { RELAYER_KEYS: JSON.stringify(relayerKeys(keys)) }),
-    indexer: service('indexer', {}),
+    indexer: service('indexer', { RPC_WS_URL: rpcUrl.replace(/^http/, 'ws') }),
   }
 }
 

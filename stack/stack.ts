@@ -73,6 +73,7 @@ async function start(
   rmSync(dir.stackFile, { force: true })
   for (const path of [dir.logs, dir.postgres]) mkdirSync(path, { recursive: true })
   const { postgres, chain } = await startServices(dir, report, onStop)
+  report('database and chain are up')
 
   const db = createDb(createPool({ url: postgres.url, connections: 4, name: 'stack' }))
   onStop(() => db.destroy())
@@ -84,6 +85,7 @@ async function start(
   const specs = marketSpecs(deployment)
   await migrate(db)
   for (const spec of specs) await listMarket(db, spec)
+  report('contracts are deployed and markets listed')
 
   const oracle = startOracle(db, keys, deployment, report)
   onStop(() => oracle.stop())
@@ -94,6 +96,7 @@ async function start(
   const environment = environmentOf({ databaseUrl: postgres.url, rpcUrl: chain.url, deployment, keys, ports })
   const processes = await startProcesses(supervisor, environment)
   const accounts = await prepareAccounts({ db, dir, provider, keys, deployment })
+  report('accounts are funded')
   await Promise.all([processes.api.ready(), processes.keeper.ready()])
 
   const file = describe(environment.baseUrl, chain.url, deployment, specs, accounts.traders)
