@@ -1,7 +1,6 @@
 /** `npm start`: a whole exchange on this machine until Ctrl-C. */
 
 import { relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { readOptions, StackError, type StackOptions } from './options.ts'
 import { startStack } from './stack.ts'
 import type { StackFile } from './stack-file.ts'
@@ -42,7 +41,8 @@ function summary(
   { base_url, ws_url, rpc_url, contracts, markets, accounts }: StackFile,
   { dataDir }: StackOptions,
 ): string {
-  const home = relative(fileURLToPath(new URL('..', import.meta.url)), dataDir) || dataDir
+  const nearby = relative(process.cwd(), dataDir)
+  const home = nearby.startsWith('..') ? dataDir : nearby
   return [
     '',
     `  REST        ${base_url}/v0        docs ${base_url}/docs`,
