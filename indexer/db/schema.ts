@@ -111,6 +111,23 @@ export interface OrdersTable {
   ended_at: number | null
 }
 
+/**
+ * What an account's live orders in a market come to, so that a placement need not read them. Maintained by triggers on `orders`,
+ * whoever writes there; `plain_*` count what is in the book of orders that are not reduce-only.
+ */
+export interface RestingTable {
+  market_id: number
+  user_id: number
+  orders: number
+  plain_long: number
+  plain_short: number
+  openable: number
+  /** Sum of openable steps x reserved price, in ticks. */
+  open_value: bigint
+  /** Sum of reserved and held. */
+  reserved: bigint
+}
+
 /** Latest signed report per market. Written by whoever feeds prices. */
 export interface OracleReportsTable {
   market_id: number
@@ -404,6 +421,7 @@ export interface Database {
   markets: MarketsTable
   positions: PositionsTable
   orders: OrdersTable
+  resting: RestingTable
   oracle_reports: OracleReportsTable
   batches: BatchesTable
   fills: FillsTable

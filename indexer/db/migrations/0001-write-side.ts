@@ -99,7 +99,70 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       check (filled + settling <= quantity)
     );
     create index orders_active on orders (market_id, user_id) where ended_at is null;
-    create index orders_of_user on orders (user_id, market_id, seq);
+
+    create table resting (
+      market_id integer not null references markets,
+      user_id bigint not null references users,
+      orders integer not null,
+      plain_long bigint not null,
+      plain_short bigint not null,
+      openable bigint not null,
+      open_value numeric(78, 0) not null,
+      reserved numeric(78, 0) not null,
+      primary key (market_id, user_id)
+    ) with (fillfactor = 50);
+
+    create function rest_inserted_orders() returns trigger language plpgsql as $$
+    begin
+      insert into resting as r
+      select market_id, user_id,
+        coalesce(sum(sign) filter (where ended_at is null), 0),
+        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'LONG'), 0),
+        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'SHORT'), 0),
+        coalesce(sum(sign * openable) filter (where ended_at is null), 0),
+        coalesce(sum(sign * openable::numeric * reserved_price) filter (where ended_at is null), 0),
+        coalesce(sum(sign * (reserved + held)) filter (where ended_at is null), 0)
+      from (
+        select *, ended_at is null and closing_reason is null and not reduce_only as in_book from (select 1 as sign, * from inserted) c
+      ) o
+      group by market_id, user_id
+      on conflict (market_id, user_id) do update set
+        orders = r.orders + excluded.orders,
+        plain_long = r.plain_long + excluded.plain_long,
+        plain_short = r.plain_short + excluded.plain_short,
+        openable = r.openable + excluded.openable,
+        open_value = r.open_value + excluded.open_value,
+        reserved = r.reserved + excluded.reserved;
+      return null;
+    end $$;
+    create trigger rest_inserted after insert on orders
+      referencing new table as inserted for each statement execute function rest_inserted_orders();
+
+    create function rest_updated_orders() returns trigger language plpgsql as $$
+    begin
+      insert into resting as r
+      select market_id, user_id,
+        coalesce(sum(sign) filter (where ended_at is null), 0),
+        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'LONG'), 0),
+        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'SHORT'), 0),
+        coalesce(sum(sign * openable) filter (where ended_at is null), 0),
+        coalesce(sum(sign * openable::numeric * reserved_price) filter (where ended_at is null), 0),
+        coalesce(sum(sign * (reserved + held)) filter (where ended_at is null), 0)
+      from (
+        select *, ended_at is null and closing_reason is null and not reduce_only as in_book from (select 1 as sign, * from updated union all select -1, * from replaced) c
+      ) o
+      group by market_id, user_id
+      on conflict (market_id, user_id) do update set
+        orders = r.orders + excluded.orders,
+        plain_long = r.plain_long + excluded.plain_long,
+        plain_short = r.plain_short + excluded.plain_short,
+        openable = r.openable + excluded.openable,
+        open_value = r.open_value + excluded.open_value,
+        reserved = r.reserved + excluded.reserved;
+      return null;
+    end $$;
+    create trigger rest_updated after update on orders
+      referencing old table as replaced new table as updated for each statement execute function rest_updated_orders();
 
     create table oracle_reports (
       market_id integer primary key references markets,
@@ -214,7 +277,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
-    drop table leases, relay_requests, relayer_transactions, relayers, actions, fills, batches, oracle_reports,
-      orders, positions, markets, accounts, api_keys, users, shard_log, shards
+    drop table resting, leases, relay_requests, relayer_transactions, relayers, actions, fills, batches, oracle_reports,
+      orders, positions, markets, accounts, api_keys, users, shard_log, shards;
+    drop function rest_inserted_orders, rest_updated_orders
   `.execute(db)
 }

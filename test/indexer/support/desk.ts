@@ -1,0 +1,146 @@
+/** What api and keeper would have written before a part is sent: accepted orders, a cleared batch, a submitted action. */
+import { sql } from 'kysely'
+import { type LogRow, type MatchedFill, marketShard } from '../../../domain/log.ts'
+import type { SettlementPart } from '../../../domain/settlement.ts'
+import type { Db, Tx } from '../../../indexer/db/client.ts'
+import { appendRows, lockShard } from '../../../indexer/db/shard-log.ts'
+import { findUsers } from '../../../indexer/db/users.ts'
+
+/** Any amounts will do, if they are kept apart: each step of an order reserves this much. */
+const RESERVED_PER_STEP = 10n
+
+const RELAYER = { address: '0xrelayer', chain_id: 6343, lane: 'm1', next_nonce: 0 }
+
+/** Accepts the part's orders and matches it. */
+export async function matchPart(db: Db, part: SettlementPart, txHash: string): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const head = await lockShard(tx, marketShard(part.marketId))
+    const users = await findUsers(
+      tx,
+      part.fills.map(({ order }) => order.maker),
+    )
+    const rows: LogRow[] = []
+    const fills: MatchedFill[] = []
+    for (const [place, fill] of part.fills.entries()) {
+      const { order, taker } = fill
+      const seq = head.head + 1 + rows.length
+      const user_id = users.get(order.maker) as number
+      const order_id = `${part.marketId}-${seq}`
+      const held = BigInt(fill.fill) * RESERVED_PER_STEP
+      const reserved = BigInt(order.quantity) * RESERVED_PER_STEP
+      const same = { order_id, user_id, maker: order.maker, signer: order.signer, hash: order.hash }
+      const grid = {
+        side: order.side,
+        type: order.type,
+        price: order.price,
+        quantity: order.quantity,
+        trigger: 0,
+      }
+      const terms = {
+        leverage: order.leverage,
+        reduce_only: false,
+        expiration: order.expiration,
+        reserved_price: 1,
+      }
+      const accepted = {
+        ...same,
+        ...grid,
+        ...terms,
+        salt: Number(order.salt),
+        accepted_at: part.asOf,
+        openable: 0,
+      }
+      rows.push({ kind: 'order_placed', ...accepted, status: 'OPEN', reserved: `${reserved}` })
+      const state = { status: 'OPEN', settling: fill.fill, held, reserved: reserved - held } as const
+      await tx
+        .insertInto('orders')
+        .values({ ...accepted, ...state, market_id: part.marketId, seq, signature: order.signature })
+        .execute()
+      await tx
+        .updateTable('accounts')
+        .set({ reserved: sql`reserved + ${reserved}::numeric` })
+        .where('user_id', '=', user_id)
+        .execute()
+      const fill_id = `${part.marketId}-${part.batchId}-${part.part}-${seq}`
+      const matched = { fill_id, order_id, user_id, part: part.part, side: order.side, steps: fill.fill }
+      fills.push({ ...matched, taker_steps: taker, held: `${held}` })
+      await tx
+        .insertInto('fills')
+        .values({
+          ...matched,
+          market_id: part.marketId,
+          batch_id: part.batchId,
+          place,
+          taker_steps: taker,
+          held,
+          status: 'SUBMITTED',
+        })
+        .execute()
+    }
+    rows.push(clearedRow(part, fills))
+    await insertBatch(tx, part, txHash)
+    await appendRows(tx, head, rows)
+  })
+}
+
+function clearedRow(part: SettlementPart, fills: readonly MatchedFill[]): LogRow {
+  return {
+    kind: 'batch_cleared',
+    ...{ batch_id: part.batchId, as_of: part.asOf, oracle_price: part.oracle.price.toString() },
+    ...{
+      oracle_at: part.oracle.observedAt,
+      lo: 1,
+      hi: 2,
+      price: part.price,
+      volume: 1,
+      demand: 1,
+      supply: 1,
+    },
+    ...{ rule: 'volume', parts: part.parts, fills, closing: [] },
+  }
+}
+
+async function insertBatch(tx: Tx, part: SettlementPart, txHash: string): Promise<void> {
+  const { marketId: market_id, batchId: batch_id, asOf: as_of, actionId: action_id } = part
+  await tx
+    .insertInto('batches')
+    .values({
+      ...{ market_id, batch_id, as_of, price: part.price, lo: 1, hi: 2, volume: 1, demand: 1, supply: 1 },
+      ...{
+        rule: 'volume',
+        parts: part.parts,
+        oracle_price: part.oracle.price,
+        oracle_at: part.oracle.observedAt,
+      },
+      ...{ oracle_signatures: part.oracle.signatures, maker_fee: part.makerFee, taker_fee: part.takerFee },
+      ...{ inputs: '{}', status: 'SETTLING', created_at: as_of },
+    })
+    .execute()
+  await tx
+    .insertInto('relayers')
+    .values(RELAYER)
+    .onConflict((on) => on.doNothing())
+    .execute()
+  const sent = { relayer: RELAYER.address, nonce: action_id }
+  await tx
+    .insertInto('actions')
+    .values({
+      ...{ market_id, queue_no: action_id, kind: 'settle_part', batch_id, part: part.part, as_of, action_id },
+      ...{ status: 'SUBMITTED', ...sent, created_at: as_of },
+    })
+    .execute()
+  await tx
+    .insertInto('relayer_transactions')
+    .values({
+      ...{
+        tx_hash: txHash,
+        chain_id: RELAYER.chain_id,
+        ...sent,
+        purpose: 'settle',
+        raw: '0x',
+        status: 'BROADCAST',
+      },
+      ...{ error: null, signed_at: as_of, broadcast_at: as_of, block: null },
+    })
+    .execute()
+}

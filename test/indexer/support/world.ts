@@ -1,0 +1,223 @@
+/** A deployed exchange on a real chain with a real database, and a follower that passes when it is told to. */
+import { getBytes, id, JsonRpcProvider, keccak256, Wallet } from 'ethers'
+import { ACCOUNTS_SHARD } from '../../../domain/log.ts'
+import type { MarketSpec } from '../../../domain/market.ts'
+import type { Order, Side, SignedOrder } from '../../../domain/order.ts'
+import { hashOrder } from '../../../domain/order-hash.ts'
+import type { SettlementPart } from '../../../domain/settlement.ts'
+import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import type { Address, Millis, Price, Seconds, Steps, Ticks } from '../../../domain/units.ts'
+import { createChain } from '../../../indexer/adapters/chain.ts'
+import { listMarket } from '../../../indexer/db/markets.ts'
+import { createShard } from '../../../indexer/db/shard-log.ts'
+import { Follower, type FollowOptions } from '../../../indexer/follow.ts'
+import type { Chain, Log } from '../../../indexer/ports.ts'
+import { projectShard, registerShards } from '../../../indexer/project/projector.ts'
+import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
+import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
+import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
+import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
+import { e18, perpetual } from '../../support/markets.ts'
+import { connect, freshDatabase, type TestDatabase } from './database.ts'
+
+export const CHAIN_ID = 6343
+const ORACLE = new Wallet(id('oracle'))
+const PRICE = { ticks: 1_000, wei: e18('100') as Price }
+
+export const addressOf = (of: { readonly address: string }): Address => of.address.toLowerCase() as Address
+
+export interface FillInput {
+  readonly by: Wallet
+  readonly side: Side
+  readonly fill: number
+  readonly quantity?: number
+  readonly salt: bigint
+  readonly slot?: number
+}
+
+export class World {
+  readonly provider: JsonRpcProvider
+  readonly url: string
+  readonly shared: SharedContracts
+  readonly spec: MarketSpec
+  readonly startBlock: number
+
+  private constructor(
+    url: string,
+    provider: JsonRpcProvider,
+    deployed: { shared: SharedContracts; spec: MarketSpec; startBlock: number },
+  ) {
+    this.url = url
+    this.provider = provider
+    this.shared = deployed.shared
+    this.spec = deployed.spec
+    this.startBlock = deployed.startBlock
+  }
+
+  static async deploy(url: string): Promise<World> {
+    const provider = new JsonRpcProvider(url, CHAIN_ID, { staticNetwork: true, cacheTimeout: -1 })
+    const startBlock = await provider.getBlockNumber()
+    const admin = await provider.getSigner(0)
+    const operator = addressOf(await provider.getSigner(1))
+    const shared = await deployShared(admin)
+    const trader = await deployMarket(admin, shared, perpetual, {
+      operators: [operator],
+      oracleSigners: [addressOf(ORACLE)],
+    })
+    return new World(url, provider, { shared, spec: { ...perpetual, trader }, startBlock })
+  }
+
+  // ---------------------------------------------------------------------- chain
+
+  async rpc<Answer>(method: string, ...params: unknown[]): Promise<Answer> {
+    return this.provider.send(method, params)
+  }
+
+  async user(name: string): Promise<Wallet> {
+    const user = new Wallet(id(name), this.provider)
+    await this.rpc('anvil_setBalance', user.address, '0xde0b6b3a7640000')
+    return user
+  }
+
+  get bank() {
+    return MarginBank__factory.connect(this.shared.marginBank, this.provider)
+  }
+
+  get trader() {
+    return IsolatedTrader__factory.connect(this.spec.trader, this.provider)
+  }
+
+  async deposit(user: Wallet, amount: string): Promise<void> {
+    const admin = await this.provider.getSigner(0)
+    const usdm = TestUSDM__factory.connect(this.shared.usdm, admin)
+    await (await usdm.mint(admin.address, e18(amount))).wait()
+    await (await usdm.approve(this.shared.marginBank, e18(amount))).wait()
+    await (await this.bank.connect(admin).depositFor(user.address, e18(amount))).wait()
+  }
+
+  sign(input: FillInput): SignedOrder {
+    const order: Order = {
+      marketId: this.spec.marketId,
+      maker: addressOf(input.by),
+      side: input.side,
+      type: 'LIMIT',
+      price: PRICE.ticks as Ticks,
+      quantity: (input.quantity ?? input.fill) as Steps,
+      trigger: 0 as Ticks,
+      leverage: 5,
+      reduceOnly: false,
+      expiration: 0 as Seconds,
+      salt: input.salt,
+    }
+    const hash = hashOrder(order, this.spec, (message: Uint8Array) => getBytes(keccak256(message)))
+    const signature = `${input.by.signMessageSync(getBytes(hash))}01` as `0x${string}`
+    return { ...order, hash, signer: addressOf(input.by), signature }
+  }
+
+  /** The next part for the chain; the buyer is the taker. */
+  async part(fills: readonly FillInput[]): Promise<SettlementPart> {
+    const clock = await this.trader.clock()
+    const asOf = ((await this.#latestSecond()) * 1000) as Millis
+    return {
+      marketId: this.spec.marketId,
+      actionId: Number(clock.actionId) + 1,
+      batchId: Number(clock.batchId) + 1,
+      part: 1,
+      parts: 1,
+      asOf,
+      price: PRICE.ticks as Ticks,
+      makerFee: this.spec.makerFee,
+      takerFee: this.spec.takerFee,
+      oracle: { price: PRICE.wei, observedAt: asOf, signatures: await this.#report(asOf) },
+      fills: fills.map((input) => ({
+        order: this.sign(input),
+        fill: input.fill as Steps,
+        taker: (input.side === 'LONG' ? input.fill : 0) as Steps,
+        partialSlot: input.slot ?? null,
+      })),
+    }
+  }
+
+  async #report(observedAt: number): Promise<`0x${string}`> {
+    const domain = {
+      name: 'SignedPriceOracle',
+      version: '1',
+      chainId: CHAIN_ID,
+      verifyingContract: this.shared.oracle,
+    }
+    const types = {
+      PriceReport: [
+        { name: 'feedId', type: 'bytes32' },
+        { name: 'price', type: 'uint256' },
+        { name: 'observedAt', type: 'uint256' },
+      ],
+    }
+    const value = { feedId: feedIdOf(this.spec.marketId), price: PRICE.wei, observedAt }
+    return (await ORACLE.signTypedData(domain, types, value)) as `0x${string}`
+  }
+
+  /** The chain's clock is its own: snapshots and jumps move it away from ours. */
+  async #latestSecond(): Promise<number> {
+    const block = await this.provider.getBlock('latest')
+    return block?.timestamp ?? 0
+  }
+
+  /** Mined a second after the latest block. */
+  async send(part: SettlementPart): Promise<string> {
+    await this.rpc('evm_setNextBlockTimestamp', (await this.#latestSecond()) + 1)
+    const operator = await this.provider.getSigner(1)
+    const sent = await this.trader.connect(operator).settleBatch(encodeSettleBatch(part, this.spec))
+    const receipt = await sent.wait()
+    if (receipt?.status !== 1) throw new Error('the part was not settled')
+    return sent.hash
+  }
+
+  // ---------------------------------------------------------------------- database
+
+  /** A database that knows the market and nothing else. */
+  async database(): Promise<TestDatabase> {
+    const test = await freshDatabase()
+    await createShard(test.db, ACCOUNTS_SHARD)
+    await listMarket(test.db, this.spec)
+    return test
+  }
+
+  async databaseAt(url: string): Promise<TestDatabase> {
+    return connect(url)
+  }
+
+  chain(): Chain & { close(): void } {
+    return createChain({ url: this.url, chainId: CHAIN_ID, timeoutMs: 5_000 })
+  }
+
+  follower(test: TestDatabase, chain: Chain, options: Partial<FollowOptions> = {}): Follower {
+    const metrics = { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} }
+    const clock = { now: () => Date.now() as Millis }
+    const ports = { db: test.db, chain, clock, log: SILENT, metrics, reached() {} }
+    return new Follower(ports, { ...this.followOptions(), ...options })
+  }
+
+  followOptions(): FollowOptions {
+    return {
+      chainId: CHAIN_ID,
+      bank: this.shared.marginBank,
+      accountManager: this.shared.accountManager,
+      startBlock: this.startBlock,
+      range: 100,
+      liveDepth: 64,
+      sealDepth: 1,
+    }
+  }
+}
+
+const SILENT: Log = { info() {}, warn() {}, error() {} }
+
+/** Passes until the head is reached; a fork or a race may need more than one. */
+export async function catchUp(follower: Follower): Promise<void> {
+  for (let passes = 0; passes < 20; passes++) if (await follower.pass()) return
+  throw new Error('the head is not reached in twenty passes')
+}
+
+export async function projectAll({ db }: TestDatabase): Promise<void> {
+  for (const shard of await registerShards(db)) await projectShard(db, shard, { limit: 500, reached() {} })
+}
