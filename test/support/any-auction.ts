@@ -58,6 +58,8 @@ export interface BatchOptions {
   readonly maxOrders?: number
   readonly minOrders?: number
   readonly grid?: number
+  /** The oracle price lies on a tick, and no funding is pending. */
+  readonly onTick?: boolean
 }
 
 /** A batch of one of the three kinds of market. */
@@ -66,10 +68,11 @@ export function anyBatch({
   maxOrders = 20,
   minOrders = 2,
   grid,
+  onTick = false,
 }: BatchOptions = {}): fc.Arbitrary<AnyBatch> {
   const anyGrid =
     grid === undefined ? fc.constantFrom(...grids) : fc.constant(grids[grid] as (typeof grids)[number])
-  const spread = fc.bigInt({ min: -40n, max: 40n })
+  const spread = onTick ? fc.constant(0n) : fc.bigInt({ min: -40n, max: 40n })
   return fc
     .tuple(anyGrid, spread, fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n }))
     .chain(([{ spec, middle }, off, index]) => {

@@ -1,0 +1,66 @@
+/** Batches too large for one transaction, drawn from a seed: shrinking a thousand orders would tell nobody anything. */
+import type { RestingOrder } from '../../domain/book.ts'
+import { FLAT } from '../../domain/position.ts'
+import { ONE, type Seq, type Ticks, type UserId } from '../../domain/units.ts'
+import { type AnyBatch, AS_OF } from './any-auction.ts'
+import { steps, ticks } from './markets.ts'
+import { NO_FUNDING, oracle100, positionAt, resting, roundMarket } from './resting.ts'
+
+/** mulberry32. */
+export function randomFrom(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
+  }
+}
+
+export interface BigOptions {
+  readonly seed: number
+  readonly orders: number
+  readonly accounts: number
+  /** Of 100 accounts so many hold a position. */
+  readonly holders: number
+}
+
+export function bigBatch({ seed, orders: count, accounts, holders }: BigOptions): AnyBatch {
+  const random = randomFrom(seed)
+  const one = (seq: number): RestingOrder => {
+    const side = random(2) === 0 ? ('LONG' as const) : ('SHORT' as const)
+    const type = random(4) === 0 ? ('MARKET' as const) : ('LIMIT' as const)
+    return resting({
+      seq: seq as Seq,
+      account: (1 + random(accounts)) as UserId,
+      side,
+      type,
+      limit: ticks(side === 'LONG' ? 98 + random(6) : 97 + random(6)),
+      remaining: steps(1 + random(30)),
+      leverage: 1 + random(12),
+      reduceOnly: random(10) === 0,
+      acceptedAt: AS_OF,
+      reservedPrice: 1_000 as Ticks,
+    })
+  }
+  const orders = Array.from({ length: count }, (_, i) => one(i + 1))
+  const held = new Map(
+    Array.from({ length: accounts }, (_, i) => {
+      const size = random(100) < holders ? random(41) - 20 : 0
+      const margin = BigInt(1 + random(60)) * ONE + BigInt(random(9))
+      return [
+        (i + 1) as UserId,
+        size === 0 ? FLAT : positionAt(roundMarket, { size, entry: 100, margin }),
+      ] as const
+    }),
+  )
+  return {
+    spec: roundMarket,
+    orders: orders.map((order) => (order.reduceOnly ? { ...order, openable: steps(0) } : order)),
+    held,
+    fundingIndex: NO_FUNDING,
+    oracle: oracle100,
+    reference: null,
+    asOf: AS_OF,
+  }
+}
