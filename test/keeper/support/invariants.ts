@@ -1,0 +1,96 @@
+/** What holds in the database between any two transactions. */
+import { expect } from 'chai'
+import { BookFeed } from '../../../domain/book-feed.ts'
+import { marketShard } from '../../../domain/log.ts'
+import { isInBook, isTerminal } from '../../../domain/order-state.ts'
+import { reservePerStep } from '../../../domain/reservation.ts'
+import type { World } from './world.ts'
+
+/** Fails unless every account holds back exactly what its orders do, and positions and fills add up. */
+export async function expectConsistent(world: World): Promise<void> {
+  const orders = await world.orders()
+  const accounts = await world.db.selectFrom('accounts').selectAll().execute()
+  for (const { user_id, free, reserved } of accounts) {
+    const own = orders.filter(({ account }) => account === user_id)
+    expect(reserved, `reserved of ${user_id}`).to.equal(
+      own.reduce((sum, order) => sum + order.reserved + order.held, 0n),
+    )
+    expect(free >= reserved, `account ${user_id} can pay for what it holds back`).to.equal(true)
+  }
+  for (const order of orders) {
+    const perStep = order.openable === 0 ? 0n : reservePerStep(world.spec, { ...order, limit: order.price })
+    expect(order.reserved, order.orderId).to.equal(perStep * BigInt(order.openable))
+    if (!isInBook(order)) expect(order.reserved, order.orderId).to.equal(0n)
+    if (isTerminal(order.status)) expect([order.settling, order.held], order.orderId).to.deep.equal([0, 0n])
+    expect(isTerminal(order.status)).to.equal(order.endedAt !== null)
+  }
+  await expectFillsAddUp(world)
+  await expectSlotsApart(world)
+}
+
+async function expectFillsAddUp({ db, spec }: World): Promise<void> {
+  const orders = await db.selectFrom('orders').selectAll().execute()
+  const fills = await db.selectFrom('fills').selectAll().where('status', '<>', 'FAILED').execute()
+  for (const order of orders) {
+    const own = fills.filter(({ order_id }) => order_id === order.order_id)
+    expect(
+      own.reduce((sum, { steps }) => sum + steps, 0),
+      order.order_id,
+    ).to.equal(order.filled + order.settling)
+    const open = own.filter(({ status }) => status === 'MATCHED' || status === 'SUBMITTED')
+    expect(
+      open.reduce((sum, { steps }) => sum + steps, 0),
+      order.order_id,
+    ).to.equal(order.settling)
+    expect(
+      open.reduce((sum, { held }) => sum + held, 0n),
+      order.order_id,
+    ).to.equal(order.held)
+  }
+  const positions = await db
+    .selectFrom('positions')
+    .selectAll()
+    .where('market_id', '=', spec.marketId)
+    .execute()
+  expect(positions.reduce((sum, { matched_size }) => sum + matched_size, 0)).to.equal(0)
+  expect(positions.reduce((sum, { size }) => sum + size, 0)).to.equal(0)
+  if (fills.every(({ status }) => status === 'MINED' || status === 'CONFIRMED')) {
+    for (const row of positions) {
+      const matched = [
+        row.matched_size,
+        row.matched_entry_notional,
+        row.matched_folded_margin,
+        row.matched_leverage,
+      ]
+      expect(matched).to.deep.equal([row.size, row.entry_notional, row.folded_margin, row.leverage])
+    }
+  }
+}
+
+/** No two live orders of a maker share a partial slot. */
+async function expectSlotsApart({ db }: World): Promise<void> {
+  const rows = await db
+    .selectFrom('orders')
+    .select(['maker', 'partial_slot'])
+    .where('partial_slot', 'is not', null)
+    .where('ended_at', 'is', null)
+    .execute()
+  const keys = rows.map(({ maker, partial_slot }) => `${maker}#${partial_slot}`)
+  expect(new Set(keys).size).to.equal(keys.length)
+}
+
+/** Fails unless the book that is fed row by row equals the one that is read from the table. */
+export async function expectSameBook(world: World): Promise<void> {
+  const loaded = new BookFeed(world.spec, await world.orders())
+  const rows = await world.db
+    .selectFrom('shard_log')
+    .select(['seq', 'row'])
+    .where('shard', '=', marketShard(world.spec.marketId))
+    .orderBy('seq')
+    .execute()
+  const fed = new BookFeed(world.spec, [])
+  for (const { seq, row } of rows) {
+    if (fed.apply(seq, row as never) === 'reload') return
+  }
+  expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
+}

@@ -1,0 +1,255 @@
+/** A market in a database of its own, with a clock that stands still, traders, and an api reduced to two writes. */
+import { getBytes, id, keccak256, Wallet } from 'ethers'
+import { priceBand } from '../../../domain/band.ts'
+import { restingOrder } from '../../../domain/book-feed.ts'
+import { marketShard } from '../../../domain/log.ts'
+import { type MarketSpec, priceOf } from '../../../domain/market.ts'
+import { leaveBook } from '../../../domain/open-order.ts'
+import type { Order, Side } from '../../../domain/order.ts'
+import { hashOrder } from '../../../domain/order-hash.ts'
+import { isInBook } from '../../../domain/order-state.ts'
+import { reservationsOf, reservedPriceOf } from '../../../domain/reservation.ts'
+import type { Address, Millis, Price, Quote, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import { createDb, createPool, type Db, type Tx } from '../../../indexer/db/client.ts'
+import { listMarket } from '../../../indexer/db/markets.ts'
+import { appendRows, lockAccounts, lockShard } from '../../../indexer/db/shard-log.ts'
+import { createLeases } from '../../../keeper/adapters/lease.ts'
+import { createAuctionStore } from '../../../keeper/adapters/store-auction.ts'
+import type { AuctionPorts } from '../../../keeper/jobs/auction.ts'
+import type { Fence, Log, Metrics } from '../../../keeper/ports.ts'
+import { addReserved, toOpenOrder, writeOrders } from '../../../keeper/rows.ts'
+import { e18 } from '../../support/markets.ts'
+import { freshDatabase } from '../../support/postgres.ts'
+
+export const quiet: Log = { info: () => {}, warn: () => {}, error: () => {} }
+
+export const noMetrics: Metrics = {
+  turn: () => {},
+  batch: () => {},
+  stage: () => {},
+  transactionEnded: () => {},
+  inFlight: () => {},
+  queued: () => {},
+  balance: () => {},
+  head: () => {},
+}
+
+/** Everything a fresh report allows: tests of freshness name their own. */
+export const RULES = { maxAge: 10_000 as Millis, moveBase: 1_000_000n, moveSlope: 0n }
+
+export const keccak = (message: Uint8Array): Uint8Array => getBytes(keccak256(message))
+export const addressOf = (wallet: Wallet): Address => wallet.address.toLowerCase() as Address
+
+export interface Trader {
+  readonly wallet: Wallet
+  readonly account: UserId
+}
+
+export interface Placement {
+  readonly by: Trader
+  readonly side: Side
+  readonly steps: number
+  /** Limit in ticks; a market order without it. */
+  readonly limit?: number
+  readonly leverage?: number
+  readonly reduceOnly?: boolean
+  readonly expiration?: number
+}
+
+export class World {
+  readonly db: Db
+  readonly url: string
+  readonly spec: MarketSpec
+  readonly clock: { value: number; now(): Millis }
+  #salt = 1n
+
+  constructor(db: Db, url: string, spec: MarketSpec) {
+    this.db = db
+    this.url = url
+    this.spec = spec
+    this.clock = {
+      value: 1_800_000_000_000,
+      now() {
+        return this.value as Millis
+      },
+    }
+  }
+
+  static async open(spec: MarketSpec): Promise<World> {
+    const url = await freshDatabase()
+    const db = createDb(createPool({ url, connections: 8, name: 'keeper test' }))
+    await listMarket(db, spec)
+    return new World(db, url, spec)
+  }
+
+  close(): Promise<void> {
+    return this.db.destroy()
+  }
+
+  async trader(name: string, free = '1000000'): Promise<Trader> {
+    const wallet = new Wallet(id(name))
+    const { user_id } = await this.db
+      .insertInto('users')
+      .values({ address: addressOf(wallet), created_at: 0 })
+      .returning('user_id')
+      .executeTakeFirstOrThrow()
+    await this.db
+      .insertInto('accounts')
+      .values({ user_id, free: e18(free) })
+      .execute()
+    return { wallet, account: user_id as UserId }
+  }
+
+  /** The oracle says so now. */
+  async report(ticks: number, observedAt = this.clock.value): Promise<void> {
+    const price = priceOf(this.spec, ticks as Ticks)
+    const row = { price, observed_at: observedAt, signatures: '0x', received_at: observedAt }
+    await this.db
+      .insertInto('oracle_reports')
+      .values({ market_id: this.spec.marketId, ...row })
+      .onConflict((conflict) => conflict.column('market_id').doUpdateSet(row))
+      .execute()
+  }
+
+  order({ by, side, steps, limit = 0, leverage = 5, reduceOnly = false, expiration = 0 }: Placement): Order {
+    return {
+      marketId: this.spec.marketId,
+      maker: addressOf(by.wallet),
+      side,
+      type: limit === 0 ? 'MARKET' : 'LIMIT',
+      price: limit as Ticks,
+      quantity: steps as Steps,
+      trigger: 0 as Ticks,
+      leverage,
+      reduceOnly,
+      expiration: expiration as Order['expiration'],
+      salt: this.#salt++,
+    }
+  }
+
+  /** Accepts the order as the api does, without its checks. Returns its id. */
+  async place(placement: Placement): Promise<string> {
+    const { by } = placement
+    const order = this.order(placement)
+    const hash = hashOrder(order, this.spec, keccak)
+    const signature = `${by.wallet.signMessageSync(getBytes(hash))}01`
+    return this.db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, marketShard(this.spec.marketId))
+      await lockAccounts(tx, [by.account])
+      const terms = await this.#reserve(tx, by, order, head.head + 1)
+      const orderId = `${this.spec.marketId}-${head.head + 1}`
+      const { marketId: _market, reduceOnly, salt, ...fields } = order
+      const told = {
+        ...fields,
+        order_id: orderId,
+        user_id: by.account as number,
+        signer: order.maker as string,
+        hash: hash as string,
+        salt: Number(salt),
+        reduce_only: reduceOnly,
+        status: 'OPEN' as const,
+        accepted_at: this.clock.value,
+        openable: terms.openable as number,
+        reserved_price: terms.reservedPrice as number,
+      }
+      await tx
+        .insertInto('orders')
+        .values({
+          ...told,
+          market_id: this.spec.marketId,
+          seq: head.head + 1,
+          signature,
+          ...{ status_reason: null, note: null, closing_reason: null, partial_slot: null, ended_at: null },
+          reserved: terms.amount,
+        })
+        .execute()
+      await addReserved(tx, new Map([[by.account, terms.amount]]))
+      await appendRows(tx, head, [{ kind: 'order_placed', ...told, reserved: terms.amount.toString() }])
+      return orderId
+    })
+  }
+
+  async #reserve(tx: Tx, by: Trader, order: Order, seq: number) {
+    const position = await tx
+      .selectFrom('positions')
+      .select('matched_size')
+      .where('user_id', '=', by.account)
+      .where('market_id', '=', this.spec.marketId)
+      .executeTakeFirst()
+    const { price } = await tx.selectFrom('oracle_reports').select('price').executeTakeFirstOrThrow()
+    const reservedPrice = reservedPriceOf(this.spec, order, priceBand(this.spec, price as Price))
+    const others = (await this.orders(tx)).filter((other) => other.account === by.account && isInBook(other))
+    const { side, leverage, reduceOnly } = order
+    const mine = {
+      seq: seq as never,
+      side,
+      leverage,
+      reduceOnly,
+      limit: order.price,
+      remaining: order.quantity,
+      reservedPrice,
+    }
+    const all = reservationsOf(this.spec, (position?.matched_size ?? 0) as Steps, [
+      ...others.map(restingOrder),
+      mine,
+    ])
+    const own = all.at(-1)
+    return { openable: own?.openable ?? (0 as Steps), amount: own?.amount ?? (0n as Quote), reservedPrice }
+  }
+
+  /** Cancels as the api does. False where it cannot be cancelled any more. */
+  async cancel(orderId: string): Promise<boolean> {
+    return this.db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, marketShard(this.spec.marketId))
+      const order = (await this.orders(tx)).find((one) => one.orderId === orderId)
+      if (order === undefined || order.endedAt !== null || order.closingReason !== null) return false
+      await lockAccounts(tx, [order.account])
+      const { order: after, row } = leaveBook(order, 'USER_CANCELLED', this.clock.now())
+      await writeOrders(tx, [after])
+      await addReserved(tx, new Map([[order.account, -order.reserved as Quote]]))
+      await appendRows(tx, head, [row])
+      return true
+    })
+  }
+
+  async orders(from: Db | Tx = this.db) {
+    const rows = await from.selectFrom('orders').selectAll().orderBy('seq').execute()
+    return rows.map(toOpenOrder)
+  }
+
+  async orderOf(orderId: string) {
+    const order = (await this.orders()).find((one) => one.orderId === orderId)
+    if (order === undefined) throw new Error(`no order ${orderId}`)
+    return order
+  }
+
+  async rows<K extends string>(...kinds: readonly K[]) {
+    const rows = await this.db
+      .selectFrom('shard_log')
+      .select('row')
+      .where('shard', '=', marketShard(this.spec.marketId))
+      .orderBy('seq')
+      .execute()
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into rows by name
+    return rows.map(({ row }) => row as any).filter(({ kind }) => kinds.includes(kind))
+  }
+
+  async lease(name: string, owner = 'one'): Promise<Fence> {
+    const fence = await createLeases(this.db, owner, 60_000).acquire(name)
+    if (fence === null) throw new Error(`${name} is taken`)
+    return fence
+  }
+
+  auctionPorts(): AuctionPorts & { readonly woken: number[] } {
+    const woken: number[] = []
+    return {
+      store: createAuctionStore(this.db),
+      clock: this.clock,
+      reached: () => {},
+      metrics: noMetrics,
+      log: quiet,
+      wake: (batchId) => woken.push(batchId),
+      woken,
+    }
+  }
+}
