@@ -1,5 +1,33 @@
 import { type Kysely, sql } from 'kysely'
 
+/** Adds to `resting` what a statement changed in `orders`: its rows as they are count with sign 1, as they were with -1. */
+const restFunction = (name: string, changes: string): string => `
+    create function ${name}() returns trigger language plpgsql as $$
+    begin
+      insert into resting as r
+      select market_id, user_id,
+        coalesce(sum(sign) filter (where is_live), 0),
+        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'LONG'), 0),
+        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'SHORT'), 0),
+        coalesce(sum(sign * openable) filter (where is_live), 0),
+        coalesce(sum(sign * openable::numeric * reserved_price) filter (where is_live), 0),
+        coalesce(sum(sign * (reserved + held)) filter (where is_live), 0)
+      from (
+        select *, ended_at is null as is_live, ended_at is null and closing_reason is null and not reduce_only as in_book
+        from (${changes}) changes
+      ) o
+      group by market_id, user_id
+      on conflict (market_id, user_id) do update set
+        orders = r.orders + excluded.orders,
+        plain_long = r.plain_long + excluded.plain_long,
+        plain_short = r.plain_short + excluded.plain_short,
+        openable = r.openable + excluded.openable,
+        open_value = r.open_value + excluded.open_value,
+        reserved = r.reserved + excluded.reserved;
+      return null;
+    end $$;
+`
+
 /** What the exchange accepted and decided: the write side and the shard log it is projected from. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
@@ -112,55 +140,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       primary key (market_id, user_id)
     ) with (fillfactor = 50);
 
-    create function rest_inserted_orders() returns trigger language plpgsql as $$
-    begin
-      insert into resting as r
-      select market_id, user_id,
-        coalesce(sum(sign) filter (where ended_at is null), 0),
-        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'LONG'), 0),
-        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'SHORT'), 0),
-        coalesce(sum(sign * openable) filter (where ended_at is null), 0),
-        coalesce(sum(sign * openable::numeric * reserved_price) filter (where ended_at is null), 0),
-        coalesce(sum(sign * (reserved + held)) filter (where ended_at is null), 0)
-      from (
-        select *, ended_at is null and closing_reason is null and not reduce_only as in_book from (select 1 as sign, * from inserted) c
-      ) o
-      group by market_id, user_id
-      on conflict (market_id, user_id) do update set
-        orders = r.orders + excluded.orders,
-        plain_long = r.plain_long + excluded.plain_long,
-        plain_short = r.plain_short + excluded.plain_short,
-        openable = r.openable + excluded.openable,
-        open_value = r.open_value + excluded.open_value,
-        reserved = r.reserved + excluded.reserved;
-      return null;
-    end $$;
+    ${sql.raw(restFunction('rest_inserted_orders', 'select 1 as sign, * from inserted'))}
     create trigger rest_inserted after insert on orders
       referencing new table as inserted for each statement execute function rest_inserted_orders();
 
-    create function rest_updated_orders() returns trigger language plpgsql as $$
-    begin
-      insert into resting as r
-      select market_id, user_id,
-        coalesce(sum(sign) filter (where ended_at is null), 0),
-        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'LONG'), 0),
-        coalesce(sum(sign * (quantity - filled - settling)) filter (where in_book and side = 'SHORT'), 0),
-        coalesce(sum(sign * openable) filter (where ended_at is null), 0),
-        coalesce(sum(sign * openable::numeric * reserved_price) filter (where ended_at is null), 0),
-        coalesce(sum(sign * (reserved + held)) filter (where ended_at is null), 0)
-      from (
-        select *, ended_at is null and closing_reason is null and not reduce_only as in_book from (select 1 as sign, * from updated union all select -1, * from replaced) c
-      ) o
-      group by market_id, user_id
-      on conflict (market_id, user_id) do update set
-        orders = r.orders + excluded.orders,
-        plain_long = r.plain_long + excluded.plain_long,
-        plain_short = r.plain_short + excluded.plain_short,
-        openable = r.openable + excluded.openable,
-        open_value = r.open_value + excluded.open_value,
-        reserved = r.reserved + excluded.reserved;
-      return null;
-    end $$;
+    ${sql.raw(restFunction('rest_updated_orders', 'select 1 as sign, * from updated union all select -1, * from replaced'))}
     create trigger rest_updated after update on orders
       referencing old table as replaced new table as updated for each statement execute function rest_updated_orders();
 
