@@ -1,5 +1,5 @@
 /** `npm run bench:gas`: what a settled order costs, as a table and as one line of JSON. */
-import { MOVES, SALTS, SIZES, gasTable } from '../test/support/gas.ts'
+import { gasTable, MOVES, SALTS, SIZES } from '../test/support/gas.ts'
 
 const table = await gasTable()
 console.log(`gas per order       ${MOVES.map((move) => move.padStart(10)).join('')}`)

@@ -1,17 +1,17 @@
 /** Rebuilds an exchange from its logs alone and holds the result against the contracts' views, to the wei. */
 import { expect } from 'chai'
 import type { Log } from 'ethers'
-import { type Position, FLAT, foldMargin } from '../../domain/position.ts'
-import { decodeBatchSettled } from '../../domain/settlement-codec.ts'
+import { FLAT, foldMargin, type Position } from '../../domain/position.ts'
 import type { BatchSettled } from '../../domain/settlement.ts'
+import { decodeBatchSettled } from '../../domain/settlement-codec.ts'
 import {
   applyFillStates,
   applySettled,
+  type FillStates,
   feesOf,
+  type LedgerAccount,
   ledgerDeltas,
   moveFree,
-  type FillStates,
-  type LedgerAccount,
 } from '../../domain/settlement-replay.ts'
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../domain/units.ts'
 import type { Exchange } from './exchange.ts'
@@ -82,7 +82,8 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
   for (const log of logs) {
     const parsed = (lower(log.address) === shared.marginBank ? bank : trader).interface.parseLog(log)
     if (parsed === null) continue
-    if (parsed.name === 'BatchSettled') applyBatch(books, decodeBatchSettled(log.topics, log.data, spec), exchange)
+    if (parsed.name === 'BatchSettled')
+      applyBatch(books, decodeBatchSettled(log.topics, log.data, spec), exchange)
     else applyBankLog(books, parsed.name, parsed.args.toObject())
   }
   return books
@@ -139,5 +140,3 @@ export async function audit(exchange: Exchange): Promise<void> {
   expect(await usdm.balanceOf(shared.marginBank)).to.equal(owed + market.pool + market.fees)
   expect(size).to.equal(0n)
 }
-
-

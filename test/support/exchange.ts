@@ -1,13 +1,22 @@
 /** A deployed exchange on an in-process chain, actors, and parts to settle. */
-import { Wallet, getBytes, id, keccak256, toBeHex, type ContractTransactionResponse } from 'ethers'
+import {
+  type ContractTransactionResponse,
+  getBytes,
+  id,
+  keccak256,
+  type Result,
+  type Signer,
+  toBeHex,
+  Wallet,
+} from 'ethers'
 import { network } from 'hardhat'
 import type { MarketSpec } from '../../domain/market.ts'
-import { hashOrder } from '../../domain/order-hash.ts'
 import type { Order, OrderType, Side, SignedOrder } from '../../domain/order.ts'
-import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { hashOrder } from '../../domain/order-hash.ts'
 import type { SettlementFill, SettlementPart } from '../../domain/settlement.ts'
+import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
 import type { Address, Millis, Price, Quote, Rate, Steps, Ticks } from '../../domain/units.ts'
-import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../stack/deploy.ts'
+import { deployMarket, deployShared, feedIdOf } from '../../stack/deploy.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
@@ -22,6 +31,17 @@ export const chain = (): ReturnType<typeof network.create> => {
   opened.connection ??= network.create()
   return opened.connection
 }
+
+/** Who deploys and pays. */
+export async function firstSigner(connection: Awaited<ReturnType<typeof network.create>>): Promise<Signer> {
+  const [admin] = await connection.ethers.getSigners()
+  if (!admin) throw new Error('the chain has accounts')
+  return admin
+}
+
+/** A struct of the chain as a plain object. */
+export const fieldsOf = <Struct extends object>(struct: Struct): Struct =>
+  (struct as unknown as Result).toObject() as Struct
 
 export const keccak = (message: Uint8Array): Uint8Array => getBytes(keccak256(message))
 
@@ -163,7 +183,12 @@ export interface ReportInput {
 /** Signatures over a report, in the given order. Two of three signers by default. */
 export function signReport(exchange: Exchange, report: ReportInput): `0x${string}` {
   const { shared, spec, oracleSigners } = exchange
-  const domain = { name: 'SignedPriceOracle', version: '1', chainId: spec.chainId, verifyingContract: shared.oracle }
+  const domain = {
+    name: 'SignedPriceOracle',
+    version: '1',
+    chainId: spec.chainId,
+    verifyingContract: shared.oracle,
+  }
   const types = {
     PriceReport: [
       { name: 'feedId', type: 'bytes32' },
@@ -194,7 +219,7 @@ export interface PartInput extends Partial<Omit<SettlementPart, 'fills' | 'price
 export async function buildPart(exchange: Exchange, input: PartInput): Promise<SettlementPart> {
   const { trader, spec } = exchange
   const clock = await trader.clock()
-  const asOf = input.asOf ?? ((await nextSecond(exchange)) * 1000 as Millis)
+  const asOf = input.asOf ?? (((await nextSecond(exchange)) * 1000) as Millis)
   const oraclePrice = (input.oraclePrice ?? BigInt(input.price) * spec.tick) as Price
   const observedAt = (input.observedAt ?? asOf) as Millis
   const { fills, price, oraclePrice: _price, observedAt: _at, ...given } = input
@@ -209,7 +234,11 @@ export async function buildPart(exchange: Exchange, input: PartInput): Promise<S
     takerFee: spec.takerFee,
     ...given,
     price: price as Ticks,
-    oracle: { price: oraclePrice, observedAt, signatures: signReport(exchange, { price: oraclePrice, observedAt }) },
+    oracle: {
+      price: oraclePrice,
+      observedAt,
+      signatures: signReport(exchange, { price: oraclePrice, observedAt }),
+    },
     fills: fills.map((fill) => fillOf(fill, price, spec)),
   }
 }

@@ -1,6 +1,6 @@
 /** What a settled order costs: receipt gas over orders, one order per account, non-zero expiry and fees. */
 import type { Wallet } from 'ethers'
-import { chain, crowdedExchange, settle, type Exchange, type FillInput } from './exchange.ts'
+import { chain, crowdedExchange, type Exchange, type FillInput, settle } from './exchange.ts'
 
 export const SIZES = [2, 20, 50, 100] as const
 export const SALTS = ['sequential', 'random'] as const
@@ -53,7 +53,8 @@ export async function gasTable(): Promise<GasTable> {
   const { networkHelpers } = await chain()
   const table: GasTable = {}
   for (const mode of SALTS) {
-    for (const size of SIZES) Object.assign(table, await measure(await networkHelpers.loadFixture(crowd), size, mode))
+    for (const size of SIZES)
+      Object.assign(table, await measure(await networkHelpers.loadFixture(crowd), size, mode))
   }
   return table
 }

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { BaseContract } from 'ethers'
 import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
-import { buildPart, send, type Exchange, type PartInput } from './exchange.ts'
+import { buildPart, type Exchange, type PartInput, send } from './exchange.ts'
 
 export interface Refusal {
   readonly error: string
@@ -29,6 +29,20 @@ export async function expectPartRefused(
 ): Promise<void> {
   const part = await buildPart(exchange, input)
   await expectRefused(exchange, change(encodeSettleBatch(part, exchange.spec)), refusal)
+}
+
+/** Expects the call to fail with a message that matches: where more than one error is right. */
+export async function expectRejected(
+  call: Promise<unknown>,
+  message: RegExp,
+  what = 'the call',
+): Promise<void> {
+  const failure = await call.then(
+    () => null,
+    (error: unknown) => error as Error,
+  )
+  expect(failure, `${what} fails`).not.to.equal(null)
+  expect(failure?.message, what).to.match(message)
 }
 
 /** The same bytes with some of them replaced. */

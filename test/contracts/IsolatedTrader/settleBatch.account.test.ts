@@ -1,16 +1,16 @@
 import { expect } from 'chai'
 import { audit } from '../../support/audit.ts'
 import {
-  START_BALANCE,
   binaryExchange,
   caller,
   chain,
+  type Exchange,
+  type FillInput,
   nextSecond,
   pair,
   perpetualExchange,
+  START_BALANCE,
   settle,
-  type Exchange,
-  type FillInput,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { expectPartRefused } from '../../support/refusals.ts'
@@ -29,7 +29,11 @@ describe('settleBatch: every account', () => {
   describe('initial margin', () => {
     it('when a buy at 20x clears above the oracle price, it stands below IMR', async () => {
       const { alice, bob } = await load(perpetualExchange)
-      const input = { price: 505_000, oraclePrice: e18('50000'), fills: pair(alice, bob, 1000, { leverage: 20 }) }
+      const input = {
+        price: 505_000,
+        oraclePrice: e18('50000'),
+        fills: pair(alice, bob, 1000, { leverage: 20 }),
+      }
       // Margin 2525, loss 500 against the oracle price; 4.5 % of 50000 is needed.
       await expectPartRefused(exchange, input, {
         error: 'MarginInsufficient',
@@ -118,7 +122,9 @@ describe('settleBatch: every account', () => {
 
     it('when a withdrawal is pending, it backs batches as of up to 5 s later, after free', async () => {
       const { alice, bob } = await load(perpetualExchange)
-      await exchange.bank.connect(await caller(exchange, alice)).requestWithdrawal(START_BALANCE - e18('6000'))
+      await exchange.bank
+        .connect(await caller(exchange, alice))
+        .requestWithdrawal(START_BALANCE - e18('6000'))
       const requestedAt = (await exchange.connection.networkHelpers.time.latest()) * 1000
       await exchange.connection.networkHelpers.time.increase(5)
 
@@ -136,7 +142,12 @@ describe('settleBatch: every account', () => {
       await exchange.connection.networkHelpers.time.increase(11)
       await expect(() =>
         caller(exchange, alice).then((signer) => exchange.bank.connect(signer).withdraw()),
-      ).to.changeTokenBalance(exchange.connection.ethers, exchange.usdm, alice.address, START_BALANCE - e18('10025'))
+      ).to.changeTokenBalance(
+        exchange.connection.ethers,
+        exchange.usdm,
+        alice.address,
+        START_BALANCE - e18('10025'),
+      )
     })
   })
 

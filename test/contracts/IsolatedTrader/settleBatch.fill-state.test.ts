@@ -3,12 +3,12 @@ import { audit } from '../../support/audit.ts'
 import {
   caller,
   chain,
-  nextSecond,
-  perpetualExchange,
-  settle,
   type Exchange,
   type FillInput,
+  nextSecond,
   type PartInput,
+  perpetualExchange,
+  settle,
 } from '../../support/exchange.ts'
 import { expectPartRefused } from '../../support/refusals.ts'
 
@@ -29,7 +29,15 @@ describe('settleBatch: what is left of an order', () => {
   /** The maker buys with a limit order of 1000; somebody sells him what is filled. */
   const part = (input: Partial<FillInput> = {}, rest: Partial<PartInput> = {}): PartInput => {
     const [by, other] = exchange.users
-    const mine: FillInput = { by: by!, side: 'LONG', fill: 400, quantity: 1000, salt: SALT, slot: 0, ...input }
+    const mine: FillInput = {
+      by: by!,
+      side: 'LONG',
+      fill: 400,
+      quantity: 1000,
+      salt: SALT,
+      slot: 0,
+      ...input,
+    }
     return { price: PRICE, ...rest, fills: [mine, { by: other!, side: 'SHORT', fill: mine.fill }] }
   }
   const refused = (input: Partial<FillInput>, error: string, args: readonly unknown[] = [], rest = {}) =>

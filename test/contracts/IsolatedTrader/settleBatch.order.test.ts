@@ -1,28 +1,47 @@
 import { expect } from 'chai'
-import { encodeSettleBatch, HEADER_BYTES } from '../../../domain/settlement-codec.ts'
 import type { OrderType } from '../../../domain/order.ts'
+import { encodeSettleBatch, HEADER_BYTES } from '../../../domain/settlement-codec.ts'
 import { audit } from '../../support/audit.ts'
 import {
   addressOf,
   buildPart,
   caller,
   chain,
+  type Exchange,
+  type FillInput,
   nextSecond,
+  type PartInput,
   pair,
   perpetualExchange,
   send,
   settle,
   wallet,
-  type Exchange,
-  type FillInput,
-  type PartInput,
 } from '../../support/exchange.ts'
-import { expectPartRefused, expectRefused, withBitFlipped, withBytes, type Refusal } from '../../support/refusals.ts'
+import {
+  expectPartRefused,
+  expectRefused,
+  expectRejected,
+  type Refusal,
+  withBitFlipped,
+  withBytes,
+} from '../../support/refusals.ts'
 
 const PRICE = 500_000
 const SALT = 77n
 /** Where the first record's fields begin. */
-const AT = { maker: 64, quantity: 84, fill: 90, flags: 96, price: 104, trigger: 109, expiration: 114, leverage: 125, tail: 126, r: 128, s: 160 }
+const AT = {
+  maker: 64,
+  quantity: 84,
+  fill: 90,
+  flags: 96,
+  price: 104,
+  trigger: 109,
+  expiration: 114,
+  leverage: 125,
+  tail: 126,
+  r: 128,
+  s: 160,
+}
 
 describe('settleBatch: every order', () => {
   let exchange: Exchange
@@ -67,7 +86,9 @@ describe('settleBatch: every order', () => {
       }
     })
     it('when the salt is 2^53 or above', () =>
-      expectPartRefused(exchange, against(), { error: 'ReservedBits' }, (bytes) => withBytes(bytes, AT.flags, 2)))
+      expectPartRefused(exchange, against(), { error: 'ReservedBits' }, (bytes) =>
+        withBytes(bytes, AT.flags, 2),
+      ))
     it('when a reserved bit of the record is set', () =>
       refused({}, 'ReservedBits', [], (bytes) => withBytes(bytes, AT.tail + 1, bytes[AT.tail + 1]! | 1)))
     it('when nothing is filled', () => refused({ quantity: 1000, fill: 0 }, 'ZeroFill'))
@@ -99,7 +120,10 @@ describe('settleBatch: every order', () => {
     for (const type of ['STOP_MARKET', 'STOP_LIMIT'] as OrderType[]) {
       for (const side of ['LONG', 'SHORT'] as const) {
         it(`when a ${side} ${type} settles, it is taken`, () =>
-          settle(exchange, against({ side, type, trigger: PRICE, limit: type === 'STOP_MARKET' ? 0 : PRICE })))
+          settle(
+            exchange,
+            against({ side, type, trigger: PRICE, limit: type === 'STOP_MARKET' ? 0 : PRICE }),
+          ))
       }
     }
     it('when a plain order names a condition', () => refused({}, 'TriggerEncoding', [1, 0], tail(1)))
@@ -116,15 +140,30 @@ describe('settleBatch: every order', () => {
   describe('signature', () => {
     it('when any one bit of the order is turned over, it is void', async () => {
       const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
-      const fields = [AT.maker, AT.quantity + 4, AT.flags + 5, AT.price + 3, AT.trigger + 4, AT.expiration + 2, AT.leverage, AT.r + 7, AT.s + 9]
+      const fields = [
+        AT.maker,
+        AT.quantity + 4,
+        AT.flags + 5,
+        AT.price + 3,
+        AT.trigger + 4,
+        AT.expiration + 2,
+        AT.leverage,
+        AT.r + 7,
+        AT.s + 9,
+      ]
       for (const field of fields) {
-        await expect(send(exchange, withBitFlipped(bytes, field * 8 + 5)), `byte ${field}`).to.be.rejectedWith(
+        await expectRejected(
+          send(exchange, withBitFlipped(bytes, field * 8 + 5)),
           /SignerUnauthorized|SignatureInvalid|LimitViolated|OrderExpired|TriggerEncoding|Overfill|LeverageOutOfRange/,
+          `byte ${field}`,
         )
       }
     })
     it('when only the fill is turned over, nothing is void but the sums', async () => {
-      const bytes = encodeSettleBatch(await buildPart(exchange, against({ quantity: 5000, slot: 0 })), exchange.spec)
+      const bytes = encodeSettleBatch(
+        await buildPart(exchange, against({ quantity: 5000, slot: 0 })),
+        exchange.spec,
+      )
       await expectRefused(exchange, withBitFlipped(bytes, (AT.fill + 5) * 8 + 7), { error: 'Unbalanced' })
     })
     it('when s is in the upper half', async () => {
@@ -137,7 +176,9 @@ describe('settleBatch: every order', () => {
       })
     })
     it('when nobody can have signed', () =>
-      refused({}, 'SignatureInvalid', [], (bytes) => withBytes(bytes, AT.r, ...new Array<number>(32).fill(0))))
+      refused({}, 'SignatureInvalid', [], (bytes) =>
+        withBytes(bytes, AT.r, ...new Array<number>(32).fill(0)),
+      ))
     it('when a stranger signed', () =>
       refused({ signer: wallet('stranger') }, 'SignerUnauthorized', [wallet('stranger').address]))
     it('when it was signed for another market', async () => {
@@ -164,7 +205,9 @@ describe('settleBatch: every order', () => {
       await expectPartRefused(exchange, against(signed), stranger)
     })
     it('when the key is of another owner', async () => {
-      await exchange.keys.connect(await caller(exchange, exchange.users[1]!)).registerSessionKey(key.address, 1)
+      await exchange.keys
+        .connect(await caller(exchange, exchange.users[1]!))
+        .registerSessionKey(key.address, 1)
       await expectPartRefused(exchange, against(signed), stranger)
     })
     it('when the key was revoked, batches as of up to 5 s later are still settled', async () => {

@@ -2,15 +2,15 @@ import { expect } from 'chai'
 import { decodeBatchSettled } from '../../../domain/settlement-codec.ts'
 import { audit } from '../../support/audit.ts'
 import {
-  START_BALANCE,
   addressOf,
   binaryExchange,
   chain,
+  type Exchange,
   futureExchange,
   pair,
   perpetualExchange,
+  START_BALANCE,
   settle,
-  type Exchange,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 

@@ -1,0 +1,102 @@
+import { expect } from 'chai'
+import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import {
+  buildPart,
+  caller,
+  chain,
+  type Exchange,
+  pair,
+  perpetualExchange,
+  send,
+  settle,
+} from '../../support/exchange.ts'
+
+describe('cancelSaltsBelow', () => {
+  let exchange: Exchange
+  const latest = async () => (await exchange.connection.networkHelpers.time.latest()) * 1000
+  const wait = (seconds: number) => exchange.connection.networkHelpers.time.increase(seconds)
+  const request = async (floor: bigint | number) => {
+    const trader = exchange.trader.connect(await caller(exchange, exchange.users[0]!))
+    const tx = await trader.cancelSaltsBelow(floor)
+    return { tx, requestedAt: await latest() }
+  }
+  /** Alice’s order with this salt in a batch as of then. */
+  const trade = async (salt: bigint, asOf?: number) => {
+    const [alice, bob] = exchange.users
+    const [buy, sell] = pair(alice!, bob!, 10)
+    const at = asOf === undefined ? {} : { asOf: asOf as never, observedAt: asOf }
+    const part = await buildPart(exchange, { price: 500_000, fills: [{ ...buy!, salt }, sell!], ...at })
+    return send(exchange, encodeSettleBatch(part, exchange.spec))
+  }
+  const refused = (sent: Promise<unknown>, ...args: unknown[]) =>
+    expect(sent)
+      .to.be.revertedWithCustomError(exchange.trader, 'OrderCancelled')
+      .withArgs(exchange.users[0]!.address, ...args)
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+  })
+
+  it('when requested, it says so and marks the position', async () => {
+    const { tx, requestedAt } = await request(100)
+    const { address } = exchange.users[0]!
+    await expect(tx).to.emit(exchange.trader, 'SaltsCancelledBelow').withArgs(address, 100, requestedAt)
+    const { settled, requested, requestedAt: at } = await exchange.trader.cancelFloor(address)
+    expect([settled, requested, at]).to.deep.equal([0n, 100n, BigInt(requestedAt)])
+    const { hasCancelFloor, leverage } = await exchange.trader.position(address)
+    expect([hasCancelFloor, leverage]).to.deep.equal([true, 0n])
+  })
+
+  it('when the batch is as of up to 5 s later, salts below it fill; later, they do not', async () => {
+    const { requestedAt } = await request(100)
+    await wait(5)
+    await trade(98n, requestedAt + 5000)
+    await refused(trade(99n, requestedAt + 5001), 99, requestedAt, requestedAt + 5001)
+    await trade(100n, requestedAt + 5001)
+  })
+
+  it('when the account trades on, the mark survives its fills', async () => {
+    await request(100)
+    await trade(100n)
+    expect((await exchange.trader.position(exchange.users[0]!.address)).hasCancelFloor).to.equal(true)
+  })
+
+  it('when a second request comes within 15 s, the clock of the first starts again', async () => {
+    await request(100)
+    await wait(10)
+    const { requestedAt } = await request(200)
+    await trade(50n, requestedAt + 1000)
+    await wait(6)
+    await refused(trade(51n), 51, requestedAt, (await latest()) + 1000)
+  })
+
+  it('when a second request comes later, the first stays binding', async () => {
+    await request(100)
+    await wait(15)
+    const { requestedAt } = await request(200)
+    await refused(trade(99n, requestedAt + 1000), 99, requestedAt, requestedAt + 1000)
+    await trade(100n, requestedAt + 1000)
+  })
+
+  it('when the floor is not above the standing one, nothing changes', async () => {
+    await request(100)
+    for (const floor of [100, 99, 0]) {
+      await expect((await request(floor)).tx).not.to.emit(exchange.trader, 'SaltsCancelledBelow')
+    }
+    expect((await exchange.trader.cancelFloor(exchange.users[0]!.address)).requested).to.equal(100n)
+  })
+
+  it('when the floor is 2^53, every salt is cancelled; above it, refused', async () => {
+    const { requestedAt } = await request(1n << 53n)
+    await wait(6)
+    await refused(trade((1n << 53n) - 1n), (1n << 53n) - 1n, requestedAt, (await latest()) + 1000)
+    await expect(request((1n << 53n) + 1n)).to.be.revertedWithCustomError(exchange.trader, 'SaltTooLarge')
+  })
+
+  it('when others trade, they do not notice', async () => {
+    await request(1n << 53n)
+    await wait(6)
+    const [, bob, carol] = exchange.users
+    await settle(exchange, { price: 500_000, fills: pair(bob!, carol!, 10) })
+  })
+})

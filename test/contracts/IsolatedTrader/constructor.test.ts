@@ -1,0 +1,119 @@
+import { expect } from 'chai'
+import { ZeroAddress } from 'ethers'
+import type { MarketSpec } from '../../../domain/market.ts'
+import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import type { Price, Quantity } from '../../../domain/units.ts'
+import { feedIdOf, gridOf, parametersOf } from '../../../stack/deploy.ts'
+import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
+import { buildPart, chain, type Exchange, pair, perpetualExchange } from '../../support/exchange.ts'
+import { binary, e18, future, markets, perpetual, rate } from '../../support/markets.ts'
+
+describe('constructor', () => {
+  let exchange: Exchange
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+  })
+
+  const deploy = (spec: MarketSpec, change: object = {}, addresses: Partial<Exchange['shared']> = {}) => {
+    const { admin } = exchange
+    const { marginBank, accountManager, oracle, forwarder } = { ...exchange.shared, ...addresses }
+    const parameters = { ...parametersOf(spec), ...change }
+    const factory = new IsolatedTrader__factory(admin)
+    return factory.deploy(
+      gridOf(spec),
+      parameters,
+      marginBank,
+      accountManager,
+      oracle,
+      forwarder,
+      admin.address,
+    )
+  }
+  const refused = (deployment: Promise<unknown>, error: string) =>
+    expect(deployment).to.be.revertedWithCustomError(exchange.trader, error)
+
+  it('when every kind of market is listed, it says with what', async () => {
+    for (const spec of markets) {
+      const trader = await deploy(spec)
+      const grid = await trader.grid()
+      expect([grid.marketId, grid.tick, grid.step, grid.feedId]).to.deep.equal([
+        BigInt(spec.marketId),
+        spec.tick,
+        spec.step,
+        feedIdOf(spec.marketId),
+      ])
+      const { imr, maxLeverage, mode } = await trader.parameters()
+      expect([imr, maxLeverage, mode]).to.deep.equal([spec.imr / 10n ** 12n, BigInt(spec.maxLeverage), 0n])
+      await expect(trader.deploymentTransaction()).to.emit(trader, 'MarketCreated')
+      await expect(trader.deploymentTransaction()).to.emit(trader, 'ParametersChanged')
+    }
+  })
+
+  it('names its contracts and its domain', async () => {
+    const { trader, shared } = exchange
+    expect((await trader.bank()).toLowerCase()).to.equal(shared.marginBank)
+    expect((await trader.accountManager()).toLowerCase()).to.equal(shared.accountManager)
+    expect((await trader.oracle()).toLowerCase()).to.equal(shared.oracle)
+    expect(await trader.minimumMarginNonce(exchange.admin.address)).to.equal(0n)
+    const { name, version, chainId, verifyingContract } = await trader.eip712Domain()
+    expect([name, version, chainId, verifyingContract]).to.deep.equal([
+      'IsolatedTrader',
+      '2.0',
+      exchange.spec.chainId,
+      await trader.getAddress(),
+    ])
+    const { TypedDataEncoder } = exchange.connection.ethers
+    expect(await trader.domainSeparator()).to.equal(
+      TypedDataEncoder.hashDomain({ name, version, chainId, verifyingContract }),
+    )
+  })
+
+  const grids: readonly [string, MarketSpec][] = [
+    ['no tick', { ...perpetual, tick: 0n as Price }],
+    ['no step', { ...perpetual, step: 0n as Quantity }],
+    ['a tick too large for the arithmetic', { ...perpetual, tick: (1n << 80n) as Price }],
+    ['a tick and step whose fees would round', { ...perpetual, tick: 1n as Price }],
+    ['a binary tick that does not divide 1', { ...binary, tick: e18('0.003') as Price }],
+    ['a binary tick of 1', { ...binary, tick: e18('1') as Price }],
+    [
+      'a binary tick finer than a millionth',
+      { ...binary, tick: (10n ** 11n) as Price, step: e18('10000') as Quantity },
+    ],
+    ['a binary step whose fees would round', { ...binary, step: (10n ** 11n) as Quantity }],
+  ]
+  for (const [name, spec] of grids) {
+    it(`when the grid has ${name}`, () => refused(deploy(spec), 'GridInvalid'))
+  }
+
+  const parameters: readonly [string, object][] = [
+    ['no maintenance requirement', { mmr: 0 }],
+    ['IMR less than 0.75 points above MMR', { imr: 29_999, mmr: 22_500 }],
+    ['no leverage', { maxLeverage: 0 }],
+    ['leverage beyond its field', { maxLeverage: 128, imr: 7_600, mmr: 100 }],
+    ['leverage that its own IMR refuses', { imr: 50_001 }],
+    ['a long band beyond 100 %', { mtbLong: 1_000_001 }],
+    ['a short band of 100 %', { mtbShort: 1_000_000 }],
+    ['a maker rate above 5 %', { makerFee: 50_001 }],
+    ['a taker rate above 5 %', { takerFee: 50_001 }],
+    ['no report age', { reportMaxAge: 0 }],
+    ['a report age above a minute', { reportMaxAge: 60_001 }],
+  ]
+  for (const [name, change] of parameters) {
+    it(`when the parameters have ${name}`, () => refused(deploy(perpetual, change), 'ParametersInvalid'))
+  }
+
+  it('when an address is missing', async () => {
+    for (const name of ['marginBank', 'accountManager', 'oracle'] as const) {
+      await refused(deploy(future, {}, { [name]: ZeroAddress }), 'AddressZero')
+    }
+  })
+
+  it('when the market is not open, no batch settles', async () => {
+    const trader = await deploy({ ...future, imr: rate('0.18') }, { mode: 2 })
+    await trader.setOperator(exchange.admin.address, true)
+    const [alice, bob] = exchange.users
+    const built = await buildPart(exchange, { price: 500_000, fills: pair(alice!, bob!, 10) })
+    const part = encodeSettleBatch(built, exchange.spec)
+    await expect(trader.settleBatch(part)).to.be.revertedWithCustomError(trader, 'MarketNotOpen').withArgs(2)
+  })
+})

@@ -1,0 +1,100 @@
+import { expect } from 'chai'
+import { MaxUint256, Signature, ZeroAddress } from 'ethers'
+import { audit } from '../../support/audit.ts'
+import {
+  caller,
+  chain,
+  type Exchange,
+  perpetualExchange,
+  START_BALANCE,
+  wallet,
+} from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+
+const AMOUNT = e18('100')
+
+describe('deposit, depositFor, depositWithPermit', () => {
+  let exchange: Exchange
+  const alice = () => exchange.users[0]!
+  const asAlice = async () => exchange.bank.connect(await caller(exchange, alice()))
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    await exchange.usdm.mint(alice().address, AMOUNT)
+  })
+  afterEach(() => audit(exchange))
+
+  const approve = async (amount = AMOUNT) =>
+    exchange.usdm.connect(await caller(exchange, alice())).approve(exchange.shared.marginBank, amount)
+  const permit = async (deadline = MaxUint256) => {
+    const { usdm, shared, spec } = exchange
+    const domain = {
+      name: await usdm.name(),
+      version: '1',
+      chainId: spec.chainId,
+      verifyingContract: shared.usdm,
+    }
+    const fields = ['owner:address', 'spender:address', 'value:uint256', 'nonce:uint256', 'deadline:uint256']
+    const Permit = fields.map((field) => ({ name: field.split(':')[0]!, type: field.split(':')[1]! }))
+    const nonce = await usdm.nonces(alice().address)
+    const value = { owner: alice().address, spender: shared.marginBank, value: AMOUNT, nonce, deadline }
+    return Signature.from(await alice().signTypedData(domain, { Permit }, value))
+  }
+
+  it('when allowed, the caller is credited', async () => {
+    await approve()
+    await expect((await asAlice()).deposit(AMOUNT))
+      .to.emit(exchange.bank, 'Deposited')
+      .withArgs(alice().address, alice().address, AMOUNT)
+    expect((await exchange.bank.account(alice().address)).free).to.equal(START_BALANCE + AMOUNT)
+  })
+  it('when for somebody else, he is credited and the payer named', async () => {
+    await approve()
+    const bob = exchange.users[1]!
+    await expect((await asAlice()).depositFor(bob.address, AMOUNT))
+      .to.emit(exchange.bank, 'Deposited')
+      .withArgs(bob.address, alice().address, AMOUNT)
+  })
+  it('when for nobody', async () => {
+    await expect((await asAlice()).depositFor(ZeroAddress, AMOUNT)).to.be.revertedWithCustomError(
+      exchange.bank,
+      'AccountZero',
+    )
+  })
+  it('when of nothing', async () => {
+    await expect((await asAlice()).deposit(0)).to.be.revertedWithCustomError(exchange.bank, 'AmountZero')
+  })
+  it('when not allowed', async () => {
+    await expect((await asAlice()).deposit(AMOUNT)).to.be.revertedWithCustomError(
+      exchange.usdm,
+      'ERC20InsufficientAllowance',
+    )
+  })
+  it('when with a permit, no allowance is needed', async () => {
+    const { v, r, s } = await permit()
+    await (await asAlice()).depositWithPermit(AMOUNT, MaxUint256, v, r, s)
+    expect((await exchange.bank.account(alice().address)).free).to.equal(START_BALANCE + AMOUNT)
+  })
+  it('when somebody else has spent the permit first, the deposit goes through all the same', async () => {
+    const { v, r, s } = await permit()
+    await exchange.usdm.permit(alice().address, exchange.shared.marginBank, AMOUNT, MaxUint256, v, r, s)
+    await (await asAlice()).depositWithPermit(AMOUNT, MaxUint256, v, r, s)
+    expect((await exchange.bank.account(alice().address)).free).to.equal(START_BALANCE + AMOUNT)
+  })
+  it('when the permit is void and there is no allowance', async () => {
+    const { v, r, s } = await permit(1n)
+    await expect((await asAlice()).depositWithPermit(AMOUNT, 1, v, r, s)).to.be.revertedWithCustomError(
+      exchange.usdm,
+      'ERC20InsufficientAllowance',
+    )
+  })
+  it('when a balance would not fit its field', async () => {
+    const { usdm, bank, admin, shared } = exchange
+    const huge = 1n << 96n
+    await usdm.mint(admin.address, huge)
+    await usdm.approve(shared.marginBank, huge)
+    await expect(bank.depositFor(wallet('whale').address, huge))
+      .to.be.revertedWithCustomError(bank, 'AmountTooLarge')
+      .withArgs(huge)
+  })
+})

@@ -1,0 +1,129 @@
+import { expect } from 'chai'
+import { getAddress, keccak256, ZeroAddress } from 'ethers'
+import { audit } from '../../support/audit.ts'
+import {
+  chain,
+  type Exchange,
+  pair,
+  perpetualExchange,
+  settle,
+  wallet,
+  word,
+} from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+
+/** A delta as the market packs it. */
+const delta = (account: string, amount: bigint): string =>
+  `${account.toLowerCase()}${BigInt.asUintN(96, amount).toString(16).padStart(24, '0')}`
+
+describe('listMarket, settle, collectFees, setTreasury', () => {
+  let exchange: Exchange
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+  })
+  afterEach(() => audit(exchange))
+
+  /** Speaks with the market's own voice. */
+  const asMarket = async () => {
+    const { connection, spec, bank } = exchange
+    await connection.networkHelpers.impersonateAccount(spec.trader)
+    await connection.networkHelpers.setBalance(spec.trader, 10n ** 18n)
+    return bank.connect(await connection.ethers.getSigner(spec.trader))
+  }
+
+  describe('listMarket', () => {
+    it('when a contract is listed, its code hash is on record', async () => {
+      const { bank, shared, connection } = exchange
+      const codeHash = keccak256(await connection.ethers.provider.getCode(shared.oracle))
+      await expect(bank.listMarket(shared.oracle)).to.emit(bank, 'MarketListed')
+      const [log] = await bank.queryFilter(bank.filters.MarketListed(shared.oracle))
+      expect(log?.args.codeHash).to.equal(codeHash)
+      expect((await bank.market(shared.oracle)).listed).to.equal(true)
+    })
+    it('when listed already', async () => {
+      const { bank, spec } = exchange
+      await expect(bank.listMarket(spec.trader)).to.be.revertedWithCustomError(bank, 'MarketAlreadyListed')
+    })
+    it('when there is no code', async () => {
+      const nobody = wallet('nobody').address
+      await expect(exchange.bank.listMarket(nobody))
+        .to.be.revertedWithCustomError(exchange.bank, 'MarketWithoutCode')
+        .withArgs(nobody)
+    })
+    it('when the caller is not the admin', async () => {
+      const { bank, operator, shared } = exchange
+      await expect(bank.connect(operator).listMarket(shared.oracle)).to.be.revertedWithCustomError(
+        bank,
+        'NotAdmin',
+      )
+    })
+  })
+
+  describe('settle', () => {
+    it('when the caller is not a listed market', async () => {
+      const { bank, admin } = exchange
+      await expect(bank.settle(0, 0, []))
+        .to.be.revertedWithCustomError(bank, 'MarketNotListed')
+        .withArgs(admin.address)
+    })
+    it('when more is paid out than the pool holds', async () => {
+      const [alice, bob] = exchange.users
+      await settle(exchange, { price: 500_000, fills: pair(alice!, bob!, 10) })
+      const { pool } = await exchange.bank.market(exchange.spec.trader)
+      const bank = await asMarket()
+      await expect(bank.settle(0, 1, [delta(alice!.address, pool)]))
+        .to.be.revertedWithCustomError(bank, 'PoolInsufficient')
+        .withArgs(getAddress(exchange.spec.trader), pool, pool + 1n)
+    })
+    it('when a credit would not fit', async () => {
+      const bank = await asMarket()
+      const [alice] = exchange.users
+      const most = (1n << 95n) - 1n
+      const { free } = await bank.account(alice!.address)
+      const deltas = [delta(alice!.address, most), delta(alice!.address, most)]
+      await expect(bank.settle.staticCall(0, 0, deltas))
+        .to.be.revertedWithCustomError(bank, 'AmountTooLarge')
+        .withArgs(free + 2n * most)
+    })
+  })
+
+  describe('collectFees', () => {
+    it('when fees stand, the treasury receives them', async () => {
+      const { bank, spec, treasury, users } = exchange
+      await settle(exchange, { price: 500_000, fills: pair(users[0]!, users[1]!, 1000) })
+      await expect(bank.collectFees(spec.trader))
+        .to.emit(bank, 'FeesCollected')
+        .withArgs(getAddress(spec.trader), treasury.address, e18('30'))
+      expect((await bank.account(treasury.address)).free).to.equal(e18('30'))
+      expect((await bank.market(spec.trader)).fees).to.equal(0n)
+    })
+    it('when there are none', async () => {
+      const { bank, spec } = exchange
+      await expect(bank.collectFees(spec.trader)).to.be.revertedWithCustomError(bank, 'AmountZero')
+    })
+  })
+
+  describe('setTreasury', () => {
+    it('when changed, later fees go there', async () => {
+      const { bank, treasury, admin } = exchange
+      await expect(bank.setTreasury(admin.address))
+        .to.emit(bank, 'TreasuryChanged')
+        .withArgs(treasury.address, admin.address)
+      expect(await bank.treasury()).to.equal(admin.address)
+    })
+    it('when it is nobody, or the caller is not the admin', async () => {
+      const { bank, operator } = exchange
+      await expect(bank.setTreasury(ZeroAddress)).to.be.revertedWithCustomError(bank, 'AccountZero')
+      await expect(bank.connect(operator).setTreasury(operator.address)).to.be.revertedWithCustomError(
+        bank,
+        'NotAdmin',
+      )
+    })
+  })
+
+  it('names its token, and packs deltas as documented', async () => {
+    expect((await exchange.bank.token()).toLowerCase()).to.equal(exchange.shared.usdm)
+    expect(delta(`0x${'11'.repeat(20)}`, -1n)).to.equal(`0x${'11'.repeat(20)}${'ff'.repeat(12)}`)
+    expect(word(0)).to.have.length(66)
+  })
+})

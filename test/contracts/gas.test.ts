@@ -1,0 +1,39 @@
+/**
+ * Gas is a golden file: a settled order may not cost 1 % more than test/contracts/gas.json says. Where it costs less, or
+ * more on purpose, run with UPDATE_GAS=1 and commit the file.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { artifacts } from 'hardhat'
+import { type GasTable, gasTable } from '../support/gas.ts'
+
+const file = new URL('gas.json', import.meta.url)
+const SIZE_LIMIT = 24_576
+const NAMES = ['IsolatedTrader', 'MarginBank', 'AccountManager', 'SignedPriceOracle', 'Forwarder', 'TestUSDM']
+
+const hasGrown = (now: number, golden: number): boolean => now > golden * 1.01
+
+describe('gas', () => {
+  it('per settled order stays where it was', async () => {
+    const table = await gasTable()
+    if (process.env.UPDATE_GAS) writeFileSync(file, `${JSON.stringify(table, null, 2)}\n`)
+    const golden = JSON.parse(readFileSync(file, 'utf8')) as GasTable
+    expect(Object.keys(table)).to.deep.equal(Object.keys(golden))
+    const grown = Object.entries(table).filter(([name, gas]) => hasGrown(gas, golden[name] as number))
+    expect(grown).to.deep.equal([])
+  }).timeout(120_000)
+
+  it('meets the budget of the design in batches of 50', () => {
+    const golden = JSON.parse(readFileSync(file, 'utf8')) as GasTable
+    expect(golden['sequential 50 growing']).to.be.at.most(30_000)
+    expect(golden['sequential 50 reducing']).to.be.at.most(30_000)
+    expect(golden['sequential 50 opening']).to.be.at.most(48_000)
+  })
+
+  it('every contract fits the chain', async () => {
+    for (const name of NAMES) {
+      const { deployedBytecode } = await artifacts.readArtifact(name)
+      expect((deployedBytecode.length - 2) / 2, name).to.be.at.most(SIZE_LIMIT)
+    }
+  })
+})

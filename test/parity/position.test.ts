@@ -1,0 +1,187 @@
+import { expect } from 'chai'
+import { exposureOf, isHealthyAfterFills, isRatioNotWorse } from '../../domain/margin.ts'
+import type { MarketSpec } from '../../domain/market.ts'
+import { applyFill, FLAT, foldMargin, openingBasis, type Position } from '../../domain/position.ts'
+import type { FundingIndex, Price, Quote, Steps, Ticks } from '../../domain/units.ts'
+import type { LibHarness } from '../../typechain-types/mocks/LibHarness.ts'
+import { fieldsOf, orderOf, wallet } from '../support/exchange.ts'
+import { markets, rate } from '../support/markets.ts'
+import { errorOf, harness, orderStruct, positionStruct, randomOf, termsStruct } from '../support/parity.ts'
+
+const RUNS = 150
+const alice = wallet('alice')
+
+/** Everything one fill needs, drawn from a seed. */
+function draw(spec: MarketSpec, random: (end: number) => number) {
+  const top = spec.kind === 'binary_future' ? 998 : 900_000
+  const price = (1 + random(top)) as Ticks
+  const oracle = (BigInt(price) * spec.tick + BigInt(random(1000)) * (spec.tick / 1000n)) as Price
+  const fundingIndex = (BigInt(random(2_000_001) - 1_000_000) * 10n ** 12n) as FundingIndex
+  const size = (random(5) === 0 ? 0 : random(4001) - 2000) as Steps
+  const entryPrice = BigInt(1 + random(top))
+  const held = BigInt(Math.abs(size))
+  const entry =
+    entryPrice * held * ((spec.tick * spec.step) / 10n ** 18n) + (held > 0n ? BigInt(random(1000)) : 0n)
+  const margin = held === 0n ? 0n : (entry * BigInt(random(120) - 10)) / 100n + BigInt(random(97))
+  const leverage = size === 0 ? 0 : 1 + random(spec.maxLeverage)
+  const position: Position = {
+    size,
+    entryNotional: entry as Quote,
+    foldedMargin: foldMargin(margin, size, fundingIndex),
+    leverage,
+  }
+  const fill = 1 + random(3000)
+  const taker = random(3) === 0 ? fill : random(fill + 1)
+  const limit = random(3) === 0 ? 0 : price
+  const side = random(2) === 0 ? 'LONG' : 'SHORT'
+  const input = { by: alice, side, fill, limit, leverage: 1 + random(spec.maxLeverage) } as const
+  const rates = { makerFee: rate('0.0001'), takerFee: random(3) === 0 ? rate('0') : spec.takerFee }
+  return {
+    price,
+    oracle,
+    position,
+    order: orderOf(input, price, spec),
+    fill,
+    taker,
+    terms: { ...rates, fundingIndex },
+  }
+}
+
+type Drawn = ReturnType<typeof draw>
+
+const inDomain = (spec: MarketSpec, { position, order, fill, taker, price, oracle, terms }: Drawn) =>
+  applyFill(
+    spec,
+    position,
+    {
+      side: order.side,
+      price,
+      steps: fill as Steps,
+      takerSteps: taker as Steps,
+      leverage: order.leverage,
+      basis: openingBasis(spec, { side: order.side, limit: order.price }, price, oracle),
+    },
+    terms,
+  )
+
+describe('parity: applyFill, exposure, margin rule', () => {
+  let rules: LibHarness
+  before(async () => {
+    rules = await harness()
+  })
+
+  async function compareFill(spec: MarketSpec, drawn: Drawn): Promise<string> {
+    const { position, order, fill, taker, terms } = drawn
+    const struct = await termsStruct(rules, spec, drawn)
+    const call = rules.applyFill(
+      positionStruct(position, terms.fundingIndex),
+      orderStruct(order, fill, taker),
+      struct,
+    )
+    const verdict = inDomain(spec, drawn)
+    if (!verdict.ok) {
+      const expected =
+        verdict.refusal.code === 'NEGATIVE_PROCEEDS' ? 'ProceedsNegative' : 'PositionOutOfRange'
+      expect(await errorOf(call)).to.equal(expected)
+      return expected
+    }
+    const [held, outcome, opened] = await call
+    const { position: after, fee, closingFee: _, freeDelta, opened: openedSteps } = verdict.value
+    expect({
+      ...positionStruct(after, terms.fundingIndex),
+      opened: openedSteps > 0,
+      fee,
+      freeDelta,
+    }).to.deep.equal({
+      size: Number(held.size),
+      entryNotional: held.entryNotional,
+      margin: held.margin,
+      leverage: Number(held.leverage),
+      hasCancelFloor: false,
+      opened,
+      fee: outcome.fee,
+      freeDelta: outcome.freeDelta,
+    })
+    await compareMargin(spec, drawn, after, struct, openedSteps > 0)
+    return 'filled'
+  }
+
+  async function compareMargin(
+    spec: MarketSpec,
+    { position, oracle, terms }: Drawn,
+    after: Position,
+    struct: Awaited<ReturnType<typeof termsStruct>>,
+    opened: boolean,
+  ): Promise<void> {
+    const held = positionStruct(after, terms.fundingIndex)
+    const { equity, notional } = exposureOf(spec, after, terms.fundingIndex, oracle)
+    const isBinary = spec.kind === 'binary_future'
+    expect([...(await rules.exposure(held, oracle * spec.step, spec.step, isBinary))]).to.deep.equal([
+      equity,
+      notional,
+    ])
+    const fills = { before: position, after, opened }
+    const isHealthy = isHealthyAfterFills(spec, fills, terms.fundingIndex, oracle)
+    // The contract asks only where something was opened: a pure close is healthy by construction.
+    const refusal = opened ? await errorOf(rules.requireInitial(held, struct)) : null
+    expect(refusal).to.equal(isHealthy ? null : 'MarginInsufficient')
+    if (!opened && after.size !== 0) {
+      const before = exposureOf(spec, position, terms.fundingIndex, oracle)
+      expect(isRatioNotWorse(before, { equity, notional })).to.equal(true)
+    }
+  }
+
+  for (const spec of markets) {
+    it(`gives the same results for ${RUNS} fills on a ${spec.kind}`, async () => {
+      const random = randomOf(spec.marketId)
+      const seen = new Map<string, number>()
+      for (let run = 0; run < RUNS; run++) {
+        const outcome = await compareFill(spec, draw(spec, random))
+        seen.set(outcome, (seen.get(outcome) ?? 0) + 1)
+      }
+      expect(seen.get('filled')).to.be.greaterThan(RUNS / 3)
+      expect(seen.get('ProceedsNegative')).to.be.greaterThan(3)
+    }).timeout(60_000)
+  }
+
+  it('packs into one slot and back, at the bounds too', async () => {
+    const random = randomOf(7)
+    const bounds: Position[] = [
+      FLAT,
+      {
+        size: Number.MAX_SAFE_INTEGER as Steps,
+        entryNotional: ((1n << 92n) - 1n) as Quote,
+        foldedMargin: ((1n << 91n) - 1n) as Quote,
+        leverage: 127,
+      },
+      {
+        size: -Number.MAX_SAFE_INTEGER as Steps,
+        entryNotional: 0n as Quote,
+        foldedMargin: (1n - (1n << 91n)) as Quote,
+        leverage: 1,
+      },
+    ]
+    const drawn = Array.from({ length: 50 }, () => draw(markets[0]!, random).position)
+    for (const position of [...bounds, ...drawn]) {
+      const index = BigInt(random(1000) - 500) as FundingIndex
+      const struct = positionStruct(position, index)
+      const word = await rules.pack(struct, index)
+      const read = fieldsOf(await rules.unpack(word, index))
+      expect({ ...read, size: Number(read.size), leverage: Number(read.leverage) }).to.deep.equal(struct)
+    }
+  })
+
+  it('refuses what does not fit the slot, as the domain does', async () => {
+    const over: Partial<Position>[] = [
+      { entryNotional: (1n << 92n) as Quote },
+      { foldedMargin: (1n << 91n) as Quote },
+      { foldedMargin: -(1n << 91n) as Quote },
+    ]
+    for (const change of over) {
+      const struct = positionStruct({ ...FLAT, ...change }, 0n as FundingIndex)
+      expect(await errorOf(rules.pack(struct, 0))).to.equal('PositionOutOfRange')
+    }
+    const struct = { ...positionStruct(FLAT, 0n as FundingIndex), size: 1n << 53n }
+    expect(await errorOf(rules.pack(struct, 0))).to.equal('PositionOutOfRange')
+  })
+})

@@ -1,0 +1,110 @@
+/** The pure rules in Solidity, one by one, and the domain's values in the shapes they take. */
+import type { MarketSpec } from '../../domain/market.ts'
+import { type Order, triggerCondition } from '../../domain/order.ts'
+import { packFlags } from '../../domain/order-hash.ts'
+import { type FillTerms, marginOf, type Position } from '../../domain/position.ts'
+import type { Price, Ticks } from '../../domain/units.ts'
+import { type FundingIndex, ONE } from '../../domain/units.ts'
+import { LibHarness__factory } from '../../typechain-types/factories/mocks/LibHarness__factory.ts'
+import type {
+  LibHarness,
+  OrderFillStruct,
+  PartTermsStruct,
+  PositionStruct,
+} from '../../typechain-types/mocks/LibHarness.ts'
+import { chain, firstSigner } from './exchange.ts'
+
+export const NO_SLOT = 1023
+const ZERO_WORD = `0x${'00'.repeat(32)}`
+const MILLIONTH = 10n ** 12n
+
+export async function harness(): Promise<LibHarness> {
+  return new LibHarness__factory(await firstSigner(await chain())).deploy()
+}
+
+export const positionStruct = (position: Position, index: FundingIndex): PositionStruct => ({
+  size: position.size,
+  entryNotional: position.entryNotional,
+  margin: marginOf(position, index),
+  leverage: position.leverage,
+  hasCancelFloor: false,
+})
+
+export const orderStruct = (order: Order, fill: number, taker: number): OrderFillStruct => ({
+  maker: order.maker,
+  flags: packFlags(order),
+  salt: order.salt,
+  buy: order.side === 'LONG',
+  reduceOnly: order.reduceOnly,
+  quantity: order.quantity,
+  price: order.price,
+  trigger: order.trigger,
+  triggerCondition: triggerCondition(order.type, order.side),
+  leverage: order.leverage,
+  expiration: order.expiration,
+  fill,
+  taker,
+  slot: NO_SLOT,
+  r: ZERO_WORD,
+  s: ZERO_WORD,
+  v: 27,
+})
+
+export interface TermsInput {
+  readonly price: Ticks
+  readonly oracle: Price
+  readonly terms: FillTerms
+  readonly domain?: string
+}
+
+/** What the contract works out once per part: `IsolatedTrader._termsOf`. Fees per step come from the harness. */
+export async function termsStruct(
+  rules: LibHarness,
+  spec: MarketSpec,
+  { price, oracle, terms, domain }: TermsInput,
+): Promise<PartTermsStruct> {
+  const isBinary = spec.kind === 'binary_future'
+  const tickStepValue = (spec.tick * spec.step) / ONE
+  const stepNotional = BigInt(price) * tickStepValue
+  const feePerStep = (rate: bigint) =>
+    rules.feePerStep(isBinary, BigInt(price) * spec.tick, spec.step, stepNotional, rate / MILLIONTH)
+  return {
+    domainSeparator: domain ?? ZERO_WORD,
+    asOf: 0,
+    batchId: 1,
+    price,
+    tick: spec.tick,
+    step: spec.step,
+    tickStepValue,
+    stepNotional,
+    oracleStepX: oracle * spec.step,
+    makerFeePerStep: await feePerStep(terms.makerFee),
+    takerFeePerStep: await feePerStep(terms.takerFee),
+    maxLeverage: spec.maxLeverage,
+    imr: spec.imr / MILLIONTH,
+    fundingIndex: terms.fundingIndex,
+    binary: isBinary,
+  }
+}
+
+/** The same numbers for the same seed (mulberry32); `end` is exclusive. */
+export function randomOf(seed: number): (end: number) => number {
+  let state = seed
+  return (end) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % end
+  }
+}
+
+/** Name of the custom error that a call reverted with; null if it went through. */
+export async function errorOf(call: Promise<unknown>): Promise<string | null> {
+  try {
+    await call
+    return null
+  } catch (error) {
+    const { message } = error as Error
+    return /custom error '(\w+)\(/.exec(message)?.[1] ?? message
+  }
+}
