@@ -74,7 +74,10 @@ export class Client {
       ...(options.apiKey === undefined ? {} : { authorization: `Key ${options.apiKey}` }),
     })
     this.#salts = options.salts ?? saltSequence()
-    const provider = options.rpcUrl === undefined ? null : new JsonRpcProvider(options.rpcUrl)
+    // Without a cache: it would give the nonce of the approval to the deposit that follows it.
+    const settings = { cacheTimeout: -1, pollingInterval: 250 }
+    const provider =
+      options.rpcUrl === undefined ? null : new JsonRpcProvider(options.rpcUrl, undefined, settings)
     const wallet = options.privateKey === undefined ? null : new Wallet(options.privateKey, provider)
     this.#wallet = wallet
     this.#address = wallet?.address ?? null

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { settled } from '../../stack/audit/audit.ts'
 import type { Managed } from '../../stack/supervisor.ts'
 import { meet, nearOracle, readModel, useStack } from '../support/stack.ts'
 
@@ -60,7 +61,9 @@ describe('a process killed at the worst moment', function () {
   })
 
   it('has a read model that a rebuild from the log gives again', async () => {
-    const { db, indexer } = exchange.stack
+    const { db, keeper, indexer } = exchange.stack
+    await keeper.stop()
+    await settled(db)
     await indexer.stop()
     const live = await readModel(db)
     execFileSync(process.execPath, [REBUILD], {
