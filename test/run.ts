@@ -16,14 +16,16 @@ interface Suite {
   readonly words: readonly string[]
 }
 
-function suites(): Suite[] {
-  const files = globSync('test/**/*.test.ts', { exclude: ['test/contracts/**'] }).sort()
-  const contracts = globSync('test/contracts/**/*.{test.ts,t.sol}')
-  return [
-    ...(files.length > 0 ? [{ name: 'services', words: ['mocha', '--forbid-only', ...files] }] : []),
-    ...(contracts.length > 0 ? [{ name: 'contracts', words: ['hardhat', 'test'] }] : []),
-  ]
+const mocha = (name: string, pattern: string, exclude: readonly string[] = []): Suite[] => {
+  const files = globSync(pattern, { exclude }).sort()
+  return files.length > 0 ? [{ name, words: ['mocha', '--forbid-only', ...files] }] : []
 }
+
+const SUITES: readonly Suite[] = [
+  ...mocha('services', 'test/**/*.test.ts', ['test/contracts/**', 'test/e2e/**']),
+  { name: 'contracts', words: ['hardhat', 'test'] },
+  ...mocha('e2e', 'test/e2e/**/*.test.ts'),
+]
 
 async function run({ name, words: [program, ...args] }: Suite, env: NodeJS.ProcessEnv): Promise<Counts> {
   console.log(`\n== ${name} ==`)
@@ -44,7 +46,7 @@ async function run({ name, words: [program, ...args] }: Suite, env: NodeJS.Proce
 }
 
 const wanted = process.argv.slice(2)
-const chosen = suites().filter(({ name }) => wanted.length === 0 || wanted.includes(name))
+const chosen = SUITES.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
 const postgres = await startTestPostgres()
 let total = NONE
 for (const suite of chosen) {
