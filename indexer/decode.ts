@@ -72,6 +72,7 @@ function decodeTrader(log: ChainLog, spec: MarketSpec): ChainFact {
     case 'MarketCreated':
     case 'ParametersChanged':
     case 'OperatorChanged':
+    case 'EIP712DomainChanged':
     case 'AdminProposed':
     case 'AdminChanged':
       return { kind: 'unconcerning', event: name }

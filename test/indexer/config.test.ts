@@ -1,0 +1,42 @@
+/** The environment: checked once, refused by name. */
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { ConfigError, readConfig } from '../../indexer/config.ts'
+
+const env = {
+  DATABASE_URL: 'postgres://localhost/x',
+  RPC_URL: 'http://localhost:8545',
+  CHAIN_ID: '6343',
+  ADDRESS_MARGIN_BANK: `0x${'Ab'.repeat(20)}`,
+  ADDRESS_ACCOUNT_MANAGER: `0x${'cd'.repeat(20)}`,
+}
+
+describe('readConfig', () => {
+  it('given what is required, it fills in the rest', () => {
+    const config = readConfig(env)
+    expect(config.pollMs).to.equal(100)
+    expect(config.bank).to.equal(`0x${'ab'.repeat(20)}`)
+    expect(config.rpcWsUrl).to.equal(null)
+    expect(config.killAt).to.equal(null)
+  })
+
+  for (const name of Object.keys(env)) {
+    it(`given no ${name}, it says so`, () => {
+      expect(() => readConfig({ ...env, [name]: '' })).to.throw(ConfigError, `${name} is not set`)
+    })
+  }
+
+  for (const [name, value] of [
+    ['DATABASE_URL', 'mysql://x'],
+    ['RPC_URL', 'localhost:8545'],
+    ['RPC_WS_URL', 'http://localhost'],
+    ['CHAIN_ID', '0'],
+    ['CHAIN_ID', '1.5'],
+    ['CHAIN_RANGE', '-1'],
+    ['ADDRESS_MARGIN_BANK', '0x12'],
+  ] as const) {
+    it(`given ${name}=${value}, it names the variable`, () => {
+      expect(() => readConfig({ ...env, [name]: value })).to.throw(ConfigError, name)
+    })
+  }
+})

@@ -1,0 +1,90 @@
+/** The loop: never twice at once, never a lost wake-up, patient with failures. */
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { Loop, type LoopOptions } from '../../indexer/loop.ts'
+
+const FOREVER = 1_000_000
+
+function loopOf(run: () => Promise<boolean>, options: Partial<LoopOptions> = {}): Loop {
+  const patience = { intervalMs: FOREVER, retryMs: 1, retryMaxMs: 4, onFailure() {} }
+  return new Loop({ run, ...patience, ...options })
+}
+
+/** Resolves when called for the nth time. */
+function nth(count: number): { readonly call: () => void; readonly reached: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let calls = 0
+  return { call: () => ++calls === count && resolve(), reached: promise }
+}
+
+describe('Loop', () => {
+  it('given more to do, it runs again at once', async () => {
+    const third = nth(3)
+    const loop = loopOf(async () => {
+      third.call()
+      return true
+    })
+    loop.start()
+    await third.reached
+    await loop.stop()
+  })
+
+  it('given a wake-up while it sleeps, it runs without waiting for the interval', async () => {
+    const [first, second] = [nth(1), nth(2)]
+    const loop = loopOf(async () => {
+      first.call()
+      second.call()
+      return false
+    })
+    loop.start()
+    await first.reached
+    await new Promise((resolve) => setImmediate(resolve))
+    loop.wake()
+    await second.reached
+    await loop.stop()
+  })
+
+  it('given a wake-up during a run, it runs once more', async () => {
+    const second = nth(2)
+    const loop: Loop = loopOf(async () => {
+      loop.wake()
+      second.call()
+      return false
+    })
+    loop.start()
+    await second.reached
+    await loop.stop()
+  })
+
+  it('given failures, it tells each with a growing pause, and goes on', async () => {
+    const pauses: number[] = []
+    const sixth = nth(6)
+    const loop = loopOf(
+      async () => {
+        sixth.call()
+        if (pauses.length < 5) throw new Error('away')
+        return false
+      },
+      { onFailure: (_error, pause) => pauses.push(pause) },
+    )
+    loop.start()
+    await sixth.reached
+    await loop.stop()
+    expect(pauses).to.deep.equal([1, 2, 4, 4, 4])
+  })
+
+  it('given a stop, it ends the run under way, and starts no other', async () => {
+    const begun = nth(1)
+    let ended = 0
+    const loop = loopOf(async () => {
+      begun.call()
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      ended++
+      return true
+    })
+    loop.start()
+    await begun.reached
+    await loop.stop()
+    expect(ended).to.equal(1)
+  })
+})

@@ -1,0 +1,234 @@
+/** The indexer as a process: ready, killed at its worst moments, started again, ended in order. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { expect } from 'chai'
+import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
+import { rebuild } from '../../indexer/project/rebuild.ts'
+import { freePort } from '../../stack/ports.ts'
+import { useAnvil } from '../support/anvil.ts'
+import { chainState, expectConservation } from './support/audit.ts'
+import type { TestDatabase } from './support/database.ts'
+import { dumpReadModel } from './support/read-model.ts'
+import { CHAIN_ID, catchUp, projectAll, World } from './support/world.ts'
+
+const WAIT_MS = 15_000
+
+interface Running {
+  readonly child: ChildProcess
+  readonly base: string
+  readonly output: () => string
+}
+
+describe('the indexer process', function () {
+  this.timeout(60_000)
+  const anvil = useAnvil({ chainId: CHAIN_ID })
+  let world: World
+  let test: TestDatabase
+  let running: Running[] = []
+
+  before(async () => {
+    world = await World.deploy(anvil.url)
+  })
+  after(() => world.provider.destroy())
+  beforeEach(async () => {
+    test = await world.database()
+  })
+  afterEach(async () => {
+    for (const { child } of running) {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+      }
+    }
+    running = []
+    await test.close()
+  })
+
+  async function start(env: Record<string, string> = {}): Promise<Running> {
+    const port = await freePort()
+    const child = spawn(process.execPath, ['indexer/main.ts'], {
+      env: {
+        ...{ PATH: process.env.PATH, DATABASE_URL: test.url, RPC_URL: anvil.url, CHAIN_ID: `${CHAIN_ID}` },
+        ...{ ADDRESS_MARGIN_BANK: world.shared.marginBank, PORT: `${port}`, LOG_LEVEL: 'info' },
+        ...{ ADDRESS_ACCOUNT_MANAGER: world.shared.accountManager, ...env },
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)))
+    const started = { child, base: `http://127.0.0.1:${port}`, output: () => output }
+    running.push(started)
+    return started
+  }
+
+  const exitOf = async ({ child }: Running): Promise<unknown> => {
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    return child.signalCode ?? child.exitCode
+  }
+
+  async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    const end = Date.now() + WAIT_MS
+    while (!(await holds())) {
+      if (Date.now() > end)
+        throw new Error(`${what} did not come; ${running.map(({ output }) => output()).join('\n')}`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+
+  const isReady =
+    ({ base }: Running) =>
+    async (): Promise<boolean> =>
+      fetch(`${base}/health/ready`).then(
+        ({ status }) => status === 200,
+        () => false,
+      )
+
+  async function isUpToDate(): Promise<boolean> {
+    const head = await world.provider.getBlockNumber()
+    const progress = await test.db
+      .selectFrom('chain_progress')
+      .select(['next_block', 'head'])
+      .executeTakeFirst()
+    if (progress?.next_block !== head + 1 || progress.head !== head) return false
+    const shards = await test.db
+      .selectFrom('shards')
+      .leftJoin('read.projection as at', 'at.shard', 'shards.shard')
+      .select(['shards.head', 'at.seq'])
+      .execute()
+    return shards.every((shard) => shard.head === shard.seq)
+  }
+
+  async function expectSameAsInOneGo(): Promise<void> {
+    const fresh = await world.database()
+    const chain = world.chain()
+    await catchUp(world.follower(fresh, chain))
+    await projectAll(fresh)
+    expect(await chainState(test.db)).to.deep.equal(await chainState(fresh.db))
+    expect(await dumpReadModel(test.db)).to.deep.equal(await dumpReadModel(fresh.db))
+    chain.close()
+    await fresh.close()
+  }
+
+  it('given a deposit, it shows in the read model, and health and metrics say so', async () => {
+    const indexer = await start()
+    await until('readiness', isReady(indexer))
+    const alice = await world.user('alice')
+    await world.deposit(alice, '5')
+    await until('the deposit', isUpToDate)
+    const { free } = await test.db.selectFrom('read.balances').select('free').executeTakeFirstOrThrow()
+    expect(free).to.equal((await world.bank.account(alice.address)).free)
+    expect((await fetch(`${indexer.base}/health/live`)).status).to.equal(200)
+    const metrics = await (await fetch(`${indexer.base}/metrics`)).text()
+    expect(metrics).to.match(/^indexer_rows_projected_total\{shard="accounts"\} [1-9]/m)
+    expect(metrics).to.match(/^indexer_facts_total [1-9]/m)
+  })
+
+  it('given a kill after every block, it loses and repeats nothing', async () => {
+    const bob = await world.user('bob')
+    await world.deposit(bob, '1')
+    await world.deposit(bob, '2')
+    // One deposit is three blocks: killed within the second and the third of them, too.
+    const startBlock = (await world.provider.getBlockNumber()) - 4
+    for (let life = 0; life < 3; life++) {
+      const env = { CLEARBATCH_KILL_AT: 'after-block-commit', START_BLOCK: `${startBlock}` }
+      expect(await exitOf(await start(env))).to.equal('SIGKILL')
+      const { next_block } = await test.db
+        .selectFrom('chain_progress')
+        .select('next_block')
+        .executeTakeFirstOrThrow()
+      expect(next_block).to.equal(startBlock + life + 1)
+    }
+    await start({ START_BLOCK: `${startBlock}` })
+    await until('the head', isUpToDate)
+    const { free } = await test.db.selectFrom('accounts').select('free').executeTakeFirstOrThrow()
+    expect(free).to.equal(3_000_000_000_000_000_000n)
+  })
+
+  it('given a kill before a projection commits, the rows are projected once by the next', async () => {
+    const alice = await world.user('alice')
+    const bob = await world.user('bob')
+    await world.deposit(alice, '5')
+    for (let life = 0; life < 2; life++) {
+      expect(await exitOf(await start({ CLEARBATCH_KILL_AT: 'before-projection' }))).to.equal('SIGKILL')
+    }
+    await start()
+    await until('the head', isUpToDate)
+    await expectConservation(world, test.db, [alice, bob])
+    await expectSameAsInOneGo()
+  })
+
+  it('given two processes, one follows, and the other goes on when it is gone', async () => {
+    const first = await start()
+    await until('readiness', isReady(first))
+    const second = await start()
+    await until('readiness', isReady(second))
+    expect(second.output()).not.to.include('this process follows the chain')
+    first.child.kill('SIGKILL')
+    await world.deposit(await world.user('carol'), '9')
+    await until('the deposit', isUpToDate)
+    expect(second.output()).to.include('this process follows the chain')
+    await expectSameAsInOneGo()
+  })
+
+  it('given SIGTERM, it ends in order', async () => {
+    const indexer = await start()
+    await until('readiness', isReady(indexer))
+    indexer.child.kill('SIGTERM')
+    expect(await exitOf(indexer)).to.equal(0)
+    expect(indexer.output()).to.include('indexer stopped')
+  })
+
+  it('given a node that is away, it lives but is not ready, and comes back by itself', async () => {
+    const port = await freePort()
+    const indexer = await start({ RPC_URL: `http://127.0.0.1:${port}` })
+    await until('life', () =>
+      fetch(`${indexer.base}/health/live`).then(
+        () => true,
+        () => false,
+      ),
+    )
+    const ready = await fetch(`${indexer.base}/health/ready`)
+    expect(ready.status).to.equal(503)
+    expect(await ready.json()).to.deep.include({
+      ready: false,
+      problems: { chain: 'its head was never reached' },
+    })
+    const back = createServer((socket) => {
+      const node = connect(Number(new URL(anvil.url).port))
+      socket.pipe(node).pipe(socket)
+      for (const end of [socket, node]) end.on('error', () => {})
+    }).listen(port, '127.0.0.1')
+    await until('readiness', isReady(indexer))
+    back.close()
+  })
+
+  it('given the database of another chain, it ends and says why', async () => {
+    await test.db
+      .insertInto('chain_progress')
+      .values({ chain_id: CHAIN_ID, genesis_hash: '0xother', next_block: 0, head: 0, completed_at: 0 })
+      .execute()
+    const indexer = await start()
+    expect(await exitOf(indexer)).to.equal(1)
+    expect(indexer.output()).to.include('this database follows chain 6343 with genesis 0xother')
+  })
+
+  it('given a variable that is missing, it ends and names it', async () => {
+    const indexer = await start({ ADDRESS_MARGIN_BANK: '' })
+    expect(await exitOf(indexer)).to.equal(1)
+    expect(indexer.output()).to.include('ADDRESS_MARGIN_BANK is not set')
+  })
+
+  it('given a rebuild while it runs, the read model is the same under the next epoch', async () => {
+    await world.deposit(await world.user('dave'), '4')
+    const indexer = await start()
+    await until('readiness', isReady(indexer))
+    await until('the head', isUpToDate)
+    const before = await dumpReadModel(test.db)
+    await rebuild(test.db, { limit: 100, reached() {} })
+    await until('the head', isUpToDate)
+    expect(await dumpReadModel(test.db)).to.deep.equal(before)
+    const epochs = await test.db.selectFrom('read.projection').select('epoch').execute()
+    expect(epochs.every(({ epoch }) => epoch === 2)).to.equal(true)
+  })
+})
