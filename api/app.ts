@@ -3,7 +3,7 @@ import cors from '@fastify/cors'
 import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
 import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyServerOptions } from 'fastify'
+import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
 import type { Redis } from 'ioredis'
 import type { Db } from '../indexer/db/client.ts'
 import type { Authenticate } from './auth/authenticator.ts'
@@ -48,7 +48,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   const { config, logger } = ports
   const app: App = Fastify({
     loggerInstance: logger,
-    disableRequestLogging: !config.logRequests,
+    logController: new LogController({ disableRequestLogging: !config.logRequests }),
     trustProxy: config.trustProxy,
     bodyLimit: BODY_LIMIT,
     genReqId: requestIds(),

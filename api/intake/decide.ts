@@ -2,8 +2,9 @@
 
 import type { OrderEnded, OrderEnding, OrderPlaced } from '../../domain/log.ts'
 import { type MarketSpec, tickStepValue } from '../../domain/market.ts'
-import { isInBook, leaveBook, type OpenOrder } from '../../domain/open-order.ts'
+import { leaveBook, type OpenOrder } from '../../domain/open-order.ts'
 import type { SignedOrder } from '../../domain/order.ts'
+import { type ClosingReason, isInBook } from '../../domain/order-state.ts'
 import type {
   Address,
   FundingIndex,
@@ -255,7 +256,7 @@ const toOpenOrder = (row: StoredOrder): OpenOrder => ({
   statusReason: row.status_reason,
   filled: row.filled as Steps,
   settling: row.settling as Steps,
-  closingReason: row.closing_reason,
+  closingReason: row.closing_reason as ClosingReason | null,
   openable: row.openable as Steps,
   reservedPrice: row.reserved_price as Ticks,
   reserved: row.reserved as Quote,

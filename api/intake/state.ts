@@ -83,7 +83,12 @@ const ACCOUNTS = `
     coalesce(p.matched_entry_notional, 0) as entry_notional,
     coalesce(p.matched_folded_margin, 0) as folded_margin,
     coalesce(p.matched_leverage, 0) as leverage,
-    o.count, o."plainLong", o."plainShort", o.openable, o."openValue", o."ordersReserved",
+    coalesce(t.orders, 0) as count,
+    coalesce(t.plain_long, 0) as "plainLong",
+    coalesce(t.plain_short, 0) as "plainShort",
+    coalesce(t.openable, 0) as openable,
+    coalesce(t.open_value, 0) as "openValue",
+    coalesce(t.reserved, 0) as "ordersReserved",
     m.mode, r.price as oracle_price, r.observed_at as oracle_at, c.completed_at as chain_seen_at
   from unnest($2::bigint[]) u (user_id)
   join markets m on m.market_id = $1
@@ -91,16 +96,7 @@ const ACCOUNTS = `
   left join positions p on p.user_id = u.user_id and p.market_id = $1
   left join oracle_reports r on r.market_id = $1
   left join chain_progress c on c.chain_id = $3
-  cross join lateral (
-    select
-      count(*) as count,
-      coalesce(sum(quantity - filled - settling) filter (where closing_reason is null and not reduce_only and side = 'LONG'), 0)::bigint as "plainLong",
-      coalesce(sum(quantity - filled - settling) filter (where closing_reason is null and not reduce_only and side = 'SHORT'), 0)::bigint as "plainShort",
-      coalesce(sum(openable), 0)::bigint as openable,
-      coalesce(sum(openable::numeric * reserved_price), 0) as "openValue",
-      coalesce(sum(reserved + held), 0) as "ordersReserved"
-    from orders where market_id = $1 and user_id = u.user_id and ended_at is null
-  ) o
+  left join resting t on t.market_id = $1 and t.user_id = u.user_id
 `
 
 const STORED = `

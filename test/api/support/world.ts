@@ -1,0 +1,251 @@
+/** An exchange in a database of its own, served by a real api: markets, oracle prices, users with balances, signed orders. */
+import { id, type TypedDataDomain, TypedDataEncoder, Wallet } from 'ethers'
+import type { LightMyRequestResponse } from 'fastify'
+import { type Api, compose } from '../../../api/compose.ts'
+import { readConfig } from '../../../api/config.ts'
+import { createApiKey } from '../../../api/credentials.ts'
+import { ACCOUNTS_SHARD } from '../../../domain/log.ts'
+import type { MarketSpec } from '../../../domain/market.ts'
+import { createDb, createPool, type Db } from '../../../indexer/db/client.ts'
+import { listMarket } from '../../../indexer/db/markets.ts'
+import { binary, e18, future, perpetual } from '../../support/markets.ts'
+import { freshDatabase } from '../../support/postgres.ts'
+
+export interface User {
+  readonly userId: number
+  readonly wallet: Wallet
+  readonly address: string
+  readonly apiKey: string
+}
+
+/** The body of a placement, human units; what is left out is filled in. */
+export interface Draft {
+  readonly market?: MarketSpec
+  readonly side?: 'LONG' | 'SHORT'
+  readonly type?: string
+  readonly price?: string
+  readonly quantity?: string
+  readonly leverage?: number
+  readonly reduceOnly?: boolean
+  readonly expiration?: number
+  readonly salt?: bigint
+}
+
+/** What was signed differently from what is sent. */
+export interface Forgery {
+  readonly message?: Record<string, unknown>
+  readonly domain?: TypedDataDomain
+  readonly types?: Record<string, { name: string; type: string }[]>
+  readonly sign?: (digest: string, wallet: Wallet) => string
+}
+
+export interface Answer {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies by name
+  readonly body: any
+  readonly headers: LightMyRequestResponse['headers']
+}
+
+export const ORDER_TYPES = {
+  Order: [
+    { name: 'flags', type: 'bytes8' },
+    { name: 'quantity', type: 'uint128' },
+    { name: 'price', type: 'uint128' },
+    { name: 'triggerPrice', type: 'uint128' },
+    { name: 'triggerCondition', type: 'uint8' },
+    { name: 'leverage', type: 'uint128' },
+    { name: 'maker', type: 'address' },
+    { name: 'expiration', type: 'uint128' },
+  ],
+}
+
+const personally = (digest: string, wallet: Wallet): string =>
+  `${wallet.signMessageSync(Buffer.from(digest.slice(2), 'hex'))}01`
+
+let nextSalt = 1n
+
+export const flagsOf = (salt: bigint, side: string, reduceOnly: boolean): string =>
+  `0x${((salt << 4n) | (side === 'LONG' ? 1n : 0n) | (reduceOnly ? 2n : 0n)).toString(16).padStart(16, '0')}`
+
+/** A request body, signed with ethers: independent of the exchange's own hashing. */
+export function signedBody(user: User, draft: Draft = {}, forgery: Forgery = {}) {
+  const { market = perpetual, side = 'LONG', type = 'LIMIT', reduceOnly = false } = draft
+  const { quantity = '1', leverage = 1, expiration = 0, salt = nextSalt++ } = draft
+  const price = draft.price ?? (type === 'MARKET' ? '0' : '100')
+  const message = {
+    flags: flagsOf(salt, side, reduceOnly),
+    quantity: e18(quantity),
+    price: e18(price),
+    triggerPrice: 0n,
+    triggerCondition: 0,
+    leverage: e18(String(leverage)),
+    maker: user.address,
+    expiration,
+    ...forgery.message,
+  }
+  const domain = {
+    name: 'IsolatedTrader',
+    version: '2.0',
+    chainId: market.chainId,
+    verifyingContract: market.trader,
+    ...forgery.domain,
+  }
+  const digest = TypedDataEncoder.hash(domain, forgery.types ?? ORDER_TYPES, message)
+  return {
+    hash: digest,
+    body: {
+      market_id: market.marketId as number,
+      side,
+      order_type: type,
+      price,
+      quantity,
+      leverage,
+      expiration_seconds: expiration,
+      reduce_only: reduceOnly,
+      salt: salt.toString(),
+      signature: (forgery.sign ?? personally)(digest, user.wallet),
+      signature_type: 1,
+    } as Record<string, unknown>,
+  }
+}
+
+const ENV = {
+  CHAIN_ID: '6343',
+  ADDRESS_USDM: `0x${'aa'.repeat(20)}`,
+  ADDRESS_MARGIN_BANK: `0x${'bb'.repeat(20)}`,
+  ADDRESS_ACCOUNT_MANAGER: `0x${'cc'.repeat(20)}`,
+  ADDRESS_FORWARDER: `0x${'dd'.repeat(20)}`,
+  LOG_LEVEL: 'silent',
+  FAUCET: 'on',
+  RATE_LIMIT_READS: '100000',
+  RATE_LIMIT_ORDERS: '100000',
+  RATE_LIMIT_CANCELS: '100000',
+  RATE_LIMIT_FAUCET: '100000',
+  RATE_LIMIT_ADDRESS: '100000',
+  // Freshness is tested with old facts, not by waiting.
+  CHAIN_MAX_AGE_MS: '600000',
+  ORACLE_MAX_AGE_MS: '600000',
+}
+
+export type Env = Record<string, string>
+
+export const PRICES = new Map([
+  [perpetual, '100'],
+  [future, '50'],
+  [binary, '0.5'],
+])
+
+/** The environment of an api process on `url`. */
+export const apiEnv = (url: string, env: Env = {}): Env => ({ ...ENV, DATABASE_URL: url, ...env })
+
+export async function seedMarkets(db: Db): Promise<void> {
+  for (const [spec, price] of PRICES) {
+    await listMarket(db, spec)
+    await setOracle(db, spec, price)
+  }
+  const progress = { chain_id: 6343, genesis_hash: '0x', next_block: 1, head: 0, completed_at: Date.now() }
+  await db.insertInto('chain_progress').values(progress).execute()
+}
+
+export async function setOracle(
+  db: Db,
+  spec: MarketSpec,
+  price: string,
+  observedAt = Date.now(),
+): Promise<void> {
+  const report = { price: e18(price), observed_at: observedAt, signatures: '0x', received_at: observedAt }
+  await db
+    .insertInto('oracle_reports')
+    .values({ market_id: spec.marketId, ...report })
+    .onConflict((conflict) => conflict.column('market_id').doUpdateSet(report))
+    .execute()
+}
+
+export async function createUser(db: Db, name: string, free = '1000000'): Promise<User> {
+  const wallet = new Wallet(id(`${name}`))
+  const address = wallet.address.toLowerCase()
+  const values = { address, created_at: Date.now() }
+  const { user_id } = await db
+    .insertInto('users')
+    .values(values)
+    .returning('user_id')
+    .executeTakeFirstOrThrow()
+  await db
+    .insertInto('accounts')
+    .values({ user_id, free: e18(free) })
+    .execute()
+  await db
+    .insertInto('read.users')
+    .values({ user_id, ...values })
+    .execute()
+  return { userId: user_id, wallet, address, apiKey: await createApiKey(db, user_id) }
+}
+
+const answerOf = (response: LightMyRequestResponse): Answer => ({
+  status: response.statusCode,
+  body: response.headers['content-type']?.toString().includes('json') ? response.json() : response.body,
+  headers: response.headers,
+})
+
+export interface World {
+  readonly api: Api
+  readonly db: Db
+  readonly url: string
+  /** Sends `body` as it is: a string is not encoded again. */
+  send(
+    user: User | null,
+    method: 'GET' | 'POST',
+    path: string,
+    body?: unknown,
+    headers?: Env,
+  ): Promise<Answer>
+  get(user: User | null, path: string): Promise<Answer>
+  place(user: User, draft?: Draft): Promise<Answer>
+  cancel(user: User, hash: string, body?: unknown): Promise<Answer>
+  /** All that placing could have left behind: to compare before and after a refusal. */
+  traces(): Promise<unknown>
+  stop(): Promise<void>
+}
+
+export async function startWorld(env: Env = {}): Promise<World> {
+  const url = await freshDatabase()
+  const pool = createPool({ url, connections: 2, name: 'test' })
+  const db = createDb(pool)
+  await seedMarkets(db)
+  const api = await compose(readConfig(apiEnv(url, env)))
+
+  const send: World['send'] = async (user, method, path, body, headers = {}) => {
+    const authorization = user === null ? {} : { authorization: `Key ${user.apiKey}` }
+    const payload =
+      body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }
+    const type = body === undefined ? {} : { 'content-type': 'application/json' }
+    const all = { ...authorization, ...type, ...headers }
+    return answerOf(await api.app.inject({ method, url: path, headers: all, ...payload }))
+  }
+  return {
+    api,
+    db,
+    url,
+    send,
+    get: (user, path) => send(user, 'GET', path),
+    place: (user, draft) => send(user, 'POST', '/v0/orders', signedBody(user, draft).body),
+    cancel: (user, hash, body) => send(user, 'POST', `/v0/orders/cancel/by-hash/${hash}`, body),
+    traces: async () => ({
+      orders: await db.selectFrom('orders').selectAll().orderBy('order_id').execute(),
+      accounts: await db.selectFrom('accounts').selectAll().orderBy('user_id').execute(),
+      shards: await db.selectFrom('shards').selectAll().orderBy('shard').execute(),
+      log: await db
+        .selectFrom('shard_log')
+        .select(['shard', 'seq'])
+        .orderBy('shard')
+        .orderBy('seq')
+        .execute(),
+    }),
+    async stop() {
+      await api.stop()
+      await db.destroy()
+    },
+  }
+}
+
+export const SHARD_ACCOUNTS = ACCOUNTS_SHARD
