@@ -16,23 +16,30 @@ const logic = modules.filter((path) => !path.startsWith('indexer/db/migrations/'
 const textOf = (path: string): string => readFileSync(path, 'utf8')
 const linesOf = (text: string): number => text.trimEnd().split('\n').length
 
-function syntaxOf(path: string): ts.Node[] {
-  const nodes: ts.Node[] = []
-  const collect = (node: ts.Node): void => {
-    nodes.push(node)
-    ts.forEachChild(node, collect)
+const isGroupOfTests = ({ parent }: ts.Node): boolean =>
+  ts.isCallExpression(parent) && parent.expression.getText() === 'describe'
+
+/** Every function with its own lines: those of the functions inside it are theirs. */
+function functionsOf(path: string): { start: string; lines: number }[] {
+  const found: { start: string; lines: number }[] = []
+  const collect = (node: ts.Node): number => {
+    let inner = 0
+    ts.forEachChild(node, (child) => {
+      inner += collect(child)
+    })
+    if (!ts.isFunctionLike(node) || isGroupOfTests(node)) return inner
+    const lines = linesOf(node.getText())
+    found.push({ start: `${path}: ${node.getText().split('\n')[0]}`, lines: lines - inner })
+    return lines
   }
   collect(ts.createSourceFile(path, textOf(path), ts.ScriptTarget.Latest, true))
-  return nodes
+  return found
 }
 
-/** A function of its own, not one handed to a call such as `describe`. */
-const isOwnFunction = (node: ts.Node): boolean => ts.isFunctionLike(node) && !ts.isCallExpression(node.parent)
-
 const longFunctions = (path: string): string[] =>
-  syntaxOf(path)
-    .filter((node) => isOwnFunction(node) && linesOf(node.getText()) > MAX_FUNCTION_LINES)
-    .map((node) => `${path}: ${node.getText().split('\n')[0]}`)
+  functionsOf(path)
+    .filter(({ lines }) => lines > MAX_FUNCTION_LINES)
+    .map(({ start }) => start)
 
 const importsOf = (path: string): string[] =>
   ts.preProcessFile(textOf(path)).importedFiles.map((file) => file.fileName)
