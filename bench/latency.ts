@@ -9,13 +9,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { sql } from 'kysely'
 import pg from 'pg'
 import type { Market } from '../client/answers.ts'
 import { Client } from '../client/client.ts'
 import { roundPrice } from '../client/rounding.ts'
+import { marketShard } from '../domain/log.ts'
 import type { Side } from '../domain/order.ts'
 import type { Db } from '../indexer/db/client.ts'
+import { readRows } from '../indexer/db/shard-log.ts'
 import { percentile } from '../stack/replay/statistics.ts'
 import { type Stack, startStack } from '../stack/stack.ts'
 
@@ -37,6 +38,13 @@ interface Seen {
   minedAt: number | null
 }
 
+interface Watched {
+  readonly fills: ReadonlyMap<string, Seen>
+  /** When the log said that a batch is settled. */
+  readonly settledAt: ReadonlyMap<number, number>
+  stop(): Promise<void>
+}
+
 interface Run {
   readonly rate: number
   readonly seconds: number
@@ -50,43 +58,58 @@ function readFlags(): Run {
   return { rate: Number(rate), seconds: Number(seconds), warmup: Number(warmup) }
 }
 
-/** Looks at the newest fills whenever the projector says that it has committed some. */
-async function watchFills(
-  stack: Stack,
-): Promise<{ readonly seen: Map<string, Seen>; stop(): Promise<void> }> {
-  const seen = new Map<string, Seen>()
-  const client = new pg.Client(stack.postgres.url)
-  await client.connect()
-  let since = 0
+/** Runs `look` now and after every call that came meanwhile, never twice at once. */
+function coalesced(look: () => Promise<void>): () => void {
   let busy = false
   let again = false
-  const look = async (): Promise<void> => {
+  return async () => {
     again = true
     if (busy) return
     busy = true
     while (again) {
       again = false
-      const rows = await newestFills(stack.db, since)
-      const now = Date.now()
-      for (const { fill_id, order_id, batch_id, status } of rows) {
-        const known = seen.get(fill_id) ?? {
-          orderId: order_id,
-          batchId: batch_id,
-          readableAt: now,
-          minedAt: null,
-        }
-        if (known.minedAt === null && (status === 'MINED' || status === 'CONFIRMED')) known.minedAt = now
-        seen.set(fill_id, known)
-        since = Math.max(since, batch_id - 50)
-      }
+      await look()
     }
     busy = false
   }
-  client.on('notification', ({ payload }) => {
-    if (payload?.startsWith(`m${MARKET}:`)) void look()
+}
+
+/** Looks at the newest fills whenever the projector says that it has committed some, and at settlements when the log grows. */
+async function watch({ db, postgres }: Stack): Promise<Watched> {
+  const fills = new Map<string, Seen>()
+  const settledAt = new Map<number, number>()
+  const client = new pg.Client(postgres.url)
+  await client.connect()
+  let [firstBatch, lastRow] = [0, 0]
+
+  const lookAtFills = coalesced(async () => {
+    const rows = await newestFills(db, firstBatch)
+    const now = Date.now()
+    for (const { fill_id, order_id, batch_id, status } of rows) {
+      const known = fills.get(fill_id) ?? {
+        orderId: order_id,
+        batchId: batch_id,
+        readableAt: now,
+        minedAt: null,
+      }
+      if (known.minedAt === null && (status === 'MINED' || status === 'CONFIRMED')) known.minedAt = now
+      fills.set(fill_id, known)
+      firstBatch = Math.max(firstBatch, batch_id - 20)
+    }
   })
-  await client.query('listen projected')
-  return { seen, stop: () => client.end() }
+  const lookAtLog = coalesced(async () => {
+    const rows = await readRows(db, marketShard(MARKET), lastRow, 10_000)
+    const now = Date.now()
+    for (const { row } of rows) if (row.kind === 'part_settled') settledAt.set(row.batch_id, now)
+    lastRow = rows.at(-1)?.seq ?? lastRow
+  })
+  client.on('notification', ({ channel, payload }) => {
+    if (!payload?.startsWith(`${marketShard(MARKET)}:`)) return
+    if (channel === 'projected') lookAtFills()
+    else lookAtLog()
+  })
+  await client.query('listen projected; listen shard_log')
+  return { fills, settledAt, stop: () => client.end() }
 }
 
 const newestFills = (db: Db, since: number) =>
@@ -97,7 +120,7 @@ const newestFills = (db: Db, since: number) =>
     .where('batch_id', '>=', since)
     .execute()
 
-/** Alternates sides over all accounts, at the market's present price. */
+/** Every second account buys, the others sell, so that none meets itself. */
 async function send(stack: Stack, { rate, seconds, warmup }: Run) {
   const { base_url, accounts } = stack.file
   const clients = accounts.map(
@@ -114,8 +137,7 @@ async function send(stack: Stack, { rate, seconds, warmup }: Run) {
     await sleep(Math.max(0, began + (1000 * index) / rate - Date.now()))
     if (index % rate === 0) market = await (clients[0] as Client).market(MARKET)
     const client = clients[index % clients.length] as Client
-    // The side changes with each account and each round, so that positions stay small.
-    const side = (index + Math.floor(index / clients.length)) % 2 === 0 ? 'LONG' : 'SHORT'
+    const side = index % 2 === 0 ? 'LONG' : 'SHORT'
     const counted = Date.now() - began > warmup * 1000
     flying.push(place(client, market, side, counted ? samples : new Map(), refused))
   }
@@ -143,16 +165,16 @@ async function place(
   }
 }
 
-type Stage = 'accepted' | 'batch' | 'fill readable' | 'settled' | 'settlement readable'
+type Stage = 'answered' | 'batch' | 'fill readable' | 'settled' | 'settlement readable'
 
 /** Milliseconds per stage of each order's first fill; all but the first from its acceptance on. */
-async function stages(db: Db, samples: ReadonlyMap<string, Sample>, seen: ReadonlyMap<string, Seen>) {
-  const { rows: batches } = await sql<{ batch_id: number; created_at: number; mined_at: number | null }>`
-    select b.batch_id, b.created_at, (select max((l.row->>'at')::bigint) from shard_log l
-      where l.shard = ${`m${MARKET}`} and l.row->>'kind' = 'part_settled' and (l.row->>'batch_id')::bigint = b.batch_id) as mined_at
-    from batches b where b.market_id = ${MARKET}
-  `.execute(db)
-  const batchOf = new Map(batches.map((batch) => [batch.batch_id, batch]))
+async function stages(db: Db, samples: ReadonlyMap<string, Sample>, { fills, settledAt }: Watched) {
+  const batches = await db
+    .selectFrom('batches')
+    .select(['batch_id', 'created_at'])
+    .where('market_id', '=', MARKET)
+    .execute()
+  const matchedAt = new Map(batches.map(({ batch_id, created_at }) => [batch_id, created_at]))
   const orders = await db
     .selectFrom('orders')
     .select(['order_id', 'accepted_at'])
@@ -160,23 +182,21 @@ async function stages(db: Db, samples: ReadonlyMap<string, Sample>, seen: Readon
     .execute()
   const acceptedAt = new Map(orders.map(({ order_id, accepted_at }) => [order_id, accepted_at]))
   const times: Record<Stage, number[]> = {
-    accepted: [],
+    answered: [...samples.values()].map(({ sentAt, answeredAt }) => answeredAt - sentAt),
     batch: [],
     'fill readable': [],
     settled: [],
     'settlement readable': [],
   }
-  for (const { sentAt, answeredAt } of samples.values()) times.accepted.push(answeredAt - sentAt)
   const first = new Set<string>()
-  for (const { orderId, batchId, readableAt, minedAt } of seen.values()) {
+  for (const { orderId, batchId, readableAt, minedAt } of fills.values()) {
     const accepted = acceptedAt.get(orderId)
-    const batch = batchOf.get(batchId)
-    if (!samples.has(orderId) || first.has(orderId) || accepted === undefined || batch === undefined) continue
+    if (!samples.has(orderId) || first.has(orderId) || accepted === undefined) continue
     first.add(orderId)
-    times.batch.push(batch.created_at - accepted)
+    times.batch.push((matchedAt.get(batchId) ?? Number.NaN) - accepted)
     times['fill readable'].push(readableAt - accepted)
-    if (batch.mined_at !== null) times.settled.push(batch.mined_at - accepted)
-    if (minedAt !== null) times['settlement readable'].push(minedAt - accepted)
+    times.settled.push((settledAt.get(batchId) ?? Number.NaN) - accepted)
+    times['settlement readable'].push((minedAt ?? Number.NaN) - accepted)
   }
   return times
 }
@@ -193,7 +213,9 @@ function print(
     p99_ms: percentile(values, 0.99),
     max_ms: percentile(values, 1),
   }))
-  console.log(`\n${rate} orders/s for ${seconds} s; accepted: request to answer, the others since acceptance`)
+  console.log(
+    `\n${rate} orders/s for ${seconds} s; answered: since it was sent; the others: since it was accepted`,
+  )
   console.table(figures)
   console.log(
     JSON.stringify({ bench: 'latency', rate, seconds, refused: Object.fromEntries(refused), figures }),
@@ -204,11 +226,11 @@ const run = readFlags()
 const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-latency-'))
 const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false }, console.log)
 try {
-  const watched = await watchFills(stack)
+  const watched = await watch(stack)
   const { samples, refused } = await send(stack, run)
   await sleep(3_000)
   await watched.stop()
-  print(run, await stages(stack.db, samples, watched.seen), refused)
+  print(run, await stages(stack.db, samples, watched), refused)
 } finally {
   await stack.stop()
   rmSync(dataDir, { recursive: true, force: true })
