@@ -54,32 +54,58 @@ export interface Placement {
   readonly leverage?: number
   readonly reduceOnly?: boolean
   readonly expiration?: number
+  /** Signs in the maker's place. */
+  readonly signer?: Wallet
+}
+
+export interface TestClock {
+  value: number
+  now(): Millis
+}
+
+/** Moves only where the test moves it. */
+const standingClock = (): TestClock => ({
+  value: 1_800_000_000_000,
+  now() {
+    return this.value as Millis
+  },
+})
+
+/** The computer's. What a test adds to `value` is added to it. */
+export const realClock = (): TestClock => {
+  let ahead = 0
+  return {
+    get value() {
+      return Date.now() + ahead
+    },
+    set value(wanted) {
+      ahead = wanted - Date.now()
+    },
+    now() {
+      return this.value as Millis
+    },
+  }
 }
 
 export class World {
   readonly db: Db
   readonly url: string
   readonly spec: MarketSpec
-  readonly clock: { value: number; now(): Millis }
+  readonly clock: TestClock
   #salt = 1n
 
-  constructor(db: Db, url: string, spec: MarketSpec) {
+  constructor(db: Db, url: string, spec: MarketSpec, clock: TestClock) {
     this.db = db
     this.url = url
     this.spec = spec
-    this.clock = {
-      value: 1_800_000_000_000,
-      now() {
-        return this.value as Millis
-      },
-    }
+    this.clock = clock
   }
 
-  static async open(spec: MarketSpec): Promise<World> {
+  static async open(spec: MarketSpec, clock: TestClock = standingClock()): Promise<World> {
     const url = await freshDatabase()
-    const db = createDb(createPool({ url, connections: 8, name: 'keeper test' }))
+    const db = createDb(createPool({ url, connections: 12, name: 'keeper test' }))
     await listMarket(db, spec)
-    return new World(db, url, spec)
+    return new World(db, url, spec, clock)
   }
 
   close(): Promise<void> {
@@ -103,13 +129,21 @@ export class World {
   /** The oracle says so now. */
   async report(ticks: number, observedAt = this.clock.value): Promise<void> {
     const price = priceOf(this.spec, ticks as Ticks)
-    const row = { price, observed_at: observedAt, signatures: '0x', received_at: observedAt }
+    const row = {
+      price,
+      observed_at: observedAt,
+      signatures: this.signReport(price, observedAt),
+      received_at: observedAt,
+    }
     await this.db
       .insertInto('oracle_reports')
       .values({ market_id: this.spec.marketId, ...row })
       .onConflict((conflict) => conflict.column('market_id').doUpdateSet(row))
       .execute()
   }
+
+  /** A world with a chain puts the oracle's signature here. */
+  signReport: (price: Price, observedAt: number) => string = () => '0x'
 
   order({ by, side, steps, limit = 0, leverage = 5, reduceOnly = false, expiration = 0 }: Placement): Order {
     return {
@@ -132,7 +166,7 @@ export class World {
     const { by } = placement
     const order = this.order(placement)
     const hash = hashOrder(order, this.spec, keccak)
-    const signature = `${by.wallet.signMessageSync(getBytes(hash))}01`
+    const signature = `${(placement.signer ?? by.wallet).signMessageSync(getBytes(hash))}01`
     return this.db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(this.spec.marketId))
       await lockAccounts(tx, [by.account])
@@ -178,7 +212,13 @@ export class World {
       .executeTakeFirst()
     const { price } = await tx.selectFrom('oracle_reports').select('price').executeTakeFirstOrThrow()
     const reservedPrice = reservedPriceOf(this.spec, order, priceBand(this.spec, price as Price))
-    const others = (await this.orders(tx)).filter((other) => other.account === by.account && isInBook(other))
+    const rows = await tx
+      .selectFrom('orders')
+      .selectAll()
+      .where('user_id', '=', by.account)
+      .where('ended_at', 'is', null)
+      .execute()
+    const others = rows.map(toOpenOrder).filter(isInBook)
     const { side, leverage, reduceOnly } = order
     const mine = {
       seq: seq as never,

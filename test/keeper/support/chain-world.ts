@@ -1,0 +1,257 @@
+/** A world with a chain below it: contracts, relayers, and an indexer that looks when it is asked to. */
+
+import { HDNodeWallet, id, JsonRpcProvider, NonceManager, parseEther, Wallet } from 'ethers'
+import { after, afterEach, before, beforeEach } from 'mocha'
+import type { MarketSpec } from '../../../domain/market.ts'
+import type { Address, Millis, Price, UserId } from '../../../domain/units.ts'
+import { createChain as createFollowerChain } from '../../../indexer/adapters/chain.ts'
+import { Follower } from '../../../indexer/follow.ts'
+import { createCalls, createChain, createSigner } from '../../../keeper/adapters/chain.ts'
+import { createRelayerStore } from '../../../keeper/adapters/store-relayer.ts'
+import { createSettlementStore } from '../../../keeper/adapters/store-settlement.ts'
+import { createUnwindStore } from '../../../keeper/adapters/store-unwind.ts'
+import { type Auction, createAuction } from '../../../keeper/jobs/auction.ts'
+import { Delivery, type DeliveryPorts } from '../../../keeper/jobs/deliver.ts'
+import { type SettlePorts, settleMarket } from '../../../keeper/jobs/settle.ts'
+import type { Chain, Fence, Lane } from '../../../keeper/ports.ts'
+import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
+import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
+import { createReportSigner } from '../../../stack/oracle.ts'
+import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
+import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
+import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
+import { noMetrics, quiet, RULES, realClock, type Trader, World } from './world.ts'
+
+const CHAIN_ID = 6343
+const DEVELOPER = HDNodeWallet.fromPhrase('test test test test test test test test test test test junk')
+
+export const laneKey = id('lane m1')
+export const faucetKey = id('lane faucet')
+const oracleKey = id('oracle')
+
+export interface Deployed {
+  readonly anvil: Anvil
+  readonly provider: JsonRpcProvider
+  readonly admin: NonceManager
+  readonly shared: SharedContracts
+  readonly spec: MarketSpec
+}
+
+export async function deployChain(listed: MarketSpec): Promise<Deployed> {
+  const anvil = await startAnvil({ blockTime: 1, mixedMining: true })
+  const provider = new JsonRpcProvider(anvil.url, CHAIN_ID, {
+    staticNetwork: true,
+    pollingInterval: 20,
+    cacheTimeout: -1,
+  })
+  const admin = new NonceManager(DEVELOPER.connect(provider))
+  const shared = await deployShared(admin)
+  const trader = await deployMarket(admin, shared, listed, {
+    operators: [new Wallet(laneKey).address.toLowerCase() as Address],
+    oracleSigners: [new Wallet(oracleKey).address.toLowerCase() as Address],
+  })
+  for (const key of [laneKey, faucetKey]) {
+    await (await admin.sendTransaction({ to: new Wallet(key).address, value: parseEther('100') })).wait()
+  }
+  return { anvil, provider, admin, shared, spec: { ...listed, trader } }
+}
+
+/** Runs `before` and `after` of a file: one chain, as good as new for each test. */
+export function useChain(listed: MarketSpec): () => Deployed {
+  let deployed: Deployed | undefined
+  let snapshot = ''
+  before(async () => {
+    deployed = await deployChain(listed)
+  })
+  beforeEach(async () => {
+    snapshot = await deployed?.provider.send('evm_snapshot', [])
+  })
+  afterEach(async () => {
+    if (deployed !== undefined) await goBack(deployed, snapshot)
+  })
+  after(async () => {
+    deployed?.provider.destroy()
+    await deployed?.anvil.stop()
+  })
+  return () => deployed as Deployed
+}
+
+/** Forgets everything since the snapshot; the node would take its clock back as well. */
+export async function goBack({ provider, admin }: Deployed, snapshot: string): Promise<void> {
+  await provider.send('evm_revert', [snapshot])
+  admin.reset()
+  const { timestamp } = (await provider.getBlock('latest')) as { timestamp: number }
+  const behind = Math.floor(Date.now() / 1000) - timestamp
+  if (behind > 0) await provider.send('evm_increaseTime', [behind])
+}
+
+export const POLICY = { resendAfterMs: 200, stuckAfterMs: 1500, feeCap: 10n ** 12n, priorityFee: 1_000_000n }
+
+export class ChainWorld extends World {
+  readonly chainSide!: Deployed
+  readonly lane: Lane = { name: 'm1', relayer: createSigner(CHAIN_ID, laneKey).address, chainId: CHAIN_ID }
+  follower!: Follower
+
+  static async openOn(deployed: Deployed): Promise<ChainWorld> {
+    const plain = await World.open(deployed.spec, realClock())
+    const world = new ChainWorld(plain.db, plain.url, plain.spec, plain.clock)
+    Object.assign(world, { chainSide: deployed })
+    const signer = createReportSigner(oracleKey, { chainId: CHAIN_ID, address: deployed.shared.oracle })
+    const feed = feedIdOf(deployed.spec.marketId)
+    world.signReport = (price: Price, at: number) => signer.sign(feed, price, at as Millis).signatures
+    world.follower = await world.#createFollower()
+    return world
+  }
+
+  async #createFollower(): Promise<Follower> {
+    const chain = createFollowerChain({ url: this.chainSide.anvil.url, chainId: CHAIN_ID, timeoutMs: 5000 })
+    const metrics = {
+      headReached: () => {},
+      blockApplied: () => {},
+      rolledBack: () => {},
+      mismatch: () => {},
+    }
+    const { marginBank, accountManager } = this.chainSide.shared
+    return new Follower(
+      {
+        db: this.db,
+        chain,
+        clock: this.clock,
+        log: quiet as never,
+        metrics: metrics as never,
+        reached: () => {},
+      },
+      {
+        chainId: CHAIN_ID,
+        bank: marginBank,
+        accountManager,
+        startBlock: await this.chainSide.provider.getBlockNumber(),
+        range: 500,
+        liveDepth: 20,
+        sealDepth: 1,
+      },
+    )
+  }
+
+  /** The indexer sees everything that is on the chain by now. */
+  async follow(): Promise<void> {
+    while (!(await this.follower.pass())) {}
+  }
+
+  /** Someone new with a deposit, already seen by the indexer. */
+  async depositor(name: string, amount = '100000'): Promise<Trader> {
+    const wallet = new Wallet(id(`${name} ${this.url}`))
+    const { shared, admin } = this.chainSide
+    const wei = parseEther(amount)
+    await (await TestUSDM__factory.connect(shared.usdm, admin).mint(await admin.getAddress(), wei)).wait()
+    await (await TestUSDM__factory.connect(shared.usdm, admin).approve(shared.marginBank, wei)).wait()
+    await (await MarginBank__factory.connect(shared.marginBank, admin).depositFor(wallet.address, wei)).wait()
+    await this.follow()
+    const { user_id } = await this.db
+      .selectFrom('users')
+      .select('user_id')
+      .where('address', '=', wallet.address.toLowerCase())
+      .executeTakeFirstOrThrow()
+    return { wallet, account: user_id as UserId }
+  }
+
+  trading() {
+    return IsolatedTrader__factory.connect(this.spec.trader, this.chainSide.provider)
+  }
+
+  auction(): Auction {
+    return createAuction(this.auctionPorts(), this.spec, { ...RULES, kind: this.spec.kind })
+  }
+
+  /** A keeper's settlement as it is after a start: it remembers nothing. */
+  settlement(
+    changes: { readonly chain?: (chain: Chain) => Chain; readonly reached?: (point: string) => void } = {},
+  ): Settlement {
+    return new Settlement(this, changes)
+  }
+
+  async actions() {
+    return this.db.selectFrom('actions').selectAll().orderBy('queue_no').execute()
+  }
+
+  async transactions() {
+    return this.db
+      .selectFrom('relayer_transactions')
+      .selectAll()
+      .orderBy('nonce')
+      .orderBy('signed_at')
+      .execute()
+  }
+
+  async position(trader: Trader): Promise<bigint> {
+    return (await this.trading().position(trader.wallet.address)).size
+  }
+}
+
+export class Settlement {
+  readonly delivery: Delivery
+  readonly #world: ChainWorld
+  readonly #ports: SettlePorts
+  readonly chain: Chain
+
+  constructor(
+    world: ChainWorld,
+    { chain: wrap = (chain) => chain, reached = () => {} }: Parameters<ChainWorld['settlement']>[0] & object,
+  ) {
+    this.#world = world
+    const { url } = world.chainSide.anvil
+    this.chain = wrap(createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }))
+    const common = {
+      chain: this.chain,
+      signer: createSigner(CHAIN_ID, laneKey),
+      calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
+      clock: world.clock,
+      reached,
+      metrics: noMetrics,
+      log: quiet,
+      fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
+    }
+    const delivery: DeliveryPorts = {
+      ...common,
+      relayers: createRelayerStore(world.db),
+      policy: POLICY,
+      onNews: () => {},
+    }
+    this.delivery = new Delivery(delivery, world.lane)
+    this.#ports = {
+      ...common,
+      delivery: this.delivery,
+      store: createSettlementStore(world.db),
+      unwinds: createUnwindStore(world.db),
+      maxInFlight: 8,
+      sealDepth: 0,
+    }
+  }
+
+  async start(): Promise<void> {
+    const relayers = createRelayerStore(this.#world.db)
+    await relayers.register(this.#world.lane, await this.chain.transactionCount(this.#world.lane.relayer))
+    await this.delivery.recover()
+  }
+
+  /** One look, and the answers of what it sent. */
+  async look(fence: Fence): Promise<void> {
+    await settleMarket(this.#ports, this.#world.spec, this.#world.lane, fence)
+    await this.delivery.settled()
+  }
+
+  /** Looks, with the indexer following, until nothing of the market is unsettled. */
+  async settleAll(fence: Fence, limitMs = 10_000): Promise<void> {
+    const deadline = Date.now() + limitMs
+    for (;;) {
+      await this.look(fence)
+      await this.#world.follow()
+      const open = (await this.#world.actions()).filter(({ status }) =>
+        ['QUEUED', 'SIGNED', 'SUBMITTED'].includes(status),
+      )
+      if (open.length === 0) return
+      if (Date.now() > deadline) throw new Error(`still unsettled: ${JSON.stringify(open)}`)
+      await new Promise((resolve) => setTimeout(resolve, 30))
+    }
+  }
+}
