@@ -22,7 +22,7 @@ import {MarketGrid, MarketKind, MarketMode, Parameters} from "./types/Market.sol
 import {Order, SaltState} from "./types/Order.sol";
 import {Position} from "./types/Position.sol";
 import {FillOutcome, OrderFill, PartHeader, PartTerms, PartTotals} from "./types/Settlement.sol";
-import {CancelFloor, Clock, Reference, TraderState} from "./types/TraderState.sol";
+import {CancelFloor, Clock, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: positions, signed orders, batches
 contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSender, ReentrancyGuardTransient {
@@ -30,14 +30,20 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
 
     // ------------------------------------------------------------------ types
 
-    /// @dev The records of one account that stand next to each other: its slot is read before and written after them.
-    struct Run {
-        address account;
-        Position position;
-        int256 freeDelta;
-        bool opened;
-        /// Of the record at hand.
+    /// @dev What a part is settled with, in memory once and reused from record to record.
+    struct Desk {
+        PartTerms terms;
+        PartTotals totals;
+        /// The record at hand, and what it did.
+        OrderFill order;
         FillOutcome outcome;
+        /// The account at hand.
+        Position position;
+        /// Next record in calldata, and where the records end.
+        uint256 next;
+        uint256 end;
+        /// Where the next log record goes.
+        uint256 logEnd;
     }
 
     // ------------------------------------------------------------------ constants, immutables
@@ -98,96 +104,90 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     /// @inheritdoc IIsolatedTrader
     function settleBatch(bytes calldata part) external onlyOperator nonReentrant {
         PartHeader memory header = SettlementCodec.readHeader(part);
-        PartTerms memory terms = _beginPart(part, header);
-        (bytes32[] memory deltas, uint256 fees, bytes memory log) = _settleOrders(part, header.orders, terms);
-        _BANK.settle(header.asOf, fees, deltas);
+        Desk memory desk;
+        desk.terms = _beginPart(part, header);
+        (bytes32[] memory deltas, bytes memory log) = _settleOrders(part, header.orders, desk);
+        PartTotals memory totals = desk.totals;
+        if (totals.bought != totals.sold) revert Unbalanced(totals.bought, totals.sold);
+        if (totals.taker != totals.bought) revert TakerMismatch(totals.bought, totals.taker);
+        _BANK.settle(header.asOf, totals.fees, deltas);
         emit BatchSettled(header.actionId, header.batchId, log);
         _requireTimely(header.asOf);
     }
 
     /// @dev Settles the records and returns what the bank and the log are told.
-    function _settleOrders(bytes calldata part, uint256 orders, PartTerms memory terms)
+    function _settleOrders(bytes calldata part, uint256 orders, Desk memory desk)
         private
-        returns (bytes32[] memory deltas, uint256 fees, bytes memory log)
+        returns (bytes32[] memory deltas, bytes memory log)
     {
-        PartTotals memory totals;
-        OrderFill memory order;
-        Run memory run;
-        uint256 runs;
-        uint256 logAt;
-        uint256 recordAt;
-        deltas = new bytes32[](orders);
-        (log, logAt) = SettlementCodec.startLog(part, orders, terms.fundingIndex);
+        uint256 next;
         assembly ("memory-safe") {
-            recordAt := add(part.offset, 64)
+            next := add(part.offset, 64)
         }
-        // Counts up to 200 and positions in calldata.
+        desk.next = next;
+        deltas = new bytes32[](orders);
+        (log, desk.logEnd) = SettlementCodec.startLog(part, orders, desk.terms.fundingIndex);
+        OrderLib.read(next, desk.order);
+        uint256 runs;
+        // Positions in calldata, and at most 200 runs.
         unchecked {
-            for (uint256 i; i < orders; ++i) {
-                OrderLib.read(recordAt, order);
-                if (i == 0 || order.maker != run.account) {
-                    if (i != 0) deltas[runs++] = _closeRun(run, terms);
-                    _openRun(run, order.maker, terms.fundingIndex);
-                }
-                logAt = _settleOrder(order, run, terms, totals, logAt);
-                recordAt += OrderLib.RECORD;
-            }
-            deltas[runs++] = _closeRun(run, terms);
+            desk.end = next + orders * OrderLib.RECORD;
+            while (desk.next != desk.end) deltas[runs++] = _settleRun(desk);
         }
         assembly ("memory-safe") {
             mstore(deltas, runs)
         }
-        SettlementCodec.finishLog(log, logAt);
-        if (totals.bought != totals.sold) revert Unbalanced(totals.bought, totals.sold);
-        if (totals.taker != totals.bought) revert TakerMismatch(totals.bought, totals.taker);
-        fees = totals.fees;
+        SettlementCodec.finishLog(log, desk.logEnd);
     }
 
-    /// @dev One record: checks, signature, fill state, position, log. Returns where the next log record goes.
-    function _settleOrder(
-        OrderFill memory order,
-        Run memory run,
-        PartTerms memory terms,
-        PartTotals memory totals,
-        uint256 logAt
-    ) private returns (uint256) {
+    /// @dev The records of one account that stand next to each other: its slot is read before them, judged and written after
+    /// them. Returns the account's word for the bank.
+    function _settleRun(Desk memory desk) private returns (bytes32) {
+        PartTerms memory terms = desk.terms;
+        address account = desk.order.maker;
+        Word storage place = _state.positions[account];
+        PositionLib.unpack(place.bits, terms.fundingIndex, desk.position);
+        int256 delta;
+        bool opened;
+        // At most 200 records, and changes below 2^95.
+        unchecked {
+            do {
+                if (_settleOrder(desk, terms)) opened = true;
+                delta += desk.outcome.freeDelta;
+                desk.next += OrderLib.RECORD;
+                if (desk.next == desk.end) break;
+                OrderLib.read(desk.next, desk.order);
+            } while (desk.order.maker == account);
+        }
+        uint256 word = PositionLib.pack(desk.position, terms.fundingIndex, account);
+        if (opened) MarginLib.requireInitial(desk.position, terms, account);
+        place.bits = word;
+        if (delta != int96(delta)) revert PositionOutOfRange(account);
+        return bytes32((uint256(uint160(account)) << 96) | (uint256(delta) & type(uint96).max));
+    }
+
+    /// @dev One record: checks, signature, fill state, position, log. Returns whether it opened anything.
+    function _settleOrder(Desk memory desk, PartTerms memory terms) private returns (bool opened) {
+        OrderFill memory order = desk.order;
+        FillOutcome memory outcome = desk.outcome;
         OrderLib.checkFill(order, terms);
         OrderLib.checkTerms(order, terms);
         _requireSigner(order, OrderLib.digest(order, terms), terms.asOf);
-        if (run.position.hasCancelFloor) _state.requireAboveFloor(order, terms.asOf);
-        FillOutcome memory outcome = run.outcome;
+        if (desk.position.hasCancelFloor) _state.requireAboveFloor(order, terms.asOf);
         outcome.dead = _state.consume(order, terms.batchId, terms.asOf);
-        if (PositionLib.applyFill(run.position, order, terms, outcome)) run.opened = true;
+        opened = PositionLib.applyFill(desk.position, order, terms, outcome);
         if (outcome.freeDelta != int96(outcome.freeDelta)) {
             revert AmountOutOfRange(order.maker, order.salt, outcome.freeDelta);
         }
-        // At most 200 fills: each delta is below 2^96, each fill below 2^48, each fee below 2^96.
+        PartTotals memory totals = desk.totals;
+        // At most 200 fills below 2^48, with fees below 2^197.
         unchecked {
-            run.freeDelta += outcome.freeDelta;
             totals.fees += outcome.fee;
             totals.taker += order.taker;
             if (order.buy) totals.bought += order.fill;
             else totals.sold += order.fill;
         }
-        return SettlementCodec.writeRecord(logAt, order, outcome);
-    }
-
-    function _openRun(Run memory run, address account, int256 fundingIndex) private view {
-        run.account = account;
-        PositionLib.unpack(_state.positions[account], fundingIndex, run.position);
-        run.freeDelta = 0;
-        run.opened = false;
-    }
-
-    /// @dev Judges and writes the account, and returns its word for the bank.
-    function _closeRun(Run memory run, PartTerms memory terms) private returns (bytes32) {
-        address account = run.account;
-        int256 delta = run.freeDelta;
-        uint256 word = PositionLib.pack(run.position, terms.fundingIndex, account);
-        if (run.opened) MarginLib.requireInitial(run.position, terms, account);
-        _state.positions[account] = word;
-        if (delta != int96(delta)) revert PositionOutOfRange(account);
-        return bytes32((uint256(uint160(account)) << 96) | (uint256(delta) & type(uint96).max));
+        desk.logEnd = SettlementCodec.writeRecord(desk.logEnd, order, outcome);
     }
 
     function _requireSigner(OrderFill memory order, bytes32 digest, uint256 asOf) private view returns (address signer) {
@@ -306,7 +306,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         uint256 requestedAt = block.timestamp * 1000;
         if (floor > SaltLib.SALT_END) revert SaltTooLarge(floor);
         if (!_state.requestFloor(maker, floor, requestedAt)) return;
-        _state.positions[maker] |= PositionLib.CANCEL_FLOOR_BIT;
+        _state.positions[maker].bits |= PositionLib.CANCEL_FLOOR_BIT;
         emit SaltsCancelledBelow(maker, floor, requestedAt);
     }
 
@@ -344,7 +344,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
 
     /// @inheritdoc IIsolatedTrader
     function position(address account) public view returns (Position memory held) {
-        PositionLib.unpack(_state.positions[account], _state.reference_.fundingIndex, held);
+        PositionLib.unpack(_state.positions[account].bits, _state.reference_.fundingIndex, held);
     }
 
     /// @inheritdoc IIsolatedTrader

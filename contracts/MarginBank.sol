@@ -121,10 +121,17 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
 
         // Effect: accounts first, then the pool takes the difference.
         int256 paidOut = int256(fees);
-        // Far fewer than 2^96 deltas, each below 2^96.
+        // Far fewer than 2^96 deltas, each below 2^96. The decoder has checked that they all lie in calldata.
         unchecked {
-            for (uint256 i; i < deltas.length; ++i) {
-                uint256 word = uint256(deltas[i]);
+            uint256 next;
+            assembly ("memory-safe") {
+                next := deltas.offset
+            }
+            for (uint256 end = next + 32 * deltas.length; next != end; next += 32) {
+                uint256 word;
+                assembly ("memory-safe") {
+                    word := calldataload(next)
+                }
                 int256 delta = int96(uint96(word));
                 _move(address(uint160(word >> 96)), delta, asOf);
                 paidOut += delta;

@@ -21,7 +21,8 @@ library OrderLib {
     uint256 internal constant RECORD = 128;
 
     bytes32 internal constant ORDER_TYPEHASH = keccak256(
-        "Order(bytes8 flags,uint128 quantity,uint128 price,uint128 triggerPrice,uint8 triggerCondition,uint128 leverage,address maker,uint128 expiration)"
+        "Order(bytes8 flags,uint128 quantity,uint128 price,uint128 triggerPrice,uint8 triggerCondition,"
+        "uint128 leverage,address maker,uint128 expiration)"
     );
 
     uint256 internal constant BUY = 1;

@@ -13,13 +13,13 @@ import {FeeLib} from "./FeeLib.sol";
  *
  * The arithmetic is unchecked because widths bound it: |size| < 2^53, a fill < 2^48 and 200 of them a part; entry < 2^92;
  * |folded| < 2^91, |funding index| < 2^95, so |margin| < 2^149; a price below 2^40 ticks, tick and step below 2^80, so one
- * step is worth less than 2^140 and a part changes an account by less than 2^196. `pack` refuses what does not fit.
+ * step is worth less than 2^141 and a part changes an account by less than 2^197. `pack` refuses what does not fit.
  */
 library PositionLib {
     /// @dev Steps are safe integers outside the chain.
-    int256 internal constant SIZE_END = 1 << 53;
+    int256 internal constant SIZE_MAX = (1 << 53) - 1;
     uint256 internal constant ENTRY_END = 1 << 92;
-    int256 internal constant FOLDED_END = 1 << 91;
+    int256 internal constant FOLDED_MAX = (1 << 91) - 1;
     uint256 internal constant CANCEL_FLOOR_BIT = 1 << 255;
 
     // ------------------------------------------------------------------ slot
@@ -47,9 +47,11 @@ library PositionLib {
             int256 size = position.size;
             int256 folded = position.margin + size * fundingIndex;
             uint256 entry = position.entryNotional;
-            bool fits = size < SIZE_END && size > -SIZE_END && entry < ENTRY_END && folded < FOLDED_END
-                && folded > -FOLDED_END;
-            if (!fits) revert ISettlementErrors.PositionOutOfRange(account);
+            // One comparison per signed field: shifted up by its maximum, everything else lies above twice the maximum.
+            if (
+                entry >= ENTRY_END || uint256(size + SIZE_MAX) > uint256(2 * SIZE_MAX)
+                    || uint256(folded + FOLDED_MAX) > uint256(2 * FOLDED_MAX)
+            ) revert ISettlementErrors.PositionOutOfRange(account);
 
             word = (uint256(size) & type(uint64).max) | (entry << 64) | ((uint256(folded) & (ENTRY_END - 1)) << 156)
                 | (position.leverage << 248);

@@ -117,7 +117,7 @@ library SaltLib {
 
     // ------------------------------------------------------------------ cancelling
 
-    /// @notice Requests the cancel of one salt at `requestedAt` (milliseconds). Nothing happens to a salt already dead or requested.
+    /// @notice Requests the cancel of one salt at `requestedAt` (milliseconds). A salt already dead or requested stays so.
     function requestCancel(TraderState storage state, address maker, uint256 salt, uint256 requestedAt) internal {
         Word storage place = state.saltWords[wordKey(maker, salt)];
         uint256 shift = _shift(salt);

@@ -9,12 +9,14 @@ import {OrderLib} from "./OrderLib.sol";
  * @title The bytes of a part, in calldata and in the log
  * @notice Calldata: header (2 words), then `orders` records of 128 bytes (OrderLib), then the oracle's proof. From the high bit:
  *
- *   0  actionId 48 | batchId 48 | asOf 48 | part 8 | parts 8 | orders 16 | proofLength 16 | makerFee 24 | takerFee 24 | version 16
+ *   0  actionId 48 | batchId 48 | asOf 48 | part 8 | parts 8 | orders 16 | proofLength 16
+ *      makerFee 24 | takerFee 24 | version 16
  *   1  price 40 | oraclePrice 96 | observedAt 48 | zero 72
  *
  * Log: the same two words, the funding index (int128), then one record per order, in order:
  *
- *   maker 160 | leverage 7 | flags 57 | slot 10 | dead 1 | feeCapped 1 | takerMode 2 | zero 2 | fill 48 | freeDelta int96   (48 bytes)
+ *   maker 160 | leverage 7 | flags 57 | slot 10 | dead 1 | feeCapped 1 | takerMode 2 | zero 2 | fill 48
+ *   freeDelta int96                                                                                  (48 bytes)
  *   if takerMode is 2: taker 48       (otherwise taker is 0 for mode 0, the whole fill for mode 1)
  *   if feeCapped:      fee 96         (otherwise the fee follows from price, rates and taker)
  *

@@ -73,7 +73,7 @@ struct TraderState {
     Wind wind;
     ScheduledParameters scheduled;
     /// account => packed position (PositionLib).
-    mapping(address account => uint256) positions;
+    mapping(address account => Word) positions;
     /// maker << 96 | salt >> 7 => 128 states of 2 bits (SaltLib).
     mapping(uint256 key => Word) saltWords;
     /// maker << 96 | index => salt, filled steps, batch (SaltLib).
