@@ -4,10 +4,12 @@ import type { LightMyRequestResponse } from 'fastify'
 import { type Api, compose } from '../../../api/compose.ts'
 import { readConfig } from '../../../api/config.ts'
 import { createApiKey } from '../../../api/credentials.ts'
-import { ACCOUNTS_SHARD } from '../../../domain/log.ts'
+import { ACCOUNTS_SHARD, type LogRow } from '../../../domain/log.ts'
 import type { MarketSpec } from '../../../domain/market.ts'
 import { createDb, createPool, type Db } from '../../../indexer/db/client.ts'
 import { listMarket } from '../../../indexer/db/markets.ts'
+import { appendRows, lockShard } from '../../../indexer/db/shard-log.ts'
+import { projectShard, registerShards } from '../../../indexer/project/projector.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
@@ -174,12 +176,26 @@ export async function createUser(db: Db, name: string, free = '1000000'): Promis
     .insertInto('accounts')
     .values({ user_id, free: e18(free) })
     .execute()
-  await db
-    .insertInto('read.users')
-    .values({ user_id, ...values })
-    .execute()
+  await db.transaction().execute(async (tx) => {
+    const shard = await lockShard(tx, ACCOUNTS_SHARD)
+    const created: LogRow = { kind: 'user_created', user_id, address, at: values.created_at }
+    await appendRows(tx, shard, [created, deposited(user_id, e18(free))])
+  })
   return { userId: user_id, wallet, address, apiKey: await createApiKey(db, user_id) }
 }
+
+const deposited = (user_id: number, free: bigint): LogRow => ({
+  kind: 'balance_changed',
+  cause: 'deposit',
+  rollback: false,
+  user_id,
+  free_delta: free.toString(),
+  pending_withdrawal_delta: '0',
+  block: 1,
+  tx_hash: '0x',
+  log_index: user_id,
+  at: Date.now(),
+})
 
 const answerOf = (response: LightMyRequestResponse): Answer => ({
   status: response.statusCode,
@@ -204,6 +220,8 @@ export interface World {
   cancel(user: User, hash: string, body?: unknown): Promise<Answer>
   /** All that placing could have left behind: to compare before and after a refusal. */
   traces(): Promise<unknown>
+  /** Brings the read model to the head of the log; of the named shards alone, if any are named. */
+  project(...shards: string[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -241,11 +259,15 @@ export async function startWorld(env: Env = {}): Promise<World> {
         .orderBy('seq')
         .execute(),
     }),
+    async project(...shards) {
+      const all = await registerShards(db)
+      for (const shard of shards.length > 0 ? shards : all) {
+        await projectShard(db, shard, { limit: 1000, reached: () => {} })
+      }
+    },
     async stop() {
       await api.stop()
       await db.destroy()
     },
   }
 }
-
-export const SHARD_ACCOUNTS = ACCOUNTS_SHARD
