@@ -1,6 +1,5 @@
 /** Applies the facts of one block to the write side, and takes them back. The caller's transaction holds the chain's progress. */
 import { sql } from 'kysely'
-import { invariant } from '../domain/invariant.ts'
 import {
   ACCOUNTS_SHARD,
   type BalanceChanged,
@@ -8,12 +7,13 @@ import {
   marketShard,
   type PartSettled,
 } from '../domain/log.ts'
-import { step } from '../domain/order-state.ts'
 import type { Address } from '../domain/units.ts'
+import { cancelSalts, cancelUncovered } from './cancel.ts'
 import type { Tx } from './db/client.ts'
-import { appendRows, lockAccounts, lockShards, type ShardHead } from './db/shard-log.ts'
+import { lockAccounts } from './db/shard-log.ts'
 import { createUsers, findUsers } from './db/users.ts'
-import type { ChainFact, LedgerMoved, PartMined, SaltsCancelled } from './facts.ts'
+import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
+import { LockedShards, type RowPlace } from './locked-shards.ts'
 import type { Chain, ChainBlock, ChainLog } from './ports.ts'
 import { type Mismatch, reconcile } from './reconcile.ts'
 import { type Movement, movementOf, settlePart, takeBackPart } from './settle-part.ts'
@@ -22,12 +22,6 @@ import { confirmFills, expectationOf, loadOrders, loadPart, writePart } from './
 export interface BlockFact {
   readonly log: ChainLog
   readonly fact: ChainFact
-}
-
-/** Where the fact stands in the log; null where it became no row. */
-export interface FactPlace {
-  readonly shard: string
-  readonly seq: number
 }
 
 export interface FoundMismatch extends Mismatch {
@@ -39,35 +33,8 @@ export interface FoundMismatch extends Mismatch {
 
 export interface Applied {
   /** Of each fact, in order. */
-  readonly places: readonly (FactPlace | null)[]
+  readonly places: readonly (RowPlace | null)[]
   readonly mismatches: readonly FoundMismatch[]
-}
-
-/** Shards under lock, and the rows that are to be appended to each. */
-class Shards {
-  readonly #heads: ReadonlyMap<string, ShardHead>
-  readonly #rows = new Map<string, LogRow[]>()
-
-  private constructor(heads: ReadonlyMap<string, ShardHead>) {
-    this.#heads = heads
-  }
-
-  static async lock(tx: Tx, shards: Iterable<string>): Promise<Shards> {
-    return new Shards(await lockShards(tx, [...shards]))
-  }
-
-  append(shard: string, row: LogRow): FactPlace {
-    const head = this.#heads.get(shard)
-    invariant(head !== undefined, `rows are appended to ${shard} under its lock`)
-    const rows = this.#rows.get(shard) ?? []
-    this.#rows.set(shard, rows)
-    rows.push(row)
-    return { shard, seq: head.head + rows.length }
-  }
-
-  async write(tx: Tx): Promise<void> {
-    for (const [shard, rows] of this.#rows) await appendRows(tx, this.#heads.get(shard) as ShardHead, rows)
-  }
 }
 
 /** Everything that the facts of one block share. */
@@ -75,7 +42,7 @@ interface Context {
   readonly tx: Tx
   readonly block: ChainBlock
   readonly chain: Pick<Chain, 'position'>
-  readonly shards: Shards
+  readonly shards: LockedShards
   readonly users: ReadonlyMap<Address, number>
   readonly mismatches: FoundMismatch[]
 }
@@ -89,6 +56,15 @@ function accountsOf({ fact }: BlockFact): Address[] {
 
 /** A stranger who cancels on the chain becomes no user by it. */
 const cancellersOf = ({ fact }: BlockFact): Address[] => (fact.kind === 'salts_cancelled' ? [fact.maker] : [])
+
+/** An order that a withdrawal leaves uncovered may be in any market, and be placed there until its shard is locked. */
+const mayCancelAnywhere = ({ fact }: BlockFact): boolean =>
+  fact.kind === 'ledger_moved' && fact.cause === 'withdrawal_request'
+
+async function marketShards(tx: Tx): Promise<string[]> {
+  const markets = await tx.selectFrom('markets').select('market_id').execute()
+  return markets.map(({ market_id }) => marketShard(market_id))
+}
 
 function shardsOf({ fact }: BlockFact): string[] {
   if (fact.kind === 'ledger_moved') return [ACCOUNTS_SHARD]
@@ -107,27 +83,31 @@ export async function applyFacts(
   const known = await findUsers(tx, [...addresses, ...facts.flatMap(cancellersOf)])
   const newcomers = addresses.filter((address) => !known.has(address))
   const needed = newcomers.length > 0 ? [ACCOUNTS_SHARD] : []
-  const shards = await Shards.lock(tx, [...facts.flatMap(shardsOf), ...stopped, ...needed])
+  const everywhere = facts.some(mayCancelAnywhere) ? await marketShards(tx) : []
+  const wanted = [...facts.flatMap(shardsOf), ...stopped, ...needed, ...everywhere]
+  const shards = await LockedShards.lock(tx, wanted)
   const created = await createUsers(tx, newcomers, block.timestamp * 1000)
   for (const row of created.rows) shards.append(ACCOUNTS_SHARD, row)
   const users = new Map([...known, ...created.users])
   await lockAccounts(tx, users.values())
 
   const context: Context = { tx, block, chain, shards, users, mismatches: [] }
-  const places: (FactPlace | null)[] = []
+  const places: (RowPlace | null)[] = []
   for (const fact of facts) places.push(await applyFact(context, fact))
   await shards.write(tx)
   return { places, mismatches: context.mismatches }
 }
 
-async function applyFact(context: Context, { fact, log }: BlockFact): Promise<FactPlace | null> {
+async function applyFact(context: Context, { fact, log }: BlockFact): Promise<RowPlace | null> {
+  const { block } = context
   switch (fact.kind) {
     case 'ledger_moved':
       return applyLedger(context, fact, log)
     case 'part_mined':
       return applyPart(context, fact, log)
     case 'salts_cancelled':
-      return applyCancel(context, fact)
+      await cancelSalts({ ...context, at: block.timestamp * 1000 }, fact)
+      return null
     case 'undecodable':
       return noteUndecodable(context, fact.spec?.marketId ?? null, fact.problem, log)
     case 'unconcerning':
@@ -135,7 +115,8 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Fa
   }
 }
 
-async function applyLedger({ tx, block, shards, users }: Context, fact: LedgerMoved, log: ChainLog) {
+async function applyLedger(context: Context, fact: LedgerMoved, log: ChainLog): Promise<RowPlace> {
+  const { tx, block, shards, users } = context
   const row: BalanceChanged = {
     kind: 'balance_changed',
     cause: fact.cause,
@@ -149,6 +130,7 @@ async function applyLedger({ tx, block, shards, users }: Context, fact: LedgerMo
     at: block.timestamp * 1000,
   }
   await writeLedger(tx, row)
+  if (fact.cause === 'withdrawal_request') await cancelUncovered({ ...context, at: row.at }, row.user_id)
   return shards.append(ACCOUNTS_SHARD, row)
 }
 
@@ -164,7 +146,7 @@ async function writeLedger(tx: Tx, row: BalanceChanged): Promise<void> {
     .execute()
 }
 
-async function applyPart(context: Context, { spec, settled }: PartMined, log: ChainLog): Promise<FactPlace> {
+async function applyPart(context: Context, { spec, settled }: PartMined, log: ChainLog): Promise<RowPlace> {
   const { tx, block, shards, mismatches } = context
   const { marketId } = spec
   const makers = new Set(settled.fills.map(({ maker }) => maker))
@@ -201,66 +183,6 @@ async function movementOnChain({ chain, block }: Context, fact: PartMined): Prom
   return { positions: new Map(positions), realised: [] }
 }
 
-/** The maker's orders end here too, or once what settles of them is mined. Not taken back when the block is: he wanted it. */
-async function applyCancel({ tx, block, shards }: Context, { spec, maker, salts }: SaltsCancelled) {
-  const ids = await tx
-    .selectFrom('orders')
-    .select('order_id')
-    .where('market_id', '=', spec.marketId)
-    .where('maker', '=', maker)
-    .where('ended_at', 'is', null)
-    .where((where) =>
-      'below' in salts ? where('salt', '<', Number(salts.below)) : where('salt', 'in', salts.map(Number)),
-    )
-    .orderBy('seq')
-    .execute()
-  const orders = await loadOrders(
-    tx,
-    ids.map(({ order_id }) => order_id),
-  )
-  for (const order of orders) {
-    const closed = step(order, { kind: 'close', reason: 'USER_CANCELLED' })
-    if (closed.ok) await writeCancel(tx, shards, spec.marketId, closed.value.life, block.timestamp * 1000)
-  }
-  return null
-}
-
-type Closed = Awaited<ReturnType<typeof loadOrders>>[number]
-
-async function writeCancel(
-  tx: Tx,
-  shards: Shards,
-  marketId: number,
-  order: Closed,
-  at: number,
-): Promise<void> {
-  const { status, statusReason, closingReason } = order
-  const isEnded = status === 'CANCELLED' || status === 'EXPIRED'
-  await tx
-    .updateTable('orders')
-    .set({ status, status_reason: statusReason, closing_reason: closingReason, openable: 0, reserved: 0n })
-    .set({ ended_at: isEnded ? at : null })
-    .where('order_id', '=', order.orderId)
-    .execute()
-  await tx
-    .updateTable('accounts')
-    .set({ reserved: sql`reserved - ${order.reserved}::numeric` })
-    .where('user_id', '=', order.userId)
-    .execute()
-  const told = {
-    order_id: order.orderId,
-    user_id: order.userId,
-    reason: 'USER_CANCELLED',
-    note: null,
-    reserved_delta: (-order.reserved).toString(),
-    at,
-  } as const
-  shards.append(
-    marketShard(marketId),
-    isEnded ? { kind: 'order_ended', status, ...told } : { kind: 'order_ending', status, ...told },
-  )
-}
-
 function noteUndecodable(context: Context, marketId: number | null, problem: string, log: ChainLog): null {
   if (marketId !== null) {
     const verdict = reconcile({ settled: null, undecodable: problem, movesPositions: false }, null)
@@ -271,7 +193,7 @@ function noteUndecodable(context: Context, marketId: number | null, problem: str
 }
 
 /** A fact that stands in the log, to be taken back or confirmed. */
-export interface LoggedFact extends FactPlace {
+export interface LoggedFact extends RowPlace {
   readonly row: LogRow
 }
 
@@ -279,7 +201,7 @@ const marketIdOf = (shard: string): number => Number(shard.slice(1))
 
 /** Takes back the facts of a block that left the chain; the newest comes first. */
 export async function takeBackFacts(tx: Tx, facts: readonly LoggedFact[]): Promise<void> {
-  const shards = await Shards.lock(tx, new Set(facts.map(({ shard }) => shard)))
+  const shards = await LockedShards.lock(tx, new Set(facts.map(({ shard }) => shard)))
   await lockAccounts(
     tx,
     facts.flatMap(({ row }) => usersOf(row)),
@@ -310,7 +232,7 @@ export async function confirmParts(tx: Tx, facts: readonly LoggedFact[], at: num
   const parts = facts.filter(
     (fact): fact is LoggedFact & { row: PartSettled } => fact.row.kind === 'part_settled',
   )
-  const shards = await Shards.lock(tx, new Set(parts.map(({ shard }) => shard)))
+  const shards = await LockedShards.lock(tx, new Set(parts.map(({ shard }) => shard)))
   for (const { shard, row } of parts) {
     await confirmFills(tx, marketIdOf(shard), row)
     const { batch_id, part, block } = row

@@ -3,6 +3,7 @@ import type { Generated, JSONColumnType } from 'kysely'
 import type { LogRow } from '../../domain/log.ts'
 import type { MarketKind, MarketMode } from '../../domain/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
+import type { ChainTables } from './chain-schema.ts'
 
 /** Every writer of a shard's facts holds this row's lock while it appends. */
 export interface ShardsTable {
@@ -242,48 +243,6 @@ export interface LeasesTable {
   expires_at: number
 }
 
-/** Written by the indexer. */
-export interface ChainBlocksTable {
-  number: number
-  hash: string
-  parent_hash: string
-  timestamp: number
-}
-
-/** Written by the indexer. `shard` and `seq` point to the log row that the fact became. */
-export interface ChainLogsTable {
-  block: number
-  log_index: number
-  tx_hash: string
-  address: string
-  topics: string[]
-  data: string
-  shard: string | null
-  seq: number | null
-  confirmed: Generated<boolean>
-}
-
-/** Written by the indexer: every block below `next_block` is complete; `completed_at` is the last pass that reached the head. */
-export interface ChainProgressTable {
-  chain_id: number
-  genesis_hash: string
-  next_block: number
-  head: number
-  completed_at: number
-}
-
-/** Written by the indexer: transactions that did something else on the chain than they were sent for. For an operator to look into. */
-export interface SettlementMismatchesTable {
-  market_id: number
-  block: number
-  tx_hash: string
-  batch_id: number | null
-  part: number | null
-  failure_kind: string
-  failure_reason: string
-  found_at: number
-}
-
 export interface ProjectionTable {
   shard: string
   epoch: number
@@ -412,7 +371,7 @@ export interface ReadBatchesTable {
 }
 
 /** Tables of the `read` schema are written by the projector alone. */
-export interface Database {
+export interface Database extends ChainTables {
   shards: ShardsTable
   shard_log: ShardLogTable
   users: UsersTable
@@ -430,10 +389,6 @@ export interface Database {
   relayer_transactions: RelayerTransactionsTable
   relay_requests: RelayRequestsTable
   leases: LeasesTable
-  chain_blocks: ChainBlocksTable
-  chain_logs: ChainLogsTable
-  chain_progress: ChainProgressTable
-  settlement_mismatches: SettlementMismatchesTable
   'read.projection': ProjectionTable
   'read.users': { user_id: number; address: string; created_at: number }
   'read.markets': ReadMarketsTable

@@ -134,6 +134,51 @@ describe('following the chain', () => {
     expect(await mismatches()).to.deep.equal([])
   })
 
+  it('given positions that grow, shrink and turn, it keeps what is realised', async () => {
+    await fund()
+    await catchUp(follower)
+    for (const [side, other, fill] of [
+      ['LONG', 'SHORT', 500],
+      ['LONG', 'SHORT', 100],
+      ['SHORT', 'LONG', 250],
+      ['SHORT', 'LONG', 900],
+    ] as const) {
+      await trade([
+        { by: alice, side, fill, salt: salts++ },
+        { by: bob, side: other, fill, salt: salts++ },
+      ])
+      await catchUp(follower)
+      await audit()
+    }
+    const { size, realized_pnl, pending } = await test.db
+      .selectFrom('read.positions')
+      .innerJoin('read.users', 'read.users.user_id', 'read.positions.user_id')
+      .select(['size', 'realized_pnl', 'pending'])
+      .where('address', '=', addressOf(alice))
+      .executeTakeFirstOrThrow()
+    expect({ size, realized_pnl, pending }).to.deep.equal({ size: -550, realized_pnl: 0n, pending: 0 })
+    expect(await mismatches()).to.deep.equal([])
+  })
+
+  it('given a withdrawal that still backs a batch, it pays the margin', async () => {
+    await fund()
+    await catchUp(follower)
+    await (
+      await world.bank.connect(bob).requestWithdrawal((await world.bank.account(bob.address)).free)
+    ).wait()
+    await trade(pair(500))
+    await catchUp(follower)
+    await audit()
+    const { free, pending_withdrawal } = await test.db
+      .selectFrom('accounts')
+      .innerJoin('users', 'users.user_id', 'accounts.user_id')
+      .select(['free', 'pending_withdrawal'])
+      .where('address', '=', addressOf(bob))
+      .executeTakeFirstOrThrow()
+    expect(free).to.equal(0n)
+    expect(pending_withdrawal > 0n && pending_withdrawal < 10_000n * 10n ** 18n).to.equal(true)
+  })
+
   it('given one more block, it confirms the fills', async () => {
     await fund()
     await catchUp(follower)
@@ -193,6 +238,29 @@ describe('following the chain', () => {
     expect(await test.db.selectFrom('read.book_levels').selectAll().execute()).to.deep.equal([])
   })
 
+  it('given a withdrawal that leaves orders uncovered, it cancels the newest of them', async () => {
+    await fund()
+    await catchUp(follower)
+    await trade(pair(300, { quantity: 900, slot: 0 }))
+    await trade(pair(300, { quantity: 500, slot: 1 }))
+    await catchUp(follower)
+    // The first of the two still covers its 600 steps, and nothing covers the 200 of the second.
+    const free = (await world.bank.account(alice.address)).free
+    await (await world.bank.connect(alice).requestWithdrawal(free - 7_000n)).wait()
+    await catchUp(follower)
+    await audit()
+    const orders = await test.db
+      .selectFrom('read.orders')
+      .select(['status', 'status_reason', 'reserved'])
+      .where('quantity', '>', 300)
+      .orderBy('seq')
+      .execute()
+    expect(orders).to.deep.equal([
+      { status: 'OPEN', status_reason: null, reserved: 6_000n },
+      { status: 'CANCELLED', status_reason: 'INSUFFICIENT_MARGIN', reserved: 0n },
+    ])
+  })
+
   it('given collected fees, they are the treasury’s', async () => {
     await fund()
     await catchUp(follower)
@@ -230,6 +298,28 @@ describe('following the chain', () => {
     await expectPositions(world, test.db, users)
     expect((await mismatches()).map(({ failure_kind }) => failure_kind)).to.deep.equal([
       'missing_expected_position_updates',
+    ])
+  })
+
+  it('given a position that our rules cannot explain, it asks the contract', async () => {
+    await fund()
+    await catchUp(follower)
+    await trade(pair(500))
+    await catchUp(follower)
+    await test.db
+      .updateTable('positions')
+      .set({ folded_margin: -(10n ** 24n) })
+      .execute()
+    await trade([
+      { by: alice, side: 'SHORT', fill: 200, salt: salts++ },
+      { by: bob, side: 'LONG', fill: 200, salt: salts++ },
+    ])
+    await catchUp(follower)
+    await projectAll(test)
+    await expectConservation(world, test.db, users)
+    await expectPositions(world, test.db, users)
+    expect((await mismatches()).map(({ failure_kind }) => failure_kind)).to.deep.equal([
+      'trade_events_without_position_updates',
     ])
   })
 
