@@ -41,5 +41,7 @@ export type { ISettlementErrors } from './interfaces/ISettlementErrors.js';
 export { ISettlementErrors__factory } from './factories/interfaces/ISettlementErrors__factory.js';
 export type { ISignedPriceOracle } from './interfaces/ISignedPriceOracle.js';
 export { ISignedPriceOracle__factory } from './factories/interfaces/ISignedPriceOracle__factory.js';
+export type { HostileToken } from './mocks/HostileToken.js';
+export { HostileToken__factory } from './factories/mocks/HostileToken__factory.js';
 export type { LibHarness } from './mocks/LibHarness.js';
 export { LibHarness__factory } from './factories/mocks/LibHarness__factory.js';

@@ -2,4 +2,5 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
+export type { HostileToken } from './HostileToken.js';
 export type { LibHarness } from './LibHarness.js';

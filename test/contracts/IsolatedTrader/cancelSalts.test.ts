@@ -37,4 +37,15 @@ describe('cancelSalts', () => {
       .to.be.revertedWithCustomError(exchange.trader, 'SaltTooLarge')
       .withArgs(1n << 53n)
   })
+
+  it('when the owner’s request comes through the forwarder, his salts are cancelled', async () => {
+    const { trader, shared, connection, users, spec } = exchange
+    const [alice] = users
+    await connection.networkHelpers.impersonateAccount(shared.forwarder)
+    await connection.networkHelpers.setBalance(shared.forwarder, 10n ** 18n)
+    const forwarder = await connection.ethers.getSigner(shared.forwarder)
+    const data = trader.interface.encodeFunctionData('cancelSalts', [[6]]) + alice!.address.slice(2)
+    await forwarder.sendTransaction({ to: spec.trader, data })
+    expect(await trader.saltState(alice!.address, 6)).to.equal(3n)
+  })
 })

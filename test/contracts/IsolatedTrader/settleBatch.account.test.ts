@@ -93,6 +93,17 @@ describe('settleBatch: every account', () => {
     })
   })
 
+  it('when a binary report says more than 1', async () => {
+    const { alice, bob } = await load(binaryExchange)
+    const fills = pair(alice, bob, 100, { leverage: 1 })
+    await expectPartRefused(
+      exchange,
+      { price: 999, oraclePrice: e18('1') + 1n, fills },
+      { error: 'ReportPriceInvalid', args: [e18('1') + 1n] },
+    )
+    await settle(exchange, { price: 999, oraclePrice: e18('1'), fills })
+  })
+
   it('when a close is worth less than nothing', async () => {
     const { alice, bob } = await load(perpetualExchange)
     await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 20 }) })

@@ -2,4 +2,5 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
+export { HostileToken__factory } from './HostileToken__factory.js';
 export { LibHarness__factory } from './LibHarness__factory.js';
