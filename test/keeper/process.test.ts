@@ -1,0 +1,158 @@
+import { expect } from 'chai'
+import { afterEach, beforeEach, describe, it } from 'mocha'
+import { perpetual } from '../support/markets.ts'
+import { ChainWorld, useChain } from './support/chain-world.ts'
+import { expectConsistent } from './support/invariants.ts'
+import { KeeperProcess, until } from './support/process.ts'
+import { addressOf, type Trader } from './support/world.ts'
+
+describe('the keeper process', function () {
+  this.timeout(90_000)
+  const chain = useChain(perpetual)
+  const running: KeeperProcess[] = []
+  let world: ChainWorld
+  let alice: Trader
+  let bob: Trader
+
+  beforeEach(async () => {
+    world = await ChainWorld.openOn(chain())
+    await world.report(1000)
+    alice = await world.depositor('alice')
+    bob = await world.depositor('bob')
+  })
+
+  afterEach(async () => {
+    for (const keeper of running.splice(0)) await keeper.kill('SIGKILL')
+    await expectConsistent(world)
+    await world.close()
+  })
+
+  async function start(env: Record<string, string> = {}): Promise<KeeperProcess> {
+    const keeper = await KeeperProcess.start(world, env)
+    running.push(keeper)
+    return keeper
+  }
+
+  async function cross(steps = 20): Promise<void> {
+    await world.report(1000)
+    await world.place({ by: alice, side: 'LONG', steps, limit: 1000 })
+    await world.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
+  }
+
+  /** The indexer follows until alice holds so much. */
+  const untilHeld = (steps: number, keeper: KeeperProcess) =>
+    until(
+      async () => {
+        await world.follow()
+        const actions = await world.actions()
+        const isSettled = actions.every(({ status }) => status === 'MINED')
+        return isSettled && (await world.position(alice)) === BigInt(steps)
+      },
+      () => keeper.output,
+    )
+
+  for (const point of ['after-batch-commit', 'after-signing', 'after-broadcast']) {
+    it(`killed ${point}, its successor settles every fill once`, async () => {
+      await cross(20)
+      const victim = await start({ CLEARBATCH_KILL_AT: point })
+      expect(await victim.ended()).to.deep.equal([null, 'SIGKILL'])
+      const before = (await world.transactions()).map(({ tx_hash }) => tx_hash)
+
+      await world.report(1000)
+      const successor = await start()
+      await untilHeld(20, successor)
+      const hashes = (await world.transactions()).map(({ tx_hash }) => tx_hash)
+      expect(hashes).to.have.length(1)
+      if (point !== 'after-batch-commit') expect(hashes).to.deep.equal(before)
+      expect(await chain().provider.getTransactionCount(world.lane.relayer)).to.equal(1)
+    })
+  }
+
+  it('settles although every wake-up is lost', async () => {
+    const keeper = await start()
+    await keeper.ready()
+    await world.db.schema.dropSchema('bullmq').cascade().execute()
+    await cross(20)
+    await untilHeld(20, keeper)
+  })
+
+  it('two processes share a market without a double batch, and one takes over from the other', async () => {
+    const first = await start()
+    await first.ready()
+    const second = await start()
+    await second.ready()
+    await cross(10)
+    await untilHeld(10, first)
+    const [owner] = await world.db.selectFrom('leases').selectAll().where('name', '=', 'auction:m1').execute()
+    expect(owner?.token).to.equal(1)
+    expect(await first.kill('SIGTERM')).to.deep.equal([0, null])
+    await cross(15)
+    await untilHeld(25, second)
+    const batches = await world.db.selectFrom('batches').select('batch_id').orderBy('batch_id').execute()
+    expect(batches.map(({ batch_id }) => batch_id)).to.deep.equal([1, 2])
+  })
+
+  it('on SIGTERM it drains, gives its leases back and ends with 0', async () => {
+    const keeper = await start()
+    await keeper.ready()
+    await cross(20)
+    await until(async () => (await world.transactions()).length === 1)
+    expect(await keeper.kill('SIGTERM')).to.deep.equal([0, null])
+    const leases = await world.db.selectFrom('leases').select('expires_at').execute()
+    expect(leases.map(({ expires_at }) => expires_at)).to.deep.equal(leases.map(() => 0))
+    expect((await world.transactions())[0]?.status).to.equal('MINED')
+    await world.follow()
+  })
+
+  it('publishes prices, health and metrics', async () => {
+    const keeper = await start()
+    await keeper.ready()
+    await until(
+      async () => (await world.rows('prices_updated')).length > 0,
+      () => keeper.output,
+    )
+    const [prices] = await world.rows('prices_updated')
+    expect(prices.mark_price).to.equal(prices.oracle_price)
+    expect((await fetch(`${keeper.url}/health/live`)).status).to.equal(200)
+    const metrics = await (await fetch(`${keeper.url}/metrics`)).text()
+    expect(metrics).to.match(
+      /^keeper_relayer_balance\{lane="m1"\} 9\d\.|^keeper_relayer_balance\{lane="m1"\} 100/m,
+    )
+    expect(metrics).to.match(/^keeper_turn_seconds_count\{market="1"\} [1-9]/m)
+    expect((await fetch(`${keeper.url}/nowhere`)).status).to.equal(404)
+  })
+
+  it('relays a faucet request: collateral and gas', async () => {
+    const keeper = await start({ FAUCET_COLLATERAL: '5000', FAUCET_GAS: '7000' })
+    await keeper.ready()
+    const wallet = addressOf(alice.wallet)
+    await world.db
+      .insertInto('relay_requests')
+      .values({
+        kind: 'faucet',
+        user_id: alice.account,
+        payload: JSON.stringify({ wallet }),
+        status: 'REQUESTED',
+        tx_hash: null,
+        error: null,
+        created_at: 0,
+      })
+      .execute()
+    const request = () => world.db.selectFrom('relay_requests').selectAll().executeTakeFirstOrThrow()
+    await until(
+      async () => (await request()).status === 'MINED',
+      () => keeper.output,
+    )
+    expect(
+      (await chain().provider.getTransactionReceipt((await request()).tx_hash as string))?.status,
+    ).to.equal(1)
+    await until(async () => (await chain().provider.getBalance(wallet)) === 7000n)
+  })
+
+  it('without a variable it needs, it says which and ends', async () => {
+    const keeper = await start({ RPC_URL: '' })
+    const [code] = await keeper.ended()
+    expect(code).to.not.equal(0)
+    expect(keeper.output).to.include('RPC_URL is not set')
+  })
+})

@@ -1,0 +1,79 @@
+/** The keeper as a process of its own, as it runs in production. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { freePort } from '../../../stack/ports.ts'
+import { type ChainWorld, faucetKey, laneKey } from './chain-world.ts'
+
+export class KeeperProcess {
+  readonly url: string
+  readonly #child: ChildProcess
+  readonly #ended: Promise<unknown[]>
+  #output = ''
+
+  private constructor(child: ChildProcess, url: string) {
+    this.#child = child
+    this.url = url
+    this.#ended = once(child, 'exit')
+    child.stdout?.on('data', (data) => {
+      this.#output += data
+    })
+    child.stderr?.on('data', (data) => {
+      this.#output += data
+    })
+  }
+
+  static async start(world: ChainWorld, env: Record<string, string> = {}): Promise<KeeperProcess> {
+    const port = await freePort()
+    const child = spawn(process.execPath, ['keeper/main.ts'], {
+      env: {
+        ...process.env,
+        DATABASE_URL: world.url,
+        RPC_URL: world.chainSide.anvil.url,
+        CHAIN_ID: '6343',
+        PORT: `${port}`,
+        LOG_LEVEL: 'warn',
+        ADDRESS_USDM: world.chainSide.shared.usdm,
+        RELAYER_KEYS: JSON.stringify({ m1: laneKey, faucet: faucetKey }),
+        LEASE_MS: '900',
+        SEAL_DEPTH: '0',
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    return new KeeperProcess(child, `http://127.0.0.1:${port}`)
+  }
+
+  get output(): string {
+    return this.#output
+  }
+
+  /** Code and signal of its end. */
+  async ended(): Promise<[number | null, NodeJS.Signals | null]> {
+    return (await this.#ended) as [number | null, NodeJS.Signals | null]
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<[number | null, NodeJS.Signals | null]> {
+    this.#child.kill(signal)
+    return this.ended()
+  }
+
+  async ready(): Promise<void> {
+    await until(
+      async () => (await fetch(`${this.url}/health/ready`).catch(() => null))?.ok === true,
+      () => this.#output,
+    )
+  }
+}
+
+/** Waits until `is` answers yes. */
+export async function until(
+  is: () => Promise<boolean>,
+  hint: () => string = () => '',
+  limitMs = 20_000,
+): Promise<void> {
+  const deadline = Date.now() + limitMs
+  while (!(await is())) {
+    if (Date.now() > deadline) throw new Error(`not within ${limitMs} ms. ${hint()}`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
