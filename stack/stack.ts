@@ -8,6 +8,7 @@ import { createDb, createPool, type Db, migrate } from '../indexer/db/client.ts'
 import { listMarket } from '../indexer/db/markets.ts'
 import { admit, fund, localProvider } from './accounts.ts'
 import { startAnvil } from './anvil.ts'
+import { repairChainState } from './chain-state.ts'
 import { claimPort, preferPort } from './claim-port.ts'
 import { type DataDir, dataDirAt, emptyDataDir, lockDataDir, readJson, writePrivate } from './data-dir.ts'
 import { feedIdOf } from './deploy.ts'
@@ -113,8 +114,9 @@ async function startServices(dir: DataDir, report: (line: string) => void, onSto
   onStop(() => postgres.stop())
 
   const chainPort = await preferPort(CHAIN_PORT)
-  const startChain = () =>
-    startAnvil({
+  const startChain = async () => {
+    repairChainState(dir.chainState)
+    return startAnvil({
       port: chainPort,
       chainId: CHAIN_ID,
       blockTime: 1,
@@ -122,6 +124,7 @@ async function startServices(dir: DataDir, report: (line: string) => void, onSto
       stateFile: dir.chainState,
       logFile: join(dir.logs, 'anvil.log'),
     })
+  }
   const chain = await keepRunning('anvil', startChain, report)
   onStop(() => chain.stop())
   return { postgres, chain }

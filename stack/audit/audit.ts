@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { Client } from '../../client/client.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/log.ts'
 import type { MarketSpec } from '../../domain/market.ts'
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db, Tx } from '../../indexer/db/client.ts'
 import { readRows } from '../../indexer/db/shard-log.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
@@ -30,33 +30,63 @@ export interface Audit {
 
 /** What one source says of everything, as text by name: `user 3 free` -> `1000`. */
 type Statement = ReadonlyMap<string, string>
-type Statements = Readonly<Record<'chain' | 'log' | 'write side' | 'read model' | 'rest', Statement>>
 
-/** The exchange should be quiet: between two of the questions anything may move. */
+const TRIES = 20
+const PAUSE_MS = 250
+
+/**
+ * Database and chain are compared at one block and one snapshot, so trading may go on. REST has no such moment: what differs there
+ * is asked again, so only accounts that rest at times can be held against it.
+ */
 export async function audit(input: AuditInput): Promise<Audit> {
-  const users = await input.db.selectFrom('users').select(['user_id', 'address']).execute()
-  const statements: Statements = {
-    chain: await chainSays(input, users),
-    log: await logSays(input),
-    'write side': await writeSideSays(input.db),
-    'read model': await readModelSays(input.db),
-    rest: await restSays(input),
+  for (let attempt = 1; ; attempt++) {
+    const result = await auditOnce(input)
+    if (result !== null && (result.differences.length === 0 || attempt >= TRIES)) return result
+    if (result === null && attempt >= 10 * TRIES)
+      throw new Error('the read model does not catch up with the log')
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
   }
-  const differences = [...compare(statements), ...(await wrongReservations(input.db))]
-  const positions = [...statements.chain.keys()].filter((name) => name.endsWith('size')).length
-  return { users: users.length, positions, differences }
+}
+
+/** Null where the read model is behind the log in the snapshot. */
+async function auditOnce(input: AuditInput): Promise<Audit | null> {
+  const inside = await input.db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute((tx) => auditSnapshot(input, tx))
+  if (inside === null) return null
+  const { users, chain, sources, reservations } = inside
+  const rest = await restSays(input)
+  const positions = [...chain.keys()].filter((name) => name.endsWith('size')).length
+  return { users, positions, differences: [...compare(chain, { ...sources, REST: rest }), ...reservations] }
+}
+
+async function auditSnapshot(input: AuditInput, tx: Tx) {
+  const { rows } = await sql<{ block: number; unread: number }>`
+    select (select next_block - 1 from chain_progress) as block,
+      (select count(*) from shards s left join read.projection p using (shard) where s.head > coalesce(p.seq, 0)) as unread
+  `.execute(tx)
+  const { block = 0, unread = 0 } = rows[0] ?? {}
+  if (unread > 0) return null
+  const users = await tx.selectFrom('users').select(['user_id', 'address']).execute()
+  const sources = {
+    log: await logSays(tx, input.specs),
+    'write side': await writeSideSays(tx),
+    'read model': await readModelSays(tx),
+  }
+  const reservations = await wrongReservations(tx)
+  return { users: users.length, chain: await chainSays(input, users, block), sources, reservations }
 }
 
 /** What a source does not mention is zero; REST has been asked about some users only. */
-function compare({ chain, rest, ...inside }: Statements): string[] {
-  const sources = { ...inside, REST: rest }
+function compare(chain: Statement, sources: Readonly<Record<string, Statement>>): string[] {
   const names = new Set([chain, ...Object.values(sources)].flatMap((statement) => [...statement.keys()]))
   return [...names].sort().flatMap((name) => {
     const expected = chain.get(name) ?? '0'
     const wrong = Object.entries(sources)
-      .filter(([who]) => who !== 'REST' || rest.has(`${ownerOf(name)} free`))
+      .filter(([who, statement]) => who !== 'REST' || statement.has(`${ownerOf(name)} free`))
+      .filter(([, statement]) => (statement.get(name) ?? '0') !== expected)
       .map(([who, statement]) => `${who} ${statement.get(name) ?? '0'}`)
-      .filter((said) => !said.endsWith(` ${expected}`))
     return wrong.length === 0 ? [] : [`${name}: chain ${expected}, ${wrong.join(', ')}`]
   })
 }
@@ -75,6 +105,7 @@ const place = (userId: number, marketId: number): string => `user ${userId} mark
 async function chainSays(
   { provider, specs, marginBank }: AuditInput,
   users: readonly { user_id: number; address: string }[],
+  blockTag: number,
 ): Promise<Statement> {
   const statement = new Map<string, string>()
   const bank = MarginBank__factory.connect(marginBank, provider)
@@ -83,10 +114,10 @@ async function chainSays(
     trader: IsolatedTrader__factory.connect(spec.trader, provider),
   }))
   for (const { user_id, address } of users) {
-    const { free, pending } = await bank.account(address)
+    const { free, pending } = await bank.account(address, { blockTag })
     put(statement, user(user_id), { free, pending })
     for (const { spec, trader } of traders) {
-      const { size, entryNotional, margin } = await trader.position(address)
+      const { size, entryNotional, margin } = await trader.position(address, { blockTag })
       put(statement, place(user_id, spec.marketId), { size, entry: entryNotional, margin })
     }
   }
@@ -95,7 +126,7 @@ async function chainSays(
 
 const PAGE = 2_000
 
-async function logSays({ db, specs }: AuditInput): Promise<Statement> {
+async function logSays(db: Tx, specs: readonly MarketSpec[]): Promise<Statement> {
   const holdings = noHoldings()
   await foldShard(db, holdings, ACCOUNTS_SHARD, 0)
   for (const { marketId } of specs) await foldShard(db, holdings, marketShard(marketId), marketId)
@@ -113,7 +144,7 @@ async function logSays({ db, specs }: AuditInput): Promise<Statement> {
   return statement
 }
 
-async function foldShard(db: Db, holdings: Holdings, shard: string, marketId: number): Promise<void> {
+async function foldShard(db: Tx, holdings: Holdings, shard: string, marketId: number): Promise<void> {
   for (let after = 0; ; ) {
     const rows = await readRows(db, shard, after, PAGE)
     for (const { row } of rows) fold(holdings, row, marketId)
@@ -123,7 +154,7 @@ async function foldShard(db: Db, holdings: Holdings, shard: string, marketId: nu
   }
 }
 
-async function writeSideSays(db: Db): Promise<Statement> {
+async function writeSideSays(db: Tx): Promise<Statement> {
   const statement = new Map<string, string>()
   const accounts = await db.selectFrom('accounts').selectAll().execute()
   for (const { user_id, free, pending_withdrawal } of accounts) {
@@ -136,7 +167,7 @@ async function writeSideSays(db: Db): Promise<Statement> {
   return statement
 }
 
-async function readModelSays(db: Db): Promise<Statement> {
+async function readModelSays(db: Tx): Promise<Statement> {
   const statement = new Map<string, string>()
   for (const { user_id, free, pending_withdrawal } of await db
     .selectFrom('read.balances')
@@ -176,7 +207,7 @@ const tell = (statement: Map<string, string>, name: string, values: Record<strin
 }
 
 /** What an account has reserved is what its orders hold back, in the write side and in the read model. */
-async function wrongReservations(db: Db): Promise<string[]> {
+async function wrongReservations(db: Tx): Promise<string[]> {
   const { rows } = await sql<{ user_id: number; account: bigint; orders: bigint; read: bigint | null }>`
     select a.user_id, a.reserved as account, coalesce(sum(o.reserved + o.held), 0) as orders, b.reserved as read
     from accounts a left join orders o using (user_id) left join read.balances b using (user_id)

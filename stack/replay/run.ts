@@ -170,7 +170,7 @@ async function play(actions: readonly Action[], { mapping, traders, feed, speed,
     lateMs = Math.max(lateMs, Date.now() - due)
     if (action.kind === 'price') {
       feed.say(mapping.oraclePrice(action.price))
-      trades.push({ at: due, price: mapping.ticks(action.price) })
+      trades.push({ at: Date.now(), price: mapping.ticks(action.price) })
     } else launch(act(action, mapping, traders))
     while (flying.size >= IN_FLIGHT) await Promise.race(flying)
     if (Date.now() - said > 5_000) {
