@@ -55,6 +55,8 @@ export const createPool = (options: ConnectionOptions): pg.Pool => {
   })
   // An idle connection that breaks (a restart of Postgres) is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {})
+  // The same for a connection in use: its queries reject, and that is how its user learns of it.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
