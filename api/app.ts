@@ -10,7 +10,7 @@ import type { Authenticate } from './auth/authenticator.ts'
 import type { Config } from './config.ts'
 import type { Faucet } from './faucet.ts'
 import { controlAccess } from './http/access.ts'
-import { handleErrors } from './http/errors.ts'
+import { answerUnreadable, handleErrors } from './http/errors.ts'
 import { parseJson } from './http/json.ts'
 import { describe } from './http/openapi.ts'
 import type { App } from './http/types.ts'
@@ -53,6 +53,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
     bodyLimit: BODY_LIMIT,
     genReqId: requestIds(),
     routerOptions: { ignoreTrailingSlash: true },
+    frameworkErrors: answerUnreadable as never,
   }).withTypeProvider<TypeBoxTypeProvider>()
   app.setValidatorCompiler(TypeBoxValidatorCompiler)
   readBodies(app)
@@ -101,7 +102,7 @@ async function protect(app: App, { config, redis }: AppPorts): Promise<void> {
   await app.register(helmet, { contentSecurityPolicy })
   await app.register(cors, { origin: config.corsOrigins, exposedHeaders: EXPOSED, maxAge: 600 })
   const store = redis === null ? {} : { redis, nameSpace: 'clearbatch-limit-' }
-  await app.register(rateLimit, { global: false, skipOnError: true, ...store })
+  await app.register(rateLimit, { global: false, skipOnError: true, cache: 100_000, ...store })
 }
 
 function observe(app: App, metrics: Metrics): void {

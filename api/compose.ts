@@ -24,7 +24,7 @@ export interface Api {
 }
 
 /** Statistics of an empty table must not decide how the hot path reads a full one. */
-const INTAKE_SETTINGS = { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan', lock_timeout: '3000' }
+const INTAKE_SETTINGS = { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' }
 const READ_SETTINGS = { statement_timeout: '10000' }
 
 const createLog = (level: string): Logger =>
@@ -42,7 +42,8 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
       url,
       connections,
       name: 'clearbatch api intake',
-      settings: INTAKE_SETTINGS,
+      // Shorter than the client's patience, so that a busy market is an answer and not a broken connection.
+      settings: { ...INTAKE_SETTINGS, lock_timeout: String(Math.ceil(commandTimeoutMs * 0.6)) },
       queryTimeoutMs: commandTimeoutMs,
     }),
   }

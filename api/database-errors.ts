@@ -4,7 +4,7 @@
 export function isConnectionError(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   if (code !== undefined) return /^(08|57P|53[0-9]|E[A-Z]{4,})/.test(code)
-  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered|not queryable/i.test(
+  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered|not queryable|Query read timeout/i.test(
     message ?? '',
   )
 }

@@ -80,6 +80,14 @@ export function sendError(reply: FastifyReply, requestId: string, error: ApiErro
   return reply.code(error.status).send(errorBody(error, requestId))
 }
 
+/** For requests that fastify cannot route at all. */
+export const answerUnreadable = (
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply =>
+  sendError(reply, request.id, new ApiError('MALFORMED_REQUEST', { received: error.message }))
+
 export function handleErrors(app: FastifyInstance): void {
   app.setErrorHandler((error: FastifyError, request, reply) =>
     sendError(reply, request.id, toApiError(error, request)),

@@ -225,8 +225,9 @@ export interface World {
   stop(): Promise<void>
 }
 
-export async function startWorld(env: Env = {}): Promise<World> {
-  const url = await freshDatabase()
+/** `database`: what the test itself uses, if the api is given another way to it. */
+export async function startWorld(env: Env = {}, database?: string): Promise<World> {
+  const url = database ?? (await freshDatabase())
   const pool = createPool({ url, connections: 2, name: 'test' })
   const db = createDb(pool)
   await seedMarkets(db)
