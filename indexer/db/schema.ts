@@ -3,6 +3,7 @@ import type { Generated, JSONColumnType } from 'kysely'
 import type { LogRow } from '../../domain/log.ts'
 import type { MarketKind, MarketMode } from '../../domain/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
+import type { OrderEventKind } from '../../domain/order-state.ts'
 import type { ChainTables } from './chain-schema.ts'
 
 /** Every writer of a shard's facts holds this row's lock while it appends. */
@@ -290,8 +291,6 @@ export interface ReadOrdersTable {
   accepted_at: number
   updated_at: number
 }
-
-export type OrderEventKind = 'CREATED' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED' | 'EXPIRED'
 
 export interface ReadOrderEventsTable {
   shard: string

@@ -95,13 +95,13 @@ export class World {
     await (await this.bank.connect(admin).depositFor(user.address, e18(amount))).wait()
   }
 
-  sign(input: FillInput): SignedOrder {
+  sign(input: FillInput, ticks: number): SignedOrder {
     const order: Order = {
       marketId: this.spec.marketId,
       maker: addressOf(input.by),
       side: input.side,
       type: 'LIMIT',
-      price: PRICE.ticks as Ticks,
+      price: ticks as Ticks,
       quantity: (input.quantity ?? input.fill) as Steps,
       trigger: 0 as Ticks,
       leverage: 5,
@@ -115,7 +115,7 @@ export class World {
   }
 
   /** The next part for the chain; the buyer is the taker. */
-  async part(fills: readonly FillInput[]): Promise<SettlementPart> {
+  async part(fills: readonly FillInput[], ticks = PRICE.ticks): Promise<SettlementPart> {
     const clock = await this.trader.clock()
     const asOf = ((await this.#latestSecond()) * 1000) as Millis
     return {
@@ -125,12 +125,12 @@ export class World {
       part: 1,
       parts: 1,
       asOf,
-      price: PRICE.ticks as Ticks,
+      price: ticks as Ticks,
       makerFee: this.spec.makerFee,
       takerFee: this.spec.takerFee,
       oracle: { price: PRICE.wei, observedAt: asOf, signatures: await this.#report(asOf) },
       fills: fills.map((input) => ({
-        order: this.sign(input),
+        order: this.sign(input, ticks),
         fill: input.fill as Steps,
         taker: (input.side === 'LONG' ? input.fill : 0) as Steps,
         partialSlot: input.slot ?? null,
