@@ -3,7 +3,7 @@ pragma solidity ^0.8.28;
 
 import {ForwardedSender} from "./base/ForwardedSender.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
-import {G} from "./libraries/Delays.sol";
+import {G, L} from "./libraries/Delays.sol";
 
 /// @title Session keys of owners
 contract AccountManager is IAccountManager, ForwardedSender {
@@ -29,8 +29,13 @@ contract AccountManager is IAccountManager, ForwardedSender {
         if (key == address(0) || key == owner) revert KeyInvalid(owner, key);
         if (permissions == 0 || permissions > ALL_PERMISSIONS) revert PermissionsInvalid(permissions);
 
-        // Effect: the first registration counts for good.
+        // Check: nothing that was matched under the present permissions is left without them.
         SessionKey storage entry = _keys[owner][key];
+        uint8 current = entry.permissions;
+        bool settled = entry.revokedAt != 0 && block.timestamp > entry.revokedAt + (G + L) / 1000;
+        if (!settled && current & ~permissions != 0) revert PermissionsNarrowed(owner, key, current, permissions);
+
+        // Effect: the first registration counts for good.
         if (entry.registeredAt == 0) entry.registeredAt = uint64(block.timestamp);
         entry.permissions = permissions;
         entry.revokedAt = 0;

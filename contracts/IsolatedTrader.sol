@@ -333,6 +333,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         returns (bytes32 hash, address signer)
     {
         OrderFill memory unpacked = OrderLib.fromStruct(order, signature, _TICK, _STEP);
+        if (unpacked.quantity == 0) revert ZeroFill(order.maker, unpacked.salt);
         PartTerms memory terms;
         terms.asOf = asOf;
         terms.maxLeverage = _state.parameters.maxLeverage;

@@ -24,9 +24,12 @@ interface IAccountManager {
 
     error KeyInvalid(address owner, address key);
     error PermissionsInvalid(uint8 permissions);
+    /// @notice A key cannot lose permissions while batches that rely on them may be under way: revoke it first, and register it
+    /// again after G + L.
+    error PermissionsNarrowed(address owner, address key, uint8 current, uint8 asked);
     error KeyNotRegistered(address owner, address key);
 
-    /// @notice Approves `key` for the caller. Approving an approved key replaces its permissions.
+    /// @notice Approves `key` for the caller. Approving an approved key may add permissions, not take them.
     function registerSessionKey(address key, uint8 permissions) external;
 
     /// @notice Ends the approval: at once for the interface, for batches with an `asOf` later than now + G. Revoking twice

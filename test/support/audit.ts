@@ -89,7 +89,13 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
   return books
 }
 
-async function comparePosition(exchange: Exchange, owner: Address, rebuilt: Position): Promise<bigint> {
+interface Share {
+  readonly size: bigint
+  /** Margin less entry for a long, plus entry for a short: what the pool owes at price 0. */
+  readonly claim: bigint
+}
+
+async function comparePosition(exchange: Exchange, owner: Address, rebuilt: Position): Promise<Share> {
   const held = await exchange.trader.position(owner)
   const { fundingIndex } = await exchange.trader.lastReference()
   const size = Number(held.size) as Steps
@@ -99,7 +105,8 @@ async function comparePosition(exchange: Exchange, owner: Address, rebuilt: Posi
     foldedMargin: foldMargin(held.margin, size, fundingIndex as FundingIndex),
     leverage: Number(held.leverage),
   }).to.deep.equal(rebuilt)
-  return held.size
+  const claim = held.margin + (held.size > 0n ? -held.entryNotional : held.entryNotional)
+  return { size: held.size, claim }
 }
 
 async function compareOrders(exchange: Exchange, states: FillStates): Promise<void> {
@@ -117,12 +124,13 @@ async function compareOrders(exchange: Exchange, states: FillStates): Promise<vo
   }
 }
 
-/** Logs rebuild every view; the bank holds what it owes; longs equal shorts. */
+/** Logs rebuild every view; the bank holds what it owes; longs equal shorts; the pool is the claims on it, at any price. */
 export async function audit(exchange: Exchange): Promise<void> {
   const { bank, usdm, users, treasury, spec, shared } = exchange
   const books = await rebuild(exchange)
   let owed = 0n
   let size = 0n
+  let claims = 0n
   for (const owner of [...users.map(({ address }) => lower(address)), lower(treasury.address)]) {
     const account = await bank.account(owner)
     const rebuilt = books.accounts.get(owner) ?? EMPTY
@@ -132,11 +140,15 @@ export async function audit(exchange: Exchange): Promise<void> {
       rebuilt.requestedAt,
     ])
     owed += account.free + account.pending
-    size += await comparePosition(exchange, owner, books.positions.get(owner) ?? FLAT)
+    const share = await comparePosition(exchange, owner, books.positions.get(owner) ?? FLAT)
+    size += share.size
+    claims += share.claim
   }
   await compareOrders(exchange, books.states)
   const market = await bank.market(spec.trader)
   expect([market.pool, market.fees]).to.deep.equal([books.pool, books.fees])
   expect(await usdm.balanceOf(shared.marginBank)).to.equal(owed + market.pool + market.fees)
   expect(size).to.equal(0n)
+  // Sizes cancel out, so the claims at price 0 are the claims at every price.
+  expect(market.pool).to.equal(claims)
 }

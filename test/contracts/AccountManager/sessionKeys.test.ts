@@ -56,7 +56,7 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     expect(await isAuthorized(1, end - 1)).to.equal(true)
     expect(await isAuthorized(1, end)).to.equal(false)
     await exchange.connection.networkHelpers.time.increase(86_400)
-    await (await keys()).registerSessionKey(key, 1)
+    await (await keys()).registerSessionKey(key, 3)
     expect(await isAuthorized(1, end)).to.equal(false)
   })
 
@@ -79,8 +79,24 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     await (await keys()).registerSessionKey(key, 1)
     const { registeredAt } = await exchange.keys.sessionKey(owner().address, key)
     await (await keys()).revokeSessionKey(key)
+    await exchange.connection.networkHelpers.time.increase(16)
     await (await keys()).registerSessionKey(key, 2)
     expect([...(await exchange.keys.sessionKey(owner().address, key))]).to.deep.equal([2n, registeredAt, 0n])
+  })
+  it('when an approved key would lose a permission, batches under way are protected', async () => {
+    await (await keys()).registerSessionKey(key, 3)
+    const refused = async () =>
+      expect((await keys()).registerSessionKey(key, 2))
+        .to.be.revertedWithCustomError(exchange.keys, 'PermissionsNarrowed')
+        .withArgs(owner().address, key, 3, 2)
+    await refused()
+    await (await keys()).revokeSessionKey(key)
+    await refused()
+  })
+  it('when an approved key gains a permission, it has both at once', async () => {
+    await (await keys()).registerSessionKey(key, 1)
+    await (await keys()).registerSessionKey(key, 3)
+    expect(await isAuthorized(2, (await latest()) * 1000)).to.equal(true)
   })
   it('when never registered, there is nothing to revoke', async () => {
     await expect((await keys()).revokeSessionKey(key))

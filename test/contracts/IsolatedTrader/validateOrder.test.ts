@@ -85,6 +85,7 @@ describe('hashOrder and validateOrder', () => {
     await refused(validate(sign(), { leverage: ONE + 1n }), 'AmountOffGrid', ONE + 1n, ONE)
     await refused(validate(sign(), { expiration: 1n << 40n }), 'AmountOffGrid', 1n << 40n, 1)
   })
+  it('when it is for nothing', () => refused(validate(sign(), { quantity: 0 }), 'ZeroFill', alice, SALT))
   it('when reserved flag bits are set', () =>
     refused(validate(sign(), { flags: '0x0000000000000054' }), 'ReservedBits', alice, SALT))
   it('when the signature is of another length, form or way of signing', async () => {

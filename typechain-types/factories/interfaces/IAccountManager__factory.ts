@@ -51,6 +51,32 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "owner",
+        "type": "address"
+      },
+      {
+        "internalType": "address",
+        "name": "key",
+        "type": "address"
+      },
+      {
+        "internalType": "uint8",
+        "name": "current",
+        "type": "uint8"
+      },
+      {
+        "internalType": "uint8",
+        "name": "asked",
+        "type": "uint8"
+      }
+    ],
+    "name": "PermissionsNarrowed",
+    "type": "error"
+  },
+  {
     "anonymous": false,
     "inputs": [
       {
