@@ -12,7 +12,7 @@ import {
   type RiskTerms,
   type Standing,
 } from './tranches.ts'
-import type { Seq, Ticks, UserId } from './units.ts'
+import type { Seq, Steps, Ticks, UserId } from './units.ts'
 
 export interface Participant {
   readonly account: UserId
@@ -54,12 +54,20 @@ interface Account {
 
 function participantOf(terms: RiskTerms, { account, position, orders: all }: Account): Participant {
   const standing = standingOf(terms, position, all)
-  const orders = all.filter((order) => hasRoom(terms, standing, order))
+  const rooms = new Map<RestingOrder, Steps>()
+  for (const order of all) {
+    const openable = openableNow(terms, standing, order)
+    // Without room at any price for all that its account holds, an order cannot trade, nor be in another's way.
+    if (openable > 0 || order.side === standing.reducingSide) rooms.set(order, openable)
+  }
+  const orders = [...rooms.keys()]
   const isOneSided = orders.every(({ side }) => side === orders[0]?.side)
   const { kept, cancelled, reach } = isOneSided
     ? { kept: orders, cancelled: [], reach: null }
     : withoutSelfTrades(orders)
-  const bounded = kept.map((order) => bound(terms, standing, order, reach))
+  const bounded = kept.map((order) =>
+    bound(terms, standing, { order, openable: rooms.get(order) as Steps }, reach),
+  )
   if (bounded.length > 1) bounded.sort(inTrancheOrder)
   return { account, position, standing, orders: bounded, selfTrades: cancelled }
 }
@@ -80,7 +88,3 @@ function standingOf(terms: RiskTerms, position: Position, orders: readonly Resti
     mayOpen: opens && mayOpen(spec, position, fundingIndex, oracle),
   }
 }
-
-/** An order that could trade at some price, for all that its account holds: only such an order can be in another's way. */
-const hasRoom = (terms: RiskTerms, standing: Standing, order: RestingOrder): boolean =>
-  order.side === standing.reducingSide || openableNow(terms, standing, order) > 0

@@ -70,19 +70,19 @@ export function openableNow(terms: RiskTerms, standing: Standing, order: Resting
 
 /**
  * The order's limits. Everything on the reducing side stops at the bankruptcy price, opening shares included: which of an
- * account's fills reduce is known only once all are, and they must not leave bad debt whichever they are.
+ * account's fills reduce is known only once all are, and they must not leave bad debt whichever they are. `openable`: what it
+ * may open at most, see `openableNow`.
  */
 export function bound(
   terms: RiskTerms,
   standing: Standing,
-  order: RestingOrder,
+  { order, openable }: { readonly order: RestingOrder; readonly openable: Steps },
   reach: MarketReach | null,
 ): BoundedOrder {
   const { band } = terms
   const closes = order.side === standing.reducingSide
   const limit = ownLimit(band, order, reach)
   const solvent = closes ? tighter(order.side, limit, standing.solvent) : limit
-  const openable = openableNow(terms, standing, order)
   const opening = openable > 0 ? openingLimit(terms, order, solvent) : null
   return {
     order,

@@ -45,5 +45,11 @@ describe('SortedMap', () => {
     for (const key of keys) if (key % 3 !== 0) map.delete(key)
     const rest = keys.filter((key) => key % 3 === 0).sort((a, b) => a - b)
     expect([...map.upTo(Number.POSITIVE_INFINITY)]).to.deep.equal(rest)
+
+    for (let key = 0; key < 2_000; key++) map.delete(key)
+    expect(map.first()).to.equal(2_001)
+    for (const key of [5, 3, 4]) map.set(key, key)
+    const refilled = [3, 4, 5, ...rest.filter((key) => key >= 2_000)]
+    expect([...map.upTo(Number.POSITIVE_INFINITY)]).to.deep.equal(refilled)
   })
 })
