@@ -9,7 +9,7 @@ interface Parts {
 
 /** A JSON number as digits without leading or trailing zeros, and a power of ten: equal numbers have equal parts. */
 function partsOf(source: string): Parts {
-  const [mantissa = '', power = '0'] = source.replace('-', '').toLowerCase().split('e')
+  const [mantissa = '', power = '0'] = source.replace(/^-/, '').toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')
   const all = (whole + fraction).replace(/^0+/, '')
   const digits = all.replace(/0+$/, '')

@@ -164,6 +164,11 @@ describe('reading', () => {
       }
     })
 
+    it('names a cursor that it did not give: INVALID_CURSOR', async () => {
+      const { body } = await world.get(alice, `/v0/orders/by-user/${alice.userId}?cursor=nonsense`)
+      expect(body.details).to.include({ code: 'INVALID_CURSOR', field: 'cursor', received: 'nonsense' })
+    })
+
     for (const [query, field] of [
       ['status=DONE', 'status'],
       ['limit=0', 'limit'],
