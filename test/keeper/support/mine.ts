@@ -1,0 +1,158 @@
+/** Settlement without a chain: what the contract would log for the oldest part, handed to the indexer as if it had read it. */
+import { byAccount } from '../../../domain/batch.ts'
+import { openingBasis, type Position } from '../../../domain/position.ts'
+import { settleAccount } from '../../../domain/settle-account.ts'
+import type { BatchSettled, SettledFill } from '../../../domain/settlement.ts'
+import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import { applyFacts } from '../../../indexer/apply.ts'
+import { minedPosition, toOpenOrder } from '../../../keeper/rows.ts'
+import type { World } from './world.ts'
+
+/** The oldest part that is not mined. */
+const oldest = ({ db, spec }: World) =>
+  db
+    .selectFrom('actions')
+    .selectAll()
+    .where('market_id', '=', spec.marketId)
+    .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
+    .orderBy('queue_no')
+    .executeTakeFirst()
+
+type Action = NonNullable<Awaited<ReturnType<typeof oldest>>>
+
+async function fillsOf({ db }: World, { market_id, batch_id, part }: Action) {
+  const fills = await db
+    .selectFrom('fills')
+    .selectAll()
+    .where('market_id', '=', market_id)
+    .where('batch_id', '=', batch_id)
+    .where('part', '=', part)
+    .orderBy('place')
+    .execute()
+  const orders = await db.selectFrom('orders').selectAll().execute()
+  const byId = new Map(orders.map((row) => [row.order_id, toOpenOrder(row)]))
+  return fills.map((fill) => ({
+    account: fill.user_id as UserId,
+    order: byId.get(fill.order_id) as ReturnType<typeof toOpenOrder>,
+    steps: fill.steps as Steps,
+    taker: fill.taker_steps as Steps,
+    slot: fill.partial_slot,
+  }))
+}
+
+async function settledPart(world: World, action: Action): Promise<BatchSettled> {
+  const { db, spec } = world
+  const batch = await db
+    .selectFrom('batches')
+    .selectAll()
+    .where('batch_id', '=', action.batch_id)
+    .executeTakeFirstOrThrow()
+  const rows = await db.selectFrom('positions').selectAll().execute()
+  const positions = new Map<number, Position>(rows.map((row) => [row.user_id, minedPosition(row)]))
+  const price = batch.price as Ticks
+  const oracle = batch.oracle_price as Price
+  const terms = {
+    makerFee: batch.maker_fee as Rate,
+    takerFee: batch.taker_fee as Rate,
+    fundingIndex: 0n as FundingIndex,
+    oracle,
+  }
+  const fills = byAccount(await fillsOf(world, action)).flatMap((run): SettledFill[] => {
+    const before = positions.get(run[0]?.account as number) ?? FLAT
+    const given = run.map(({ order, steps, taker }) => ({
+      side: order.side,
+      price,
+      steps,
+      takerSteps: taker,
+      leverage: order.leverage,
+      basis: openingBasis(spec, { side: order.side, limit: order.price }, price, oracle),
+    }))
+    const settled = settleAccount(spec, before, given, terms)
+    if (!settled.ok) throw new Error(`the chain would refuse: ${settled.refusal.code}`)
+    return run.map(({ order, steps, taker, slot }, at) => {
+      const result = settled.value.results[at] as (typeof settled.value.results)[number]
+      return {
+        maker: order.maker,
+        salt: order.salt,
+        side: order.side,
+        reduceOnly: order.reduceOnly,
+        leverage: order.leverage,
+        fill: steps,
+        taker,
+        partialSlot: slot,
+        isDead: false,
+        isFeeCapped: true,
+        fee: result.fee as Quote,
+        freeDelta: result.freeDelta,
+      }
+    })
+  })
+  const { batch_id: batchId, part } = action
+  const actionId = action.action_id ?? action.queue_no
+  return {
+    ...{ actionId, batchId, part, parts: batch.parts, price, oraclePrice: oracle, fills },
+    ...{ makerFee: terms.makerFee, takerFee: terms.takerFee, fundingIndex: terms.fundingIndex },
+    asOf: batch.as_of as Millis,
+    observedAt: batch.oracle_at as Millis,
+  }
+}
+
+const FLAT: Position = {
+  size: 0 as Steps,
+  entryNotional: 0n as Quote,
+  foldedMargin: 0n as Quote,
+  leverage: 0,
+}
+
+/** The part gets its number, as it would be signed and sent. */
+async function submit({ db, spec }: World, { queue_no }: Action): Promise<void> {
+  const { last_action_id } = await db
+    .updateTable('markets')
+    .set((eb) => ({ last_action_id: eb('last_action_id', '+', 1) }))
+    .where('market_id', '=', spec.marketId)
+    .returning('last_action_id')
+    .executeTakeFirstOrThrow()
+  await db
+    .updateTable('actions')
+    .set({ status: 'SUBMITTED', action_id: last_action_id })
+    .where('market_id', '=', spec.marketId)
+    .where('queue_no', '=', queue_no)
+    .execute()
+}
+
+/** Mines the oldest part, if there is one. */
+export async function mineOne(world: World): Promise<boolean> {
+  const next = await oldest(world)
+  if (next === undefined) return false
+  await submit(world, next)
+  const action = (await oldest(world)) as Action
+  const settled = await settledPart(world, action)
+  const number = action.queue_no
+  const hash = `0x${number.toString(16).padStart(64, '0')}`
+  const block = {
+    number,
+    hash,
+    parentHash: '0x',
+    timestamp: Math.floor(world.clock.value / 1000),
+    transactions: [],
+  }
+  const log = {
+    block: number,
+    blockHash: hash,
+    logIndex: 0,
+    txHash: hash,
+    address: world.spec.trader,
+    topics: [],
+    data: '0x',
+  }
+  const position = (): never => {
+    throw new Error('nobody asks the chain')
+  }
+  await world.db.transaction().execute((tx) =>
+    applyFacts(tx, block, [{ log, fact: { kind: 'part_mined', spec: world.spec, settled } }], {
+      chain: { position },
+      stopped: [],
+    }),
+  )
+  return true
+}
