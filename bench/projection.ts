@@ -1,0 +1,78 @@
+/**
+ * `node bench/projection.ts`: how fast the log of placements becomes the read model, one shard, by rows per transaction. Prints a table
+ * and one line of JSON.
+ */
+import { performance } from 'node:perf_hooks'
+import type { LogRow, OrderPlaced } from '../domain/log.ts'
+import { createDb, createPool, type Db } from '../indexer/db/client.ts'
+import { appendRows, createShard, lockShard } from '../indexer/db/shard-log.ts'
+import { projectChunk, registerShards } from '../indexer/project/projector.ts'
+import { resetReadModel } from '../indexer/project/rebuild.ts'
+import { freshDatabase } from '../test/support/postgres.ts'
+
+const ROWS = 40_000
+const ACCOUNTS = 500
+/** Prices in the book: 400 ticks around the oracle, as a lively market has. */
+const PRICES = 400
+const CHUNKS = [100, 500, 1_000, 4_000]
+const SHARD = 'm1'
+
+const hex = (value: number, bytes: number): string => `0x${value.toString(16).padStart(2 * bytes, '0')}`
+
+function placed(seq: number): OrderPlaced {
+  const account = 1 + (seq % ACCOUNTS)
+  return {
+    kind: 'order_placed',
+    order_id: `1-${seq}`,
+    user_id: account,
+    maker: hex(account, 20),
+    signer: hex(account, 20),
+    hash: hex(seq, 32),
+    salt: seq,
+    side: seq % 2 === 0 ? 'LONG' : 'SHORT',
+    type: 'LIMIT',
+    price: 60_000 + ((seq * 7_919) % PRICES),
+    quantity: 100 + (seq % 50),
+    trigger: 0,
+    leverage: 5,
+    reduce_only: false,
+    expiration: 0,
+    status: 'OPEN',
+    accepted_at: 1_700_000_000_000 + seq,
+    openable: 100,
+    reserved: '123456789012345678901',
+    reserved_price: 60_000,
+  }
+}
+
+async function writeLog(db: Db): Promise<void> {
+  await createShard(db, SHARD)
+  for (let seq = 1; seq <= ROWS; seq += 5_000) {
+    const rows: LogRow[] = Array.from({ length: 5_000 }, (_, at) => placed(seq + at))
+    await db.transaction().execute(async (tx) => appendRows(tx, await lockShard(tx, SHARD), rows))
+  }
+}
+
+async function measure(db: Db, limit: number): Promise<{ rate: number; cpu: number }> {
+  await resetReadModel(db)
+  await registerShards(db)
+  const cpu = process.cpuUsage()
+  const start = performance.now()
+  let rows = 0
+  while (rows < ROWS) rows += (await projectChunk(db, SHARD, { limit, reached() {} }))?.rows ?? 0
+  const seconds = (performance.now() - start) / 1_000
+  const { user, system } = process.cpuUsage(cpu)
+  return { rate: Math.round(rows / seconds), cpu: Math.round((user + system) / rows) }
+}
+
+const db = createDb(createPool({ url: await freshDatabase(), connections: 2, name: 'bench' }))
+await writeLog(db)
+console.log('rows per chunk      rows/s   µs of this process per row')
+const results: Record<string, number> = {}
+for (const chunk of CHUNKS) {
+  const { rate, cpu } = await measure(db, chunk)
+  results[`chunk_${chunk}`] = rate
+  console.log(`${String(chunk).padStart(14)}${String(rate).padStart(12)}${String(cpu).padStart(29)}`)
+}
+console.log(JSON.stringify({ bench: 'projection', unit: 'rows per second', ...results }))
+await db.destroy()
