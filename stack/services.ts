@@ -1,5 +1,6 @@
 /** The database and the chain: started, watched, and started again on the same port when they end unasked. */
 import type { Child } from './child.ts'
+import { StackError } from './options.ts'
 
 export interface Service {
   readonly url: string
@@ -14,13 +15,26 @@ type Running = Child & { readonly url: string }
 
 const PAUSE_MS = 500
 const TRIES = 10
+const FIRST_TRIES = 4
+
+/** What an earlier stack left behind may need a moment to go. */
+async function firstStart(start: () => Promise<Running>): Promise<Running> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start()
+    } catch (error) {
+      if (attempt === FIRST_TRIES || error instanceof StackError) throw error
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt))
+    }
+  }
+}
 
 export async function keepRunning(
   name: string,
   start: () => Promise<Running>,
   report: (line: string) => void,
 ): Promise<Service> {
-  let current = await start()
+  let current = await firstStart(start)
   let wanted = true
   let restarting: Promise<void> | null = null
 
