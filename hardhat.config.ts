@@ -1,9 +1,24 @@
 import { fileURLToPath } from 'node:url'
 import toolbox from '@nomicfoundation/hardhat-toolbox-mocha-ethers'
 import { defineConfig } from 'hardhat/config'
+import { definePlugin } from 'hardhat/plugins'
+
+/** Generated types name the contracts in the order of these paths, which is the file system's: make it one and the same. */
+const sortedTypes = definePlugin({
+  id: 'sorted-types',
+  hookHandlers: {
+    solidity: async () => ({
+      default: async () => ({
+        processArtifactsAfterSuccessfulBuild: async (_context, artifactPaths) => {
+          ;(artifactPaths as string[]).sort()
+        },
+      }),
+    }),
+  },
+})
 
 export default defineConfig({
-  plugins: [toolbox],
+  plugins: [sortedTypes, toolbox],
   solidity: {
     version: '0.8.36',
     // The compiler is an npm package, so that a build downloads nothing.

@@ -21,9 +21,10 @@ const mocha = (name: string, pattern: string, exclude: readonly string[] = []): 
   return files.length > 0 ? [{ name, words: ['mocha', '--forbid-only', ...files] }] : []
 }
 
+/** The contracts come first: their artifacts let the others read a custom error. */
 const SUITES: readonly Suite[] = [
-  ...mocha('services', 'test/**/*.test.ts', ['test/contracts/**', 'test/e2e/**']),
   { name: 'contracts', words: ['hardhat', 'test'] },
+  ...mocha('services', 'test/**/*.test.ts', ['test/contracts/**', 'test/e2e/**']),
   ...mocha('e2e', 'test/e2e/**/*.test.ts'),
 ]
 
