@@ -63,6 +63,29 @@ describe('the read model', () => {
     )
   })
 
+  it('given several projectors at once, every row counts once', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyHistory, async (history) => {
+        await write(history)
+        const shards = await registerShards(test.db)
+        const projectors = [...shards, ...shards].map((shard) => projectEagerly(shard))
+        const rows = (await Promise.all(projectors)).reduce((sum, count) => sum + count, 0)
+        expect(rows).to.equal(history.accounts.length + history.markets.flatMap(({ rows }) => rows).length)
+        await expectOutcome(history)
+      }),
+      { numRuns: 6 },
+    )
+  })
+
+  /** In small chunks; where another is at the shard, once more. */
+  async function projectEagerly(shard: string): Promise<number> {
+    for (let rows = 0; ; ) {
+      const progress = await projectChunk(test.db, shard, { limit: 5, reached })
+      if (progress?.rows === 0) return rows
+      rows += progress?.rows ?? 0
+    }
+  }
+
   async function expectOutcome({ markets, balances }: History): Promise<void> {
     const orders = await test.db.selectFrom('read.orders').selectAll().execute()
     const model = markets.flatMap((market) => [...market.orders.values()])
