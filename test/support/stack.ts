@@ -48,24 +48,26 @@ export function useStack(): TestStack {
       traders.set(index, made)
       return made
     },
-    async differences() {
-      const { db, provider, specs, file } = stack()
-      await settled(db)
-      const { contracts, base_url: baseUrl, accounts } = file
-      const { differences } = await audit({
-        db,
-        provider,
-        specs,
-        marginBank: contracts.margin_bank,
-        baseUrl,
-        accounts,
-      })
-      return differences
-    },
+    differences: () => differencesOf(stack()),
   }
 }
 
-function traderOn({ file }: Stack, index: number): Client {
+/** Where chain, log, write side, read model and REST disagree once nothing settles any more. */
+export async function differencesOf({ db, provider, specs, file }: Stack): Promise<readonly string[]> {
+  await settled(db)
+  const { contracts, base_url: baseUrl, accounts } = file
+  const { differences } = await audit({
+    db,
+    provider,
+    specs,
+    marginBank: contracts.margin_bank,
+    baseUrl,
+    accounts,
+  })
+  return differences
+}
+
+export function traderOn({ file }: Stack, index: number): Client {
   const account = file.accounts[index]
   if (account === undefined) throw new Error(`the stack has no account ${index}`)
   return new Client({

@@ -1,0 +1,65 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { after, describe, it } from 'mocha'
+import { isRunning } from '../../stack/data-dir.ts'
+import { type Stack, startStack } from '../../stack/stack.ts'
+import type { StackFile } from '../../stack/stack-file.ts'
+import { differencesOf, meet, nearOracle, traderOn } from '../support/stack.ts'
+
+describe('a stack that is stopped and started again', function () {
+  this.timeout(120_000)
+  const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-restart-'))
+  const starts: Stack[] = []
+  after(async () => {
+    for (const stack of starts) await stack.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  const start = async (): Promise<Stack> => {
+    const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})
+    starts.push(stack)
+    return stack
+  }
+
+  it('writes stack.json when it is ready, with everything that a program needs', async () => {
+    const { file } = await start()
+    expect(JSON.parse(readFileSync(join(dataDir, 'stack.json'), 'utf8'))).to.deep.equal(file)
+    const names: readonly (keyof StackFile)[] = [
+      ...['base_url', 'ws_url', 'rpc_url', 'chain_id', 'contracts', 'markets', 'accounts'],
+    ]
+    expect(Object.keys(file)).to.deep.equal(names)
+    expect(file.accounts.length).to.be.at.least(10)
+    expect(new Set(file.markets.map(({ type }) => type)).size).to.equal(3)
+  })
+
+  it('refuses a second stack on the same folder', async () => {
+    const second = await start().then(
+      () => 'it started',
+      (error: Error) => error.message,
+    )
+    expect(second).to.include('a stack is running on').and.to.include('--data-dir')
+  })
+
+  it('goes on where it was, as often as it is started', async () => {
+    let stack = starts[0] as Stack
+    const price = await nearOracle(traderOn(stack, 0), 1, -100)
+    const resting = await traderOn(stack, 0).place({ marketId: 1, side: 'LONG', price, quantity: '0.02' })
+    for (let round = 1; round <= 3; round++) {
+      const [alice, bob] = [traderOn(stack, 0), traderOn(stack, 1)]
+      expect((await alice.order(resting.order.order_id)).status).to.equal('OPEN')
+      const { buy } = await meet(alice, bob, {
+        marketId: 1,
+        price: await nearOracle(alice, 1),
+        quantity: '0.01',
+      })
+      expect(buy.status).to.equal('FILLED')
+      expect((await alice.positions({ marketId: 1 }))[0]?.size).to.be.closeTo(0.01 * round, 1e-9)
+      expect(await differencesOf(stack)).to.deep.equal([])
+      const pids = [stack.api.pid(), stack.keeper.pid(), stack.indexer.pid()]
+      await stack.stop()
+      expect(pids.map((pid) => isRunning(pid ?? 0))).to.deep.equal([false, false, false])
+      stack = await start()
+    }
+  })
+})
