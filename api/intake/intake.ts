@@ -119,7 +119,7 @@ export function createIntake(ports: IntakePorts, options: IntakeOptions): Intake
   }
 
   const place: Intake['place'] = async ({ userId, address }, body) => {
-    const spec = await markets.byId(body.market_id)
+    const spec = await markets.byId(Number(body.market_id))
     const order = await verifyOrder(spec, parseOrder(spec, address, body), body.signature, markets.all)
     const placed = await enqueue<Placed>(spec, (waiting) => ({ kind: 'place', order, ...waiting }), userId)
     hashes.remember(placed.order.hash, spec.marketId)

@@ -66,9 +66,9 @@ export function parseOrder(spec: MarketSpec, maker: Address, body: PlaceOrderBod
     price: decimal('price', body.price ?? 0) as Price,
     quantity: quantity(body) as Quantity,
     trigger: decimal('trigger_price', body.trigger_price ?? 0) as Price,
-    leverage: body.leverage ?? 1,
+    leverage: Number(body.leverage ?? 1),
     reduceOnly: body.reduce_only ?? false,
-    expiration: body.expiration_seconds ?? 0,
+    expiration: Number(body.expiration_seconds ?? 0),
     salt: BigInt(body.salt),
   })
   if (!verdict.ok) throw refused(verdict.refusal)

@@ -43,6 +43,14 @@ export const decimalInput = (description: string): TUnsafe<number | string> =>
     description: `${description} A number or a decimal string.`,
   })
 
+/** A whole number in a request: a JSON number or a string of digits. Its range is the domain's to judge. */
+export const wholeInput = (description: string): TUnsafe<number | string> =>
+  Type.Unsafe<number | string>({
+    type: ['number', 'string'],
+    pattern: '^\\d{1,15}$',
+    description: `${description} A number or a string of digits.`,
+  })
+
 export const MAX_INTEGER = Number.MAX_SAFE_INTEGER
 export const PositiveInteger = (description: string) =>
   Type.Integer({ minimum: 1, maximum: MAX_INTEGER, description })

@@ -6,7 +6,6 @@ import {
   bookmarkQuery,
   closed,
   decimalInput,
-  MAX_INTEGER,
   maybeAmountOf,
   NextCursor,
   nullable,
@@ -15,6 +14,7 @@ import {
   ReadAfter,
   Side,
   Time,
+  wholeInput,
   words,
 } from './common.ts'
 
@@ -34,7 +34,7 @@ const orderTypeField = Type.String({
 })
 
 export const PlaceOrderBody = closed({
-  market_id: PositiveInteger('Market.'),
+  market_id: wholeInput('Market.'),
   side: Side,
   order_type: orderTypeField,
   price: Type.Optional(
@@ -44,14 +44,8 @@ export const PlaceOrderBody = closed({
   quantity_e18_raw: Type.Optional(
     Type.String({ pattern: '^\\d{1,60}$', description: 'Quantity times 1e18.' }),
   ),
-  leverage: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INTEGER, description: 'Default 1.' })),
-  expiration_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: MAX_INTEGER,
-      description: 'Unix seconds; 0 (default) never expires.',
-    }),
-  ),
+  leverage: Type.Optional(wholeInput('A positive whole number up to the maximum of the market; default 1.')),
+  expiration_seconds: Type.Optional(wholeInput('Unix seconds; 0 (default) never expires.')),
   trigger_price: Type.Optional(decimalInput('Only for conditional types.')),
   reduce_only: Type.Optional(Type.Boolean({ description: 'The order may only shrink a position.' })),
   salt: Type.String({

@@ -100,6 +100,14 @@ describe('POST /v0/orders', () => {
     expect(answer.order).to.include({ price: 100.1, quantity: 1.001, leverage: 1, expiration_seconds: 0 })
   })
 
+  it('takes whole numbers as strings of digits too', async () => {
+    const { body } = signedBody(alice, { leverage: 3, expiration: 4_000_000_000 })
+    const request = { ...body, market_id: '1', leverage: '3', expiration_seconds: '4000000000' }
+    const { status, body: answer } = await world.send(alice, 'POST', '/v0/orders', request)
+    expect(status, JSON.stringify(answer)).to.equal(200)
+    expect(answer.order).to.include({ market_id: 1, leverage: 3, expiration_seconds: 4_000_000_000 })
+  })
+
   it('answers the same signed order again with the same order, also after it has expired', async () => {
     const soon = Math.floor(Date.now() / 1000) + 3600
     const { body } = signedBody(alice, { expiration: soon })

@@ -132,8 +132,14 @@ const FORM: readonly Refusal[] = [
     field: 'leverage',
     nearest: '20',
   },
-  { when: 'the leverage is 0', body: { leverage: 0 }, code: 'INVALID_FIELD', field: 'leverage' },
-  { when: 'the leverage is a fraction', body: { leverage: 1.5 }, code: 'INVALID_FIELD', field: 'leverage' },
+  { when: 'the leverage is 0', body: { leverage: 0 }, code: 'LEVERAGE_CAP', field: 'leverage', nearest: '1' },
+  {
+    when: 'the leverage is a fraction',
+    body: { leverage: 1.5 },
+    code: 'LEVERAGE_CAP',
+    field: 'leverage',
+    nearest: '1',
+  },
   { when: 'the salt is 2^53', body: { salt: String(2n ** 53n) }, code: 'SALT_RANGE', field: 'salt' },
   {
     when: 'the expiration is in milliseconds',
