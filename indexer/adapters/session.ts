@@ -56,14 +56,18 @@ export class Session {
   async #connect(): Promise<void> {
     const { url, name, channels, onNotify, onConnect, onError } = this.#options
     const client = new pg.Client({ connectionString: url, application_name: name })
+    let isLost = false
     const lost = (error?: Error): void => {
+      if (isLost) return
+      isLost = true
       client.removeAllListeners('notification')
       if (this.#client === client) this.#forget()
       if (error) onError(error)
       this.#connectAgain()
     }
-    client.once('error', lost)
-    client.once('end', () => lost())
+    // One broken connection tells of it more than once, and an error that nobody hears would end the process.
+    client.on('error', lost)
+    client.on('end', () => lost())
     client.on('notification', ({ channel, payload }) => onNotify(channel, payload ?? ''))
     try {
       await client.connect()
