@@ -164,14 +164,41 @@ describe('settleBatch: every account', () => {
 
   it('when a position outgrows its slot, the account is named', async () => {
     const { alice, bob } = await load(perpetualExchange)
-    const fill = 2 ** 47
-    const fills = pair(alice, bob, fill, { leverage: 20 })
-    await expectPartRefused(
-      exchange,
-      { price: 500_000, fills },
-      // 7e15 USDM of entry: too much for the slot, and for the log's change of the free balance.
-      { error: 'AmountOutOfRange' },
-    )
+    // 5e9 USDM of entry.
+    const fills = pair(alice, bob, 100_000_000, { leverage: 20 })
+    const refusal = { error: 'PositionOutOfRange', args: [alice.address] }
+    await expectPartRefused(exchange, { price: 500_000, fills }, refusal)
+  })
+
+  it('when a change of the free balance outgrows the log, the order is named', async () => {
+    const { alice, bob } = await load(perpetualExchange)
+    const fills = pair(alice, bob, 2 ** 47, { leverage: 20, salt: 77n })
+    const margin = (BigInt(2 ** 47) * e18('50')) / 20n
+    const fee = (BigInt(2 ** 47) * e18('50')) / 2_000n
+    const refusal = { error: 'AmountOutOfRange', args: [alice.address, 77, -margin - fee] }
+    await expectPartRefused(exchange, { price: 500_000, fills }, refusal)
+  })
+
+  it('when an account opens and closes in one part, it is flat and owes no margin', async () => {
+    const { alice, bob, carol } = await load(perpetualExchange)
+    const fills: FillInput[] = [
+      { by: alice, side: 'LONG', fill: 100 },
+      { by: alice, side: 'SHORT', fill: 100 },
+      { by: bob, side: 'LONG', fill: 100 },
+      { by: carol, side: 'SHORT', fill: 100 },
+    ]
+    await settle(exchange, { price: 500_000, fills })
+    expect((await exchange.trader.position(alice.address)).size).to.equal(0n)
+  })
+
+  it('health says equity and notional at a price', async () => {
+    const { alice, bob } = await load(perpetualExchange)
+    await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 5 }) })
+    const at = async (of: { address: string }) => [
+      ...(await exchange.trader.health(of.address, e18('51000'))),
+    ]
+    expect(await at(alice)).to.deep.equal([e18('11000') * X, e18('51000') * X])
+    expect(await at(bob)).to.deep.equal([e18('9000') * X, e18('51000') * X])
   })
 
   it('when two parts settle one after the other, the second starts from the first', async () => {
