@@ -5,7 +5,6 @@ import { expect } from 'chai'
 import { after, describe, it } from 'mocha'
 import { isRunning } from '../../stack/data-dir.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
-import type { StackFile } from '../../stack/stack-file.ts'
 import { differencesOf, meet, nearOracle, traderOn } from '../support/stack.ts'
 
 describe('a stack that is stopped and started again', function () {
@@ -25,9 +24,7 @@ describe('a stack that is stopped and started again', function () {
   it('writes stack.json when it is ready, with everything that a program needs', async () => {
     const { file } = await start()
     expect(JSON.parse(readFileSync(join(dataDir, 'stack.json'), 'utf8'))).to.deep.equal(file)
-    const names: readonly (keyof StackFile)[] = [
-      ...['base_url', 'ws_url', 'rpc_url', 'chain_id', 'contracts', 'markets', 'accounts'],
-    ]
+    const names = ['base_url', 'ws_url', 'rpc_url', 'chain_id', 'contracts', 'markets', 'accounts']
     expect(Object.keys(file)).to.deep.equal(names)
     expect(file.accounts.length).to.be.at.least(10)
     expect(new Set(file.markets.map(({ type }) => type)).size).to.equal(3)
@@ -45,9 +42,10 @@ describe('a stack that is stopped and started again', function () {
     let stack = starts[0] as Stack
     const price = await nearOracle(traderOn(stack, 0), 1, -100)
     const resting = await traderOn(stack, 0).place({ marketId: 1, side: 'LONG', price, quantity: '0.02' })
+    const readAfter = { readAfter: resting.read_after }
     for (let round = 1; round <= 3; round++) {
       const [alice, bob] = [traderOn(stack, 0), traderOn(stack, 1)]
-      expect((await alice.order(resting.order.order_id)).status).to.equal('OPEN')
+      expect((await alice.order(resting.order.order_id, readAfter)).status).to.equal('OPEN')
       const { buy } = await meet(alice, bob, {
         marketId: 1,
         price: await nearOracle(alice, 1),
