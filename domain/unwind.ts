@@ -1,15 +1,16 @@
 /** From a revert to what is taken back: everything that was matched and can no longer be mined. */
 
-import type { Plan } from './batch.ts'
-import { Draft, type Funds, rebalance } from './batch.ts'
+import type { Plan } from './batch-plan.ts'
 import { restingOrder } from './book-feed.ts'
 import { MARKET_WAIT_MS } from './candidates.ts'
+import { Draft } from './draft.ts'
 import { invariant } from './invariant.ts'
 import type { MatchedFill } from './log.ts'
 import type { MarketSpec } from './market.ts'
 import { endingRow, leaveBook, type OpenOrder, type OrderChange, reserve } from './open-order.ts'
 import { type ClosingReason, isInBook, isTerminal, step } from './order-state.ts'
 import type { Position } from './position.ts'
+import { type Funds, rebalance } from './rebalance.ts'
 import type { Address, Millis, Quote, Seq, Steps, UserId } from './units.ts'
 
 /** Whom the chain's error names. `late`: nobody, the action came after its life. `unnamed`: nobody, and that is alarming. */

@@ -1,10 +1,11 @@
 /** What the keeper's jobs need from the outside, in the words of the exchange. */
-import type { Funds, Plan } from '../domain/batch.ts'
+import type { Plan } from '../domain/batch-plan.ts'
 import type { LogRow } from '../domain/log.ts'
 import type { MarketMode, MarketSpec } from '../domain/market.ts'
 import type { OpenOrder } from '../domain/open-order.ts'
 import type { Backlog } from '../domain/pipeline.ts'
 import type { Position } from '../domain/position.ts'
+import type { Funds } from '../domain/rebalance.ts'
 import type { ReportRules, UsedReport } from '../domain/report.ts'
 import type { OracleReport, SettlementPart } from '../domain/settlement.ts'
 import type { Address, MarketId, Millis, Price, Seq, Ticks, UserId } from '../domain/units.ts'

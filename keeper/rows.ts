@@ -1,10 +1,10 @@
 /** Orders, positions and accounts between the tables and the domain, a set at a time. */
 import { type Selectable, sql } from 'kysely'
-import type { Funds } from '../domain/batch.ts'
 import type { OpenOrder } from '../domain/open-order.ts'
 import type { SignedOrder } from '../domain/order.ts'
 import type { ClosingReason } from '../domain/order-state.ts'
 import type { Position } from '../domain/position.ts'
+import type { Funds } from '../domain/rebalance.ts'
 import type {
   Address,
   MarketId,

@@ -1,6 +1,6 @@
 /** A market's turn in Postgres: what the auction reads and writes, in one transaction under the shard's lock. */
 import { sql } from 'kysely'
-import type { Plan, PlannedBatch } from '../../domain/batch.ts'
+import type { Plan, PlannedBatch } from '../../domain/batch-plan.ts'
 import { marketShard } from '../../domain/log.ts'
 import type { MarketMode } from '../../domain/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'

@@ -193,10 +193,11 @@ describe('a turn of the auction', () => {
   it('does not open a transaction while nothing can change', async () => {
     const ports = world.auctionPorts()
     let turns = 0
-    const counted = {
-      ...ports.store,
-      turn: ((...args) => (turns++, ports.store.turn(...args))) as typeof ports.store.turn,
+    const turn: typeof ports.store.turn = (...args) => {
+      turns++
+      return ports.store.turn(...args)
     }
+    const counted = { ...ports.store, turn }
     const own = createAuction({ ...ports, store: counted }, perpetual, { ...RULES, kind: 'perpetual' })
     await world.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
     for (let tick = 0; tick < 5; tick++) await own.turn(fence)

@@ -1,0 +1,47 @@
+/** What an auction remembers of its market between turns: the book, fed from the market's log, and the matched positions. */
+import { BookFeed } from '../domain/book-feed.ts'
+import type { MarketRow } from '../domain/log.ts'
+import type { MarketSpec } from '../domain/market.ts'
+import type { Position } from '../domain/position.ts'
+import type { Millis, UserId } from '../domain/units.ts'
+import type { Peek, Turn } from './ports.ts'
+
+export interface MarketView {
+  readonly feed: BookFeed
+  /** Every log row up to this one is in the book. */
+  readonly seq: number
+  readonly positions: Map<UserId, Position>
+  /** What the last auction ran on to its end; null where none did. */
+  readonly cleared: Pick<Peek, 'report' | 'mode'> | null
+}
+
+/** Brings the book and the matched positions to the head that the turn has locked. Loads them anew where the log does not tell all. */
+export async function catchUp(
+  spec: MarketSpec,
+  turn: Turn,
+  before: MarketView | null,
+): Promise<Pick<MarketView, 'feed' | 'positions'>> {
+  const rows = before === null ? null : await turn.rowsAfter(before.seq)
+  const isFed =
+    before !== null && rows?.every(({ seq, row }) => before.feed.apply(seq, row as MarketRow) === 'applied')
+  if (!isFed) {
+    const { orders, positions } = await turn.loadBook()
+    return { feed: new BookFeed(spec, orders), positions: new Map(positions) }
+  }
+  const changed = await turn.matchedPositions(before.feed.takeTouched())
+  for (const [account, position] of changed) before.positions.set(account, position)
+  return before
+}
+
+/** Nothing can have changed since the last auction: no row, no price, nothing that waits, nothing that expires. */
+export function isIdle({ feed: { book }, seq, cleared }: MarketView, peek: Peek, asOf: Millis): boolean {
+  const waits = book.markets('LONG').length + book.markets('SHORT').length > 0
+  const sameReport = cleared?.report?.observedAt === peek.report?.observedAt
+  return (
+    seq === peek.head &&
+    cleared?.mode === peek.mode &&
+    sameReport &&
+    !waits &&
+    book.expired(asOf).length === 0
+  )
+}
