@@ -18,7 +18,7 @@ import { IsolatedTrader__factory } from '../../../typechain-types/factories/Isol
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { e18, perpetual } from '../../support/markets.ts'
-import { connect, freshDatabase, type TestDatabase } from './database.ts'
+import { freshDatabase, type TestDatabase } from './database.ts'
 
 export const CHAIN_ID = 6343
 const ORACLE = new Wallet(id('oracle'))
@@ -180,10 +180,6 @@ export class World {
     await createShard(test.db, ACCOUNTS_SHARD)
     await listMarket(test.db, this.spec)
     return test
-  }
-
-  async databaseAt(url: string): Promise<TestDatabase> {
-    return connect(url)
   }
 
   chain(): Chain & { close(): void } {
