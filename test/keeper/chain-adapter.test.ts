@@ -1,0 +1,85 @@
+import { expect } from 'chai'
+import { Interface, Transaction } from 'ethers'
+import { describe, it } from 'mocha'
+import type { Address } from '../../domain/units.ts'
+import { createSigner, culpritOf } from '../../keeper/adapters/chain.ts'
+import { ConfigError, readConfig } from '../../keeper/config.ts'
+import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
+import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
+import { laneKey } from './support/chain-world.ts'
+
+const MAKER = `0x${'ab'.repeat(20)}`
+const trader = new Interface(IIsolatedTrader__factory.abi)
+const bank = new Interface(IMarginBank__factory.abi)
+
+describe('culpritOf', () => {
+  for (const [data, expected] of [
+    [trader.encodeErrorResult('OrderDead', [MAKER, 7n]), { kind: 'order', maker: MAKER, salt: 7n }],
+    [trader.encodeErrorResult('Overfill', [MAKER, 9n, 1n, 2n]), { kind: 'order', maker: MAKER, salt: 9n }],
+    [trader.encodeErrorResult('MarginInsufficient', [MAKER, 1n, 0n]), { kind: 'account', maker: MAKER }],
+    [bank.encodeErrorResult('FreeBalanceInsufficient', [MAKER, 1n, 2n]), { kind: 'account', maker: MAKER }],
+    [trader.encodeErrorResult('AsOfStale', [1n, 2n]), { kind: 'late' }],
+    [trader.encodeErrorResult('ActionOutOfOrder', [1n, 2n]), { kind: 'unnamed' }],
+    ['0x', { kind: 'unnamed' }],
+    ['0xdeadbeef', { kind: 'unnamed' }],
+  ] as const) {
+    it(`${data.slice(0, 10)} names ${expected.kind}`, () => {
+      expect(culpritOf(data)).to.deep.include(expected)
+    })
+  }
+})
+
+describe('createSigner', () => {
+  const signer = createSigner(6343, laneKey)
+  const call = { to: MAKER as Address, data: '0x1234' as const, value: 5n, gas: 21_000n }
+
+  it('signs what it is given', () => {
+    const { raw, hash } = signer.sign(call, 3, { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n })
+    const parsed = Transaction.from(raw)
+    expect(parsed.hash).to.equal(hash)
+    expect(parsed.from?.toLowerCase()).to.equal(signer.address)
+    expect([parsed.nonce, parsed.chainId, parsed.data, parsed.value]).to.deep.equal([3, 6343n, '0x1234', 5n])
+  })
+
+  it('replaces the fee and nothing else', () => {
+    const { raw } = signer.sign(call, 3, { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n })
+    const [old, now] = [raw, signer.replace(raw, { maxFeePerGas: 20n, maxPriorityFeePerGas: 2n }).raw].map(
+      (one) => Transaction.from(one),
+    )
+    expect([now?.maxFeePerGas, now?.maxPriorityFeePerGas]).to.deep.equal([20n, 2n])
+    for (const field of ['nonce', 'to', 'data', 'value', 'gasLimit', 'from'] as const)
+      expect(now?.[field]).to.equal(old?.[field])
+  })
+})
+
+describe('readConfig', () => {
+  const env = {
+    DATABASE_URL: 'postgres://x',
+    RPC_URL: 'http://x',
+    CHAIN_ID: '6343',
+    ADDRESS_USDM: MAKER,
+    RELAYER_KEYS: JSON.stringify({ m1: laneKey }),
+  }
+
+  it('reads what is there and fills in the rest', () => {
+    const config = readConfig(env)
+    expect(config).to.deep.include({ chainId: 6343, auctionIntervalMs: 200, redisUrl: null, killAt: null })
+    expect([...config.relayerKeys.keys()]).to.deep.equal(['m1'])
+  })
+
+  for (const [name, changes] of [
+    ['DATABASE_URL', { DATABASE_URL: '' }],
+    ['CHAIN_ID', { CHAIN_ID: 'mega' }],
+    ['ADDRESS_USDM', { ADDRESS_USDM: '0x12' }],
+    ['RELAYER_KEYS', { RELAYER_KEYS: 'm1' }],
+    ['RELAYER_KEYS', { RELAYER_KEYS: '{"m1":"0x12"}' }],
+    ['RELAYER_KEYS', { RELAYER_KEYS: `{"admin":"${laneKey}"}` }],
+  ] as const) {
+    it(`given ${JSON.stringify(changes).replace(laneKey, '…')}, it names ${name} and no secret`, () => {
+      expect(() => readConfig({ ...env, ...changes }))
+        .to.throw(ConfigError)
+        .with.property('message')
+        .that.matches(new RegExp(`^${name} (?!.*${laneKey})`))
+    })
+  }
+})
