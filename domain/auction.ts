@@ -7,13 +7,14 @@ import { type PriceAnswer, referenceTick } from './clearing-price.ts'
 import { fillsOf } from './fills.ts'
 import type { MarketSpec } from './market.ts'
 import { Openings } from './openings.ts'
-import type { Side, StatusReason } from './order.ts'
+import type { StatusReason } from './order.ts'
 import { pairUp } from './pairing.ts'
 import { type Participant, participantsOf } from './participants.ts'
 import { fitsOnePart } from './parts.ts'
 import { FLAT, type Position } from './position.ts'
 import { type Round, type RoundInput, type RoundResult, runRound } from './round.ts'
-import { awaitsOracle, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
+import { Standings } from './standing.ts'
+import { awaitsOracle, type Entries, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
 import type { FundingIndex, Millis, Price, Seq, Steps, Ticks, UserId } from './units.ts'
 
 /** A batch that fills more orders than this is cleared again over the largest of each side. */
@@ -40,7 +41,13 @@ export interface AuctionInput {
 export function clear(input: AuctionInput): Clearing {
   const { spec, oracle, fundingIndex, asOf, reference } = input
   const band = priceBand(spec, oracle)
-  const terms = { spec, band, oracle, fundingIndex, openings: new Openings(spec, oracle, band) }
+  const terms = {
+    spec,
+    band,
+    oracle,
+    openings: new Openings(spec, oracle, band),
+    standings: new Standings(spec, band, oracle, fundingIndex),
+  }
   const candidates = candidatesOf(input.book, band, asOf, input.excluded ?? NONE_EXCLUDED)
   const participants = participantsOf(terms, candidates, input.positions)
   const { first, last } = runRounds({
@@ -50,7 +57,7 @@ export function clear(input: AuctionInput): Clearing {
     only: null,
     mayFlip: true,
   })
-  const trade = last.result === null ? NO_TRADE : tradeOf(spec, participants, last.result)
+  const trade = last.result === null ? NO_TRADE : tradeOf(spec, last.result)
   const cancels = cancelsOf({ terms, participants, candidates, entries: first.entries, fills: trade.fills })
   return { ...trade, ...band, cancels, inputs: inputsOf(input, candidates, participants) }
 }
@@ -88,14 +95,14 @@ const leftOf = ({ order, steps }: RoundResult['buys'][number]): Pick<Fill, 'acco
 })
 
 /** Of either side's orders that are eligible at the price, those with the largest remaining size; the earlier of equals. */
-function largest(entries: readonly Entry[], price: Ticks): Set<Seq> {
-  const eligible = entries.filter((entry) => eligibleAt(entry, price) > 0).map(({ bounded }) => bounded.order)
-  const ofSide = (side: Side): RestingOrder[] =>
-    eligible
-      .filter((order) => order.side === side)
+function largest({ buys, sells }: Entries, price: Ticks): Set<Seq> {
+  const ofSide = (entries: readonly Entry[]): RestingOrder[] =>
+    entries
+      .filter((entry) => eligibleAt(entry, price) > 0)
+      .map(({ bounded }) => bounded.order)
       .sort((a, b) => b.remaining - a.remaining || a.seq - b.seq)
       .slice(0, BATCH_ORDERS_PER_SIDE)
-  return new Set([...ofSide('LONG'), ...ofSide('SHORT')].map(({ seq }) => seq))
+  return new Set([...ofSide(buys), ...ofSide(sells)].map(({ seq }) => seq))
 }
 
 const NO_TRADE = {
@@ -110,13 +117,9 @@ const NO_TRADE = {
   pairs: [],
 } as const
 
-function tradeOf(
-  spec: MarketSpec,
-  participants: readonly Participant[],
-  { buys, sells, ...result }: RoundResult,
-) {
+function tradeOf(spec: MarketSpec, { buys, sells, ...result }: RoundResult) {
   const pairs = pairUp(spec, result.price, buys, sells)
-  const fills = fillsOf(participants, pairs)
+  const fills = fillsOf([buys, sells], pairs)
   return { outcome: 'cleared' as const, ...result, ration: rationOf(result), fills, pairs }
 }
 
@@ -132,27 +135,33 @@ interface Ended {
   readonly participants: readonly Participant[]
   readonly candidates: Candidates
   /** Of all orders that could take part. */
-  readonly entries: readonly Entry[]
+  readonly entries: Entries
   readonly fills: readonly Fill[]
 }
 
 /** Self-trades, and what a market order has left: of all candidates, the orders that do not stay. */
 function cancelsOf({ terms, participants, candidates, entries, fills }: Ended): Cancel[] {
-  const cancels = participants.flatMap(({ selfTrades }) =>
-    selfTrades.map((seq): Cancel => ({ seq, reason: 'SELF_TRADE' })),
-  )
-  const isMarket = ({ type }: RestingOrder): boolean => type === 'MARKET'
-  const markets = [...candidates.buys.filter(isMarket), ...candidates.sells.filter(isMarket)]
-  const settled = new Set(cancels.map(({ seq }) => seq))
-  for (const { seq, left } of fills) if (left === 0) settled.add(seq)
-  const entered = new Set<Seq>()
-  for (const { bounded } of entries) if (isMarket(bounded.order)) entered.add(bounded.order.seq)
-  for (const order of markets) {
-    if (settled.has(order.seq)) continue
-    const reason = entered.has(order.seq) ? 'MARKET_REMAINDER' : whyOut(terms, participants, order)
-    if (reason !== null) cancels.push({ seq: order.seq, reason })
+  const cancels: Cancel[] = []
+  for (const { selfTrades } of participants) {
+    for (const seq of selfTrades) cancels.push({ seq, reason: 'SELF_TRADE' })
+  }
+  if (candidates.markets.length > 0) {
+    const settled = new Set(cancels.map(({ seq }) => seq))
+    for (const { seq, left } of fills) if (left === 0) settled.add(seq)
+    const entered = new Set([...marketsIn(entries.buys), ...marketsIn(entries.sells)])
+    for (const order of candidates.markets) {
+      if (settled.has(order.seq)) continue
+      const reason = entered.has(order.seq) ? 'MARKET_REMAINDER' : whyOut(terms, participants, order)
+      if (reason !== null) cancels.push({ seq: order.seq, reason })
+    }
   }
   return cancels.sort((a, b) => a.seq - b.seq)
+}
+
+function marketsIn(entries: readonly Entry[]): Seq[] {
+  const seqs: Seq[] = []
+  for (const { bounded } of entries) if (bounded.order.type === 'MARKET') seqs.push(bounded.order.seq)
+  return seqs
 }
 
 /** Why a market order took no part although the batch ran; null where it goes on waiting. */

@@ -16,9 +16,12 @@ export interface Excluded {
 
 export const NONE_EXCLUDED: Excluded = { accounts: new Set(), orders: new Set() }
 
+/** Of either side the market orders first, by seq, then from the best limit, then by seq. */
 export interface Candidates {
   readonly buys: readonly RestingOrder[]
   readonly sells: readonly RestingOrder[]
+  /** Those of them that are market orders. */
+  readonly markets: readonly RestingOrder[]
 }
 
 const isExpired = ({ expiration }: RestingOrder, asOf: Millis): boolean =>
@@ -63,10 +66,12 @@ export function candidatesOf(book: Book, band: Band, asOf: Millis, excluded: Exc
   const marketSells = book.markets('SHORT').filter(isIn)
   const highestBuy = marketBuys.length > 0 ? band.hi : bestLimit(book, 'LONG', band, isIn)
   const lowestSell = marketSells.length > 0 ? band.lo : bestLimit(book, 'SHORT', band, isIn)
+  const markets = [...marketBuys, ...marketSells]
   if (highestBuy === null || lowestSell === null || highestBuy < lowestSell) {
-    return { buys: marketBuys, sells: marketSells }
+    return { buys: marketBuys, sells: marketSells, markets }
   }
   return {
+    markets,
     buys: marketBuys.concat(limitsUpTo(book, 'LONG', lowestSell, isIn)),
     sells: marketSells.concat(limitsUpTo(book, 'SHORT', highestBuy, isIn)),
   }

@@ -3,7 +3,7 @@ import { type Band, tickNearest } from './band.ts'
 import type { PriceRule, Reference } from './clearing.ts'
 import { invariant } from './invariant.ts'
 import type { MarketSpec } from './market.ts'
-import { type Entry, tranchesOf } from './tranches.ts'
+import type { Entry } from './tranches.ts'
 import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from './units.ts'
 
 /** From this age on the last clearing price says nothing about the next. */
@@ -78,12 +78,12 @@ function decide(
     const widest = endsOf(largest)
     return { price: ends.lo, rule: widest.lo === widest.hi ? 'volume' : 'surplus' }
   }
-  const anchors = anchorsIn(ends, [buys, sells])
-  if (anchors !== null && tied.every(({ demand, supply }) => demand > supply)) {
-    return { price: anchors.hi, rule: 'buy_pressure' }
-  }
-  if (anchors !== null && tied.every(({ demand, supply }) => demand < supply)) {
-    return { price: anchors.lo, rule: 'sell_pressure' }
+  if (tied.every(({ demand, supply }) => demand > supply)) {
+    const { highest } = anchorsIn(ends, [buys, sells])
+    if (highest !== null) return { price: highest, rule: 'buy_pressure' }
+  } else if (tied.every(({ demand, supply }) => demand < supply)) {
+    const { lowest } = anchorsIn(ends, [buys, sells])
+    if (lowest !== null) return { price: lowest, rule: 'sell_pressure' }
   }
   return { price: maxOf(ends.lo, minOf(ends.hi, reference)), rule: 'reference' }
 }
@@ -98,20 +98,25 @@ const pointAt = (points: readonly Point[], price: Ticks): Point =>
   points.findLast((point) => point.tick <= price) as Point
 
 /** The lowest and highest effective limit of a limit order in the interval: without one, pressure has nothing to push to. */
-function anchorsIn({ lo, hi }: Band, sides: readonly (readonly Entry[])[]): Band | null {
-  let lowest = Number.POSITIVE_INFINITY
-  let highest = Number.NEGATIVE_INFINITY
+function anchorsIn(
+  { lo, hi }: Band,
+  sides: readonly (readonly Entry[])[],
+): { lowest: Ticks | null; highest: Ticks | null } {
+  let lowest: Ticks | null = null
+  let highest: Ticks | null = null
+  const look = (limit: Ticks): void => {
+    if (limit < lo || limit > hi) return
+    if (lowest === null || limit < lowest) lowest = limit
+    if (highest === null || limit > highest) highest = limit
+  }
   for (const entries of sides) {
-    for (const entry of entries) {
-      if (entry.bounded.order.type === 'MARKET') continue
-      for (const { limit } of tranchesOf(entry)) {
-        if (limit < lo || limit > hi) continue
-        lowest = Math.min(lowest, limit)
-        highest = Math.max(highest, limit)
-      }
+    for (const { bounded, reducing, opening } of entries) {
+      if (bounded.order.type === 'MARKET') continue
+      if (reducing > 0) look(bounded.reducingLimit as Ticks)
+      if (opening > 0) look(bounded.openingLimit as Ticks)
     }
   }
-  return highest < lowest ? null : { lo: lowest as Ticks, hi: highest as Ticks }
+  return { lowest, highest }
 }
 
 /** The steps that one side offers at each of its limits, ascending. */

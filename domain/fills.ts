@@ -2,31 +2,33 @@
 import type { RestingOrder } from './book.ts'
 import type { Fill, Pair } from './clearing.ts'
 import { type Tally, tally } from './pairing.ts'
-import type { Participant } from './participants.ts'
+import type { StandingShare } from './round.ts'
+import type { Standing } from './standing.ts'
 import { minOf, type Steps } from './units.ts'
 
 /**
  * By account, within an account in tranche order. An account's fills reduce its position in that order until it is flat; they are
  * all on one side, since self-trades are gone.
  */
-export function fillsOf(participants: readonly Participant[], pairs: readonly Pair[]): Fill[] {
+export function fillsOf(sides: readonly (readonly StandingShare[])[], pairs: readonly Pair[]): Fill[] {
   const tallies = tally(pairs)
   const fills: Fill[] = []
-  for (const { standing, orders } of participants) {
-    let capacity = Math.abs(standing.size) as Steps
-    for (const { order } of orders) {
-      const share = tallies.get(order.seq)
-      if (share === undefined) continue
-      const reducing =
-        order.side === standing.reducingSide
-          ? minOf((share.taker + share.maker) as Steps, capacity)
-          : (0 as Steps)
+  for (const shares of sides) {
+    let account: RestingOrder['account'] | null = null
+    let capacity = 0 as Steps
+    for (const { order, standing, steps } of shares) {
+      if (order.account !== account) capacity = capacityFor(order, standing)
+      account = order.account
+      const reducing = minOf(steps, capacity)
       capacity = (capacity - reducing) as Steps
-      fills.push(fillOf(order, share, reducing))
+      fills.push(fillOf(order, tallies.get(order.seq) as Tally, reducing))
     }
   }
   return fills.sort((a, b) => a.account - b.account)
 }
+
+const capacityFor = (order: RestingOrder, { size, reducingSide }: Standing): Steps =>
+  (order.side === reducingSide ? Math.abs(size) : 0) as Steps
 
 function fillOf(order: RestingOrder, { taker, maker, fee }: Tally, reducing: Steps): Fill {
   const fill = (taker + maker) as Steps

@@ -1,18 +1,12 @@
 /** The accounts of a batch: their candidate orders, bounded, less those that have no room and those that would meet themselves. */
 import type { RestingOrder } from './book.ts'
 import type { Candidates } from './candidates.ts'
-import { mayOpen } from './margin.ts'
-import { bankruptcyPrice, FLAT, type Position } from './position.ts'
+import type { Side } from './order.ts'
+import type { Position } from './position.ts'
 import { withoutSelfTrades } from './self-trade.ts'
-import {
-  type BoundedOrder,
-  bound,
-  inTrancheOrder,
-  openableNow,
-  type RiskTerms,
-  type Standing,
-} from './tranches.ts'
-import type { Seq, Steps, Ticks, UserId } from './units.ts'
+import type { Standing } from './standing.ts'
+import { type BoundedOrder, bound, inTrancheOrder, openableNow, type RiskTerms } from './tranches.ts'
+import type { Seq, Steps, UserId } from './units.ts'
 
 export interface Participant {
   readonly account: UserId
@@ -33,7 +27,10 @@ export function participantsOf(
   group(accounts, candidates.sells)
   const participants: Participant[] = []
   for (const [account, orders] of accounts) {
-    participants.push(participantOf(terms, { account, position: positions(account), orders }))
+    const position = positions(account)
+    const standing = standingOf(terms, position, orders)
+    const { bounded, selfTrades } = boundAll(terms, standing, orders)
+    participants.push({ account, position, standing, orders: bounded, selfTrades })
   }
   return participants
 }
@@ -46,45 +43,40 @@ function group(accounts: Map<UserId, RestingOrder[]>, orders: readonly RestingOr
   }
 }
 
-interface Account {
-  readonly account: UserId
-  readonly position: Position
-  readonly orders: readonly RestingOrder[]
+const standingOf = (
+  { standings }: RiskTerms,
+  position: Position,
+  orders: readonly RestingOrder[],
+): Standing =>
+  standings.of(position, {
+    closes: (reducing: Side) => orders.some(({ side }) => side === reducing),
+    opens: orders.some(({ openable }) => openable > 0),
+  })
+
+interface Room {
+  readonly order: RestingOrder
+  readonly openable: Steps
 }
 
-function participantOf(terms: RiskTerms, { account, position, orders: all }: Account): Participant {
-  const standing = standingOf(terms, position, all)
-  const rooms = new Map<RestingOrder, Steps>()
-  for (const order of all) {
+function boundAll(
+  terms: RiskTerms,
+  standing: Standing,
+  orders: readonly RestingOrder[],
+): { bounded: BoundedOrder[]; selfTrades: readonly Seq[] } {
+  const rooms: Room[] = []
+  for (const order of orders) {
     const openable = openableNow(terms, standing, order)
     // Without room at any price for all that its account holds, an order cannot trade, nor be in another's way.
-    if (openable > 0 || order.side === standing.reducingSide) rooms.set(order, openable)
+    if (openable > 0 || order.side === standing.reducingSide) rooms.push({ order, openable })
   }
-  const orders = [...rooms.keys()]
-  const isOneSided = orders.every(({ side }) => side === orders[0]?.side)
-  const { kept, cancelled, reach } = isOneSided
-    ? { kept: orders, cancelled: [], reach: null }
-    : withoutSelfTrades(orders)
-  const bounded = kept.map((order) =>
-    bound(terms, standing, { order, openable: rooms.get(order) as Steps }, reach),
-  )
-  if (bounded.length > 1) bounded.sort(inTrancheOrder)
-  return { account, position, standing, orders: bounded, selfTrades: cancelled }
+  const isOneSided = rooms.every(({ order }) => order.side === rooms[0]?.order.side)
+  if (isOneSided)
+    return { bounded: inTurn(rooms.map((room) => bound(terms, standing, room, null))), selfTrades: [] }
+
+  const { cancelled, reach } = withoutSelfTrades(rooms.map(({ order }) => order))
+  const kept = rooms.filter(({ order }) => !cancelled.includes(order.seq))
+  return { bounded: inTurn(kept.map((room) => bound(terms, standing, room, reach))), selfTrades: cancelled }
 }
 
-const FREE: Standing = { size: FLAT.size, reducingSide: null, solvent: 0 as Ticks, mayOpen: true }
-
-/** Only what the account's orders ask for is computed: the rest costs more than all else about an order. */
-function standingOf(terms: RiskTerms, position: Position, orders: readonly RestingOrder[]): Standing {
-  if (position.size === 0) return FREE
-  const { spec, fundingIndex, oracle } = terms
-  const reducingSide = position.size > 0 ? 'SHORT' : 'LONG'
-  const closes = orders.some(({ side }) => side === reducingSide)
-  const opens = orders.some(({ openable }) => openable > 0)
-  return {
-    size: position.size,
-    reducingSide,
-    solvent: closes ? bankruptcyPrice(spec, position, fundingIndex) : (0 as Ticks),
-    mayOpen: opens && mayOpen(spec, position, fundingIndex, oracle),
-  }
-}
+const inTurn = (orders: BoundedOrder[]): BoundedOrder[] =>
+  orders.length > 1 ? orders.sort(inTrancheOrder) : orders

@@ -3,7 +3,8 @@ import { proRata } from './allocation.ts'
 import { clearingPrice, type PriceAnswer } from './clearing-price.ts'
 import type { Share } from './pairing.ts'
 import type { Participant } from './participants.ts'
-import { addEntries, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
+import type { Standing } from './standing.ts'
+import { addEntries, type Entries, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
 import type { Seq, Steps, Ticks } from './units.ts'
 
 export interface RoundInput {
@@ -17,46 +18,50 @@ export interface RoundInput {
 }
 
 export interface Round {
-  /** An account's entries lie together, in tranche order. */
-  readonly entries: readonly Entry[]
+  readonly entries: Entries
   /** Null where nothing meets. */
   readonly result: RoundResult | null
 }
 
+/** A share with what its account's position allows. */
+export interface StandingShare extends Share {
+  readonly standing: Standing
+}
+
 export interface RoundResult extends PriceAnswer {
   readonly volume: Steps
-  /** The orders of either side that get something. */
-  readonly buys: readonly Share[]
-  readonly sells: readonly Share[]
+  /** The orders of either side that get something. An account's lie together, in tranche order. */
+  readonly buys: readonly StandingShare[]
+  readonly sells: readonly StandingShare[]
 }
 
 export function runRound({ terms, participants, reference, only, mayFlip }: RoundInput): Round {
-  const entries: Entry[] = []
+  const entries: Entries = { buys: [], sells: [] }
   for (const { standing, orders } of participants) {
     const taking = only === null ? orders : orders.filter(({ order }) => only.has(order.seq))
     addEntries(entries, standing, taking, mayFlip)
   }
-  const buys = entries.filter(({ bounded }) => bounded.order.side === 'LONG')
-  const sells = entries.filter(({ bounded }) => bounded.order.side === 'SHORT')
-  const answer = clearingPrice({ buys, sells, band: terms.band, reference })
+  const answer = clearingPrice({ ...entries, band: terms.band, reference })
   if (answer === null) return { entries, result: null }
 
   const { price, demand, supply } = answer
   const volume = Math.min(demand, supply) as Steps
-  return {
-    entries,
-    result: { ...answer, volume, buys: sharesOf(buys, price, volume), sells: sharesOf(sells, price, volume) },
-  }
+  const buys = sharesOf(entries.buys, price, volume)
+  const sells = sharesOf(entries.sells, price, volume)
+  return { entries, result: { ...answer, volume, buys, sells } }
 }
 
-function sharesOf(entries: readonly Entry[], price: Ticks, volume: Steps): Share[] {
-  const eligible: Share[] = []
+function sharesOf(entries: readonly Entry[], price: Ticks, volume: Steps): StandingShare[] {
+  const eligible: StandingShare[] = []
   for (const entry of entries) {
     const steps = eligibleAt(entry, price)
-    if (steps > 0) eligible.push({ order: entry.bounded.order, steps })
+    if (steps > 0) eligible.push({ order: entry.bounded.order, standing: entry.bounded.standing, steps })
   }
-  const steps = proRata(eligible, volume)
-  return eligible
-    .map(({ order }, i) => ({ order, steps: steps[i] as Steps }))
-    .filter((share) => share.steps > 0)
+  const got = proRata(eligible, volume)
+  const shares: StandingShare[] = []
+  for (const [i, { order, standing }] of eligible.entries()) {
+    const steps = got[i] as Steps
+    if (steps > 0) shares.push({ order, standing, steps })
+  }
+  return shares
 }

@@ -5,25 +5,16 @@ import { bandLimit } from './candidates.ts'
 import { type MarketSpec, priceOf } from './market.ts'
 import type { Openings } from './openings.ts'
 import type { Side } from './order.ts'
-import { type FundingIndex, maxOf, minOf, type Price, type Steps, type Ticks } from './units.ts'
+import type { Standing, Standings } from './standing.ts'
+import { maxOf, minOf, type Price, type Steps, type Ticks } from './units.ts'
 
 /** The batch's facts that bear on risk. */
 export interface RiskTerms {
   readonly spec: MarketSpec
   readonly band: Band
   readonly oracle: Price
-  readonly fundingIndex: FundingIndex
   readonly openings: Openings
-}
-
-/** What an account's position allows its orders. */
-export interface Standing {
-  /** Signed as in the position: what orders on the other side may reduce. */
-  readonly size: Steps
-  readonly reducingSide: Side | null
-  /** The price beyond which a close would leave bad debt. Binds every order on the reducing side. */
-  readonly solvent: Ticks
-  readonly mayOpen: boolean
+  readonly standings: Standings
 }
 
 /** How far the account's own limit orders let its market orders go: see `withoutSelfTrades`. */
@@ -35,6 +26,7 @@ export interface MarketReach {
 /** An order with all that limits its price. A tranche's limit lies in the band, or is null where no price of the band will do. */
 export interface BoundedOrder {
   readonly order: RestingOrder
+  readonly standing: Standing
   /** Of the order alone, in the band: ranks it for the position. */
   readonly limit: Ticks
   /** Null, too, where the account has no position to reduce with it. */
@@ -86,6 +78,7 @@ export function bound(
   const opening = openable > 0 ? openingLimit(terms, order, solvent) : null
   return {
     order,
+    standing,
     limit,
     reducingLimit: closes && isInBand(band, order.side, solvent) ? solvent : null,
     openingLimit: opening !== null && isInBand(band, order.side, opening) ? opening : null,
@@ -128,12 +121,18 @@ export function inTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
   )
 }
 
+/** An account's entries lie together, in tranche order. */
+export interface Entries {
+  readonly buys: Entry[]
+  readonly sells: Entry[]
+}
+
 /**
  * One account's entries in tranche order, appended to `entries`. The position's size is given out once; what an order does not
  * get of it, it may open. Without `mayFlip` no order opens on the side that reduces the position.
  */
 export function addEntries(
-  entries: Entry[],
+  { buys, sells }: Entries,
   standing: Standing,
   orders: readonly BoundedOrder[],
   mayFlip: boolean,
@@ -146,6 +145,7 @@ export function addEntries(
     const opening = isOpen ? minOf((order.remaining - reducing) as Steps, openable) : (0 as Steps)
     if (reducing + opening === 0) continue
     capacity = (capacity - reducing) as Steps
+    const entries = order.side === 'LONG' ? buys : sells
     entries.push({ bounded, reducing, opening })
   }
 }
@@ -157,12 +157,4 @@ export function eligibleAt({ bounded, reducing, opening }: Entry, price: Ticks):
     limit !== null && (isBuy ? limit >= price : limit <= price)
   return ((reaches(bounded.reducingLimit) ? reducing : 0) +
     (reaches(bounded.openingLimit) ? opening : 0)) as Steps
-}
-
-/** The entry's one or two tranches. */
-export function tranchesOf({ bounded, reducing, opening }: Entry): { limit: Ticks; steps: Steps }[] {
-  const tranches = []
-  if (reducing > 0) tranches.push({ limit: bounded.reducingLimit as Ticks, steps: reducing })
-  if (opening > 0) tranches.push({ limit: bounded.openingLimit as Ticks, steps: opening })
-  return tranches
 }

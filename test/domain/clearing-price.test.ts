@@ -25,6 +25,7 @@ function entry(
   return {
     bounded: {
       order,
+      standing: { size: 0 as Steps, reducingSide: null, solvent: ticks(0), mayOpen: true },
       limit: ticks(100),
       reducingLimit: limitOf(reducing),
       openingLimit: limitOf(opening),
