@@ -28,7 +28,7 @@ describe('an outage', function () {
     const resting = await alice.place({
       marketId: 1,
       side: 'LONG',
-      price: await nearOracle(alice, 1, -50),
+      price: await nearOracle(alice, 1, -20_000),
       quantity: '0.01',
     })
     const hasty = impatient(2)

@@ -40,7 +40,7 @@ describe('a stack that is stopped and started again', function () {
 
   it('goes on where it was, as often as it is started', async () => {
     let stack = starts[0] as Stack
-    const price = await nearOracle(traderOn(stack, 0), 1, -100)
+    const price = await nearOracle(traderOn(stack, 0), 1, -20_000)
     const resting = await traderOn(stack, 0).place({ marketId: 1, side: 'LONG', price, quantity: '0.02' })
     const readAfter = { readAfter: resting.read_after }
     for (let round = 1; round <= 3; round++) {
