@@ -40,13 +40,11 @@ export function referenceTick(
 /**
  * Null where nothing meets. Demand falls and supply rises with the price, so the ticks with the largest volume are one interval,
  * and those of them with the smallest surplus are one again. Both change only right after a buy limit and at a sell limit: the
- * ends of every stretch where they are constant are among the candidates, and nothing between needs a look.
+ * ends of every stretch where they are constant are looked at, and nothing between.
  */
 export function clearingPrice(question: PriceQuestion): PriceAnswer | null {
-  const points = pointsOf(question)
-  const volume = points.reduce((most, point) => Math.max(most, volumeAt(point)), 0)
-  if (volume === 0) return null
-  const largest = points.filter((point) => volumeAt(point) === volume)
+  const largest = largestVolume(question)
+  if (largest.length === 0) return null
   const surplus = largest.reduce(
     (least, point) => Math.min(least, surplusAt(point)),
     Number.POSITIVE_INFINITY,
@@ -65,7 +63,6 @@ interface Point {
   readonly supply: Steps
 }
 
-const volumeAt = ({ demand, supply }: Point): number => Math.min(demand, supply)
 const surplusAt = ({ demand, supply }: Point): number => Math.abs(demand - supply)
 
 function decide(
@@ -138,43 +135,49 @@ function curveOf(entries: readonly Entry[]): Curve {
     if (opening > 0) add(bounded.openingLimit as Ticks, opening)
   }
   invariant(Number.isSafeInteger(total), 'the steps of one side of a batch are a safe integer')
-  const limits = Float64Array.from(stepsAt.keys()).sort()
+  const limits = new Float64Array(stepsAt.size)
+  let at = 0
+  for (const limit of stepsAt.keys()) limits[at++] = limit
+  limits.sort()
   return { limits, steps: limits.map((limit) => stepsAt.get(limit) as number), total }
 }
 
-/** Demand and supply at the band's ends, at every limit, one tick above a buy limit and one below a sell limit; ascending. */
-function pointsOf({ buys, sells, band }: PriceQuestion): Point[] {
+/** The points with the largest volume, ascending; none where it is 0. One walk over the band, from change to change. */
+function largestVolume({ buys, sells, band }: PriceQuestion): Point[] {
   const buy = curveOf(buys)
   const sell = curveOf(sells)
-  const points: Point[] = []
+  let largest: Point[] = []
+  let most = 1
   let demand = buy.total
   let supply = 0
   let nextBuy = 0
   let nextSell = 0
-  let last = Number.NaN
-  for (const tick of candidateTicks(buy.limits, sell.limits, band)) {
-    if (tick === last || tick < band.lo || tick > band.hi) continue
-    last = tick
+  for (let tick: number = band.lo; tick <= band.hi; ) {
     while ((buy.limits[nextBuy] as number) < tick) demand -= buy.steps[nextBuy++] as number
     while ((sell.limits[nextSell] as number) <= tick) supply += sell.steps[nextSell++] as number
-    points.push({ tick: tick as Ticks, demand: demand as Steps, supply: supply as Steps })
+    const volume = Math.min(demand, supply)
+    if (volume > most) largest = []
+    if (volume >= most) {
+      most = volume
+      largest.push({ tick: tick as Ticks, demand: demand as Steps, supply: supply as Steps })
+    }
+    tick = nextTick(tick, band, buy.limits[nextBuy], sell.limits[nextSell])
   }
-  return points
+  return largest
 }
 
-/** Ascending, with repetitions; some lie a tick outside the band. */
-function candidateTicks(buyLimits: Float64Array, sellLimits: Float64Array, { lo, hi }: Band): Float64Array {
-  const ticks = new Float64Array(2 * (buyLimits.length + sellLimits.length) + 2)
-  let at = 0
-  for (const limit of buyLimits) {
-    ticks[at++] = limit
-    ticks[at++] = limit + 1
-  }
-  for (const limit of sellLimits) {
-    ticks[at++] = limit
-    ticks[at++] = limit - 1
-  }
-  ticks[at++] = lo
-  ticks[at] = hi
-  return ticks.sort()
+/**
+ * The next end or beginning of a stretch. `buyLimit` is the lowest at or above the tick, demand falls right after it; `sellLimit`
+ * the lowest above the tick, supply rises at it.
+ */
+function nextTick(
+  tick: number,
+  { hi }: Band,
+  buyLimit = Number.POSITIVE_INFINITY,
+  sellLimit = Number.POSITIVE_INFINITY,
+) {
+  const byBuy = buyLimit > tick ? buyLimit : tick + 1
+  const bySell = sellLimit - 1 > tick ? sellLimit - 1 : sellLimit
+  const next = Math.min(byBuy, bySell)
+  return tick < hi ? Math.min(next, hi) : next
 }

@@ -1,10 +1,9 @@
 /** The accounts of a batch: their candidate orders, bounded, less those that have no room and those that would meet themselves. */
 import type { RestingOrder } from './book.ts'
 import type { Candidates } from './candidates.ts'
-import type { Side } from './order.ts'
 import type { Position } from './position.ts'
 import { withoutSelfTrades } from './self-trade.ts'
-import type { Standing } from './standing.ts'
+import { FREE, reducingSideOf, type Standing } from './standing.ts'
 import { type BoundedOrder, bound, inTrancheOrder, openableNow, type RiskTerms } from './tranches.ts'
 import type { Seq, Steps, UserId } from './units.ts'
 
@@ -48,26 +47,30 @@ const standingOf = (
   position: Position,
   orders: readonly RestingOrder[],
 ): Standing =>
-  standings.of(position, {
-    closes: (reducing: Side) => orders.some(({ side }) => side === reducing),
-    opens: orders.some(({ openable }) => openable > 0),
-  })
+  position.size === 0
+    ? FREE
+    : standings.of(position, {
+        closes: orders.some(({ side }) => side === reducingSideOf(position)),
+        opens: orders.some(({ openable }) => openable > 0),
+      })
+
+interface Bounded {
+  readonly bounded: readonly BoundedOrder[]
+  readonly selfTrades: readonly Seq[]
+}
 
 interface Room {
   readonly order: RestingOrder
   readonly openable: Steps
 }
 
-function boundAll(
-  terms: RiskTerms,
-  standing: Standing,
-  orders: readonly RestingOrder[],
-): { bounded: BoundedOrder[]; selfTrades: readonly Seq[] } {
+function boundAll(terms: RiskTerms, standing: Standing, orders: readonly RestingOrder[]): Bounded {
+  const [only] = orders
+  if (only !== undefined && orders.length === 1) return boundOne(terms, standing, only)
   const rooms: Room[] = []
   for (const order of orders) {
     const openable = openableNow(terms, standing, order)
-    // Without room at any price for all that its account holds, an order cannot trade, nor be in another's way.
-    if (openable > 0 || order.side === standing.reducingSide) rooms.push({ order, openable })
+    if (hasRoom(standing, order, openable)) rooms.push({ order, openable })
   }
   const isOneSided = rooms.every(({ order }) => order.side === rooms[0]?.order.side)
   if (isOneSided)
@@ -77,6 +80,19 @@ function boundAll(
   const kept = rooms.filter(({ order }) => !cancelled.includes(order.seq))
   return { bounded: inTurn(kept.map((room) => bound(terms, standing, room, reach))), selfTrades: cancelled }
 }
+
+const NONE: readonly never[] = []
+
+/** Most accounts have one order within reach. */
+function boundOne(terms: RiskTerms, standing: Standing, order: RestingOrder): Bounded {
+  const openable = openableNow(terms, standing, order)
+  const isIn = hasRoom(standing, order, openable)
+  return { bounded: isIn ? [bound(terms, standing, { order, openable }, null)] : NONE, selfTrades: NONE }
+}
+
+/** Without room at any price for all that its account holds, an order cannot trade, nor be in another's way. */
+const hasRoom = (standing: Standing, order: RestingOrder, openable: Steps): boolean =>
+  openable > 0 || order.side === standing.reducingSide
 
 const inTurn = (orders: BoundedOrder[]): BoundedOrder[] =>
   orders.length > 1 ? orders.sort(inTrancheOrder) : orders

@@ -15,7 +15,10 @@ export interface Standing {
   readonly mayOpen: boolean
 }
 
-const FREE: Standing = { size: FLAT.size, reducingSide: null, solvent: 0 as Ticks, mayOpen: true }
+/** Of a flat account. */
+export const FREE: Standing = { size: FLAT.size, reducingSide: null, solvent: 0 as Ticks, mayOpen: true }
+
+export const reducingSideOf = ({ size }: Position): Side => (size > 0 ? 'SHORT' : 'LONG')
 
 /** Far more than a few operations on doubles can be wrong by, relative to their largest operand: what is closer is computed exactly. */
 const DOUBT = 1e-9
@@ -46,18 +49,13 @@ export class Standings {
     this.#required = { LONG: imr * this.#stepValue, SHORT: imr * atStake }
   }
 
-  /** `asks`: what the account's orders are for; an answer that none of them asks for is not computed. */
-  of(
-    position: Position,
-    asks: { readonly closes: (reducing: Side) => boolean; readonly opens: boolean },
-  ): Standing {
-    if (position.size === 0) return FREE
-    const reducingSide = position.size > 0 ? 'SHORT' : 'LONG'
+  /** Of an account that is not flat. `asks`: what the account's orders are for; an answer that none of them asks for is not computed. */
+  of(position: Position, asks: { readonly closes: boolean; readonly opens: boolean }): Standing {
     const estimate = this.#estimate(position)
     return {
       size: position.size,
-      reducingSide,
-      solvent: asks.closes(reducingSide) ? this.#solvent(position, estimate) : (0 as Ticks),
+      reducingSide: reducingSideOf(position),
+      solvent: asks.closes ? this.#solvent(position, estimate) : (0 as Ticks),
       mayOpen: asks.opens && this.#mayOpen(position, estimate),
     }
   }
