@@ -1,6 +1,6 @@
 /** The three kinds of work that a keeper process does while it owns the lease for them. */
-import type { Book } from '../domain/book.ts'
 import type { MarketSpec } from '../domain/market.ts'
+import type { ReportRules } from '../domain/report.ts'
 import { type AuctionPorts, createAuction } from './jobs/auction.ts'
 import { Delivery, type DeliveryPorts } from './jobs/deliver.ts'
 import { createPricePublication } from './jobs/prices.ts'
@@ -15,25 +15,36 @@ export interface Pauses {
   readonly pollMs: number
 }
 
-/** A market's auction and prices, every `auctionMs`. The contract's rules for oracle reports are read once per lease. */
+/**
+ * A market's auction and prices, every `auctionMs`. The contract's rules for oracle reports are read when the lease is taken up;
+ * a node that is away then does not stop a market whose rules are known.
+ */
 export function auctionWork(
   ports: AuctionPorts & { chain: Chain },
   spec: MarketSpec,
   { auctionMs }: Pauses,
 ): OwnedWork {
+  let rules: ReportRules | null = null
   let auction: ReturnType<typeof createAuction> | null = null
   let prices = createPricePublication(ports, spec)
-  const book = (): Book | null => auction?.book() ?? null
+  const readRules = async (): Promise<ReportRules> => {
+    try {
+      return { ...(await ports.chain.reportRules(spec.trader)), kind: spec.kind }
+    } catch (error) {
+      if (rules === null) throw error
+      return rules
+    }
+  }
   return {
     async start() {
-      const rules = await ports.chain.reportRules(spec.trader)
-      auction = createAuction(ports, spec, { ...rules, kind: spec.kind })
+      rules = await readRules()
+      auction = createAuction(ports, spec, rules)
       prices = createPricePublication(ports, spec)
     },
     async step(fence) {
       const started = ports.clock.now()
       await auction?.turn(fence)
-      await prices.publish(fence, book())
+      await prices.publish(fence, auction?.book() ?? null)
       return Math.max(0, started + auctionMs - ports.clock.now())
     },
     forget: () => auction?.forget(),
