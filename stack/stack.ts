@@ -73,7 +73,7 @@ async function start(
   if (options.fresh) emptyDataDir(dir)
   rmSync(dir.stackFile, { force: true })
   for (const path of [dir.logs, dir.postgres]) mkdirSync(path, { recursive: true })
-  const { postgres, chain } = await startServices(dir, report, onStop)
+  const { postgres, chain } = await startServices(options, dir, report, onStop)
   report('database and chain are up')
 
   const db = createDb(createPool({ url: postgres.url, connections: 4, name: 'stack' }))
@@ -107,13 +107,19 @@ async function start(
   return { file, keys, db, provider, specs, postgres, chain, ...processes }
 }
 
-async function startServices(dir: DataDir, report: (line: string) => void, onStop: OnStop) {
+async function startServices(
+  { port }: StackOptions,
+  dir: DataDir,
+  report: (line: string) => void,
+  onStop: OnStop,
+) {
   const databasePort = await freePort()
   const startDatabase = () => startPostgres({ dir: dir.postgres, port: databasePort })
   const postgres = await keepRunning('postgres', startDatabase, report)
   onStop(() => postgres.stop())
 
-  const chainPort = await preferPort(CHAIN_PORT)
+  // Whoever takes any port for the api has several stacks at a time: they must not meet on the usual one.
+  const chainPort = port === 0 ? await freePort() : await preferPort(CHAIN_PORT)
   const startChain = async () => {
     repairChainState(dir.chainState)
     return startAnvil({
