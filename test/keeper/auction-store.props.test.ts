@@ -8,7 +8,7 @@ import { type Auction, createAuction } from '../../keeper/jobs/auction.ts'
 import { unwindFrom } from '../../keeper/jobs/unwind.ts'
 import type { Chain, Fence, StoredTransaction } from '../../keeper/ports.ts'
 import { binary, perpetual } from '../support/markets.ts'
-import { expectConsistent, expectSameBook } from './support/invariants.ts'
+import { expectConsistent, expectSameBook, expectSameReadModel } from './support/invariants.ts'
 import { mineOne } from './support/mine.ts'
 import { type addressOf, quiet, RULES, type Trader, World } from './support/world.ts'
 
@@ -190,6 +190,7 @@ describe('any sequence of placements, cancels, turns, receipts and failures', fu
               await expectConsistent(run.world)
             }
             await expectSameBook(run.world)
+            await expectSameReadModel(run.world)
             while (await mineOne(run.world)) await expectConsistent(run.world)
             seen.batches += run.fills
             seen.unwound += run.unwound

@@ -5,7 +5,7 @@ import type { Auction } from '../../keeper/jobs/auction.ts'
 import type { Chain, Fence } from '../../keeper/ports.ts'
 import { perpetual } from '../support/markets.ts'
 import { ChainWorld, type Settlement, useChain } from './support/chain-world.ts'
-import { expectConsistent } from './support/invariants.ts'
+import { expectConsistent, expectSameReadModel } from './support/invariants.ts'
 import type { Placement, Trader } from './support/world.ts'
 
 const stranger = new Wallet(id('stranger'))
@@ -37,6 +37,7 @@ describe('a settlement that fails', function () {
 
   afterEach(async () => {
     await expectConsistent(world)
+    await expectSameReadModel(world)
     await world.close()
   })
 

@@ -4,6 +4,7 @@ import { BookFeed } from '../../../domain/book-feed.ts'
 import { marketShard } from '../../../domain/log.ts'
 import { isInBook, isTerminal } from '../../../domain/order-state.ts'
 import { reservePerStep } from '../../../domain/reservation.ts'
+import { projectShard, registerShards } from '../../../indexer/project/projector.ts'
 import type { World } from './world.ts'
 
 /** Fails unless every account holds back exactly what its orders do, and positions and fills add up. */
@@ -93,4 +94,51 @@ export async function expectSameBook(world: World): Promise<void> {
     if (fed.apply(seq, row as never) === 'reload') return
   }
   expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
+}
+
+/** Fails unless what readers see, projected from the log alone, says what the write side says. */
+export async function expectSameReadModel(world: World): Promise<void> {
+  const { db } = world
+  for (const shard of await registerShards(db)) await projectShard(db, shard, { limit: 500, reached() {} })
+  const seen = await db.selectFrom('read.orders').selectAll().orderBy('seq').execute()
+  const orders = await world.orders()
+  expect(
+    seen.map(({ order_id, status, status_reason, filled, settling, reserved }) => ({
+      ...{ order_id, status, status_reason, filled, settling, reserved },
+    })),
+  ).to.deep.equal(
+    orders.map(({ orderId, status, statusReason, filled, settling, reserved, held }) => ({
+      ...{
+        order_id: orderId,
+        status,
+        status_reason: statusReason,
+        filled,
+        settling,
+        reserved: reserved + held,
+      },
+    })),
+  )
+  const positions = await db.selectFrom('positions').selectAll().execute()
+  for (const { user_id, size, pending } of await db.selectFrom('read.positions').selectAll().execute()) {
+    const own = positions.find((row) => row.user_id === user_id)
+    expect([size, pending], `position of ${user_id}`).to.deep.equal([
+      own?.size,
+      (own?.matched_size ?? 0) - (own?.size ?? 0),
+    ])
+  }
+  await expectSameLevels(world)
+}
+
+async function expectSameLevels(world: World): Promise<void> {
+  const { book } = new BookFeed(world.spec, await world.orders())
+  const levels = (['LONG', 'SHORT'] as const).flatMap((side) =>
+    [...book.levels(side)].map(
+      ({ price, steps, orders }) => `${side} ${price}: ${steps} in ${orders.length}`,
+    ),
+  )
+  const seen = await world.db.selectFrom('read.book_levels').selectAll().where('quantity', '>', 0).execute()
+  const shown = seen.map(
+    ({ side, price, quantity, order_count }) => `${side} ${price}: ${quantity} in ${order_count}`,
+  )
+  expect(shown.toSorted()).to.deep.equal(levels.toSorted())
 }
