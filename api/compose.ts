@@ -23,8 +23,18 @@ export interface Api {
   stop(): Promise<void>
 }
 
-/** Statistics of an empty table must not decide how the hot path reads a full one. */
-const INTAKE_SETTINGS = { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' }
+/**
+ * The intake's statements are planned once, perhaps while the tables are empty, and must read them by their keys when they are full: so
+ * everything that reads a table whole is forbidden.
+ */
+const INTAKE_SETTINGS = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_material: 'off',
+}
 const READ_SETTINGS = { statement_timeout: '10000' }
 
 const createLog = (level: string): Logger =>

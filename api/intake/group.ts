@@ -9,6 +9,7 @@ import { openGroup } from './state.ts'
 import { writeGroup } from './write.ts'
 
 export interface GroupLog {
+  debug(facts: object, message: string): void
   warn(facts: object, message: string): void
   error(facts: object, message: string): void
 }
@@ -89,6 +90,8 @@ function answer(command: Command, result: Placed | Cancelled | ApiError): void {
   else command.resolve(result as Placed & Cancelled)
 }
 
+const hashOf = (command: Command): string => (command.kind === 'place' ? command.order.hash : command.hash)
+
 /** A command that has waited for too long is refused before it costs anything: its sender has given up. */
 function takeFresh(ports: GroupPorts, options: GroupOptions, commands: readonly Command[]): Command[] {
   const oldest = ports.clock.now() - options.commandTimeoutMs
@@ -103,6 +106,7 @@ export function createGroupRunner(ports: GroupPorts, options: GroupOptions) {
   const attempt = async (marketId: number, commands: readonly Command[], tries: number): Promise<void> => {
     try {
       const answers = await commitGroup(ports, options, marketId, commands)
+      ports.log.debug({ market_id: marketId, order_hashes: commands.map(hashOf) }, 'group committed')
       for (const [at, command] of commands.entries()) answer(command, answers[at] as (typeof answers)[number])
     } catch (error) {
       if (isContention(error) && tries > 1) return attempt(marketId, commands, tries - 1)

@@ -66,7 +66,7 @@ interface AccountRow extends Omit<AccountNow, 'position'> {
 
 /**
  * Locks the accounts in ascending order, after the shard. The account row is read in its newest version, because it is locked here;
- * everything else belongs to the market, whose lock is held already.
+ * everything else belongs to the market, whose lock is held already. The repeated `any($2)` keep the joins to keys, whatever is planned.
  */
 const ACCOUNTS = `
   with locked as materialized (
@@ -93,26 +93,31 @@ const ACCOUNTS = `
   from unnest($2::bigint[]) u (user_id)
   join markets m on m.market_id = $1
   left join locked l on l.user_id = u.user_id
-  left join positions p on p.user_id = u.user_id and p.market_id = $1
+  left join positions p on p.user_id = u.user_id and p.market_id = $1 and p.user_id = any($2)
   left join oracle_reports r on r.market_id = $1
   left join chain_progress c on c.chain_id = $3
-  left join resting t on t.market_id = $1 and t.user_id = u.user_id
+  left join resting t on t.market_id = $1 and t.user_id = u.user_id and t.user_id = any($2)
 `
 
 const STORED = `
   o.*, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee,
   coalesce(o.ended_at, r.updated_at, o.accepted_at) as updated_at
 `
+
+/** The limits keep each look-up a look-up: without them the planner may join by reading the table. */
 const KNOWN = `
   select ${STORED}
   from unnest($2::text[], $3::bigint[]) k (maker, salt)
-  join orders o on o.market_id = $1 and o.maker = k.maker and o.salt = k.salt
-  left join read.orders r on r.order_id = o.order_id
+  cross join lateral (
+    select * from orders where market_id = $1 and maker = k.maker and salt = k.salt limit 1
+  ) o
+  left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true
   union all
   select ${STORED}
   from unnest($4::text[]) k (hash)
-  join orders o on o.hash = k.hash and o.market_id = $1
-  left join read.orders r on r.order_id = o.order_id
+  cross join lateral (select * from orders where hash = k.hash limit 1) o
+  left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true
+  where o.market_id = $1
 `
 
 const distinct = <Value>(values: readonly Value[]): Value[] => [...new Set(values)]

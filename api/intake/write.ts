@@ -34,13 +34,13 @@ const END = `
   from jsonb_to_recordset($1::jsonb) as e (
     order_id text, status text, status_reason text, closing_reason text, note text, ended_at bigint
   )
-  where o.order_id = e.order_id
+  where o.order_id = e.order_id and o.order_id = any($2::text[])
 `
 
 const RESERVE = `
   update accounts a set reserved = a.reserved + d.delta
   from unnest($1::bigint[], $2::numeric[]) d (user_id, delta)
-  where a.user_id = d.user_id
+  where a.user_id = d.user_id and a.user_id = any($1::bigint[])
 `
 
 /** Stores what was decided, inside the group's transaction. */
@@ -57,7 +57,11 @@ export async function writeGroup(
     await client.query({ name: 'intake-place', text: PLACE, values })
   }
   if (ended.length > 0) {
-    await client.query({ name: 'intake-end', text: END, values: [JSON.stringify(ended)] })
+    await client.query({
+      name: 'intake-end',
+      text: END,
+      values: [JSON.stringify(ended), ended.map(({ order_id }) => order_id)],
+    })
   }
   if (reservedDeltas.size > 0) {
     const values = [[...reservedDeltas.keys()], [...reservedDeltas.values()].map(String)]

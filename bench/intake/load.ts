@@ -10,7 +10,7 @@ export type LoadRun = { readonly name: string; readonly seconds: number } & (
 export interface LoadTask {
   readonly port: number
   readonly keys: readonly string[]
-  readonly runs: readonly LoadRun[]
+  readonly run: LoadRun
 }
 
 export interface Measured {
@@ -194,9 +194,9 @@ async function measure(
   }
 }
 
-process.once('message', async (task: LoadTask) => {
-  const accounts = task.keys.map((_, index) => accountOf(index))
-  const measured: Measured[] = []
-  for (const run of task.runs) measured.push(await measure(run, task, accounts))
-  process.send?.(measured)
+let accounts: ReturnType<typeof accountOf>[] = []
+
+process.on('message', async (task: LoadTask) => {
+  if (accounts.length === 0) accounts = task.keys.map((_, index) => accountOf(index))
+  process.send?.(await measure(task.run, task, accounts))
 })

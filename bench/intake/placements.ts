@@ -1,9 +1,11 @@
 /** Starts Postgres and an api process, gives the load generator its accounts, and collects what it measured. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import { createApiKey } from '../../api/credentials.ts'
 import { ONE } from '../../domain/units.ts'
 import { createDb, createPool, type Db, migrate } from '../../indexer/db/client.ts'
@@ -89,15 +91,52 @@ async function startApi(url: string, port: number): Promise<ChildProcess> {
   }
 }
 
-async function load(task: LoadTask): Promise<Measured[]> {
-  const generator = fork(new URL('./load.ts', import.meta.url).pathname)
-  generator.send(task)
-  const [measured] = (await once(generator, 'message')) as [Measured[]]
-  generator.disconnect()
-  return measured
+/** CPU seconds that the api has used, by its own count. */
+async function apiSeconds(port: number): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  return Number(/^process_cpu_seconds_total (\S+)/m.exec(text)?.[1])
 }
 
-export async function measurePlacements(): Promise<Measured[]> {
+/** CPU seconds that the backends of the intake have used; NaN where the system does not tell. */
+async function databaseSeconds(db: Db): Promise<number> {
+  const { rows } = await sql<{ pid: number }>`
+    select pid from pg_stat_activity where application_name = 'clearbatch api intake'
+  `.execute(db)
+  try {
+    const ticks = rows.map(
+      ({ pid }) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [],
+    )
+    return ticks.reduce((sum, fields) => sum + (Number(fields[11]) + Number(fields[12])) / 100, 0)
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** A run as measured, and what one placement cost: on a shared machine that says more than its duration. */
+export interface Costed extends Measured {
+  readonly api_cpu_us: number
+  readonly database_cpu_us: number
+}
+
+async function load(db: Db, port: number, keys: readonly string[]): Promise<Costed[]> {
+  const generator = fork(new URL('./load.ts', import.meta.url).pathname)
+  const costed: Costed[] = []
+  for (const run of RUNS) {
+    const before = [await apiSeconds(port), await databaseSeconds(db)] as const
+    generator.send({ port, keys, run } satisfies LoadTask)
+    const [measured] = (await once(generator, 'message')) as [Measured]
+    const each = (from: number, to: number): number => Math.round(((to - from) / measured.accepted) * 1e6)
+    costed.push({
+      ...measured,
+      api_cpu_us: each(before[0], await apiSeconds(port)),
+      database_cpu_us: each(before[1], await databaseSeconds(db)),
+    })
+  }
+  generator.disconnect()
+  return costed
+}
+
+export async function measurePlacements(): Promise<Costed[]> {
   const dir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
   const postgres = await startPostgres({ dir })
   const db = createDb(createPool({ url: postgres.url, connections: 1, name: 'bench' }))
@@ -106,7 +145,7 @@ export async function measurePlacements(): Promise<Measured[]> {
   try {
     const keys = await seed(db)
     api = await startApi(postgres.url, port)
-    return await load({ port, keys, runs: RUNS })
+    return await load(db, port, keys)
   } finally {
     if (api?.kill('SIGTERM')) await once(api, 'exit')
     await db.destroy()
