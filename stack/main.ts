@@ -25,13 +25,16 @@ async function main(): Promise<void> {
   say('Stopped.')
 }
 
-/** The first signal stops in order; the second ends this process at once, and the others follow by themselves. */
+/** npm passes Ctrl-C on to a process that the terminal has told already: signals so close together are one. */
+const ONE_SIGNAL_MS = 2_000
+
+/** The first signal stops in order; a later one ends this process at once, and the others follow by themselves. */
 const signalled = (): Promise<void> =>
   new Promise((resolve) => {
-    let seen = false
+    let first: number | null = null
     const onSignal = (): void => {
-      if (seen) process.exit(130)
-      seen = true
+      first ??= Date.now()
+      if (Date.now() - first > ONE_SIGNAL_MS) process.exit(130)
       resolve()
     }
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
