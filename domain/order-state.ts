@@ -56,6 +56,9 @@ export type OrderStep =
  */
 export type OrderEventKind = 'CREATED' | 'PARTIALLY_FILLED' | TerminalStatus
 
+/** The way of one fill to the chain. RETRYING: its block left the chain and it is sent again. FAILED: unwound. */
+export type FillStatus = 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
+
 export interface OrderTransition<Life extends OrderLife = OrderLife> {
   readonly life: Life
   readonly events: readonly OrderEventKind[]

@@ -3,7 +3,7 @@
 import type { Selectable } from 'kysely'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
-import type { ReadFillsTable, ReadOrdersTable } from '../../indexer/db/schema.ts'
+import type { ReadFillsTable, ReadOrdersTable } from '../../indexer/db/read-schema.ts'
 import type { Fill, Order } from '../schemas/order.ts'
 import { amount, isoTime, maybeAmount } from './amounts.ts'
 

@@ -3,8 +3,9 @@ import type { Generated, JSONColumnType } from 'kysely'
 import type { LogRow } from '../../domain/log.ts'
 import type { MarketKind, MarketMode } from '../../domain/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
-import type { OrderEventKind } from '../../domain/order-state.ts'
+import type { FillStatus } from '../../domain/order-state.ts'
 import type { ChainTables } from './chain-schema.ts'
+import type { ReadTables } from './read-schema.ts'
 
 /** Every writer of a shard's facts holds this row's lock while it appends. */
 export interface ShardsTable {
@@ -164,8 +165,6 @@ export interface BatchesTable {
   created_at: number
 }
 
-export type FillStatus = 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
-
 /** Inserted by the keeper. `place` is the fill's position inside its part: the settlement sends them in this order. */
 export interface FillsTable {
   fill_id: string
@@ -244,133 +243,7 @@ export interface LeasesTable {
   expires_at: number
 }
 
-export interface ProjectionTable {
-  shard: string
-  epoch: number
-  seq: number
-}
-
-export interface ReadMarketsTable {
-  market_id: number
-  symbol: string
-  kind: MarketKind
-  spec: JSONColumnType<Record<string, string | number>>
-  oracle_price: bigint | null
-  oracle_at: number | null
-  mark_price: bigint | null
-  last_price: number | null
-  last_batch_id: number | null
-}
-
-export interface ReadOrdersTable {
-  order_id: string
-  market_id: number
-  seq: number
-  user_id: number
-  maker: string
-  signer: string
-  hash: string
-  salt: number
-  side: Side
-  type: OrderType
-  price: number
-  quantity: number
-  trigger: number
-  leverage: number
-  reduce_only: boolean
-  expiration: number
-  status: OrderStatus
-  status_reason: StatusReason | null
-  note: string | null
-  filled: Generated<number>
-  /** Sum of price x steps of its mined fills. */
-  filled_value: Generated<bigint>
-  settling: Generated<number>
-  fee: Generated<bigint>
-  reserved: bigint
-  accepted_at: number
-  updated_at: number
-}
-
-export interface ReadOrderEventsTable {
-  shard: string
-  seq: number
-  place: number
-  order_id: string
-  user_id: number
-  kind: OrderEventKind
-  details: JSONColumnType<object>
-  at: number
-}
-
-export interface ReadFillsTable {
-  fill_id: string
-  market_id: number
-  batch_id: number
-  part: number
-  order_id: string
-  user_id: number
-  side: Side
-  price: number
-  steps: number
-  taker_steps: number
-  fee: bigint | null
-  realized_pnl: bigint | null
-  status: FillStatus
-  tx_hash: string | null
-  block: number | null
-  matched_at: number
-  updated_at: number
-}
-
-/** Mined columns; `pending` is the signed size that is matched and not yet mined. */
-export interface ReadPositionsTable {
-  user_id: number
-  market_id: number
-  size: number
-  entry_notional: bigint
-  folded_margin: bigint
-  leverage: number
-  pending: Generated<number>
-  realized_pnl: Generated<bigint>
-  fees: Generated<bigint>
-  updated_at: number
-}
-
-export interface ReadBalancesTable {
-  user_id: number
-  free: Generated<bigint>
-  reserved: Generated<bigint>
-  pending_withdrawal: Generated<bigint>
-}
-
-/** Open limit orders by price, less what is settling. */
-export interface ReadBookLevelsTable {
-  market_id: number
-  side: Side
-  price: number
-  quantity: number
-  order_count: number
-}
-
-export interface ReadBatchesTable {
-  market_id: number
-  batch_id: number
-  as_of: number
-  price: number
-  lo: number
-  hi: number
-  volume: number
-  demand: number
-  supply: number
-  rule: string
-  parts: number
-  settled_parts: Generated<number>
-  oracle_price: bigint
-}
-
-/** Tables of the `read` schema are written by the projector alone. */
-export interface Database extends ChainTables {
+export interface Database extends ChainTables, ReadTables {
   shards: ShardsTable
   shard_log: ShardLogTable
   users: UsersTable
@@ -388,14 +261,4 @@ export interface Database extends ChainTables {
   relayer_transactions: RelayerTransactionsTable
   relay_requests: RelayRequestsTable
   leases: LeasesTable
-  'read.projection': ProjectionTable
-  'read.users': { user_id: number; address: string; created_at: number }
-  'read.markets': ReadMarketsTable
-  'read.orders': ReadOrdersTable
-  'read.order_events': ReadOrderEventsTable
-  'read.fills': ReadFillsTable
-  'read.positions': ReadPositionsTable
-  'read.balances': ReadBalancesTable
-  'read.book_levels': ReadBookLevelsTable
-  'read.batches': ReadBatchesTable
 }

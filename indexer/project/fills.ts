@@ -1,7 +1,7 @@
 /** `read.fills`: one row per order and part, from the match to the sealed block. */
 import type { Selectable } from 'kysely'
 import type { BatchCleared, FillSettled, PartSettled } from '../../domain/log.ts'
-import type { ReadFillsTable } from '../db/schema.ts'
+import type { ReadFillsTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signOfRow } from './change.ts'
 
 export type ReadFill = Selectable<ReadFillsTable>

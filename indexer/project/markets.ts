@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { invariant } from '../../domain/invariant.ts'
 import type { MarketListed } from '../../domain/log.ts'
 import type { MarketKind } from '../../domain/market.ts'
-import type { ReadMarketsTable } from '../db/schema.ts'
+import type { ReadMarketsTable } from '../db/read-schema.ts'
 import type { Change, Entry } from './change.ts'
 
 export type ReadMarket = Selectable<ReadMarketsTable>

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import type { OrderEnded, OrderPlaced, PartSettled } from '../../domain/log.ts'
 import type { OrderStatus } from '../../domain/order.ts'
 import type { OrderEventKind } from '../../domain/order-state.ts'
-import type { ReadOrderEventsTable } from '../db/schema.ts'
+import type { ReadOrderEventsTable } from '../db/read-schema.ts'
 import type { Entry } from './change.ts'
 
 export type ReadOrderEvent = Selectable<ReadOrderEventsTable>

@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely'
 import { invariant } from '../../domain/invariant.ts'
 import type { OrderPlaced, PartSettled } from '../../domain/log.ts'
-import type { ReadOrdersTable } from '../db/schema.ts'
+import type { ReadOrdersTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
 
 export type ReadOrder = Selectable<ReadOrdersTable>
