@@ -18,24 +18,34 @@ export function proRata(claims: readonly Claim[], volume: Steps): Steps[] {
   invariant(volume <= total, 'a side trades at most what it claims')
   if (volume === total) return claims.map(({ steps }) => steps)
 
-  const shares = claims.map(({ steps }) => divide(volume, steps, total))
-  const leftOver = volume - shares.reduce((sum, { quotient }) => sum + quotient, 0)
+  const remainders: number[] = []
+  let leftOver: number = volume
+  const shares = claims.map(({ steps }) => {
+    const remainder = remainderOf(volume, steps, total)
+    const share = quotientOf(volume, steps, total, remainder)
+    remainders.push(remainder)
+    leftOver -= share
+    return share
+  })
   if (leftOver > 0) {
-    const byRemainder = shares.map((share, i) => ({ share, seq: (claims[i] as Claim).order.seq }))
-    byRemainder.sort((a, b) => b.share.remainder - a.share.remainder || a.seq - b.seq)
-    for (const { share } of byRemainder.slice(0, leftOver)) share.quotient += 1
+    const seqAt = (at: number): number => (claims[at] as Claim).order.seq
+    const largest = [...claims.keys()].sort(
+      (a, b) => (remainders[b] as number) - (remainders[a] as number) || seqAt(a) - seqAt(b),
+    )
+    for (const at of largest.slice(0, leftOver)) shares[at] = ((shares[at] as number) + 1) as Steps
   }
-  return shares.map(({ quotient }) => quotient as Steps)
+  return shares as Steps[]
 }
 
-/** a x b / c, floored, and what remains. Exact: in doubles while the product is a safe integer. */
-function divide(a: number, b: number, c: number): { quotient: number; remainder: number } {
+/** a x b mod c. In doubles while the product is exact. */
+function remainderOf(a: number, b: number, c: number): number {
   const product = a * b
-  if (product <= Number.MAX_SAFE_INTEGER) {
-    const remainder = product % c
-    return { quotient: (product - remainder) / c, remainder }
-  }
-  const exact = BigInt(a) * BigInt(b)
-  const divisor = BigInt(c)
-  return { quotient: Number(exact / divisor), remainder: Number(exact % divisor) }
+  return product <= Number.MAX_SAFE_INTEGER ? product % c : Number((BigInt(a) * BigInt(b)) % BigInt(c))
+}
+
+/** a x b / c, given what remains. */
+function quotientOf(a: number, b: number, c: number, remainder: number): number {
+  const product = a * b
+  if (product <= Number.MAX_SAFE_INTEGER) return (product - remainder) / c
+  return Number((BigInt(a) * BigInt(b)) / BigInt(c))
 }

@@ -3,8 +3,15 @@ import type { RestingOrder } from './book.ts'
 import type { Candidates } from './candidates.ts'
 import type { Position } from './position.ts'
 import { withoutSelfTrades } from './self-trade.ts'
-import { FREE, reducingSideOf, type Standing } from './standing.ts'
-import { type BoundedOrder, bound, inTrancheOrder, openableNow, type RiskTerms } from './tranches.ts'
+import { FREE, type Standing } from './standing.ts'
+import {
+  type BoundedOrder,
+  bound,
+  inTrancheOrder,
+  type MarketReach,
+  openableNow,
+  type RiskTerms,
+} from './tranches.ts'
 import type { Seq, Steps, UserId } from './units.ts'
 
 export interface Participant {
@@ -27,9 +34,9 @@ export function participantsOf(
   const participants: Participant[] = []
   for (const [account, orders] of accounts) {
     const position = positions(account)
-    const standing = standingOf(terms, position, orders)
-    const { bounded, selfTrades } = boundAll(terms, standing, orders)
-    participants.push({ account, position, standing, orders: bounded, selfTrades })
+    const standing = position.size === 0 ? FREE : terms.standings.of(position, orders)
+    const bounded = boundAll(terms, standing, orders)
+    participants.push({ account, position, standing, orders: bounded.orders, selfTrades: bounded.selfTrades })
   }
   return participants
 }
@@ -42,57 +49,45 @@ function group(accounts: Map<UserId, RestingOrder[]>, orders: readonly RestingOr
   }
 }
 
-const standingOf = (
-  { standings }: RiskTerms,
-  position: Position,
-  orders: readonly RestingOrder[],
-): Standing =>
-  position.size === 0
-    ? FREE
-    : standings.of(position, {
-        closes: orders.some(({ side }) => side === reducingSideOf(position)),
-        opens: orders.some(({ openable }) => openable > 0),
-      })
-
 interface Bounded {
-  readonly bounded: readonly BoundedOrder[]
+  readonly orders: readonly BoundedOrder[]
   readonly selfTrades: readonly Seq[]
-}
-
-interface Room {
-  readonly order: RestingOrder
-  readonly openable: Steps
-}
-
-function boundAll(terms: RiskTerms, standing: Standing, orders: readonly RestingOrder[]): Bounded {
-  const [only] = orders
-  if (only !== undefined && orders.length === 1) return boundOne(terms, standing, only)
-  const rooms: Room[] = []
-  for (const order of orders) {
-    const openable = openableNow(terms, standing, order)
-    if (hasRoom(standing, order, openable)) rooms.push({ order, openable })
-  }
-  const isOneSided = rooms.every(({ order }) => order.side === rooms[0]?.order.side)
-  if (isOneSided)
-    return { bounded: inTurn(rooms.map((room) => bound(terms, standing, room, null))), selfTrades: [] }
-
-  const { cancelled, reach } = withoutSelfTrades(rooms.map(({ order }) => order))
-  const kept = rooms.filter(({ order }) => !cancelled.includes(order.seq))
-  return { bounded: inTurn(kept.map((room) => bound(terms, standing, room, reach))), selfTrades: cancelled }
 }
 
 const NONE: readonly never[] = []
 
-/** Most accounts have one order within reach. */
-function boundOne(terms: RiskTerms, standing: Standing, order: RestingOrder): Bounded {
-  const openable = openableNow(terms, standing, order)
-  const isIn = hasRoom(standing, order, openable)
-  return { bounded: isIn ? [bound(terms, standing, { order, openable }, null)] : NONE, selfTrades: NONE }
+function boundAll(terms: RiskTerms, standing: Standing, orders: readonly RestingOrder[]): Bounded {
+  return hasBothSides(orders)
+    ? boundTwoSided(terms, standing, orders)
+    : { orders: inTurn(terms, standing, orders, null), selfTrades: NONE }
+}
+
+function hasBothSides(orders: readonly RestingOrder[]): boolean {
+  for (const { side } of orders) if (side !== orders[0]?.side) return true
+  return false
+}
+
+function boundTwoSided(terms: RiskTerms, standing: Standing, all: readonly RestingOrder[]): Bounded {
+  const orders = all.filter((order) => hasRoom(standing, order, openableNow(terms, standing, order)))
+  const { kept, cancelled, reach } = withoutSelfTrades(orders)
+  return { orders: inTurn(terms, standing, kept, reach), selfTrades: cancelled }
+}
+
+/** The orders that have room, with their limits, in tranche order. */
+function inTurn(
+  terms: RiskTerms,
+  standing: Standing,
+  orders: readonly RestingOrder[],
+  reach: MarketReach | null,
+): BoundedOrder[] {
+  const bounded: BoundedOrder[] = []
+  for (const order of orders) {
+    const openable = openableNow(terms, standing, order)
+    if (hasRoom(standing, order, openable)) bounded.push(bound(terms, standing, { order, openable }, reach))
+  }
+  return bounded.length > 1 ? bounded.sort(inTrancheOrder) : bounded
 }
 
 /** Without room at any price for all that its account holds, an order cannot trade, nor be in another's way. */
 const hasRoom = (standing: Standing, order: RestingOrder, openable: Steps): boolean =>
   openable > 0 || order.side === standing.reducingSide
-
-const inTurn = (orders: BoundedOrder[]): BoundedOrder[] =>
-  orders.length > 1 ? orders.sort(inTrancheOrder) : orders

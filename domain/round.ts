@@ -51,15 +51,21 @@ export function runRound({ terms, participants, reference, only, mayFlip }: Roun
   return { entries, result: { ...answer, volume, buys, sells } }
 }
 
-function sharesOf(entries: readonly Entry[], price: Ticks, volume: Steps): StandingShare[] {
+function sharesOf(entries: readonly Entry[], price: Ticks, volume: Steps): readonly StandingShare[] {
   const eligible: StandingShare[] = []
+  let claimed = 0
   for (const entry of entries) {
     const steps = eligibleAt(entry, price)
-    if (steps > 0) eligible.push({ order: entry.bounded.order, standing: entry.bounded.standing, steps })
+    if (steps === 0) continue
+    claimed += steps
+    eligible.push({ order: entry.bounded.order, standing: entry.bounded.standing, steps })
   }
+  if (claimed === volume) return eligible
+
   const got = proRata(eligible, volume)
   const shares: StandingShare[] = []
-  for (const [i, { order, standing }] of eligible.entries()) {
+  for (let i = 0; i < eligible.length; i++) {
+    const { order, standing } = eligible[i] as StandingShare
     const steps = got[i] as Steps
     if (steps > 0) shares.push({ order, standing, steps })
   }

@@ -1,5 +1,6 @@
 /** What an account's position allows its orders in one batch. The rules are those of margin and position; most answers need none of their divisions. */
 import type { Band } from './band.ts'
+import type { RestingOrder } from './book.ts'
 import { mayOpen } from './margin.ts'
 import { type MarketSpec, tickStepValue } from './market.ts'
 import type { Side } from './order.ts'
@@ -17,8 +18,6 @@ export interface Standing {
 
 /** Of a flat account. */
 export const FREE: Standing = { size: FLAT.size, reducingSide: null, solvent: 0 as Ticks, mayOpen: true }
-
-export const reducingSideOf = ({ size }: Position): Side => (size > 0 ? 'SHORT' : 'LONG')
 
 /** Far more than a few operations on doubles can be wrong by, relative to their largest operand: what is closer is computed exactly. */
 const DOUBT = 1e-9
@@ -49,14 +48,17 @@ export class Standings {
     this.#required = { LONG: imr * this.#stepValue, SHORT: imr * atStake }
   }
 
-  /** Of an account that is not flat. `asks`: what the account's orders are for; an answer that none of them asks for is not computed. */
-  of(position: Position, asks: { readonly closes: boolean; readonly opens: boolean }): Standing {
+  /** Of an account that is not flat. What none of its orders asks for is not computed. */
+  of(position: Position, orders: readonly RestingOrder[]): Standing {
+    const reducingSide = position.size > 0 ? 'SHORT' : 'LONG'
     const estimate = this.#estimate(position)
+    const closes = orders.some(({ side }) => side === reducingSide)
+    const opens = orders.some(({ openable }) => openable > 0)
     return {
       size: position.size,
-      reducingSide: reducingSideOf(position),
-      solvent: asks.closes ? this.#solvent(position, estimate) : (0 as Ticks),
-      mayOpen: asks.opens && this.#mayOpen(position, estimate),
+      reducingSide,
+      solvent: closes ? this.#solvent(position, estimate) : (0 as Ticks),
+      mayOpen: opens && this.#mayOpen(position, estimate),
     }
   }
 
