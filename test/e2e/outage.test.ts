@@ -60,6 +60,21 @@ describe('an outage', function () {
     expect(await exchange.differences()).to.deep.equal([])
   })
 
+  it('given a chain that is killed and has forgotten its last blocks, it settles again what they held', async () => {
+    const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
+    const trade = async (marketId: number) =>
+      meet(alice, bob, { marketId, price: await nearOracle(alice, marketId), quantity: '1' })
+    const forgotten = await trade(4)
+    expect([forgotten.buy.status, forgotten.sell.status]).to.deep.equal(['FILLED', 'FILLED'])
+
+    exchange.stack.chain.signal('SIGKILL')
+    const { buy, sell } = await trade(3)
+    expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
+    expect(await exchange.differences()).to.deep.equal([])
+    const [position] = await alice.positions({ marketId: 4 })
+    expect(position?.size).to.equal(1)
+  })
+
   it('given a database that restarts under load, it places every order once and goes on', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const price = await nearOracle(alice, 2, -20)
