@@ -1,6 +1,7 @@
 /** A market's open orders in memory, indexed for the auction. Mutable; the same orders give the same book in any order of inserts. */
 import { invariant } from './invariant.ts'
 import type { Side } from './order.ts'
+import { SeqMap } from './seq-map.ts'
 import { SortedMap } from './sorted-map.ts'
 import type { Millis, Seconds, Seq, Steps, Ticks, UserId } from './units.ts'
 
@@ -42,7 +43,7 @@ interface MutableLevel {
 }
 
 export class Book {
-  readonly #orders = new Map<Seq, RestingOrder>()
+  readonly #orders = new SeqMap<RestingOrder>()
   readonly #accounts = new Map<UserId, Set<Seq>>()
   readonly #expiries = new SortedMap<Set<Seq>>()
   readonly #levels = { LONG: new SortedMap<MutableLevel>(), SHORT: new SortedMap<MutableLevel>() }
@@ -63,7 +64,7 @@ export class Book {
   }
 
   insert(order: RestingOrder): void {
-    invariant(!this.#orders.has(order.seq), 'a seq is in the book once')
+    invariant(this.#orders.get(order.seq) === undefined, 'a seq is in the book once')
     invariant(order.remaining > 0, 'an open order has something left')
     this.#orders.set(order.seq, order)
     addTo(this.#accounts, order.account, order.seq)
