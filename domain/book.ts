@@ -23,7 +23,7 @@ export interface RestingOrder {
   readonly openable: Steps
   /** The price its reservation was computed at; 0 where it reserves nothing. */
   readonly reservedPrice: Ticks
-  /** Unix seconds; 0 never expires. */
+  /** Unix seconds after which it is dead; 0 never expires. */
   readonly expiration: Seconds
   /** When it was accepted or triggered. A market order waits at most 2 s from then. */
   readonly acceptedAt: Millis
@@ -141,9 +141,10 @@ export class Book {
     return this.#levels[side].upTo(worst === undefined ? Number.POSITIVE_INFINITY : levelKey(side, worst))
   }
 
-  /** Seqs of the orders that are dead at `asOf`, in ascending order. Costs what it returns, not the size of the book. */
+  /** Seqs of the orders that are dead at `asOf` (see `isExpired`), in ascending order. Costs what it returns, not the size of the book. */
   expired(asOf: Millis): Seq[] {
-    const dead = [...this.#expiries.upTo(Math.floor(asOf / 1000))].flatMap((seqs) => [...seqs])
+    const lastDeadSecond = Math.ceil(asOf / 1000) - 1
+    const dead = [...this.#expiries.upTo(lastDeadSecond)].flatMap((seqs) => [...seqs])
     return dead.sort((a, b) => a - b)
   }
 

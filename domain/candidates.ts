@@ -2,7 +2,7 @@
 import type { Band } from './band.ts'
 import type { Book, RestingOrder } from './book.ts'
 import type { Cancel } from './clearing.ts'
-import type { Side } from './order.ts'
+import { isExpired, type Side } from './order.ts'
 import { type Millis, maxOf, minOf, type Seq, type Ticks, type UserId } from './units.ts'
 
 /** A market order waits for a batch at most this long from its acceptance. */
@@ -23,9 +23,6 @@ export interface Candidates {
   /** Those of them that are market orders. */
   readonly markets: readonly RestingOrder[]
 }
-
-const isExpired = ({ expiration }: RestingOrder, asOf: Millis): boolean =>
-  expiration !== 0 && expiration * 1000 <= asOf
 
 const hasWaited = ({ type, acceptedAt }: RestingOrder, asOf: Millis): boolean =>
   type === 'MARKET' && asOf - acceptedAt >= MARKET_WAIT_MS
@@ -57,7 +54,7 @@ export function bandLimit(order: RestingOrder, band: Band): Ticks {
  */
 export function candidatesOf(book: Book, band: Band, asOf: Millis, excluded: Excluded): Candidates {
   const isIn = (order: RestingOrder): boolean =>
-    !isExpired(order, asOf) &&
+    !isExpired(order.expiration, asOf) &&
     !hasWaited(order, asOf) &&
     !excluded.accounts.has(order.account) &&
     !excluded.orders.has(order.seq)

@@ -273,7 +273,7 @@ describe('law 12', () => {
       side,
       limit: limit as Ticks,
       acceptedAt: AS_OF,
-      ...(why === 'expired' ? { expiration: 2000 as Seconds } : {}),
+      ...(why === 'expired' ? { expiration: 1999 as Seconds } : {}),
       ...(why === 'waited' ? { type: 'MARKET', acceptedAt: (AS_OF - 2000) as typeof AS_OF } : {}),
       ...(why === 'nothing to reduce' ? { reduceOnly: true, openable: 0 as Steps } : {}),
     })

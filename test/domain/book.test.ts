@@ -34,6 +34,8 @@ const anyOrders = fc
     ),
   )
 
+const moments = [0, 1, 999, 1000, 1001, 2000, 3001, 4999, 5000, 5001]
+
 /** All that can be asked of a book. */
 const everything = (book: Book) => ({
   size: book.size,
@@ -44,7 +46,7 @@ const everything = (book: Book) => ({
     levels: [...book.levels(side)].map((level) => ({ ...level, orders: [...level.orders] })),
     best: book.best(side)?.price,
   })),
-  expired: [0, 1, 2, 3, 4, 5, 6].map((second) => book.expired((second * 1000) as Millis)),
+  expired: moments.map((asOf) => book.expired(asOf as Millis)),
 })
 
 /** The same answers from a plain list. */
@@ -69,8 +71,8 @@ function obvious(all: readonly RestingOrder[]) {
     orders: bySeq,
     accounts: [1, 2, 3, 4].map((account) => bySeq.filter((order) => order.account === account)),
     sides: [sideOf('LONG'), sideOf('SHORT')],
-    expired: [0, 1, 2, 3, 4, 5, 6].map((second) =>
-      bySeq.filter(({ expiration }) => expiration !== 0 && expiration <= second).map(({ seq }) => seq),
+    expired: moments.map((asOf) =>
+      bySeq.filter(({ expiration }) => expiration !== 0 && asOf > expiration * 1000).map(({ seq }) => seq),
     ),
   }
 }

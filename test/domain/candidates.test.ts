@@ -22,13 +22,13 @@ describe('overdue', () => {
     const book = Book.of([
       resting({ seq: 4 as Seq, expiration: 10 as Seconds }),
       resting({ seq: 3 as Seq, expiration: 11 as Seconds }),
-      resting({ seq: 2 as Seq, type: 'MARKET', acceptedAt: at(8_000) }),
-      resting({ seq: 1 as Seq, type: 'MARKET', acceptedAt: at(8_001) }),
+      resting({ seq: 2 as Seq, type: 'MARKET', acceptedAt: at(8_001) }),
+      resting({ seq: 1 as Seq, type: 'MARKET', acceptedAt: at(8_002) }),
       resting({ seq: 5 as Seq, type: 'MARKET', acceptedAt: at(0), expiration: 9 as Seconds }),
       resting({ seq: 6 as Seq, acceptedAt: at(0) }),
     ])
-    expect(overdue(book, at(9_999))).to.deep.equal([{ seq: 5, reason: 'EXPIRED' }])
-    expect(overdue(book, at(10_000))).to.deep.equal([
+    expect(overdue(book, at(9_999)), 'the 9th second is over').to.deep.equal([{ seq: 5, reason: 'EXPIRED' }])
+    expect(overdue(book, at(10_001)), 'the 10th second is over').to.deep.equal([
       { seq: 2, reason: 'NO_BATCH_IN_TIME' },
       { seq: 4, reason: 'EXPIRED' },
       { seq: 5, reason: 'EXPIRED' },

@@ -20,7 +20,7 @@ import {
 } from '../../domain/units.ts'
 import { binary, future, perpetual, rate } from './markets.ts'
 
-/** 2,000 s in: what was accepted at 0 has waited too long, what expires at 2000 is dead. */
+/** At the end of second 2000: what expires then still lives. */
 export const AS_OF = 2_000_000 as Millis
 
 /** Grids on which the band has 11 to 41 ticks, and requirements that bind in it at the higher leverages. */
