@@ -41,7 +41,7 @@ const signalled = (): Promise<void> =>
   })
 
 function summary(
-  { base_url, ws_url, rpc_url, contracts, markets, accounts }: StackFile,
+  { base_url, rpc_url, contracts, markets, accounts }: StackFile,
   { dataDir }: StackOptions,
 ): string {
   const nearby = relative(process.cwd(), dataDir)
@@ -49,7 +49,6 @@ function summary(
   return [
     '',
     `  REST        ${base_url}/v0        docs ${base_url}/docs`,
-    `  WebSocket   ${ws_url}`,
     `  Chain       ${rpc_url}`,
     `  USDM        ${contracts.usdm}`,
     `  Bank        ${contracts.margin_bank}`,
