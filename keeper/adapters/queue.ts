@@ -1,4 +1,5 @@
 /** BullMQ: on Redis where there is one, else in a schema of its own in Postgres. It wakes; it holds no truth. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresBackend, type PgPool, Queue, runMigrations, Worker, withBackend } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
@@ -72,6 +73,12 @@ function watched<T extends { on(event: 'error', listener: (error: Error) => void
   return of
 }
 
+const CLOSE_LIMIT_MS = 1_500
+
+/** A receiver that has only just begun to connect may never close. It holds no truth: nothing is lost by not waiting for it. */
+const inTime = async (closing: Promise<void>): Promise<void> =>
+  Promise.race([closing, sleep(CLOSE_LIMIT_MS, undefined, { ref: false })])
+
 export interface QueueOptions {
   readonly databaseUrl: string
   readonly redisUrl: string | null
@@ -93,10 +100,13 @@ export async function createQueues({ databaseUrl, redisUrl }: QueueOptions, log:
           .catch((err: unknown) => log.warn({ err, queue: rule.name }, 'a wake-up was lost'))
       }
     },
-    receiver: (rule, onWake) => opened(backend.receiver(rule.name, onWake)),
+    receiver(rule, onWake) {
+      const receiver = backend.receiver(rule.name, onWake)
+      return opened({ close: () => inTime(receiver.close()) })
+    },
     async close() {
-      await Promise.all(open.map((one) => one.close()))
-      await backend.close()
+      await Promise.all(open.map((one) => inTime(one.close())))
+      await inTime(backend.close())
     },
   }
 }
