@@ -26,6 +26,8 @@ export interface Supervisor {
 
 export interface Managed {
   readonly name: string
+  /** Where it serves; null where nothing can be asked. */
+  readonly url: string | null
   /** The present process, or null between two. */
   pid(): number | null
   ready(timeoutMs?: number): Promise<void>
@@ -111,6 +113,7 @@ function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Manag
   launch()
   return {
     name: spec.name,
+    url: spec.readyUrl === null ? null : new URL(spec.readyUrl).origin,
     pid: () => child?.pid ?? null,
     nextEnd,
     async stop() {

@@ -1,6 +1,6 @@
 /** The load generator: plain sockets and requests made beforehand, so that it takes as little of the machine as it can. */
 import net from 'node:net'
-import { accountOf, bodyOf, MARKETS, signedOrder } from './orders.ts'
+import { type Account, accountOf, type BenchMarket, bodyOf, signerOf } from './orders.ts'
 
 export type LoadRun = { readonly name: string; readonly seconds: number } & (
   | { readonly kind: 'closed'; readonly clients: number }
@@ -10,6 +10,7 @@ export type LoadRun = { readonly name: string; readonly seconds: number } & (
 export interface LoadTask {
   readonly port: number
   readonly keys: readonly string[]
+  readonly markets: readonly BenchMarket[]
   readonly run: LoadRun
 }
 
@@ -21,6 +22,8 @@ export interface Measured {
   readonly p50_ms: number
   readonly p99_ms: number
   readonly max_ms: number
+  /** Of the generator itself. */
+  readonly cpu_s: number
 }
 
 /** More than any closed run can place in its time. */
@@ -32,17 +35,17 @@ type Source = () => Buffer
 let nextOrder = 0
 
 /** Requests over all accounts and markets in turn, signed now. */
-function prepare(
-  count: number,
-  keys: readonly string[],
-  accounts: readonly ReturnType<typeof accountOf>[],
-): Source {
+function prepare(count: number, { keys, markets }: LoadTask, accounts: readonly Account[]): Source {
+  const signers = markets.map(signerOf)
   const requests: Buffer[] = []
   for (let at = 0; at < count; at++) {
     const order = nextOrder++
-    const [who, which] = [order % keys.length, Math.floor(order / keys.length) % MARKETS.length]
-    const spec = MARKETS[which] as (typeof MARKETS)[number]
-    const body = bodyOf(signedOrder(accounts[who] as (typeof accounts)[number], which, order), spec)
+    const who = order % keys.length
+    // An account moves on to the next market each time it is its turn.
+    const which = (order + Math.floor(order / keys.length)) % markets.length
+    const sign = signers[which] as (typeof signers)[number]
+    const { spec } = markets[which] as BenchMarket
+    const body = bodyOf(sign(accounts[who] as Account, order), spec)
     const head = [
       'POST /v0/orders HTTP/1.1',
       'host: bench',
@@ -167,20 +170,19 @@ async function openLoop(
 const quantile = (sorted: readonly number[], share: number): number =>
   Number((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN).toFixed(2))
 
-async function measure(
-  run: LoadRun,
-  { port, keys }: LoadTask,
-  accounts: ReturnType<typeof accountOf>[],
-): Promise<Measured> {
+async function measure(task: LoadTask, accounts: readonly Account[]): Promise<Measured> {
+  const { run, port } = task
   const clients = run.kind === 'closed' ? run.clients : OPEN_CONNECTIONS
   const rate = run.kind === 'closed' ? Math.min(CLOSED_RATE, clients * 1000) : run.rate
-  const next = prepare(rate * run.seconds + clients, keys, accounts)
+  const next = prepare(rate * run.seconds + clients, task, accounts)
   const connections = await Promise.all(Array.from({ length: clients }, () => connect(port)))
   const tally: Tally = { latencies: [], refused: 0 }
   const start = performance.now()
+  const cpu = process.cpuUsage()
   if (run.kind === 'closed') await closedLoop(connections, next, run.seconds, tally)
   else await openLoop(connections, next, run, tally)
   const elapsed = (performance.now() - start) / 1000
+  const { user, system } = process.cpuUsage(cpu)
   for (const connection of connections) connection.close()
   const sorted = tally.latencies.sort((a, b) => a - b)
   return {
@@ -191,12 +193,13 @@ async function measure(
     p50_ms: quantile(sorted, 0.5),
     p99_ms: quantile(sorted, 0.99),
     max_ms: quantile(sorted, 1),
+    cpu_s: (user + system) / 1e6,
   }
 }
 
-let accounts: ReturnType<typeof accountOf>[] = []
+let accounts: Account[] = []
 
 process.on('message', async (task: LoadTask) => {
   if (accounts.length === 0) accounts = task.keys.map((_, index) => accountOf(index))
-  process.send?.(await measure(task.run, task, accounts))
+  process.send?.(await measure(task, accounts))
 })

@@ -1,35 +1,17 @@
-/** Orders that are signed before the clock starts and never cross: buys below the oracle price. */
+/** Orders that are signed before the clock starts and never cross: buys below the market's first price, sells above it. */
 import secp256k1 from 'secp256k1'
 import { keccak } from '../../api/adapters/crypto.ts'
 import { toHex } from '../../domain/hex.ts'
-import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
+import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
 import type { Order } from '../../domain/order.ts'
 import { orderHasher } from '../../domain/order-hash.ts'
 import { type Address, ONE, type Seconds, type Steps, type Ticks, toDecimal } from '../../domain/units.ts'
 
-const market = (marketId: number): MarketSpec =>
-  ({
-    marketId,
-    symbol: `BENCH-${marketId}`,
-    kind: 'perpetual',
-    trader: `0x${String(marketId).padStart(40, '0')}`,
-    chainId: 6343n,
-    tick: ONE / 10n,
-    step: ONE / 1000n,
-    minPrice: 1,
-    minQuantity: 1,
-    maxQuantity: 10_000_000,
-    maxLeverage: 20,
-    imr: (ONE * 45n) / 1000n,
-    mmr: (ONE * 225n) / 10_000n,
-    mtbLong: ONE / 20n,
-    mtbShort: ONE / 20n,
-    makerFee: 0n,
-    takerFee: (ONE * 5n) / 10_000n,
-  }) as unknown as MarketSpec
-
-export const MARKETS: readonly MarketSpec[] = [market(1), market(2)]
-export const ORACLE_TICKS = 1_000
+export interface BenchMarket {
+  readonly spec: MarketSpec
+  /** Where its oracle starts. */
+  readonly oracle: Ticks
+}
 
 export interface Account {
   readonly key: Uint8Array
@@ -43,32 +25,45 @@ export function accountOf(index: number): Account {
   return { key, address }
 }
 
-const hashers = MARKETS.map((spec) => orderHasher(spec, keccak))
-
 export interface Signed {
   readonly order: Order
   readonly signature: string
 }
 
-export function signedOrder(account: Account, which: number, salt: number): Signed {
-  const spec = MARKETS[which] as MarketSpec
-  const order: Order = {
-    marketId: spec.marketId,
-    maker: account.address,
-    side: 'LONG',
-    type: 'LIMIT',
-    price: (ORACLE_TICKS - 1 - (salt % 100)) as Ticks,
-    quantity: (1 + (salt % 50)) as Steps,
-    trigger: 0 as Ticks,
-    leverage: 1 + (salt % 10),
-    reduceOnly: false,
-    expiration: 0 as Seconds,
-    salt: BigInt(salt),
+/** Distances from the first price: about half of them beyond the band. */
+const NEAREST = 0.01
+const STEPS_OUT = 100
+
+function limitOf({ spec, oracle }: BenchMarket, side: Order['side'], salt: number): Ticks {
+  const furthest = 2 * (Number(side === 'LONG' ? spec.mtbLong : spec.mtbShort) / Number(ONE))
+  const distance = NEAREST + (furthest - NEAREST) * ((salt % STEPS_OUT) / STEPS_OUT)
+  if (side === 'LONG') return Math.max(1, Math.floor(oracle * (1 - distance))) as Ticks
+  return Math.min(highestPrice(spec), Math.ceil(oracle * (1 + distance))) as Ticks
+}
+
+/** Signs for one market. */
+export function signerOf(market: BenchMarket) {
+  const { spec } = market
+  const hasher = orderHasher(spec, keccak)
+  return (account: Account, salt: number): Signed => {
+    const side = (salt >> 4) % 2 === 0 ? 'LONG' : 'SHORT'
+    const order: Order = {
+      marketId: spec.marketId,
+      maker: account.address,
+      side,
+      type: 'LIMIT',
+      price: limitOf(market, side, salt),
+      quantity: (1 + (salt % 50)) as Steps,
+      trigger: 0 as Ticks,
+      leverage: 1 + (salt % spec.maxLeverage),
+      reduceOnly: false,
+      expiration: 0 as Seconds,
+      salt: BigInt(salt),
+    }
+    const hash = hasher.personalHash(hasher.digest(order))
+    const { signature, recid } = secp256k1.ecdsaSign(hash, account.key)
+    return { order, signature: `${toHex(signature)}${(27 + recid).toString(16)}01` }
   }
-  const hasher = hashers[which] as (typeof hashers)[number]
-  const hash = hasher.personalHash(hasher.digest(order))
-  const { signature, recid } = secp256k1.ecdsaSign(hash, account.key)
-  return { order, signature: `${toHex(signature)}${(27 + recid).toString(16)}01` }
 }
 
 export function bodyOf({ order, signature }: Signed, spec: MarketSpec): string {

@@ -2,9 +2,9 @@
 
 import secp256k1 from 'secp256k1'
 import { keccak, recover } from '../../api/adapters/crypto.ts'
-import type { MarketSpec } from '../../domain/market.ts'
 import { orderVerifier } from '../../domain/order-hash.ts'
-import { accountOf, MARKETS, type Signed, signedOrder } from './orders.ts'
+import { ISOLATED_MARKETS } from './isolated.ts'
+import { accountOf, type BenchMarket, type Signed, signerOf } from './orders.ts'
 
 const ORDERS = 2_000
 const ROUNDS = 10
@@ -22,8 +22,10 @@ function best(work: (signed: Signed) => void, orders: readonly Signed[]): number
 
 export function measureSignatures() {
   const account = accountOf(0)
-  const orders = Array.from({ length: ORDERS }, (_, salt) => signedOrder(account, 0, salt))
-  const verify = orderVerifier(MARKETS[0] as MarketSpec, keccak, recover)
+  const market = ISOLATED_MARKETS[0] as BenchMarket
+  const sign = signerOf(market)
+  const orders = Array.from({ length: ORDERS }, (_, salt) => sign(account, salt))
+  const verify = orderVerifier(market.spec, keccak, recover)
   const hash = keccak(Buffer.from('any')).slice()
   const rs = Buffer.from((orders[0] as Signed).signature.slice(2, 130), 'hex')
   const key = new Uint8Array(65)

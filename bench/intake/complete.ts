@@ -1,0 +1,63 @@
+/** A whole stack of our own: database, chain, contracts, prices, indexer, keeper and api, with accounts to place from. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { toHex } from '../../domain/hex.ts'
+import type { Ticks } from '../../domain/units.ts'
+import { openAdmin } from '../../stack/admin.ts'
+import { dataDirAt } from '../../stack/data-dir.ts'
+import { SEED_MARKETS } from '../../stack/seed-markets.ts'
+import { type Stack, startStack } from '../../stack/stack.ts'
+import { ACCOUNTS, type Exchange } from './exchange.ts'
+import { accountOf, type BenchMarket } from './orders.ts'
+
+const DEPOSIT = 100_000_000n * 10n ** 18n
+
+/** Accounts with a deposit on the chain that the indexer has seen, and a key each. */
+async function openAccounts(stackFile: string): Promise<string[]> {
+  const admin = await openAdmin(stackFile)
+  try {
+    const accounts = Array.from({ length: ACCOUNTS }, (_, index) => accountOf(index))
+    const keys = accounts.map(({ address, key }) => ({ address, privateKey: toHex(key) }))
+    return (await admin.accounts(keys, DEPOSIT)).map(({ api_key }) => api_key)
+  } finally {
+    await admin.close()
+  }
+}
+
+const marketsOf = ({ specs }: Stack): BenchMarket[] =>
+  specs.map((spec) => {
+    const seed = SEED_MARKETS.find(({ plan }) => plan.marketId === spec.marketId)
+    return { spec, oracle: Number((seed?.firstPrice ?? 0n) / spec.tick) as Ticks }
+  })
+
+export async function startComplete(): Promise<Exchange> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
+  const remove = () => rm(dataDir, { recursive: true, force: true })
+  const start = () => startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})
+  const stack = await start().catch(async (error) => {
+    await remove()
+    throw error
+  })
+  const stop = async (): Promise<void> => {
+    await stack.stop()
+    await remove()
+  }
+  try {
+    const keys = await openAccounts(dataDirAt(dataDir).stackFile)
+    const { api, keeper, indexer } = stack
+    return {
+      port: Number(new URL(stack.file.base_url).port),
+      keys,
+      markets: marketsOf(stack),
+      db: stack.db,
+      databaseUrl: stack.postgres.url,
+      processes: { api: api.pid() ?? 0, keeper: keeper.pid() ?? 0, indexer: indexer.pid() ?? 0 },
+      keeperUrl: keeper.url,
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

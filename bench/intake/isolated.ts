@@ -1,0 +1,126 @@
+/** An api process and Postgres, durable, and nothing else. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createApiKey } from '../../api/credentials.ts'
+import type { MarketSpec } from '../../domain/market.ts'
+import { ONE, type Ticks } from '../../domain/units.ts'
+import { createDb, createPool, type Db, migrate } from '../../indexer/db/client.ts'
+import { listMarket } from '../../indexer/db/markets.ts'
+import { freePort } from '../../stack/ports.ts'
+import { startPostgres } from '../../stack/postgres.ts'
+import { ACCOUNTS, type Exchange } from './exchange.ts'
+import { accountOf, type BenchMarket } from './orders.ts'
+
+const DAY = String(24 * 3600 * 1000)
+const MANY = '1000000'
+
+const market = (marketId: number): BenchMarket => ({
+  spec: {
+    marketId,
+    symbol: `BENCH-${marketId}`,
+    kind: 'perpetual',
+    trader: `0x${String(marketId).padStart(40, '0')}`,
+    chainId: 6343n,
+    tick: ONE / 10n,
+    step: ONE / 1000n,
+    minPrice: 1,
+    minQuantity: 1,
+    maxQuantity: 10_000_000,
+    maxLeverage: 20,
+    imr: (ONE * 45n) / 1000n,
+    mmr: (ONE * 225n) / 10_000n,
+    mtbLong: ONE / 20n,
+    mtbShort: ONE / 20n,
+    makerFee: 0n,
+    takerFee: (ONE * 5n) / 10_000n,
+  } as unknown as MarketSpec,
+  oracle: 1_000 as Ticks,
+})
+
+export const ISOLATED_MARKETS: readonly BenchMarket[] = [market(1), market(2), market(3), market(4)]
+
+const apiEnv = (url: string, port: number) => ({
+  PATH: process.env.PATH,
+  DATABASE_URL: url,
+  PORT: String(port),
+  CHAIN_ID: '6343',
+  ADDRESS_USDM: `0x${'aa'.repeat(20)}`,
+  ADDRESS_MARGIN_BANK: `0x${'bb'.repeat(20)}`,
+  ADDRESS_ACCOUNT_MANAGER: `0x${'cc'.repeat(20)}`,
+  ADDRESS_FORWARDER: `0x${'dd'.repeat(20)}`,
+  LOG_LEVEL: 'warn',
+  // Nobody feeds prices or follows a chain here.
+  ORACLE_MAX_AGE_MS: DAY,
+  CHAIN_MAX_AGE_MS: DAY,
+  RATE_LIMIT_ORDERS: MANY,
+  RATE_LIMIT_ADDRESS: MANY,
+})
+
+/** Markets, prices, and accounts with a balance and a key each. */
+async function seed(db: Db): Promise<string[]> {
+  await migrate(db)
+  const at = Date.now()
+  for (const { spec, oracle } of ISOLATED_MARKETS) {
+    await listMarket(db, spec)
+    const price = BigInt(oracle) * spec.tick
+    const report = { price, observed_at: at, signatures: '0x', received_at: at }
+    await db
+      .insertInto('oracle_reports')
+      .values({ market_id: spec.marketId, ...report })
+      .execute()
+  }
+  const progress = { chain_id: 6343, genesis_hash: '0x', next_block: 1, head: 0, completed_at: at }
+  await db.insertInto('chain_progress').values(progress).execute()
+
+  const keys: string[] = []
+  for (let index = 0; index < ACCOUNTS; index++) {
+    const values = { address: accountOf(index).address, created_at: at }
+    const user = await db.insertInto('users').values(values).returning('user_id').executeTakeFirstOrThrow()
+    await db
+      .insertInto('accounts')
+      .values({ user_id: user.user_id, free: ONE * 100_000_000n })
+      .execute()
+    keys.push(await createApiKey(db, user.user_id))
+  }
+  return keys
+}
+
+async function startApi(url: string, port: number): Promise<ChildProcess> {
+  const api = spawn(process.execPath, ['api/main.ts'], {
+    env: apiEnv(url, port),
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  for (;;) {
+    const ready = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null)
+    if (ready?.ok) return api
+    if (api.exitCode !== null) throw new Error('the api did not start')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+export async function startIsolated(): Promise<Exchange> {
+  const dir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
+  const postgres = await startPostgres({ dir })
+  const db = createDb(createPool({ url: postgres.url, connections: 1, name: 'bench' }))
+  const port = await freePort()
+  let api: ChildProcess | undefined
+  const stop = async (): Promise<void> => {
+    if (api?.kill('SIGTERM')) await once(api, 'exit')
+    await db.destroy()
+    await postgres.stop()
+    await rm(dir, { recursive: true, force: true })
+  }
+  try {
+    const keys = await seed(db)
+    api = await startApi(postgres.url, port)
+    const processes = { api: api.pid ?? 0 }
+    const databaseUrl = postgres.url
+    return { port, keys, markets: ISOLATED_MARKETS, db, databaseUrl, processes, keeperUrl: null, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
