@@ -38,13 +38,18 @@ export function runOwned(ports: OwnedLoopPorts, name: string, work: OwnedWork): 
   let fence: Fence | null = null
 
   async function own(owned: Fence): Promise<void> {
-    const renewal = setInterval(() => void renew(owned), leaseMs / 3)
+    let renewed = Promise.resolve()
+    const renewal = setInterval(() => {
+      renewed = renew(owned)
+    }, leaseMs / 3)
     try {
       await work.start?.(owned)
       while (!isStopping && fence === owned) await sleeper.sleep(await work.step(owned))
       if (fence === owned) await work.finish?.(owned)
     } finally {
       clearInterval(renewal)
+      // One that is under way would take the lease again after it was given back.
+      await renewed
     }
   }
 

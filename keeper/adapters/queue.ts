@@ -15,9 +15,18 @@ interface Sender {
   close(): Promise<void>
 }
 
+/** What this file uses of a BullMQ worker, which is made without `autorun`. */
+interface Receiver {
+  on(event: 'error', listener: (error: Error) => void): unknown
+  waitUntilReady(): Promise<unknown>
+  /** Ends when it is closed. */
+  run(): Promise<void>
+  close(): Promise<void>
+}
+
 interface Backend {
   sender(name: string): Sender
-  receiver(name: string, onWake: () => void): { close(): Promise<void> }
+  receiver(name: string, onWake: () => void): Receiver
   close(): Promise<void>
 }
 
@@ -27,8 +36,7 @@ function redisBackend(url: string, log: Log): Backend {
   for (const client of [producer, consumer]) client.on('error', (err) => log.warn({ err }, 'redis'))
   return {
     sender: (name) => watched(new Queue(name, { connection: producer }), log),
-    receiver: (name, onWake) =>
-      watched(new Worker(name, async () => onWake(), { connection: consumer, ...KEEP_WORKER }), log),
+    receiver: (name, onWake) => new Worker(name, async () => onWake(), { connection: consumer, ...RECEIVER }),
     async close() {
       producer.disconnect()
       consumer.disconnect()
@@ -51,18 +59,12 @@ async function postgresBackend(url: string, log: Log): Promise<Backend> {
   return {
     sender: (name) => watched(new bound.Queue(name, { connection: pool as unknown as PgPool }), log),
     receiver: (name, onWake) =>
-      watched(
-        new bound.Worker(name, async () => onWake(), {
-          connection: pool as unknown as PgPool,
-          ...KEEP_WORKER,
-        }),
-        log,
-      ),
+      new bound.Worker(name, async () => onWake(), { connection: pool as unknown as PgPool, ...RECEIVER }),
     close: () => pool.end(),
   }
 }
 
-const KEEP_WORKER = { removeOnComplete: { count: 0 }, removeOnFail: { count: 100 } }
+const RECEIVER = { autorun: false, removeOnComplete: { count: 0 }, removeOnFail: { count: 100 } }
 
 /** An error of a queue is never fatal: the sweep finds the work. */
 function watched<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
@@ -78,6 +80,48 @@ const CLOSE_LIMIT_MS = 1_500
 /** A receiver that has only just begun to connect may never close. It holds no truth: nothing is lost by not waiting for it. */
 const inTime = async (closing: Promise<void>): Promise<void> =>
   Promise.race([closing, sleep(CLOSE_LIMIT_MS, undefined, { ref: false })])
+
+const REOPEN_MS = 1_000
+
+/** The connection is being made again by those who lost it; anything else would fail again at once. */
+const heals = (err: Error): boolean =>
+  ('code' in err && /^E[A-Z]/.test(String(err.code))) || err.message === 'Connection is closed.'
+
+/**
+ * Listens until it is closed. After an error a new receiver is opened, a second later: BullMQ itself would try again without a pause, and
+ * one that never became ready would not let go of the event loop any more.
+ */
+function listening(open: () => Receiver, log: Log): { close(): Promise<void> } {
+  const closing = new AbortController()
+  const closed = new Promise<void>((resolve) => closing.signal.addEventListener('abort', () => resolve()))
+  const listen = async (): Promise<void> => {
+    const receiver = open()
+    const broken = new Promise<void>((resolve) =>
+      receiver.on('error', (err) => {
+        log.warn({ err }, 'queue')
+        if (!heals(err)) resolve()
+      }),
+    )
+    const running = receiver
+      .waitUntilReady()
+      .then(() => (closing.signal.aborted ? undefined : receiver.run()))
+    running.catch((err: unknown) => log.warn({ err }, 'queue'))
+    await Promise.race([closed, broken, running.catch(() => {})])
+    await inTime(receiver.close()).catch((err: unknown) => log.warn({ err }, 'queue'))
+  }
+  const listened = (async (): Promise<void> => {
+    while (!closing.signal.aborted) {
+      await listen()
+      await Promise.race([closed, sleep(REOPEN_MS, undefined, { ref: false })])
+    }
+  })()
+  return {
+    close() {
+      closing.abort()
+      return listened
+    },
+  }
+}
 
 export interface QueueOptions {
   readonly databaseUrl: string
@@ -100,10 +144,7 @@ export async function createQueues({ databaseUrl, redisUrl }: QueueOptions, log:
           .catch((err: unknown) => log.warn({ err, queue: rule.name }, 'a wake-up was lost'))
       }
     },
-    receiver(rule, onWake) {
-      const receiver = backend.receiver(rule.name, onWake)
-      return opened({ close: () => inTime(receiver.close()) })
-    },
+    receiver: (rule, onWake) => opened(listening(() => backend.receiver(rule.name, onWake), log)),
     async close() {
       await Promise.all(open.map((one) => inTime(one.close())))
       await inTime(backend.close())

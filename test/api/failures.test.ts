@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { createDb, createPool, type Db } from '../../indexer/db/client.ts'
 import { freePort } from '../../stack/ports.ts'
 import { e18, future, perpetual } from '../support/markets.ts'
 import { freshDatabase } from '../support/postgres.ts'
+import { startProxy } from '../support/proxy.ts'
 import {
   apiEnv,
   createUser,
@@ -43,34 +43,6 @@ async function expectSound(db: Db): Promise<void> {
       .orderBy('seq')
       .execute()
     expect(rows.map(({ seq }) => seq)).to.deep.equal(Array.from({ length: head }, (_, at) => at + 1))
-  }
-}
-
-/** A way to the database that can be cut and restored. */
-async function startProxy(target: string) {
-  const { hostname, port } = new URL(target)
-  const sockets = new Set<Socket>()
-  const server = createServer((near) => {
-    const far = connect(Number(port), hostname)
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.on('error', () => {}).on('close', () => sockets.delete(socket))
-    }
-    near.pipe(far).pipe(near)
-  })
-  const own = await freePort()
-  const restore = () => new Promise<void>((resolve) => server.listen(own, '127.0.0.1', resolve))
-  await restore()
-  const url = new URL(target)
-  url.host = `127.0.0.1:${own}`
-  return {
-    url: url.toString(),
-    restore,
-    cut: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        for (const socket of sockets) socket.destroy()
-      }),
   }
 }
 

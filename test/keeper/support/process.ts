@@ -28,6 +28,7 @@ export class KeeperProcess {
       env: {
         ...process.env,
         DATABASE_URL: world.url,
+        REDIS_URL: '',
         RPC_URL: world.chainSide.anvil.url,
         CHAIN_ID: '6343',
         PORT: `${port}`,
