@@ -1,10 +1,9 @@
 /** The http application: plugins, hooks and routes. Knows its ports, not how they are made. */
 import cors from '@fastify/cors'
 import helmet from '@fastify/helmet'
-import rateLimit from '@fastify/rate-limit'
+import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
-import type { Redis } from 'ioredis'
 import type { Db } from '../indexer/db/client.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { Config } from './config.ts'
@@ -30,7 +29,8 @@ export interface AppPorts {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   readonly clock: Clock
   readonly db: Db
-  readonly redis: Redis | null
+  /** Where limits are counted; null for this process alone. */
+  readonly limitStore: FastifyRateLimitStoreCtor | null
   readonly metrics: Metrics
   readonly authenticate: Authenticate
   readonly markets: MarketDirectory
@@ -94,15 +94,15 @@ function readBodies(app: App): void {
   })
 }
 
-async function protect(app: App, { config, redis }: AppPorts): Promise<void> {
+async function protect(app: App, { config, limitStore }: AppPorts): Promise<void> {
   const contentSecurityPolicy = {
     useDefaults: false,
     directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
   }
   await app.register(helmet, { contentSecurityPolicy })
   await app.register(cors, { origin: config.corsOrigins, exposedHeaders: EXPOSED, maxAge: 600 })
-  const store = redis === null ? {} : { redis, nameSpace: 'clearbatch-limit-' }
-  await app.register(rateLimit, { global: false, skipOnError: true, cache: 100_000, ...store })
+  const store = limitStore === null ? {} : { store: limitStore }
+  await app.register(rateLimit, { global: false, cache: 100_000, ...store })
 }
 
 function observe(app: App, metrics: Metrics): void {

@@ -1,7 +1,7 @@
 /** Wires the api: the one place where ports meet their adapters. */
-import { Redis } from 'ioredis'
 import { type Logger, pino } from 'pino'
 import { createDb, createPool } from '../indexer/db/client.ts'
+import { createSharedLimits } from './adapters/limit-store.ts'
 import { createNotifications } from './adapters/notifications.ts'
 import { buildApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
@@ -66,8 +66,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
   const db = createDb(pools.reads)
   const metrics = createMetrics()
   const notifications = createNotifications(config.databaseUrl)
-  const redis = config.redisUrl === null ? null : new Redis(config.redisUrl, { enableOfflineQueue: false })
-  redis?.on('error', (error) => log.warn({ err: error }, 'redis'))
+  const limits = config.redisUrl === null ? null : createSharedLimits(config.redisUrl, clock, log)
 
   const verifyBearer = config.bearer === null ? null : createBearerVerifier(db, clock, config.bearer)
   const authenticate = createAuthenticator({ db, clock, notifications, verifyBearer })
@@ -94,7 +93,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
       logger: log,
       clock,
       db,
-      redis,
+      limitStore: limits?.store ?? null,
       metrics,
       authenticate,
       markets,
@@ -115,7 +114,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
       readAfter.stop()
       await app.close()
       await notifications.stop()
-      redis?.disconnect()
+      limits?.stop()
       await Promise.all([pools.intake.end(), pools.reads.end()])
     },
   }

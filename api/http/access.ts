@@ -1,4 +1,5 @@
 /** Who may do what how often: checked for every route before its body is read. */
+import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -32,7 +33,8 @@ function limiters(app: FastifyInstance, limits: Limits): Record<Bucket | 'addres
     app.createRateLimit({
       max: limits[name] * limits.windowSeconds,
       timeWindow,
-      keyGenerator: ({ caller, ip }) => `${name}:${caller && name !== 'address' ? caller.userId : ip}`,
+      keyGenerator: ({ caller, ip }) =>
+        `${name}:${caller && name !== 'address' ? caller.userId : normalizeIP(ip)}`,
     })
   return {
     address: limiter('address'),
