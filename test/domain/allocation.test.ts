@@ -35,6 +35,23 @@ describe('proRata', () => {
     )
   })
 
+  it('law 7: hands out what is left over by remainder, then seq, exactly at any size', () => {
+    fc.assert(
+      fc.property(anyRationing, ([sizes, volume]) => {
+        const total = BigInt(sum(sizes))
+        const rows = sizes.map((size, seq) => {
+          const exact = BigInt(volume) * BigInt(size)
+          return { seq, share: Number(exact / total), remainder: exact % total }
+        })
+        const leftOver = volume - sum(rows.map(({ share }) => share))
+        const order = rows.toSorted((a, b) => Number(b.remainder - a.remainder) || a.seq - b.seq)
+        for (const row of order.slice(0, leftOver)) row.share++
+        expect(proRata(claims(sizes), volume as Steps)).to.deep.equal(rows.map(({ share }) => share))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
   it('law 7: fills the short side whole', () => {
     expect(proRata(claims([3, 5]), 8 as Steps)).to.deep.equal([3, 5])
     expect(() => proRata(claims([3, 5]), 9 as Steps)).to.throw(InvariantError)

@@ -20,6 +20,7 @@ describe('Openings', () => {
           expect(effective(openings.boundOf(order))).to.equal(effective(exact))
         }
       }),
+      { numRuns: 1000 },
     )
   })
 
