@@ -6,41 +6,14 @@ import { clear, recompute } from '../../domain/auction.ts'
 import { priceBand } from '../../domain/band.ts'
 import type { RestingOrder } from '../../domain/book.ts'
 import { bandLimit } from '../../domain/candidates.ts'
-import type { Cleared, Fill } from '../../domain/clearing.ts'
+import type { Fill } from '../../domain/clearing.ts'
 import { feeOf } from '../../domain/fees.ts'
-import { type MarketSpec, notionalAt, oneInTicks } from '../../domain/market.ts'
-import { marginOf, openingBasis, type Position, type PositionFill } from '../../domain/position.ts'
-import { reservePerStep } from '../../domain/reservation.ts'
-import { type AccountSettlement, settleAccount } from '../../domain/settle-account.ts'
-import type { Price, Quantity, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
-import {
-  type AnyBatch,
-  AS_OF,
-  anyBatch,
-  isCleared,
-  outcomeOf,
-  positionsOf,
-  toInput,
-} from '../support/any-auction.ts'
+import { notionalAt, oneInTicks } from '../../domain/market.ts'
+import type { Position } from '../../domain/position.ts'
+import type { Quantity, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
+import { always, orderOf, sum } from '../support/always.ts'
+import { type AnyBatch, AS_OF, anyBatch, outcomeOf, positionsOf, toInput } from '../support/any-auction.ts'
 import { resting } from '../support/resting.ts'
-
-/** Runs the check on every cleared batch. */
-const always = (
-  check: (clearing: Cleared, batch: AnyBatch) => void,
-  batches = anyBatch({ minOrders: 5 }),
-): void => {
-  fc.assert(
-    fc.property(batches, (batch) => {
-      const clearing = clear(toInput(batch))
-      if (isCleared(clearing)) check(clearing, batch)
-    }),
-    { numRuns: 400 },
-  )
-}
-
-const orderOf = ({ orders }: AnyBatch, seq: Seq): RestingOrder =>
-  orders.find((order) => order.seq === seq) as RestingOrder
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
 describe('law 1', () => {
   it('no order trades beyond its limit, nor a buy above what it reserved at for what it opens', () => {
@@ -309,58 +282,6 @@ describe('law 14', () => {
   })
 })
 
-/** Settles the batch account by account, in the order of the fills. */
-function settle(clearing: Cleared, batch: AnyBatch) {
-  const { spec, oracle, fundingIndex } = batch
-  const terms = { oracle, fundingIndex, makerFee: spec.makerFee, takerFee: spec.takerFee }
-  return [...Map.groupBy(clearing.fills, (fill) => fill.account)].map(([account, own]) => {
-    const before = positionsOf(batch)(account)
-    const fills = own.map((fill) => positionFill(spec, clearing, orderOf(batch, fill.seq), fill, oracle))
-    return { account, before, own, verdict: settleAccount(spec, before, fills, terms) }
-  })
-}
-
-const positionFill = (
-  spec: MarketSpec,
-  { price }: Cleared,
-  { side, limit, leverage }: RestingOrder,
-  { fill, taker }: Fill,
-  oracle: Price,
-): PositionFill => ({
-  side,
-  price,
-  steps: fill,
-  takerSteps: taker,
-  leverage,
-  basis: openingBasis(spec, { side, limit }, price, oracle),
-})
-
-describe('law 16', () => {
-  it('money is neither made nor lost: free balances, margins, profit at any price and fees add up to nothing', () => {
-    always((clearing, batch) => {
-      const { spec, fundingIndex } = batch
-      const worth = (position: Position, price: Ticks): bigint => {
-        const value = notionalAt(spec, price, Math.abs(position.size) as Steps)
-        const profit = position.size > 0 ? value - position.entryNotional : position.entryNotional - value
-        return position.size === 0
-          ? marginOf(position, fundingIndex)
-          : marginOf(position, fundingIndex) + profit
-      }
-      for (const price of [clearing.price, clearing.lo, clearing.hi]) {
-        let change = 0n
-        let sizes = 0
-        for (const { before, verdict } of settle(clearing, batch)) {
-          const { position, freeDelta, fee } = (verdict as { value: AccountSettlement }).value
-          change += worth(position, price) - worth(before, price) + freeDelta + fee
-          sizes += position.size - before.size
-        }
-        expect(change).to.equal(0n)
-        expect(sizes).to.equal(0)
-      }
-    })
-  })
-})
-
 describe('law 17', () => {
   it('a batch computed again from what it says of itself is the same to the last bit', () => {
     fc.assert(
@@ -369,37 +290,5 @@ describe('law 17', () => {
         expect(recompute(clearing.inputs)).to.deep.equal(clearing)
       }),
     )
-  })
-})
-
-describe('law 18', () => {
-  it('no fill leaves bad debt, and none that opens leaves its account below the initial requirement', () => {
-    always(
-      (clearing, batch) => {
-        for (const { account, own, verdict } of settle(clearing, batch)) {
-          expect(verdict.ok, `account ${account}: ${verdict.ok ? '' : verdict.refusal.code}`).to.equal(true)
-          const { results } = (verdict as { value: AccountSettlement }).value
-          expect(results.map(({ closed, opened }) => [closed, opened])).to.deep.equal(
-            own.map(({ reducing, opening }) => [reducing, opening]),
-          )
-        }
-      },
-      anyBatch({ minOrders: 8, accounts: 6 }),
-    )
-  })
-
-  it('no fill that opens debits more than its order holds back for it', () => {
-    always((clearing, batch) => {
-      for (const { own, verdict } of settle(clearing, batch)) {
-        const { results } = (verdict as { value: AccountSettlement }).value
-        for (const [i, { added, fee, closingFee }] of results.entries()) {
-          const { opening, seq } = own[i] as Fill
-          if (opening === 0) continue
-          const order = orderOf(batch, seq)
-          const held = reservePerStep(batch.spec, order) * BigInt(order.openable)
-          expect(added + fee - closingFee <= held, `order ${seq}`).to.equal(true)
-        }
-      }
-    })
   })
 })

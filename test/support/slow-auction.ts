@@ -20,6 +20,7 @@ import {
   type Ticks,
   type UserId,
 } from '../../domain/units.ts'
+import { pairsOf, type SlowPair } from './slow-pairing.ts'
 
 export interface SlowInput {
   readonly spec: MarketSpec
@@ -30,13 +31,6 @@ export interface SlowInput {
   readonly reference: Reference | null
   readonly asOf: Millis
   readonly excludedAccounts?: ReadonlySet<UserId>
-}
-
-export interface SlowPair {
-  readonly buySeq: Seq
-  readonly sellSeq: Seq
-  readonly steps: number
-  readonly makerSeq: Seq
 }
 
 export interface SlowClearing {
@@ -385,30 +379,4 @@ function shares(tranches: readonly Tranche[], volume: number): Map<Seq, number> 
     next.remainder = -1n
   }
   return new Map(rows.filter(({ got }) => got > 0).map(({ seq, got }) => [seq, got]))
-}
-
-function pairsOf(orders: readonly RestingOrder[], fills: ReadonlyMap<Seq, number>): SlowPair[] {
-  const line = (side: RestingOrder['side'], types: readonly string[]): RestingOrder[] =>
-    types.flatMap((type) =>
-      orders
-        .filter((order) => order.side === side && order.type === type)
-        .sort(bySeq)
-        .flatMap((order) => Array<RestingOrder>(fills.get(order.seq) ?? 0).fill(order)),
-    )
-  const buys = line('LONG', ['MARKET', 'LIMIT'])
-  const sells = line('SHORT', ['LIMIT', 'MARKET'])
-  const pairs: { buySeq: Seq; sellSeq: Seq; steps: number; makerSeq: Seq }[] = []
-  for (const [i, buy] of buys.entries()) {
-    const sell = sells[i] as RestingOrder
-    const last = pairs.at(-1)
-    if (last?.buySeq === buy.seq && last.sellSeq === sell.seq) last.steps++
-    else pairs.push({ buySeq: buy.seq, sellSeq: sell.seq, steps: 1, makerSeq: makerOf(buy, sell) })
-  }
-  return pairs
-}
-
-function makerOf(buy: RestingOrder, sell: RestingOrder): Seq {
-  if (buy.type === 'LIMIT' && sell.type === 'MARKET') return buy.seq
-  if (sell.type === 'LIMIT' && buy.type === 'MARKET') return sell.seq
-  return Math.min(buy.seq, sell.seq) as Seq
 }
