@@ -2,7 +2,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { OpenOrder } from '../domain/open-order.ts'
 import type { SignedOrder } from '../domain/order.ts'
-import type { ClosingReason } from '../domain/order-state.ts'
 import type { Position } from '../domain/position.ts'
 import type { Funds } from '../domain/rebalance.ts'
 import type {
@@ -12,44 +11,15 @@ import type {
   OrderHash,
   Quote,
   Seconds,
-  Seq,
   Steps,
   Ticks,
   UserId,
 } from '../domain/units.ts'
 import type { Tx } from '../indexer/db/client.ts'
-import type { OrdersTable, PositionsTable, RelayerTransactionsTable } from '../indexer/db/schema.ts'
+import type { OrderRow } from '../indexer/db/orders.ts'
+import type { PositionsTable, RelayerTransactionsTable } from '../indexer/db/schema.ts'
 import { lockAccounts } from '../indexer/db/shard-log.ts'
 import type { StoredTransaction } from './ports.ts'
-
-export type OrderRow = Selectable<OrdersTable>
-
-export const toOpenOrder = (row: OrderRow): OpenOrder => ({
-  orderId: row.order_id,
-  seq: row.seq as Seq,
-  account: row.user_id as UserId,
-  maker: row.maker as Address,
-  salt: BigInt(row.salt),
-  side: row.side,
-  type: row.type,
-  price: row.price as Ticks,
-  quantity: row.quantity as Steps,
-  leverage: row.leverage,
-  reduceOnly: row.reduce_only,
-  expiration: row.expiration as Seconds,
-  acceptedAt: row.accepted_at as Millis,
-  status: row.status,
-  statusReason: row.status_reason,
-  filled: row.filled as Steps,
-  settling: row.settling as Steps,
-  closingReason: row.closing_reason as ClosingReason | null,
-  openable: row.openable as Steps,
-  reservedPrice: row.reserved_price as Ticks,
-  reserved: row.reserved as Quote,
-  held: row.held as Quote,
-  partialSlot: row.partial_slot,
-  endedAt: row.ended_at as Millis | null,
-})
 
 export const toSignedOrder = (row: OrderRow): SignedOrder => ({
   marketId: row.market_id as MarketId,

@@ -2,22 +2,12 @@
 
 import type { OrderEnded, OrderEnding, OrderPlaced } from '../../domain/log.ts'
 import { type MarketSpec, tickStepValue } from '../../domain/market.ts'
-import { leaveBook, type OpenOrder } from '../../domain/open-order.ts'
+import { leaveBook } from '../../domain/open-order.ts'
 import type { SignedOrder } from '../../domain/order.ts'
-import { type ClosingReason, isInBook } from '../../domain/order-state.ts'
-import type {
-  Address,
-  FundingIndex,
-  Millis,
-  Price,
-  Quote,
-  Seconds,
-  Seq,
-  Steps,
-  Ticks,
-  UserId,
-} from '../../domain/units.ts'
+import { isInBook } from '../../domain/order-state.ts'
+import type { FundingIndex, Millis, Price, Quote, Steps } from '../../domain/units.ts'
 import { type Admission, type Admittance, admit, type Resting } from '../../domain/validate.ts'
+import { toOpenOrder } from '../../indexer/db/orders.ts'
 import { shardId } from '../../indexer/db/shard-log.ts'
 import { ApiError } from '../errors.ts'
 import type { OrderRow } from '../views/order.ts'
@@ -237,33 +227,6 @@ const orderRow = (order: SignedOrder, { kind: _, ...row }: OrderPlaced, seq: num
 })
 
 // ---------------------------------------------------------------- cancel
-
-const toOpenOrder = (row: StoredOrder): OpenOrder => ({
-  orderId: row.order_id,
-  seq: row.seq as Seq,
-  account: row.user_id as UserId,
-  maker: row.maker as Address,
-  salt: BigInt(row.salt),
-  side: row.side,
-  type: row.type,
-  price: row.price as Ticks,
-  quantity: row.quantity as Steps,
-  leverage: row.leverage,
-  reduceOnly: row.reduce_only,
-  expiration: row.expiration as Seconds,
-  acceptedAt: row.accepted_at as Millis,
-  status: row.status,
-  statusReason: row.status_reason,
-  filled: row.filled as Steps,
-  settling: row.settling as Steps,
-  closingReason: row.closing_reason as ClosingReason | null,
-  openable: row.openable as Steps,
-  reservedPrice: row.reserved_price as Ticks,
-  reserved: row.reserved as Quote,
-  held: row.held as Quote,
-  partialSlot: row.partial_slot,
-  endedAt: row.ended_at as Millis | null,
-})
 
 function cancel(
   { hash, userId, reason }: CancelCommand,

@@ -5,18 +5,11 @@ import { marketShard } from '../../domain/log.ts'
 import type { MarketMode } from '../../domain/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
+import { toOpenOrder } from '../../indexer/db/orders.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../indexer/db/shard-log.ts'
 import { checkFence } from '../fence.ts'
 import type { AuctionStore, Fence, Peek, Turn } from '../ports.ts'
-import {
-  addReserved,
-  lockFunds,
-  matchedPosition,
-  toJson,
-  toOpenOrder,
-  writeMatched,
-  writeOrders,
-} from '../rows.ts'
+import { addReserved, lockFunds, matchedPosition, toJson, writeMatched, writeOrders } from '../rows.ts'
 
 /** More log rows than this are not replayed: the book is loaded anew. */
 export const REPLAY_MOST = 20_000
@@ -202,10 +195,10 @@ async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: Plan): Pr
   return appendRows(tx, head, plan.rows)
 }
 
-async function openTurn(tx: Tx, marketId: MarketId, fence: Fence): Promise<Turn> {
-  let head = await lockShard(tx, marketShard(marketId))
+async function openTurn(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fence) {
+  let head = locked
   await checkFence(tx, fence)
-  return {
+  const turn: Turn = {
     peek: await peek(tx, marketId),
     rowsAfter: async (seq) =>
       head.head - seq > REPLAY_MOST ? null : readRows(tx, head.shard, seq, REPLAY_MOST),
@@ -228,10 +221,22 @@ async function openTurn(tx: Tx, marketId: MarketId, fence: Fence): Promise<Turn>
       head = { ...head, head: await appendRows(tx, head, [row]) }
     },
   }
+  return { turn, hasWritten: () => head !== locked }
 }
 
 export const createAuctionStore = (db: Db): AuctionStore => ({
   peek: (marketId) => peek(db, marketId),
   turn: (marketId, fence, work) =>
-    db.transaction().execute(async (tx) => work(await openTurn(tx, marketId, fence))),
+    db.transaction().execute(async (tx) => {
+      const { turn, hasWritten } = await openTurn(
+        tx,
+        marketId,
+        await lockShard(tx, marketShard(marketId)),
+        fence,
+      )
+      const result = await work(turn)
+      // Nothing but locks to commit: placements must not wait until the disk has them.
+      if (!hasWritten()) await sql`set local synchronous_commit = off`.execute(tx)
+      return result
+    }),
 })

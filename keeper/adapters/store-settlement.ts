@@ -4,11 +4,12 @@ import { marketShard } from '../../domain/log.ts'
 import type { OracleReport, SettlementPart } from '../../domain/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
+import type { OrderRow } from '../../indexer/db/orders.ts'
 import type { ActionsTable, RelayerTransactionsTable } from '../../indexer/db/schema.ts'
 import { appendRows, lockShard } from '../../indexer/db/shard-log.ts'
 import { checkFence } from '../fence.ts'
 import type { Fence, Lane, PendingAction, SettlementStore, SignPart, StoredTransaction } from '../ports.ts'
-import { type OrderRow, toSignedOrder, toTransaction } from '../rows.ts'
+import { toSignedOrder, toTransaction } from '../rows.ts'
 
 type ActionRow = Selectable<ActionsTable>
 

@@ -4,11 +4,12 @@ import { marketShard } from '../../domain/log.ts'
 import type { MarketId, UserId } from '../../domain/units.ts'
 import type { UnwoundBatch } from '../../domain/unwind.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
+import { toOpenOrder } from '../../indexer/db/orders.ts'
 import type { ActionsTable } from '../../indexer/db/schema.ts'
 import { appendRows, lockShard, type ShardHead } from '../../indexer/db/shard-log.ts'
 import { checkFence } from '../fence.ts'
 import type { UnwindStore, UnwindTurn, Unwound } from '../ports.ts'
-import { addReserved, lockFunds, minedPosition, toOpenOrder, writeMatched, writeOrders } from '../rows.ts'
+import { addReserved, lockFunds, minedPosition, writeMatched, writeOrders } from '../rows.ts'
 
 type ActionRow = Selectable<ActionsTable>
 

@@ -5,7 +5,8 @@ import { settleAccount } from '../../../domain/settle-account.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import { applyFacts } from '../../../indexer/apply.ts'
-import { minedPosition, toOpenOrder } from '../../../keeper/rows.ts'
+import { toOpenOrder } from '../../../indexer/db/orders.ts'
+import { minedPosition } from '../../../keeper/rows.ts'
 import type { World } from './world.ts'
 
 /** The oldest part that is not mined. */
