@@ -4,6 +4,8 @@ export interface LoopOptions {
   /** Returns true if there is more to do at once. */
   readonly run: () => Promise<boolean>
   readonly intervalMs: number
+  /** Where wakes come thick and fast: a run without more to do at once is followed by the next no sooner than this after its start. */
+  readonly restMs?: number
   /** The pause after the first failure; doubled with each in a row. */
   readonly retryMs: number
   readonly retryMaxMs: number
@@ -40,14 +42,17 @@ export class Loop {
   }
 
   async #loop(): Promise<void> {
-    const { run, intervalMs, retryMs, retryMaxMs, onFailure } = this.#options
+    const { run, intervalMs, restMs = 0, retryMs, retryMaxMs, onFailure } = this.#options
     let failures = 0
     while (this.#isWanted) {
       this.#isWoken = false
+      const start = performance.now()
       try {
         const hasMore = await run()
         failures = 0
         if (!hasMore && !this.#isWoken) await this.#sleep(intervalMs)
+        const rest = start + restMs - performance.now()
+        if (!hasMore && rest > 0) await this.#sleep(rest, false)
       } catch (error) {
         const pause = Math.min(retryMaxMs, retryMs * 2 ** failures++)
         onFailure(error as Error, pause)

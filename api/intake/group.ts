@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { isConnectionError, isContention, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
 import type { Clock, Reached } from '../ports.ts'
+import type { Announcer } from './announce.ts'
 import type { Cancelled, Command, Placed } from './commands.ts'
 import { type Ages, decide } from './decide.ts'
 import { openGroup } from './state.ts'
@@ -19,6 +20,7 @@ export interface GroupPorts {
   readonly clock: Clock
   readonly reached: Reached
   readonly log: GroupLog
+  readonly announcer: Announcer
   observe(size: number, seconds: number): void
 }
 
@@ -45,9 +47,10 @@ async function commitGroup(
   try {
     const state = await openGroup(client, options.chainId, marketId, commands)
     const { writes, answers } = decide(commands, state, ports.clock.now(), options)
-    await writeGroup(client, marketId, state.head, writes)
+    const head = await writeGroup(client, marketId, state.head, writes)
     await commit(client)
     ports.reached('after-placement-commit')
+    if (head > state.head.head) ports.announcer.announce(marketId, head)
     return answers
   } catch (error) {
     broken = await rollback(client, error as Error)

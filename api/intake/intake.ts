@@ -12,6 +12,7 @@ import { fillsOfOrder } from '../queries/orders.ts'
 import type { CancelAnswer, Fill, PlaceOrderAnswer, PlaceOrderBody } from '../schemas/order.ts'
 import { fillView, orderView } from '../views/order.ts'
 import { balanceView } from '../views/position.ts'
+import { createAnnouncer } from './announce.ts'
 import { type Cancelled, type Command, keysOf, type Placed, type Waiting } from './commands.ts'
 import { createGroupRunner, type GroupLog } from './group.ts'
 import { createLane, type Lane } from './lane.ts'
@@ -52,7 +53,8 @@ async function fillsOf(db: Db, spec: MarketSpec, { isDuplicate, order }: Placed)
 
 function createLanes(ports: IntakePorts, options: IntakeOptions) {
   const lanes = new Map<number, Lane<Command>>()
-  const run = createGroupRunner({ ...ports, observe: ports.metrics.group }, options)
+  const announcer = createAnnouncer(ports.db)
+  const run = createGroupRunner({ ...ports, announcer, observe: ports.metrics.group }, options)
   const { maxGroup, maxQueue } = options
   const laneOf = (marketId: number): Lane<Command> => {
     const known = lanes.get(marketId)
@@ -64,7 +66,11 @@ function createLanes(ports: IntakePorts, options: IntakeOptions) {
   ports.metrics.watch('api_commands_waiting', 'Commands that wait for a transaction', () =>
     [...lanes.values()].reduce((sum, lane) => sum + lane.waiting, 0),
   )
-  return { laneOf, drained: () => Promise.all([...lanes.values()].map((lane) => lane.drained())) }
+  const drained = async (): Promise<void> => {
+    await Promise.all([...lanes.values()].map((lane) => lane.drained()))
+    await announcer.drained()
+  }
+  return { laneOf, drained }
 }
 
 /** The market of an order, from its hash alone: hashes are placed here mostly, so the last ones are remembered. */

@@ -43,14 +43,14 @@ const RESERVE = `
   where a.user_id = d.user_id and a.user_id = any($1::bigint[])
 `
 
-/** Stores what was decided, inside the group's transaction. */
+/** Stores what was decided, inside the group's transaction. Returns the log's new head. */
 export async function writeGroup(
   client: pg.ClientBase,
   marketId: number,
   head: ShardHead,
   { rows, signatures, ended, reservedDeltas }: Writes,
-): Promise<void> {
-  if (rows.length === 0) return
+): Promise<number> {
+  if (rows.length === 0) return head.head
   const placed = rows.filter((row): row is OrderPlaced => row.kind === 'order_placed')
   if (placed.length > 0) {
     const values = [marketId, JSON.stringify(placed), signatures]
@@ -67,6 +67,8 @@ export async function writeGroup(
     const values = [[...reservedDeltas.keys()], [...reservedDeltas.values()].map(String)]
     await client.query({ name: 'intake-reserve', text: RESERVE, values })
   }
-  const values = [head.shard, head.head, JSON.stringify(rows), head.head + rows.length]
+  const newHead = head.head + rows.length
+  const values = [head.shard, head.head, JSON.stringify(rows), newHead]
   await client.query({ name: 'append-rows', text: APPEND_ROWS, values })
+  return newHead
 }

@@ -48,17 +48,24 @@ export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
     .execute()
 }
 
-/** Appends behind the head. Parameters: shard, head before, rows as JSON, head after. */
-export const APPEND_ROWS = `
+/** Where listeners are told `<shard>:<head>`. */
+export const SHARD_LOG_CHANNEL = 'shard_log'
+
+const appending = (told: string): string => `
   with rows as (
     insert into shard_log (shard, seq, row)
     select $1::text, $2::bigint + ordinality, value
     from jsonb_array_elements($3::jsonb) with ordinality
-  ), notified as (
-    select pg_notify('shard_log', $1::text || ':' || $4::bigint)
   )
-  update shards set head = $4::bigint from notified where shard = $1::text
+  update shards set head = $4::bigint ${told} where shard = $1::text
 `
+
+/** Appends behind the head and tells nobody: that is left to the caller. Parameters: shard, head before, rows as JSON, head after. */
+export const APPEND_ROWS = appending('')
+
+const APPEND_AND_TELL = appending(
+  `from (select pg_notify('${SHARD_LOG_CHANNEL}', $1::text || ':' || $4::bigint)) told`,
+)
 
 /**
  * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.
@@ -67,7 +74,7 @@ export const APPEND_ROWS = `
 export async function appendRows(tx: Tx, at: ShardHead, rows: readonly LogRow[]): Promise<number> {
   if (rows.length === 0) return at.head
   const head = at.head + rows.length
-  await tx.executeQuery(CompiledQuery.raw(APPEND_ROWS, [at.shard, at.head, JSON.stringify(rows), head]))
+  await tx.executeQuery(CompiledQuery.raw(APPEND_AND_TELL, [at.shard, at.head, JSON.stringify(rows), head]))
   return head
 }
 

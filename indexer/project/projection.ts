@@ -16,6 +16,8 @@ export interface ProjectionOptions extends ChunkOptions {
   readonly pollMs: number
 }
 
+/** A chunk of a few rows costs hardly less than one of a hundred: under load the rows of this time are projected together. */
+const REST_MS = 20
 const RETRY_MS = 100
 const RETRY_MAX_MS = 5_000
 
@@ -73,6 +75,7 @@ export class Projection {
     return new Loop({
       run,
       intervalMs: this.#options.pollMs,
+      restMs: REST_MS,
       retryMs: RETRY_MS,
       retryMaxMs: RETRY_MAX_MS,
       onFailure(error, pause_ms) {

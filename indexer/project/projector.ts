@@ -1,7 +1,7 @@
 /**
- * Follows the shard log and keeps the read model at its head. A chunk is one transaction: its rows, the shard's place in
- * `read.projection` and the notification. The row in `read.projection` is locked meanwhile, so of many projectors one works on a
- * shard at a time, and each row is projected once.
+ * Follows the shard log and keeps the read model at its head. A chunk is one transaction: its rows and the shard's place in
+ * `read.projection`. The row in `read.projection` is locked meanwhile, so of many projectors one works on a shard at a time, and each
+ * row is projected once. Readers are notified after it: a notification in it would make commits queue for the disk one by one.
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../db/client.ts'
@@ -27,32 +27,41 @@ export interface ChunkOptions {
 
 /** Projects the shard's next rows. Null where another projector is at it, or the shard is not registered. */
 export async function projectChunk(db: Db, shard: string, options: ChunkOptions): Promise<Progress | null> {
-  return db.transaction().execute(async (tx) => {
-    const at = await tx
-      .selectFrom('read.projection')
-      .selectAll()
-      .where('shard', '=', shard)
-      .forUpdate()
-      .skipLocked()
-      .executeTakeFirst()
-    if (at === undefined) return null
-    const rows = await readRows(tx, shard, at.seq, options.limit)
-    const last = rows.at(-1)
-    if (last === undefined) return { ...at, rows: 0 }
-    const entries = entriesOf(shard, rows)
-    const before = await loadSubjects(tx, entries[0]?.marketId ?? 0, touchedBy(entries))
-    await saveChanges(tx, projectEntries(before, entries))
-    options.reached('before-projection')
-    await moveTo(tx, { shard, epoch: at.epoch, seq: last.seq })
-    return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length }
-  })
+  const progress = await db.transaction().execute((tx) => projectRows(tx, shard, options))
+  if (progress !== null && progress.rows > 0) await tell(db, progress)
+  return progress
 }
 
-async function moveTo(tx: Tx, { shard, epoch, seq }: Omit<Progress, 'rows'>): Promise<void> {
+async function projectRows(tx: Tx, shard: string, options: ChunkOptions): Promise<Progress | null> {
+  const at = await tx
+    .selectFrom('read.projection')
+    .selectAll()
+    .where('shard', '=', shard)
+    .forUpdate()
+    .skipLocked()
+    .executeTakeFirst()
+  if (at === undefined) return null
+  const rows = await readRows(tx, shard, at.seq, options.limit)
+  const last = rows.at(-1)
+  if (last === undefined) return { ...at, rows: 0 }
+  const entries = entriesOf(shard, rows)
+  const before = await loadSubjects(tx, entries[0]?.marketId ?? 0, touchedBy(entries))
+  await saveChanges(tx, projectEntries(before, entries))
+  options.reached('before-projection')
+  await moveTo(tx, { shard, seq: last.seq })
+  return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length }
+}
+
+/** What a crash takes back of the read model is projected again, so its commits need not wait for the disk. */
+async function moveTo(tx: Tx, { shard, seq }: Pick<Progress, 'shard' | 'seq'>): Promise<void> {
   await sql`
-    with notified as (select pg_notify('projected', ${`${shard}:${epoch}:${seq}`}))
-    update read.projection set seq = ${seq} from notified where shard = ${shard}
+    update read.projection set seq = ${seq} from (select set_config('synchronous_commit', 'off', true)) unhurried
+    where shard = ${shard}
   `.execute(tx)
+}
+
+async function tell(db: Db, { shard, epoch, seq }: Progress): Promise<void> {
+  await sql`select pg_notify('projected', ${`${shard}:${epoch}:${seq}`})`.execute(db)
 }
 
 /** Projects the shard up to its head. Returns the number of rows. */

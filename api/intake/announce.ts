@@ -1,0 +1,43 @@
+/**
+ * Tells those who follow a market's log how far it has come. Not within the group's own transaction: Postgres lets transactions with
+ * notifications commit one at a time, each waiting for the disk. One notification of each market is under way at a time, and those
+ * meanwhile become one. Whoever misses one sees the rows at the next, or at its own poll.
+ */
+import { sql } from 'kysely'
+import { marketShard } from '../../domain/log.ts'
+import type { Db } from '../../indexer/db/client.ts'
+import { SHARD_LOG_CHANNEL } from '../../indexer/db/shard-log.ts'
+
+export interface Announcer {
+  /** The market's log is committed up to here. */
+  announce(marketId: number, head: number): void
+  /** Resolves when everything announced is told. */
+  drained(): Promise<void>
+}
+
+export function createAnnouncer(db: Db): Announcer {
+  let heads = new Map<number, number>()
+  let telling: Promise<void> | null = null
+
+  const tell = async (): Promise<void> => {
+    while (heads.size > 0) {
+      const payloads = [...heads].map(([marketId, head]) => `${marketShard(marketId)}:${head}`)
+      heads = new Map()
+      await sql`select pg_notify(${SHARD_LOG_CHANNEL}, p) from unnest(${payloads}::text[]) p`
+        .execute(db)
+        // The log is what counts, and it is committed.
+        .catch(() => {})
+    }
+    telling = null
+  }
+
+  return {
+    announce(marketId, head) {
+      heads.set(marketId, head)
+      telling ??= tell()
+    },
+    drained: async () => {
+      while (telling !== null) await telling
+    },
+  }
+}
