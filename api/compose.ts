@@ -55,6 +55,7 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
       // Shorter than the client's patience, so that a busy market is an answer and not a broken connection.
       settings: { ...INTAKE_SETTINGS, lock_timeout: String(Math.ceil(commandTimeoutMs * 0.6)) },
       queryTimeoutMs: commandTimeoutMs,
+      pipeline: true,
     }),
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Tells those who follow a market's log how far it has come. Not within the group's own transaction: Postgres lets transactions with
- * notifications commit one at a time, each waiting for the disk. One notification of each market is under way at a time, and those
- * meanwhile become one. Whoever misses one sees the rows at the next, or at its own poll.
+ * notifications commit one at a time, each waiting for the disk. One statement is under way at a time, and what is announced meanwhile
+ * waits for the next. Whoever misses one sees the rows at the next, or at its own poll.
  */
 import { sql } from 'kysely'
 import { marketShard } from '../../domain/log.ts'

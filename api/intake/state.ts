@@ -152,27 +152,32 @@ async function lockMarket(client: pg.ClientBase, marketId: number): Promise<Shar
   return head
 }
 
-/** Begins the group's transaction, takes its locks and reads what it is decided on. */
+/**
+ * Begins the group's transaction, takes its locks and reads what it is decided on, all in one round trip: the queries run one after
+ * another, so each reading sees what the locks before it hold still.
+ */
 export async function openGroup(
   client: pg.ClientBase,
   chainId: number,
   marketId: number,
   commands: readonly Command[],
 ): Promise<GroupState> {
-  const head = await lockMarket(client, marketId)
   const userIds = distinct(commands.map(({ userId }) => userId))
-  const accounts = await client.query<AccountRow>({
-    name: 'intake-accounts',
-    text: ACCOUNTS,
-    values: [marketId, userIds, chainId],
-  })
   const placed = commands.flatMap((command) => (command.kind === 'place' ? [command.order] : []))
   const hashes = commands.flatMap((command) => (command.kind === 'cancel' ? [command.hash] : []))
-  const known = await client.query<StoredOrder>({
-    name: 'intake-known',
-    text: KNOWN,
-    values: [marketId, placed.map(({ maker }) => maker), placed.map(({ salt }) => String(salt)), hashes],
-  })
+  const [head, accounts, known] = await Promise.all([
+    lockMarket(client, marketId),
+    client.query<AccountRow>({
+      name: 'intake-accounts',
+      text: ACCOUNTS,
+      values: [marketId, userIds, chainId],
+    }),
+    client.query<StoredOrder>({
+      name: 'intake-known',
+      text: KNOWN,
+      values: [marketId, placed.map(({ maker }) => maker), placed.map(({ salt }) => String(salt)), hashes],
+    }),
+  ])
   const first = accounts.rows[0] as AccountRow
   return {
     head,

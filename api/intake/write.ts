@@ -52,23 +52,23 @@ export async function writeGroup(
 ): Promise<number> {
   if (rows.length === 0) return head.head
   const placed = rows.filter((row): row is OrderPlaced => row.kind === 'order_placed')
+  const newHead = head.head + rows.length
+  const statements: pg.QueryConfig[] = []
   if (placed.length > 0) {
     const values = [marketId, JSON.stringify(placed), signatures]
-    await client.query({ name: 'intake-place', text: PLACE, values })
+    statements.push({ name: 'intake-place', text: PLACE, values })
   }
   if (ended.length > 0) {
-    await client.query({
-      name: 'intake-end',
-      text: END,
-      values: [JSON.stringify(ended), ended.map(({ order_id }) => order_id)],
-    })
+    const values = [JSON.stringify(ended), ended.map(({ order_id }) => order_id)]
+    statements.push({ name: 'intake-end', text: END, values })
   }
   if (reservedDeltas.size > 0) {
     const values = [[...reservedDeltas.keys()], [...reservedDeltas.values()].map(String)]
-    await client.query({ name: 'intake-reserve', text: RESERVE, values })
+    statements.push({ name: 'intake-reserve', text: RESERVE, values })
   }
-  const newHead = head.head + rows.length
   const values = [head.shard, head.head, JSON.stringify(rows), newHead]
-  await client.query({ name: 'append-rows', text: APPEND_ROWS, values })
+  statements.push({ name: 'append-rows', text: APPEND_ROWS, values })
+  // One round trip. After one that fails the others fail too, and nothing can be committed.
+  await Promise.all(statements.map((statement) => client.query(statement)))
   return newHead
 }

@@ -32,6 +32,8 @@ export interface ConnectionOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** How long the client waits for an answer; then the connection counts as broken. */
   readonly queryTimeoutMs?: number
+  /** Queries are sent without waiting for the answers to those before; they run and are answered in the same order. */
+  readonly pipeline?: boolean
 }
 
 /** How long a query waits for a connection of the pool. */
@@ -43,10 +45,11 @@ const serverOptions = (settings: Readonly<Record<string, string>>): string =>
     .join(' ')
 
 export const createPool = (options: ConnectionOptions): pg.Pool => {
-  const { url, connections, name, settings, queryTimeoutMs } = options
+  const { url, connections, name, settings, queryTimeoutMs, pipeline = false } = options
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
+    pipeline,
     application_name: name,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     ...(settings && { options: serverOptions(settings) }),
