@@ -9,6 +9,7 @@ import type { Quote, Steps } from '../../domain/units.ts'
 import type { OrdersTable } from '../../indexer/db/schema.ts'
 import type { ShardHead } from '../../indexer/db/shard-log.ts'
 import type { Command } from './commands.ts'
+import { pipelined } from './pipelined.ts'
 
 export interface MarketNow {
   readonly mode: MarketMode
@@ -165,7 +166,7 @@ export async function openGroup(
   const userIds = distinct(commands.map(({ userId }) => userId))
   const placed = commands.flatMap((command) => (command.kind === 'place' ? [command.order] : []))
   const hashes = commands.flatMap((command) => (command.kind === 'cancel' ? [command.hash] : []))
-  const [head, accounts, known] = await Promise.all([
+  const [head, accounts, known] = await pipelined([
     lockMarket(client, marketId),
     client.query<AccountRow>({
       name: 'intake-accounts',

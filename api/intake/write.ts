@@ -3,6 +3,7 @@ import type pg from 'pg'
 import type { OrderPlaced } from '../../domain/log.ts'
 import { APPEND_ROWS, type ShardHead } from '../../indexer/db/shard-log.ts'
 import type { Writes } from './decide.ts'
+import { pipelined } from './pipelined.ts'
 
 /** The log row of a placement holds all that the order's row does, but for the signature. */
 const PLACE = `
@@ -68,7 +69,6 @@ export async function writeGroup(
   }
   const values = [head.shard, head.head, JSON.stringify(rows), newHead]
   statements.push({ name: 'append-rows', text: APPEND_ROWS, values })
-  // One round trip. After one that fails the others fail too, and nothing can be committed.
-  await Promise.all(statements.map((statement) => client.query(statement)))
+  await pipelined(statements.map((statement) => client.query(statement)))
   return newHead
 }
