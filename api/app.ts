@@ -2,17 +2,18 @@
 import cors from '@fastify/cors'
 import helmet from '@fastify/helmet'
 import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
-import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
 import type { Db } from '../indexer/db/client.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { Config } from './config.ts'
 import type { Faucet } from './faucet.ts'
 import { controlAccess } from './http/access.ts'
-import { answerUnreadable, handleErrors } from './http/errors.ts'
+import { answerUnreadable, BODY_LIMIT, handleErrors } from './http/errors.ts'
 import { parseJson } from './http/json.ts'
 import { describe } from './http/openapi.ts'
 import type { App } from './http/types.ts'
+import { compileValidator } from './http/validation.ts'
 import type { Intake } from './intake/intake.ts'
 import type { MarketDirectory } from './market-directory.ts'
 import type { Metrics } from './metrics.ts'
@@ -40,8 +41,6 @@ export interface AppPorts {
   readonly checks: readonly Check[]
 }
 
-/** Larger than any request that the contract knows; a batch of 50 orders is about 40 kB. */
-const BODY_LIMIT = 128 * 1024
 const EXPOSED = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Request-Id']
 
 export async function buildApp(ports: AppPorts): Promise<App> {
@@ -55,7 +54,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
     routerOptions: { ignoreTrailingSlash: true },
     frameworkErrors: answerUnreadable as never,
   }).withTypeProvider<TypeBoxTypeProvider>()
-  app.setValidatorCompiler(TypeBoxValidatorCompiler)
+  app.setValidatorCompiler(compileValidator)
   readBodies(app)
   handleErrors(app as never)
   await protect(app, ports)
@@ -100,7 +99,12 @@ async function protect(app: App, { config, limitStore }: AppPorts): Promise<void
     directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
   }
   await app.register(helmet, { contentSecurityPolicy })
-  await app.register(cors, { origin: config.corsOrigins, exposedHeaders: EXPOSED, maxAge: 600 })
+  await app.register(cors, {
+    origin: config.corsOrigins,
+    exposedHeaders: EXPOSED,
+    maxAge: 600,
+    strictPreflight: false,
+  })
   const store = limitStore === null ? {} : { store: limitStore }
   await app.register(rateLimit, { global: false, cache: 100_000, ...store })
 }

@@ -167,7 +167,22 @@ export class ApiError extends Error {
   }
 }
 
+const LONGEST_ECHO = 200
+
+/** What was received is told back, but not by the kilobyte. */
+function brief(value: unknown): unknown {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  return text.length <= LONGEST_ECHO
+    ? value
+    : `${text.slice(0, LONGEST_ECHO)}… (${text.length} characters in all)`
+}
+
 export function errorBody({ code, context }: ApiError, requestId: string): ErrorBody {
   const { message, retryable, outcome = 'not_placed' }: Entry = CATALOGUE[code]
-  return { message, details: { code, ...context, outcome, retryable, request_id: requestId } }
+  const told: ErrorContext = {
+    ...context,
+    ...('received' in context ? { received: brief(context.received) } : {}),
+    ...(context.field === undefined ? {} : { field: String(brief(context.field)) }),
+  }
+  return { message, details: { code, ...told, outcome, retryable, request_id: requestId } }
 }

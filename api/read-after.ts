@@ -40,7 +40,16 @@ export interface ReadAfterLimits {
 export const PROJECTED_CHANNEL = 'projected'
 
 const stale = (field: string, received: string) =>
-  new ApiError('HTV1_READ_AFTER_STALE_BOOKMARK', { field, received })
+  new ApiError('HTV1_READ_AFTER_STALE_BOOKMARK', {
+    field,
+    expected: '`read_after` of a recent write',
+    received,
+  })
+const incomplete = (field: string) =>
+  new ApiError('INCOMPLETE_BOOKMARK', {
+    field,
+    expected: 'both parts of `read_after` of a write, or neither',
+  })
 const unavailable = () => new ApiError('HTV1_READ_AFTER_UNAVAILABLE', {}, '2')
 const pending = (shard: string) => new ApiError('HTV1_READ_AFTER_PENDING', { shard }, '0.5')
 
@@ -48,8 +57,8 @@ const pending = (shard: string) => new ApiError('HTV1_READ_AFTER_PENDING', { sha
 export function parseBookmark(fields: BookmarkFields): Bookmark | null {
   const { read_after_shard_id: id, read_after_shard_seq: seq } = fields
   if (id === undefined && seq === undefined) return null
-  if (id === undefined) throw new ApiError('INCOMPLETE_BOOKMARK', { field: 'read_after_shard_id' })
-  if (seq === undefined) throw new ApiError('INCOMPLETE_BOOKMARK', { field: 'read_after_shard_seq' })
+  if (id === undefined) throw incomplete('read_after_shard_id')
+  if (seq === undefined) throw incomplete('read_after_shard_seq')
   const match = /^(accounts|m\d{1,10})\.(\d{1,9})$/.exec(id)
   if (match === null) throw stale('read_after_shard_id', id)
   if (!/^\d{1,15}$/.test(seq)) throw stale('read_after_shard_seq', seq)

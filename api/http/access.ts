@@ -81,6 +81,6 @@ export function controlAccess(app: FastifyInstance, { authenticate, limits }: Ac
     if (routeOptions.config.access !== 'user') return
     const { user_id: userId } = params as { user_id?: number }
     if (userId !== undefined && userId !== caller?.userId)
-      throw new ApiError('NOT_YOURS', { field: 'user_id' })
+      throw new ApiError('NOT_YOURS', { field: 'user_id', expected: caller?.userId, received: userId })
   })
 }

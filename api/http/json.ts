@@ -52,6 +52,7 @@ export function parseJson(text: string): unknown {
     return JSON.parse(text, reviver as (this: unknown, key: string, value: unknown) => unknown)
   } catch (error) {
     if (error instanceof ApiError) throw error
-    throw new ApiError('INVALID_JSON', { received: (error as Error).message })
+    const received = (error as Error).message
+    throw new ApiError('INVALID_JSON', { field: 'body', expected: 'a JSON object', received })
   }
 }

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { BalanceParts } from '../views/position.ts'
+import { anyNumber } from './orders.ts'
 
 export const userByAddress = (db: Db | Tx, address: string) =>
   db.selectFrom('read.users').selectAll().where('address', '=', address.toLowerCase()).executeTakeFirst()
@@ -16,7 +17,7 @@ export function positionsOfUser(db: Db | Tx, userId: number, marketId?: number) 
     .where('p.user_id', '=', userId)
     .where((where) => where.or([where('p.size', '!=', 0), where('p.pending', '!=', 0)]))
     .orderBy('p.market_id')
-  return (marketId === undefined ? query : query.where('p.market_id', '=', marketId)).execute()
+  return (marketId === undefined ? query : query.where('p.market_id', '=', anyNumber(marketId))).execute()
 }
 
 /** One statement, so one snapshot. An account that never deposited has zeros. */

@@ -22,10 +22,13 @@ export interface OrderFilter extends Page {
   readonly side?: Side | undefined
 }
 
+/** A number that need not fit the column that it is compared with. */
+export const anyNumber = (value: number) => sql<number>`${value}::bigint`
+
 /** Newest first; one row more than `limit` if there is a next page. */
 export async function ordersOfUser(db: Db | Tx, userId: number, filter: OrderFilter): Promise<OrderRow[]> {
   let query = db.selectFrom('read.orders').selectAll().where('user_id', '=', userId)
-  if (filter.marketId !== undefined) query = query.where('market_id', '=', filter.marketId)
+  if (filter.marketId !== undefined) query = query.where('market_id', '=', anyNumber(filter.marketId))
   if (filter.status !== undefined) query = query.where('status', '=', filter.status)
   if (filter.side !== undefined) query = query.where('side', '=', filter.side)
   if (filter.cursor !== null) {
@@ -46,7 +49,7 @@ export interface FillFilter extends Page {
 
 export async function fillsOfUser(db: Db | Tx, userId: number, filter: FillFilter): Promise<FillRow[]> {
   let query = db.selectFrom('read.fills').selectAll().where('user_id', '=', userId)
-  if (filter.marketId !== undefined) query = query.where('market_id', '=', filter.marketId)
+  if (filter.marketId !== undefined) query = query.where('market_id', '=', anyNumber(filter.marketId))
   if (filter.side !== undefined) query = query.where('side', '=', filter.side)
   return newestFills(query, filter).execute()
 }

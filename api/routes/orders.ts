@@ -73,15 +73,32 @@ function placing(app: App, { intake }: OrderPorts): void {
         response: answers(CancelAnswer),
       },
     },
-    (request) =>
-      intake.cancel(callerOf(request), request.params.order_hash.toLowerCase(), request.body.reason ?? null),
+    (request) => {
+      const reason = storable('reason', request.body.reason ?? null)
+      return intake.cancel(callerOf(request), request.params.order_hash.toLowerCase(), reason)
+    },
   )
 }
 
+/** Postgres keeps neither NUL nor half a surrogate pair. */
+function storable(field: string, text: string | null): string | null {
+  if (text === null || (text.isWellFormed() && !text.includes('\0'))) return text
+  throw new ApiError('INVALID_FIELD', {
+    field,
+    expected: 'a text without NUL and without half surrogate pairs',
+    received: text,
+  })
+}
+
 /** The order, if it is the caller's own. */
-function ownOrder(order: OrderRow | undefined, userId: number, received: string): OrderRow {
-  if (order === undefined) throw new ApiError('ORDER_NOT_FOUND', { received })
-  if (order.user_id !== userId) throw new ApiError('NOT_YOURS', { received })
+function ownOrder(
+  order: OrderRow | undefined,
+  userId: number,
+  asked: { readonly field: string; readonly received: string },
+): OrderRow {
+  if (order === undefined) throw new ApiError('ORDER_NOT_FOUND', { ...asked })
+  if (order.user_id !== userId)
+    throw new ApiError('NOT_YOURS', { ...asked, expected: 'an order of your own' })
   return order
 }
 
@@ -98,10 +115,10 @@ function readingOrders(app: App, { markets, readAfter }: OrderPorts): void {
   const readOne = async (
     query: BookmarkFields,
     userId: number,
-    received: string,
+    asked: { readonly field: string; readonly received: string },
     find: (db: Db | Tx) => Promise<OrderRow | undefined>,
   ): Promise<Order> => {
-    const row = ownOrder(await readAfter.read(query, find), userId, received)
+    const row = ownOrder(await readAfter.read(query, find), userId, asked)
     return orderView(await markets.byId(row.market_id), row)
   }
   app.get(
@@ -119,7 +136,8 @@ function readingOrders(app: App, { markets, readAfter }: OrderPorts): void {
     },
     (request) => {
       const id = request.params.order_id
-      return readOne(request.query, callerOf(request).userId, id, (db) => orderById(db, id))
+      const asked = { field: 'order_id', received: id }
+      return readOne(request.query, callerOf(request).userId, asked, (db) => orderById(db, id))
     },
   )
   app.get(
@@ -137,7 +155,8 @@ function readingOrders(app: App, { markets, readAfter }: OrderPorts): void {
     },
     (request) => {
       const hash = request.params.order_hash.toLowerCase()
-      return readOne(request.query, callerOf(request).userId, hash, (db) => orderByHash(db, hash))
+      const asked = { field: 'order_hash', received: hash }
+      return readOne(request.query, callerOf(request).userId, asked, (db) => orderByHash(db, hash))
     },
   )
   app.get(
@@ -190,7 +209,7 @@ function readingFills(app: App, { markets, readAfter }: OrderPorts): void {
       const page = { limit, cursor: decodeCursor(cursor) }
       const id = request.params.order_id
       const rows = await readAfter.read(request.query, async (db) => {
-        ownOrder(await orderById(db, id), callerOf(request).userId, id)
+        ownOrder(await orderById(db, id), callerOf(request).userId, { field: 'order_id', received: id })
         return fillsOfOrder(db, id, page)
       })
       return answer(rows, limit)

@@ -4,6 +4,7 @@ import {
   amountOf,
   bookmarkQuery,
   closed,
+  expects,
   maybeAmountOf,
   nullable,
   PositiveInteger,
@@ -50,7 +51,11 @@ export const MarginBalance = Type.Object({
 })
 
 export const AddressParams = closed({
-  address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description: 'Wallet of the account.' }),
+  address: Type.String({
+    pattern: '^0x[0-9a-fA-F]{40}$',
+    ...expects('0x and 40 hex digits'),
+    description: 'Wallet of the account.',
+  }),
 })
 export const User = Type.Object({
   user_id: Type.Integer(),

@@ -34,12 +34,16 @@ export const maybeAmountOf = <Name extends string>(
     [`${name}_e18_raw`]: nullable(Type.String({ description: `${description} Times 1e18, exact.` })),
   }) as Twice<Name, TUnsafe<number | null>, TUnsafe<string | null>>
 
+/** What a refusal of a request field says instead of the schema's own words. Goes into the field's schema. */
+export const expects = (what: string): { readonly 'x-expected': string } => ({ 'x-expected': what })
+
 /** A decimal amount in a request: a JSON number or a decimal string, not negative. */
 export const decimalInput = (description: string): TUnsafe<number | string> =>
   Type.Unsafe<number | string>({
     type: ['number', 'string'],
     minimum: 0,
     pattern: '^\\d{1,40}(\\.\\d{1,18})?$',
+    ...expects('a decimal from 0 with up to 18 decimals, as a number or a string'),
     description: `${description} A number or a decimal string.`,
   })
 
@@ -48,12 +52,30 @@ export const wholeInput = (description: string): TUnsafe<number | string> =>
   Type.Unsafe<number | string>({
     type: ['number', 'string'],
     pattern: '^\\d{1,15}$',
+    ...expects('a whole number, as a number or a string of up to 15 digits'),
+    description: `${description} A number or a string of digits.`,
+  })
+
+/** The number of a market in a body, likewise in two forms. */
+export const marketInput = (description: string): TUnsafe<number | string> =>
+  Type.Unsafe<number | string>({
+    type: ['integer', 'string'],
+    minimum: 1,
+    pattern: '^\\d{1,15}$',
+    ...expects('a whole number from 1'),
     description: `${description} A number or a string of digits.`,
   })
 
 export const MAX_INTEGER = Number.MAX_SAFE_INTEGER
 export const PositiveInteger = (description: string) =>
-  Type.Integer({ minimum: 1, maximum: MAX_INTEGER, description })
+  Type.Integer({ minimum: 1, maximum: MAX_INTEGER, ...expects('a whole number from 1'), description })
+
+/** How many of something: at most `maximum`. */
+export const countInput = (maximum: number, fallback: number, description = '') =>
+  Type.Integer({
+    ...{ minimum: 1, maximum, default: fallback, description },
+    ...expects(`a whole number from 1 to ${maximum}`),
+  })
 
 export const Side = words(['LONG', 'SHORT'], 'LONG buys, SHORT sells.')
 export const Time = (description: string) => Type.String({ format: 'date-time', description })
@@ -73,7 +95,7 @@ export const bookmarkQuery = {
 
 export const MAX_PAGE = 1000
 export const pageQuery = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: 100 })),
+  limit: Type.Optional(countInput(MAX_PAGE, 100, 'Items per page.')),
   cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
 }
 export const NextCursor = nullable(

@@ -4,6 +4,7 @@ import {
   amountOf,
   bookmarkQuery,
   closed,
+  countInput,
   maybeAmountOf,
   nullable,
   PositiveInteger,
@@ -47,7 +48,7 @@ export type Market = Static<typeof Market>
 
 export const MarketsQuery = closed({
   type: Type.Optional(words(MARKET_KINDS, 'Only this kind.')),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+  limit: Type.Optional(countInput(1000, 100, 'Markets at most.')),
   ...bookmarkQuery,
 })
 export const MarketIdParams = closed({ market_id: PositiveInteger('Market.') })
@@ -62,9 +63,7 @@ export const Level = closed({
 export type Level = Static<typeof Level>
 
 const bookQuery = {
-  depth: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 1000, description: 'Levels per side.' }),
-  ),
+  depth: Type.Optional(countInput(1000, 1000, 'Levels per side.')),
   ...bookmarkQuery,
 }
 export const BookQuery = closed(bookQuery)

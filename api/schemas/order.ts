@@ -6,6 +6,8 @@ import {
   bookmarkQuery,
   closed,
   decimalInput,
+  expects,
+  marketInput,
   maybeAmountOf,
   NextCursor,
   nullable,
@@ -34,7 +36,7 @@ const orderTypeField = Type.String({
 })
 
 export const PlaceOrderBody = closed({
-  market_id: wholeInput('Market.'),
+  market_id: marketInput('Market.'),
   side: Side,
   order_type: orderTypeField,
   price: Type.Optional(
@@ -42,7 +44,11 @@ export const PlaceOrderBody = closed({
   ),
   quantity: Type.Optional(decimalInput('Quantity, a multiple of the step size.')),
   quantity_e18_raw: Type.Optional(
-    Type.String({ pattern: '^\\d{1,60}$', description: 'Quantity times 1e18.' }),
+    Type.String({
+      pattern: '^\\d{1,60}$',
+      ...expects('a string of digits'),
+      description: 'Quantity times 1e18.',
+    }),
   ),
   leverage: Type.Optional(wholeInput('A positive whole number up to the maximum of the market; default 1.')),
   expiration_seconds: Type.Optional(wholeInput('Unix seconds; 0 (default) never expires.')),
@@ -50,6 +56,7 @@ export const PlaceOrderBody = closed({
   reduce_only: Type.Optional(Type.Boolean({ description: 'The order may only shrink a position.' })),
   salt: Type.String({
     pattern: '^\\d{1,20}$',
+    ...expects('a string of digits, a whole number below 2^53'),
     description: 'Decimal string of the signed salt, below 2^53.',
   }),
   signature: Type.String({ description: 'Hex of r, s, v and the suffix 01.' }),
@@ -133,7 +140,13 @@ export const PlaceOrderAnswer = Type.Object({
 export type PlaceOrderAnswer = Static<typeof PlaceOrderAnswer>
 
 export const CancelBody = closed({
-  reason: Type.Optional(Type.String({ maxLength: 200, description: 'At most 200 characters.' })),
+  reason: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      ...expects('a text of at most 200 characters'),
+      description: 'At most 200 characters.',
+    }),
+  ),
 })
 
 export const CancelAnswer = Type.Object({
@@ -145,9 +158,19 @@ export const CancelAnswer = Type.Object({
 export type CancelAnswer = Static<typeof CancelAnswer>
 
 export const OrderHashParams = closed({
-  order_hash: Type.String({ pattern: '^0x[0-9a-fA-F]{64}$', description: 'Hash of the order.' }),
+  order_hash: Type.String({
+    pattern: '^0x[0-9a-fA-F]{64}$',
+    ...expects('0x and 64 hex digits'),
+    description: 'Hash of the order.',
+  }),
 })
-export const OrderIdParams = closed({ order_id: Type.String({ description: '`<market>-<number>`' }) })
+export const OrderIdParams = closed({
+  order_id: Type.String({
+    pattern: '^[\\w-]{1,100}$',
+    ...expects('<market>-<number>'),
+    description: '`<market>-<number>`',
+  }),
+})
 export const UserIdParams = closed({ user_id: PositiveInteger("The caller's own id.") })
 export const BookmarkQuery = closed(bookmarkQuery)
 

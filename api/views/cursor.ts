@@ -11,7 +11,12 @@ export const encodeCursor = ({ at, id }: Cursor): string => Buffer.from(`${at}:$
 export function decodeCursor(text: string | undefined): Cursor | null {
   if (text === undefined) return null
   const match = /^(\d{1,15}):([\w-]{1,80})$/.exec(Buffer.from(text, 'base64url').toString('latin1'))
-  if (match === null) throw new ApiError('INVALID_CURSOR', { field: 'cursor', received: text })
+  if (match === null)
+    throw new ApiError('INVALID_CURSOR', {
+      field: 'cursor',
+      expected: '`next_cursor` of the page before',
+      received: text,
+    })
   return { at: Number(match[1]), id: match[2] as string }
 }
 
