@@ -33,6 +33,10 @@ const SETTINGS = [
   'unix_socket_directories=',
   'max_connections=300',
   'timezone=UTC',
+  // After a checkpoint every page is logged whole once more, and every commit waits for that: rarely, then.
+  'shared_buffers=256MB',
+  'max_wal_size=2GB',
+  'checkpoint_timeout=15min',
 ]
 const NOT_CRASH_SAFE = [
   'fsync=off',
