@@ -1,6 +1,7 @@
 /** What this machine's own tools may do with a running stack beyond what its traders may: they hold its keys and its database. */
 import { dirname } from 'node:path'
 import type { JsonRpcProvider } from 'ethers'
+import { sql } from 'kysely'
 import type { MarketSpec } from '../domain/market.ts'
 import { createDb, createPool, type Db } from '../indexer/db/client.ts'
 import { loadMarkets } from '../indexer/db/markets.ts'
@@ -48,7 +49,8 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
       address: deployment.contracts.oracle,
     }),
     async accounts(list, deposit) {
-      await fund({ provider, deployer: keys.deployer, usdm, marginBank }, list, { wallet: 0n, deposit })
+      const bank = { provider, deployer: keys.deployer, usdm, marginBank }
+      await alone(db, () => fund(bank, list, { wallet: 0n, deposit }))
       return Promise.all(list.map((key) => admit(db, key)))
     },
     async close() {
@@ -56,4 +58,12 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
       await db.destroy()
     },
   }
+}
+
+/** Tools that run side by side pay from one key: one after the other, or they would use each other's nonces. */
+async function alone(db: Db, work: () => Promise<void>): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(hashtext('stack funding'))`.execute(tx)
+    await work()
+  })
 }
