@@ -17,8 +17,8 @@ export interface Keys {
   account(index: number): Key
   /** Accounts of the demo traders. */
   bot(index: number): Key
-  /** Accounts of recorded order flow. */
-  replay(index: number): Key
+  /** Accounts of recorded order flow, each market its own: replays of different markets may run side by side. */
+  replay(marketId: number, index: number): Key
 }
 
 /** Where each role's keys begin below m/44'/60'/0'/0. */
@@ -29,7 +29,7 @@ const AT = {
   lanes: 100,
   accounts: 1_000,
   bots: 2_000,
-  replay: 3_000,
+  replay: 10_000,
 } as const
 
 export function loadKeys(dir: DataDir): Keys {
@@ -59,6 +59,6 @@ export function keysOf(phrase: string): Keys {
     lane: (marketId) => key(AT.lanes + marketId),
     account: (index) => key(AT.accounts + index),
     bot: (index) => key(AT.bots + index),
-    replay: (index) => key(AT.replay + index),
+    replay: (marketId, index) => key(AT.replay + 1_000 * marketId + index),
   }
 }

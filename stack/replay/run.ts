@@ -56,7 +56,8 @@ export async function replay(
   const { actions, skipped } = await planAll(lines, options)
   const mapping = await mappingFor(admin, spec, actions)
   say(`${actions.length} actions for ${spec.symbol}; preparing ${options.accounts} accounts ...`)
-  const keys = Array.from({ length: Math.max(2, options.accounts) }, (_, index) => admin.keys.replay(index))
+  const count = Math.max(2, options.accounts)
+  const keys = Array.from({ length: count }, (_, index) => admin.keys.replay(spec.marketId, index))
   const accounts = await admin.accounts(keys, DEPOSIT)
 
   const traders = createTraders(admin.file.base_url, spec, accounts)

@@ -77,7 +77,7 @@ describe('stack/keys', () => {
     const again = loadKeys(dir)
     const addresses = [
       ...[keys.deployer, keys.faucet, keys.oracle, keys.lane(1), keys.lane(2)],
-      ...[keys.account(1), keys.bot(1), keys.replay(1)],
+      ...[keys.account(1), keys.bot(1), keys.replay(1, 1), keys.replay(2, 1)],
     ].map(({ address }) => address)
     expect(new Set(addresses).size).to.equal(addresses.length)
     expect(again.account(1)).to.deep.equal(keys.account(1))
