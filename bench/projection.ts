@@ -37,6 +37,7 @@ function placed(seq: number): OrderPlaced {
     leverage: 5,
     reduce_only: false,
     expiration: 0,
+    alive_until: 0,
     status: 'OPEN',
     accepted_at: 1_700_000_000_000 + seq,
     openable: 100,

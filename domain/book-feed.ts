@@ -55,6 +55,7 @@ export class BookFeed {
       case 'batch_cleared':
         this.#match(row)
         return 'applied'
+      case 'order_triggered':
       case 'batch_unwound':
         return 'reload'
       case 'part_settled':

@@ -25,6 +25,9 @@ export interface OrderPlaced {
   readonly leverage: number
   readonly reduce_only: boolean
   readonly expiration: number
+  /** The expiration, or the session key's that signed it where that is earlier; 0 never ends. See `aliveUntil`. */
+  readonly alive_until: number
+  /** PENDING_TRIGGER or OPEN. */
   readonly status: OrderStatus
   readonly accepted_at: number
   /** Steps that may open a position, and what they hold back: margin and fee allowance at `reserved_price` ticks. */
@@ -32,6 +35,46 @@ export interface OrderPlaced {
   readonly reserved: Wei
   readonly reserved_price: number
 }
+
+/** What triggered a conditional order. Kept with the order, shown to its owner. */
+export interface TriggerEvidence {
+  /** When it was triggered. */
+  readonly at: number
+  /** The mark that crossed its trigger: the one of the `prices_updated` row just before. */
+  readonly mark_price: Wei
+  readonly oracle_price: Wei
+  /** When the oracle's price was observed. */
+  readonly oracle_at: number
+  /** The first batch that it can take part in. */
+  readonly batch_id: number
+}
+
+/**
+ * The mark has crossed the trigger: the order is OPEN, and its place in the book is this row's sequence. What it holds back is
+ * computed anew. Where it cannot go on (no position to reduce, not paid for any more), an `order_ended` row follows.
+ */
+export interface OrderTriggered extends TriggerEvidence {
+  readonly kind: 'order_triggered'
+  readonly order_id: string
+  readonly user_id: number
+  readonly openable: number
+  readonly reserved_price: number
+  readonly reserved_delta: Wei
+}
+
+export const evidenceOf = ({
+  at,
+  mark_price,
+  oracle_price,
+  oracle_at,
+  batch_id,
+}: TriggerEvidence): TriggerEvidence => ({
+  at,
+  mark_price,
+  oracle_price,
+  oracle_at,
+  batch_id,
+})
 
 /** The order leaves the book but waits for the batch that holds some of it: CANCEL_PENDING_FINALIZE, or an expiry that waits likewise. */
 export interface OrderEnding {
@@ -157,7 +200,10 @@ export interface PartSettled {
   readonly at: number
   readonly fills: readonly FillSettled[]
   readonly positions: readonly PositionChange[]
-  /** Status of each order after this row; a terminal one has its reason. */
+  /**
+   * Status of each order after this row; a terminal one has its reason. Those of the fills, and those that end because the part
+   * closed the position they protect (POSITION_CLOSED).
+   */
   readonly orders: readonly {
     readonly order_id: string
     readonly user_id: number
@@ -221,8 +267,37 @@ export interface BalanceChanged {
   readonly at: number
 }
 
+/**
+ * What a session key may do has changed on the chain. With `rollback` it is again as it was before the row that is taken back; the
+ * row then holds that state.
+ */
+export interface SessionKeyChanged {
+  readonly kind: 'session_key_changed'
+  readonly rollback: boolean
+  readonly owner: string
+  readonly key: string
+  readonly before: SessionKeyState | null
+  /** Null only with `rollback`: the key is unknown again. */
+  readonly after: SessionKeyState | null
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+/** Times in Unix seconds. */
+export interface SessionKeyState {
+  /** Bits: 1 orders, 2 margin and leverage. */
+  readonly permissions: number
+  readonly registered_at: number
+  /** Its access ends at this second, whatever is registered again. */
+  readonly expires_at: number
+  readonly revoked_at: number | null
+}
+
 export type MarketRow =
   | OrderPlaced
+  | OrderTriggered
   | OrderEnding
   | OrderEnded
   | ReservationChanged
@@ -233,7 +308,7 @@ export type MarketRow =
   | BatchUnwound
   | PricesUpdated
   | MarketListed
-export type AccountsRow = UserCreated | BalanceChanged
+export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged
 export type LogRow = MarketRow | AccountsRow
 
 /** The shard that holds users and the bank's ledger. Sorts before every market shard, which is the lock order. */

@@ -1,7 +1,7 @@
 /** An accepted order as the write side keeps it, and the ways it changes outside its own settlement. */
 
 import { invariant } from './invariant.ts'
-import type { MarketRow } from './log.ts'
+import type { MarketRow, TriggerEvidence } from './log.ts'
 import type { OrderType, Side, StatusReason } from './order.ts'
 import { type ClosingReason, isTerminal, type OrderLife, step } from './order-state.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from './units.ts'
@@ -17,8 +17,13 @@ export interface OpenOrder extends OrderLife {
   readonly price: Ticks
   readonly leverage: number
   readonly reduceOnly: boolean
+  readonly trigger: Ticks
   readonly expiration: Seconds
+  /** See `aliveUntil` in `order.ts`. */
+  readonly aliveUntil: Seconds
   readonly acceptedAt: Millis
+  /** What triggered it; null while it waits, and for orders that never wait. */
+  readonly triggered: TriggerEvidence | null
   readonly openable: Steps
   readonly reservedPrice: Ticks
   /** For what is still in the book. */

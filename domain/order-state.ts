@@ -116,6 +116,12 @@ export function step<Life extends OrderLife>(life: Life, taken: OrderStep): Outc
   }
 }
 
+/** The terminal status that goes with each reason. */
+export const statusFor = (reason: StatusReason): TerminalStatus => {
+  if (reason === 'FILLED') return 'FILLED'
+  return reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED' ? 'EXPIRED' : 'CANCELLED'
+}
+
 const still = <Life extends OrderLife>(life: Life): Outcome<Life> => accept({ life, events: [] })
 
 function match<Life extends OrderLife>(life: Life, steps: Steps): Outcome<Life> {
@@ -165,6 +171,6 @@ function endIfDue<Life extends OrderLife>(life: Life): OrderTransition<Life> {
 }
 
 function ended<Life extends OrderLife>(life: Life, reason: StatusReason): OrderTransition<Life> {
-  const status = reason === 'FILLED' || reason === 'EXPIRED' ? reason : 'CANCELLED'
+  const status = statusFor(reason)
   return { life: { ...life, status, statusReason: reason, closingReason: null }, events: [status] }
 }

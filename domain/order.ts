@@ -38,6 +38,9 @@ export const STATUS_REASONS = [
   'LIQUIDATION',
   'LEVERAGE_ADJUSTED',
   'SIGNER_REVOKED',
+  'SIGNER_EXPIRED',
+  'POSITION_CLOSED',
+  'DEAD_MAN_SWITCH',
   'CANCELLED_ON_CHAIN',
 ] as const
 export type StatusReason = (typeof STATUS_REASONS)[number]
@@ -94,6 +97,16 @@ export function isTriggered(order: Pick<Order, 'type' | 'side' | 'trigger'>, mar
 /** Dead from the first millisecond after its expiration second. */
 export const isExpired = (expiration: Seconds, asOf: Millis): boolean =>
   expiration !== 0 && asOf > expiration * 1000
+
+/**
+ * The last second through which an order may be matched; 0 never ends. A session key signs for `asOf` below its own expiry only, so
+ * its orders end in the second before it, or at their own expiration if that is earlier. `keyExpiresAt`: null where the maker signed.
+ */
+export function aliveUntil(expiration: Seconds, keyExpiresAt: Seconds | null): Seconds {
+  if (keyExpiresAt === null) return expiration
+  const last = (keyExpiresAt - 1) as Seconds
+  return expiration === 0 || last < expiration ? last : expiration
+}
 
 /** An order whose signature has been recovered and found to bind its maker. */
 export interface SignedOrder extends Order {

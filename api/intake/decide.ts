@@ -3,7 +3,7 @@
 import type { OrderEnded, OrderEnding, OrderPlaced } from '../../domain/log.ts'
 import { type MarketSpec, tickStepValue } from '../../domain/market.ts'
 import { leaveBook } from '../../domain/open-order.ts'
-import type { SignedOrder } from '../../domain/order.ts'
+import { aliveUntil, type SignedOrder } from '../../domain/order.ts'
 import { isInBook } from '../../domain/order-state.ts'
 import type { FundingIndex, Millis, Price, Quote, Steps } from '../../domain/units.ts'
 import { type Admission, type Admittance, admit, type Resting } from '../../domain/validate.ts'
@@ -204,6 +204,7 @@ function placedRow(
     leverage: order.leverage,
     reduce_only: order.reduceOnly,
     expiration: order.expiration,
+    alive_until: aliveUntil(order.expiration, null),
     status: admission.status,
     accepted_at: now,
     openable: admission.openable,
@@ -223,6 +224,7 @@ const orderRow = (order: SignedOrder, { kind: _, ...row }: OrderPlaced, seq: num
   settling: 0,
   fee: 0n,
   reserved: BigInt(row.reserved),
+  triggered: null,
   updated_at: row.accepted_at,
 })
 

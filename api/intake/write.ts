@@ -9,22 +9,22 @@ import { pipelined } from './pipelined.ts'
 const PLACE = `
   insert into orders (
     order_id, market_id, seq, user_id, maker, signer, hash, signature, salt, side, type, price, quantity, trigger, leverage,
-    reduce_only, expiration, status, openable, reserved_price, reserved, accepted_at
+    reduce_only, expiration, alive_until, status, openable, reserved_price, reserved, accepted_at
   )
   select
     r.order_id, $1, split_part(r.order_id, '-', 2)::bigint, r.user_id, r.maker, r.signer, r.hash, r.signature, r.salt, r.side,
-    r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration, r.status, r.openable, r.reserved_price,
-    r.reserved, r.accepted_at
+    r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration, r.alive_until, r.status, r.openable,
+    r.reserved_price, r.reserved, r.accepted_at
   from rows from (
     jsonb_to_recordset($2::jsonb) as (
       order_id text, user_id bigint, maker text, signer text, hash text, salt bigint, side text, type text, price bigint,
-      quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint, status text, openable bigint,
-      reserved_price bigint, reserved numeric, accepted_at bigint
+      quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint, alive_until bigint,
+      status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint
     ),
     unnest($3::text[])
   ) as r (
-    order_id, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration, status,
-    openable, reserved_price, reserved, accepted_at, signature
+    order_id, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration,
+    alive_until, status, openable, reserved_price, reserved, accepted_at, signature
   )
 `
 

@@ -6,6 +6,7 @@ import { invariant } from '../../domain/invariant.ts'
 import * as writeSide from './migrations/0001-write-side.ts'
 import * as chain from './migrations/0002-chain.ts'
 import * as readModel from './migrations/0003-read-model.ts'
+import * as orderLife from './migrations/0004-order-life.ts'
 import type { Database } from './schema.ts'
 
 export type Db = Kysely<Database>
@@ -70,6 +71,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
   '0002-chain': chain,
   '0003-read-model': readModel,
+  '0004-order-life': orderLife,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -1,5 +1,6 @@
 /** The `read` schema: what readers see. The projector is its only writer. */
 import type { Generated, JSONColumnType } from 'kysely'
+import type { TriggerEvidence } from '../../domain/log.ts'
 import type { MarketKind } from '../../domain/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
 import type { FillStatus, OrderEventKind } from '../../domain/order-state.ts'
@@ -49,6 +50,8 @@ export interface ReadOrdersTable {
   fee: Generated<bigint>
   reserved: bigint
   accepted_at: number
+  /** What triggered it; null while it waits, and for orders that never wait. */
+  triggered: TriggerEvidence | null
   updated_at: number
 }
 
@@ -79,7 +82,15 @@ export interface ReadFillsTable {
   status: FillStatus
   tx_hash: string | null
   block: number | null
+  /** The contract's number of the action that settles it. */
+  action_id: number | null
   matched_at: number
+  submitted_at: number | null
+  mined_at: number | null
+  confirmed_at: number | null
+  /** When it was unwound, and the chain's error. */
+  failed_at: number | null
+  failure: string | null
   updated_at: number
 }
 

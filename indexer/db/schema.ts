@@ -1,6 +1,6 @@
 /** The tables, one interface each, with the one process that writes it. Wei are bigint; counts, ids and times are safe integers. */
 import type { Generated, JSONColumnType } from 'kysely'
-import type { LogRow } from '../../domain/log.ts'
+import type { LogRow, TriggerEvidence } from '../../domain/log.ts'
 import type { MarketKind, MarketMode } from '../../domain/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
 import type { FillStatus } from '../../domain/order-state.ts'
@@ -93,6 +93,8 @@ export interface OrdersTable {
   leverage: number
   reduce_only: boolean
   expiration: number
+  /** See `aliveUntil`; 0 never ends. */
+  alive_until: number
   status: OrderStatus
   status_reason: StatusReason | null
   /** The trader's own words at a cancel. */
@@ -111,6 +113,8 @@ export interface OrdersTable {
   held: Generated<bigint>
   partial_slot: number | null
   accepted_at: number
+  /** What triggered it; null while it waits, and for orders that never wait. */
+  triggered: Generated<TriggerEvidence | null>
   ended_at: number | null
 }
 
@@ -235,6 +239,32 @@ export interface RelayRequestsTable {
   created_at: number
 }
 
+/** What each key may do for its owner, as the chain tells it. Written by the indexer. Times in Unix seconds. */
+export interface SessionKeysTable {
+  owner: string
+  key: string
+  permissions: number
+  registered_at: number
+  expires_at: number
+  revoked_at: number | null
+  /** Of its last change. */
+  block: number
+}
+
+/** Armed dead-man switches. Written by the api; the keeper takes those that are due. Times in milliseconds. */
+export interface CancelSwitchesTable {
+  user_id: number
+  timeout_seconds: number
+  armed_at: number
+  fire_at: number
+}
+
+/** Switches that have fired, until every order that the account had then is cancelled. Written by the keeper. */
+export interface FiredSwitchesTable {
+  user_id: number
+  fired_at: number
+}
+
 /** One owner at a time; the token grows with each owner, and every write of an owner checks it. */
 export interface LeasesTable {
   name: string
@@ -261,4 +291,7 @@ export interface Database extends ChainTables, ReadTables {
   relayer_transactions: RelayerTransactionsTable
   relay_requests: RelayRequestsTable
   leases: LeasesTable
+  session_keys: SessionKeysTable
+  cancel_switches: CancelSwitchesTable
+  fired_switches: FiredSwitchesTable
 }

@@ -24,6 +24,7 @@ export function balanceDeltas({ row }: Entry): BalanceDelta[] {
       ]
     case 'order_placed':
       return [delta(row.user_id, { reserved: BigInt(row.reserved) })]
+    case 'order_triggered':
     case 'order_ending':
     case 'order_ended':
     case 'reservation_changed':

@@ -1,6 +1,6 @@
 /** `read.fills`: one row per order and part, from the match to the sealed block. */
 import type { Selectable } from 'kysely'
-import type { BatchCleared, FillSettled, PartSettled } from '../../domain/log.ts'
+import type { BatchCleared, FillSettled, PartSettled, PartSubmitted } from '../../domain/log.ts'
 import type { ReadFillsTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signOfRow } from './change.ts'
 
@@ -16,17 +16,19 @@ export function fillChanges({ marketId, row }: Entry): Change<PartFills>[] {
     case 'batch_cleared':
       return matched(marketId, row)
     case 'part_submitted':
-      return [everyFill(row, () => ({ status: 'SUBMITTED', tx_hash: row.tx_hash, updated_at: row.at }))]
+      return [everyFill(row, () => submitted(row))]
     case 'part_settled':
       return [{ key: partKey(row.batch_id, row.part), apply: (fills = []) => settled(marketId, row, fills) }]
     case 'part_confirmed':
-      return [everyFill(row, () => ({ status: 'CONFIRMED', updated_at: row.at }))]
+      return [everyFill(row, () => ({ status: 'CONFIRMED', confirmed_at: row.at, updated_at: row.at }))]
     case 'batch_unwound': {
       const parts = [...new Set(row.fills.map(({ part }) => part))]
       const failed = new Set(row.fills.map(({ fill_id }) => fill_id))
       return parts.map((part) =>
         everyFill({ batch_id: row.batch_id, part }, ({ fill_id }) =>
-          failed.has(fill_id) ? { status: 'FAILED', updated_at: row.at } : {},
+          failed.has(fill_id)
+            ? { status: 'FAILED', failed_at: row.at, failure: row.why, updated_at: row.at }
+            : {},
         ),
       )
     }
@@ -34,6 +36,23 @@ export function fillChanges({ marketId, row }: Entry): Change<PartFills>[] {
       return []
   }
 }
+
+const NOT_MINED = { block: null, mined_at: null, confirmed_at: null } as const
+
+const minedBy = ({ tx_hash, block, action_id, at }: PartSettled) => ({
+  tx_hash,
+  block,
+  action_id,
+  mined_at: at,
+})
+
+const submitted = ({ tx_hash, action_id, at }: PartSubmitted): Partial<ReadFill> => ({
+  status: 'SUBMITTED',
+  tx_hash,
+  action_id,
+  submitted_at: at,
+  updated_at: at,
+})
 
 const everyFill = (
   { batch_id, part }: { batch_id: number; part: number },
@@ -63,8 +82,12 @@ function matched(marketId: number, row: BatchCleared): Change<PartFills>[] {
         realized_pnl: null,
         status: 'MATCHED',
         tx_hash: null,
-        block: null,
+        ...NOT_MINED,
+        action_id: null,
         matched_at: row.as_of,
+        submitted_at: null,
+        failed_at: null,
+        failure: null,
         updated_at: row.as_of,
       })),
   }))
@@ -89,11 +112,10 @@ const outcome = (row: PartSettled, fill: FillSettled) =>
         fee: BigInt(fill.fee),
         realized_pnl: BigInt(fill.realized_pnl),
         status: 'MINED',
-        tx_hash: row.tx_hash,
-        block: row.block,
+        ...minedBy(row),
         updated_at: row.at,
       } as const)
-    : ({ fee: null, realized_pnl: null, status: 'RETRYING', block: null, updated_at: row.at } as const)
+    : ({ fee: null, realized_pnl: null, status: 'RETRYING', ...NOT_MINED, updated_at: row.at } as const)
 
 const fromChain = (marketId: number, row: PartSettled, fill: FillSettled): ReadFill => ({
   fill_id: fill.fill_id,
@@ -109,8 +131,11 @@ const fromChain = (marketId: number, row: PartSettled, fill: FillSettled): ReadF
   fee: BigInt(fill.fee),
   realized_pnl: BigInt(fill.realized_pnl),
   status: 'MINED',
-  tx_hash: row.tx_hash,
-  block: row.block,
+  ...minedBy(row),
+  confirmed_at: null,
   matched_at: row.at,
+  submitted_at: null,
+  failed_at: null,
+  failure: null,
   updated_at: row.at,
 })

@@ -1,10 +1,10 @@
 /** `read.order_events`: the life of each order in its five kinds of event. */
 import type { Selectable } from 'kysely'
 import type { OrderEnded, OrderPlaced, PartSettled } from '../../domain/log.ts'
-import type { OrderStatus } from '../../domain/order.ts'
 import type { OrderEventKind } from '../../domain/order-state.ts'
 import type { ReadOrderEventsTable } from '../db/read-schema.ts'
 import type { Entry } from './change.ts'
+import type { ReadOrder } from './orders.ts'
 
 export type ReadOrderEvent = Selectable<ReadOrderEventsTable>
 
@@ -13,6 +13,11 @@ export interface PartOf {
   readonly market_id: number
   readonly batch_id: number
   readonly part: number
+}
+
+/** A part, and the orders that it tells of. */
+export interface EventsOf extends PartOf {
+  readonly order_ids: readonly string[]
 }
 
 type Told = Pick<ReadOrderEvent, 'order_id' | 'user_id' | 'kind' | 'details' | 'at'>
@@ -35,9 +40,10 @@ export function orderEvents({ shard, marketId, seq, row }: Entry): ReadOrderEven
  * The part whose events a row takes away: when its block leaves the chain, the same transactions are sent again and tell the same
  * once more, or the fills fail. Either way what is left is what happened.
  */
-export function takenBack({ marketId, row }: Entry): PartOf | null {
+export function takenBack({ marketId, row }: Entry): EventsOf | null {
   if (row.kind !== 'part_settled' || !row.rollback) return null
-  return { market_id: marketId, batch_id: row.batch_id, part: row.part }
+  const order_ids = row.orders.map(({ order_id }) => order_id)
+  return { market_id: marketId, batch_id: row.batch_id, part: row.part, order_ids }
 }
 
 /** Whether the event tells of the part. */
@@ -47,6 +53,12 @@ export function isOf(event: ReadOrderEvent, part: PartOf): boolean {
     details.market_id === part.market_id && details.batch_id === part.batch_id && details.part === part.part
   )
 }
+
+/** The kinds of event are closed: what triggered an order is told with every event after it. */
+export const withTrigger = (event: ReadOrderEvent, order: ReadOrder | undefined): ReadOrderEvent =>
+  order == null || order.triggered === null
+    ? event
+    : { ...event, details: { ...event.details, trigger: order.triggered } }
 
 const created = (row: OrderPlaced): Told => ({
   order_id: row.order_id,
@@ -64,22 +76,18 @@ const ended = (row: OrderEnded): Told => ({
   at: row.at,
 })
 
-/** One event per fill, and one more for an order that ends with a remainder. */
+/** One event per fill, and one more for an order that ends with a remainder, or without a fill of its own. */
 function settled(marketId: number, row: PartSettled): Told[] {
-  const ends = new Map(row.orders.map((order) => [order.order_id, order]))
-  const fills = row.fills.filter(({ order_id }) => ends.has(order_id))
   const part = { market_id: marketId, batch_id: row.batch_id, part: row.part }
-  return fills.flatMap((fill) => {
-    const end = ends.get(fill.order_id)
-    const told = { order_id: fill.order_id, user_id: fill.user_id, at: row.at }
-    const details = { ...part, fill_id: fill.fill_id, price: row.price, steps: fill.steps, fee: fill.fee }
-    const kind: OrderEventKind = end?.status === 'FILLED' ? 'FILLED' : 'PARTIALLY_FILLED'
-    const filled: Told = { ...told, kind, details: { ...details, tx_hash: row.tx_hash } }
-    if (!endsUnfilled(end?.status)) return [filled]
-    return [filled, { ...told, kind: end.status, details: { ...part, reason: end.reason } }]
+  return row.orders.flatMap(({ order_id, user_id, status, reason }) => {
+    const order = { order_id, user_id, at: row.at }
+    const fills = row.fills.filter((fill) => fill.order_id === order_id)
+    const kind: OrderEventKind = status === 'FILLED' ? 'FILLED' : 'PARTIALLY_FILLED'
+    const told = fills.map(({ fill_id, steps, fee }): Told => {
+      const { price, tx_hash, action_id } = row
+      return { ...order, kind, details: { ...part, fill_id, price, steps, fee, tx_hash, action_id } }
+    })
+    if (status !== 'CANCELLED' && status !== 'EXPIRED') return told
+    return [...told, { ...order, kind: status, details: { ...part, reason } }]
   })
-
-  function endsUnfilled(status: OrderStatus | undefined): status is 'CANCELLED' | 'EXPIRED' {
-    return status === 'CANCELLED' || status === 'EXPIRED'
-  }
 }

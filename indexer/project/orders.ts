@@ -1,7 +1,7 @@
 /** `read.orders`: one row per accepted order, whatever became of it. */
 import type { Selectable } from 'kysely'
 import { invariant } from '../../domain/invariant.ts'
-import type { OrderPlaced, PartSettled } from '../../domain/log.ts'
+import { evidenceOf, type OrderPlaced, type OrderTriggered, type PartSettled } from '../../domain/log.ts'
 import type { ReadOrdersTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
 
@@ -11,6 +11,8 @@ export function orderChanges({ marketId, seq, row }: Entry): Change<ReadOrder>[]
   switch (row.kind) {
     case 'order_placed':
       return [{ key: row.order_id, apply: () => placed(marketId, seq, row) }]
+    case 'order_triggered':
+      return [change(row.order_id, (order) => triggered(order, seq, row))]
     case 'order_ending':
     case 'order_ended':
       return [
@@ -70,7 +72,16 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   fee: 0n,
   reserved: BigInt(row.reserved),
   accepted_at: row.accepted_at,
+  triggered: null,
   updated_at: row.accepted_at,
+})
+
+const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): Partial<ReadOrder> => ({
+  seq,
+  status: 'OPEN',
+  triggered: evidenceOf(row),
+  reserved: reserved + BigInt(row.reserved_delta),
+  updated_at: row.at,
 })
 
 const change = (orderId: string, fields: (order: ReadOrder) => Partial<ReadOrder>): Change<ReadOrder> => ({

@@ -7,7 +7,15 @@ import { type LevelDelta, levelDeltas, sumLevels } from './book-levels.ts'
 import { Draft, type Entry } from './change.ts'
 import { fillChanges, type PartFills } from './fills.ts'
 import { marketChanges, type ReadMarket } from './markets.ts'
-import { isOf, orderEvents, type PartOf, type ReadOrderEvent, takenBack } from './order-events.ts'
+import {
+  type EventsOf,
+  isOf,
+  orderEvents,
+  type PartOf,
+  type ReadOrderEvent,
+  takenBack,
+  withTrigger,
+} from './order-events.ts'
 import { orderChanges, type ReadOrder } from './orders.ts'
 import { positionChanges, type ReadPosition } from './positions.ts'
 import { type ReadUser, userChanges } from './users.ts'
@@ -40,7 +48,7 @@ export interface ReadChanges {
   readonly positions: readonly ReadPosition[]
   readonly batches: readonly ReadBatch[]
   readonly events: readonly ReadOrderEvent[]
-  readonly removedEvents: readonly PartOf[]
+  readonly removedEvents: readonly EventsOf[]
   readonly balances: readonly BalanceDelta[]
   readonly levels: readonly LevelDelta[]
 }
@@ -80,7 +88,7 @@ export function projectEntries(before: Subjects, entries: readonly Entry[]): Rea
   const batches = new Draft(before.batches)
   const levels: LevelDelta[] = []
   const balances: BalanceDelta[] = []
-  const removedEvents: PartOf[] = []
+  const removedEvents: EventsOf[] = []
   let events: ReadOrderEvent[] = []
 
   for (const entry of entries) {
@@ -99,7 +107,7 @@ export function projectEntries(before: Subjects, entries: readonly Entry[]): Rea
       removedEvents.push(part)
       events = events.filter((event) => !isOf(event, part))
     }
-    events.push(...orderEvents(entry))
+    events.push(...orderEvents(entry).map((event) => withTrigger(event, orders.get(event.order_id))))
   }
   return {
     users: users.changed(),

@@ -6,7 +6,7 @@ import type { ReadBatch } from './batches.ts'
 import type { LevelDelta } from './book-levels.ts'
 import { partKey, type ReadFill } from './fills.ts'
 import type { ReadMarket } from './markets.ts'
-import type { PartOf, ReadOrderEvent } from './order-events.ts'
+import type { EventsOf, PartOf, ReadOrderEvent } from './order-events.ts'
 import type { ReadOrder } from './orders.ts'
 import type { ReadPosition } from './positions.ts'
 import type { ReadChanges, Subjects, Touched } from './project.ts'
@@ -72,6 +72,7 @@ const ORDERS: Shape<ReadOrder> = {
     fee: 'numeric',
     reserved: 'numeric',
     accepted_at: 'bigint',
+    triggered: 'jsonb',
     updated_at: 'bigint',
   },
 }
@@ -110,7 +111,13 @@ const FILLS: Shape<ReadFill> = {
     status: 'text',
     tx_hash: 'text',
     block: 'bigint',
+    action_id: 'bigint',
     matched_at: 'bigint',
+    submitted_at: 'bigint',
+    mined_at: 'bigint',
+    confirmed_at: 'bigint',
+    failed_at: 'bigint',
+    failure: 'text',
     updated_at: 'bigint',
   },
 }
@@ -274,12 +281,10 @@ async function removeFills(tx: Tx, { market_id, batch_id, part }: PartOf): Promi
   `.execute(tx)
 }
 
-async function removeEvents(tx: Tx, { market_id, batch_id, part }: PartOf): Promise<void> {
-  const details = JSON.stringify({ market_id, batch_id, part })
+async function removeEvents(tx: Tx, { order_ids, ...part }: EventsOf): Promise<void> {
   await sql`
-    delete from read.order_events using read.fills
-    where fills.market_id = ${market_id} and fills.batch_id = ${batch_id} and fills.part = ${part}
-      and order_events.order_id = fills.order_id and order_events.details @> ${details}::jsonb
+    delete from read.order_events
+    where order_id = any(${order_ids}) and details @> ${JSON.stringify(part)}::jsonb
   `.execute(tx)
 }
 

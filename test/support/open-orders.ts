@@ -4,7 +4,7 @@ import type { OrderPlaced } from '../../domain/log.ts'
 import type { MarketSpec } from '../../domain/market.ts'
 import type { OpenOrder } from '../../domain/open-order.ts'
 import { reservePerStep } from '../../domain/reservation.ts'
-import type { Address, Quote, Seq, Steps } from '../../domain/units.ts'
+import type { Address, Quote, Seq, Steps, Ticks } from '../../domain/units.ts'
 
 const MAKER = `0x${'11'.repeat(20)}` as Address
 
@@ -25,6 +25,9 @@ export function openOrder(
     maker: MAKER,
     salt: BigInt(seq),
     price: limit,
+    trigger: 0 as Ticks,
+    aliveUntil: expiration,
+    triggered: null,
     reserved: reserved as Quote,
     held: 0n as Quote,
     partialSlot: null,
@@ -59,6 +62,7 @@ export const placedRow = (order: OpenOrder): OrderPlaced => ({
   leverage: order.leverage,
   reduce_only: order.reduceOnly,
   expiration: order.expiration,
+  alive_until: order.aliveUntil,
   status: 'OPEN',
   accepted_at: order.acceptedAt,
   openable: order.openable,

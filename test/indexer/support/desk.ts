@@ -40,6 +40,7 @@ export async function matchPart(db: Db, part: SettlementPart, txHash: string): P
         leverage: order.leverage,
         reduce_only: false,
         expiration: order.expiration,
+        alive_until: order.expiration,
         reserved_price: 1,
       }
       const accepted = {

@@ -82,7 +82,14 @@ export class ModelMarket {
       ...{ order_id, user_id: userId, maker: `0x${userId}`, signer: `0x${userId}`, salt: seq, side, price },
       hash: `0x${randomBytes(32).toString('hex')}`,
       ...{ type: price === 0 ? 'MARKET' : 'LIMIT', quantity, trigger: 0, leverage: 2, reduce_only: false },
-      ...{ expiration: 0, status: 'OPEN', accepted_at: this.#now, openable: quantity, reserved_price: price },
+      ...{
+        expiration: 0,
+        alive_until: 0,
+        status: 'OPEN',
+        accepted_at: this.#now,
+        openable: quantity,
+        reserved_price: price,
+      },
       reserved: reserved.toString(),
     })
   }

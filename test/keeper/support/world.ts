@@ -182,6 +182,7 @@ export class World {
         hash: hash as string,
         salt: Number(salt),
         reduce_only: reduceOnly,
+        alive_until: order.expiration as number,
         status: 'OPEN' as const,
         accepted_at: this.clock.value,
         openable: terms.openable as number,
