@@ -267,17 +267,13 @@ export interface BalanceChanged {
   readonly at: number
 }
 
-/**
- * What a session key may do has changed on the chain. With `rollback` it is again as it was before the row that is taken back; the
- * row then holds that state.
- */
+/** What a session key may do has changed on the chain; with `rollback`, back to what it was. Null: it was never registered. */
 export interface SessionKeyChanged {
   readonly kind: 'session_key_changed'
   readonly rollback: boolean
   readonly owner: string
   readonly key: string
   readonly before: SessionKeyState | null
-  /** Null only with `rollback`: the key is unknown again. */
   readonly after: SessionKeyState | null
   readonly block: number
   readonly tx_hash: string

@@ -16,6 +16,7 @@ import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
 import type { Chain, ChainBlock, ChainLog } from './ports.ts'
 import { type Mismatch, reconcile } from './reconcile.ts'
+import { moveSessionKey, takeBackSessionKey } from './session-keys.ts'
 import { type Movement, movementOf, settlePart, takeBackPart } from './settle-part.ts'
 import { confirmFills, expectationOf, loadOrders, loadPart, writePart } from './write-part.ts'
 
@@ -54,12 +55,16 @@ function accountsOf({ fact }: BlockFact): Address[] {
   return fact.kind === 'part_mined' ? makersOf(fact) : []
 }
 
-/** A stranger who cancels on the chain becomes no user by it. */
-const cancellersOf = ({ fact }: BlockFact): Address[] => (fact.kind === 'salts_cancelled' ? [fact.maker] : [])
+/** A stranger who cancels on the chain, or approves a key, becomes no user by it. */
+function cancellersOf({ fact }: BlockFact): Address[] {
+  if (fact.kind === 'salts_cancelled') return [fact.maker]
+  return fact.kind === 'session_key_moved' ? [fact.owner] : []
+}
 
-/** An order that a withdrawal leaves uncovered may be in any market, and be placed there until its shard is locked. */
+/** An order that a withdrawal leaves uncovered, or a key has signed, may be in any market, and be placed there until its shard is locked. */
 const mayCancelAnywhere = ({ fact }: BlockFact): boolean =>
-  fact.kind === 'ledger_moved' && fact.cause === 'withdrawal_request'
+  (fact.kind === 'ledger_moved' && fact.cause === 'withdrawal_request') ||
+  (fact.kind === 'session_key_moved' && 'revoked_at' in fact.change)
 
 async function marketShards(tx: Tx): Promise<string[]> {
   const markets = await tx.selectFrom('markets').select('market_id').execute()
@@ -67,7 +72,7 @@ async function marketShards(tx: Tx): Promise<string[]> {
 }
 
 function shardsOf({ fact }: BlockFact): string[] {
-  if (fact.kind === 'ledger_moved') return [ACCOUNTS_SHARD]
+  if (fact.kind === 'ledger_moved' || fact.kind === 'session_key_moved') return [ACCOUNTS_SHARD]
   if (fact.kind === 'part_mined' || fact.kind === 'salts_cancelled') return [marketShard(fact.spec.marketId)]
   return fact.kind === 'undecodable' && fact.spec ? [marketShard(fact.spec.marketId)] : []
 }
@@ -108,6 +113,8 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
     case 'salts_cancelled':
       await cancelSalts({ ...context, at: block.timestamp * 1000 }, fact)
       return null
+    case 'session_key_moved':
+      return moveSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
     case 'undecodable':
       return noteUndecodable(context, fact.spec?.marketId ?? null, fact.problem, log)
     case 'unconcerning':
@@ -201,17 +208,20 @@ const marketIdOf = (shard: string): number => Number(shard.slice(1))
 
 /** Takes back the facts of a block that left the chain; the newest comes first. */
 export async function takeBackFacts(tx: Tx, facts: readonly LoggedFact[]): Promise<void> {
-  const shards = await LockedShards.lock(tx, new Set(facts.map(({ shard }) => shard)))
-  await lockAccounts(
-    tx,
-    facts.flatMap(({ row }) => usersOf(row)),
+  const owners = facts.flatMap(({ row }) =>
+    row.kind === 'session_key_changed' ? [row.owner as Address] : [],
   )
+  const everywhere = owners.length > 0 ? await marketShards(tx) : []
+  const shards = await LockedShards.lock(tx, [...facts.map(({ shard }) => shard), ...everywhere])
+  const users = await findUsers(tx, owners)
+  await lockAccounts(tx, [...facts.flatMap(({ row }) => usersOf(row)), ...users.values()])
   for (const { shard, row } of facts) {
     if (row.kind === 'balance_changed') {
       const back: BalanceChanged = { ...row, rollback: true }
       await writeLedger(tx, back)
       shards.append(shard, back)
     }
+    if (row.kind === 'session_key_changed') await takeBackSessionKey({ tx, shards, at: row.at }, row)
     if (row.kind === 'part_settled') {
       const ids = row.orders.map(({ order_id }) => order_id)
       const { row: back, orders } = takeBackPart(row, await loadOrders(tx, ids))

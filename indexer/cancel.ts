@@ -75,6 +75,31 @@ export async function cancelUncovered(cancelling: Cancelling, userId: number): P
   }
 }
 
+/** Every live order that the key signed for the owner, in whatever market. */
+export async function cancelSignedBy(
+  cancelling: Cancelling,
+  { owner, key }: { readonly owner: string; readonly key: string },
+): Promise<void> {
+  const live = await cancelling.tx
+    .selectFrom('markets')
+    .innerJoin('users', (join) => join.on('users.address', '=', owner))
+    .innerJoin('orders', (join) =>
+      join
+        .onRef('orders.market_id', '=', 'markets.market_id')
+        .onRef('orders.user_id', '=', 'users.user_id')
+        .on('orders.ended_at', 'is', null),
+    )
+    .select(['orders.order_id', 'orders.market_id'])
+    .where('orders.signer', '=', key)
+    .orderBy('orders.market_id')
+    .orderBy('orders.seq')
+    .execute()
+  for (const { order_id, market_id } of live) {
+    const [order] = await loadOrders(cancelling.tx, [order_id])
+    if (order !== undefined) await cancel(cancelling, market_id, order, 'SIGNER_REVOKED')
+  }
+}
+
 async function cancel(
   { tx, shards, at }: Cancelling,
   marketId: number,

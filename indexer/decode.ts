@@ -81,12 +81,16 @@ function decodeTrader(log: ChainLog, spec: MarketSpec): ChainFact {
   }
 }
 
-/** Session keys are checked against the contract where they are used. */
-function decodeAccountManager({ name }: LogDescription): ChainFact {
+function decodeAccountManager({ name, args }: LogDescription): ChainFact {
+  const whose = () => ({ owner: addressOf(args.owner), key: addressOf(args.key) })
   switch (name) {
-    case 'SessionKeyRegistered':
+    case 'SessionKeyRegistered': {
+      const times = { registered_at: Number(args.registeredAt), expires_at: Number(args.expiresAt) }
+      const change = { permissions: Number(args.permissions), ...times }
+      return { kind: 'session_key_moved', ...whose(), change }
+    }
     case 'SessionKeyRevoked':
-      return { kind: 'unconcerning', event: name }
+      return { kind: 'session_key_moved', ...whose(), change: { revoked_at: Number(args.revokedAt) } }
     default:
       throw new Error(`no meaning is known of the account manager's ${name}`)
   }

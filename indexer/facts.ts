@@ -1,5 +1,6 @@
 /** What the contracts say, in the words of the exchange. */
 
+import type { SessionKeyState } from '../domain/log.ts'
 import type { MarketSpec } from '../domain/market.ts'
 import type { BatchSettled } from '../domain/settlement.ts'
 import type { Address } from '../domain/units.ts'
@@ -26,6 +27,16 @@ export interface SaltsCancelled {
   readonly salts: readonly bigint[] | { readonly below: bigint }
 }
 
+/** An owner has approved a key, or ended its approval. Times in Unix seconds. */
+export interface SessionKeyMoved {
+  readonly kind: 'session_key_moved'
+  readonly owner: Address
+  readonly key: Address
+  readonly change:
+    | Pick<SessionKeyState, 'permissions' | 'registered_at' | 'expires_at'>
+    | { readonly revoked_at: number }
+}
+
 /** Known, and nothing to us. */
 export interface Unconcerning {
   readonly kind: 'unconcerning'
@@ -39,7 +50,13 @@ export interface Undecodable {
   readonly problem: string
 }
 
-export type ChainFact = LedgerMoved | PartMined | SaltsCancelled | Unconcerning | Undecodable
+export type ChainFact =
+  | LedgerMoved
+  | PartMined
+  | SaltsCancelled
+  | SessionKeyMoved
+  | Unconcerning
+  | Undecodable
 
 /** The contracts that are followed. */
 export interface Contracts {
