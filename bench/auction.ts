@@ -54,6 +54,10 @@ const spec = {
   mtbShort: ONE / 20n,
   makerFee: 0n,
   takerFee: (ONE * 5n) / 10_000n,
+  fundingCap: 0n,
+  fundingSession: false,
+  finalLow: 0n,
+  finalHigh: 0n,
 } as unknown as MarketSpec
 
 /** The oracle price walks by up to 0.2 %, so that older orders find it above what they reserved at. */

@@ -8,9 +8,11 @@ import {ForwardedSender} from "./base/ForwardedSender.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
 import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
+import {IMarketChanges} from "./interfaces/IMarketChanges.sol";
 import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
+import {ActionKind, ActionLib} from "./libraries/ActionLib.sol";
 import {BandLib} from "./libraries/BandLib.sol";
-import {AHEAD, L} from "./libraries/Delays.sol";
+import {ChangeLib} from "./libraries/ChangeLib.sol";
 import {FeeLib} from "./libraries/FeeLib.sol";
 import {ListingLib} from "./libraries/ListingLib.sol";
 import {MarginLib} from "./libraries/MarginLib.sol";
@@ -19,10 +21,11 @@ import {PositionLib} from "./libraries/PositionLib.sol";
 import {SaltLib} from "./libraries/SaltLib.sol";
 import {SettlementCodec} from "./libraries/SettlementCodec.sol";
 import {MarketGrid, MarketKind, MarketMode, Parameters} from "./types/Market.sol";
+import {MarketContext} from "./types/MarketContext.sol";
 import {Order, SaltState} from "./types/Order.sol";
 import {Position} from "./types/Position.sol";
 import {FillOutcome, OrderFill, PartHeader, PartTerms, PartTotals} from "./types/Settlement.sol";
-import {CancelFloor, Clock, Reference, TraderState, Word} from "./types/TraderState.sol";
+import {CancelFloor, Clock, PendingChange, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: positions, signed orders, batches
 contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSender, ReentrancyGuardTransient {
@@ -56,6 +59,9 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     uint256 private immutable _TICK;
     uint256 private immutable _STEP;
     bytes32 private immutable _FEED_ID;
+    bytes32 private immutable _SESSION_FEED_ID;
+    uint96 private immutable _FINAL_LOW;
+    uint96 private immutable _FINAL_HIGH;
     IMarginBank private immutable _BANK;
     IAccountManager private immutable _ACCOUNT_MANAGER;
     IPriceOracle private immutable _ORACLE;
@@ -80,18 +86,21 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     ) EIP712("IsolatedTrader", "2.0") Administered(firstAdmin) ForwardedSender(forwarder) {
         if (marginBank == address(0) || keys == address(0) || priceOracle == address(0)) revert AddressZero();
         ListingLib.requireGrid(marketGrid);
-        ListingLib.requireParameters(firstParameters);
+        ListingLib.requireParameters(firstParameters, marketGrid.kind);
         _MARKET_ID = marketGrid.marketId;
         _KIND = marketGrid.kind;
         _TICK = marketGrid.tick;
         _STEP = marketGrid.step;
         _FEED_ID = marketGrid.feedId;
+        _SESSION_FEED_ID = marketGrid.sessionFeedId;
+        _FINAL_LOW = marketGrid.finalLow;
+        _FINAL_HIGH = marketGrid.finalHigh;
         _BANK = IMarginBank(marginBank);
         _ACCOUNT_MANAGER = IAccountManager(keys);
         _ORACLE = IPriceOracle(priceOracle);
         _state.parameters = firstParameters;
         emit MarketCreated(marketGrid, marginBank, keys, priceOracle);
-        emit ParametersChanged(firstParameters);
+        emit ParametersChanged(0, firstParameters);
     }
 
     modifier onlyOperator() {
@@ -112,7 +121,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         if (totals.taker != totals.bought) revert TakerMismatch(totals.bought, totals.taker);
         _BANK.settle(header.asOf, totals.fees, deltas);
         emit BatchSettled(header.actionId, header.batchId, log);
-        _requireTimely(header.asOf);
+        ActionLib.requireTimely(header.asOf);
     }
 
     /// @dev Settles the records and returns what the bank and the log are told.
@@ -202,13 +211,15 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
 
     /// @dev Places the part in the market's queue, checks price and report, and works out what all its orders share.
     function _beginPart(bytes calldata part, PartHeader memory header) private returns (PartTerms memory terms) {
-        Parameters memory current = _state.parameters;
-        Reference memory last = _state.reference_;
+        ActionLib.Action memory action = ActionLib.begin(_state, header.actionId, header.asOf, ActionKind.Batch);
+        Parameters memory current = action.parameters;
+        Reference memory last = action.reference_;
         bool binary = _KIND == MarketKind.BinaryFuture;
-        if (current.mode != MarketMode.Open) revert MarketNotOpen(current.mode);
-        bool first = _advanceClock(header);
-        if (first) {
+        if (_placePart(action.clock, header)) {
             BandLib.checkReport(header, last, current, binary);
+            // Both fit their fields in calldata.
+            last.oraclePrice = uint96(header.oraclePrice);
+            last.observedAt = uint48(header.observedAt);
         } else if (header.oraclePrice != last.oraclePrice || header.observedAt != last.observedAt) {
             revert BatchTermsChanged(header.batchId);
         }
@@ -217,12 +228,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         if (header.price < lowest || header.price > highest) revert PriceOffBand(lowest, highest, header.price);
         if (header.makerFee > current.makerFee) revert FeeAboveSchedule(current.makerFee, header.makerFee);
         if (header.takerFee > current.takerFee) revert FeeAboveSchedule(current.takerFee, header.takerFee);
-        if (first) {
-            // Both fit their fields in calldata.
-            last.oraclePrice = uint96(header.oraclePrice);
-            last.observedAt = uint48(header.observedAt);
-            _state.reference_ = last;
-        }
+        ActionLib.save(_state, action);
         return _termsOf(header, current, last.fundingIndex, binary);
     }
 
@@ -250,41 +256,30 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         terms.binary = binary;
     }
 
-    /// @dev Takes the next action number, and opens the batch or continues it. Returns whether the part is its first.
-    function _advanceClock(PartHeader memory header) private returns (bool first) {
-        Clock memory now_ = _state.clock;
-        if (header.actionId != uint256(now_.actionId) + 1) {
-            revert ActionOutOfOrder(uint256(now_.actionId) + 1, header.actionId);
+    /// @dev Opens the batch or continues it. Returns whether the part is its first.
+    function _placePart(Clock memory clock_, PartHeader memory header) private pure returns (bool first) {
+        if (header.batchId < clock_.batchId || header.batchId == 0) {
+            revert BatchOutOfOrder(clock_.batchId, header.batchId);
         }
-        if (header.asOf < now_.asOf) revert AsOfDecreased(now_.asOf, header.asOf);
-        if (header.batchId < now_.batchId || header.batchId == 0) revert BatchOutOfOrder(now_.batchId, header.batchId);
-        first = header.batchId > now_.batchId;
-        uint256 expected = first ? 1 : uint256(now_.part) + 1;
+        first = header.batchId > clock_.batchId;
+        uint256 expected = first ? 1 : uint256(clock_.part) + 1;
         if (header.part != expected || header.part > header.parts) revert PartOutOfOrder(expected, header.part);
-        if (!first && !_isSameBatch(now_, header)) revert BatchTermsChanged(header.batchId);
         // Every field fits: the header carries them in the same widths.
-        _state.clock = Clock({
-            actionId: uint48(header.actionId),
-            batchId: uint48(header.batchId),
-            asOf: uint48(header.asOf),
-            part: uint8(header.part),
-            parts: uint8(header.parts),
-            price: uint40(header.price),
-            makerFee: uint24(header.makerFee),
-            takerFee: uint24(header.takerFee)
-        });
+        clock_.part = uint8(header.part);
+        if (!first) {
+            if (!_isSameBatch(clock_, header)) revert BatchTermsChanged(header.batchId);
+            return false;
+        }
+        clock_.batchId = uint48(header.batchId);
+        clock_.parts = uint8(header.parts);
+        clock_.price = uint40(header.price);
+        clock_.makerFee = uint24(header.makerFee);
+        clock_.takerFee = uint24(header.takerFee);
     }
 
-    function _isSameBatch(Clock memory now_, PartHeader memory header) private pure returns (bool) {
-        return header.asOf == now_.asOf && header.parts == now_.parts && header.price == now_.price
-            && header.makerFee == now_.makerFee && header.takerFee == now_.takerFee;
-    }
-
-    /// @dev Block time is read here and nowhere else in an action, and last: reading it limits what may follow.
-    function _requireTimely(uint256 asOf) private view {
-        uint256 blockTime = block.timestamp * 1000;
-        if (asOf > blockTime + AHEAD) revert AsOfAhead(blockTime, asOf);
-        if (blockTime > asOf + L) revert AsOfStale(blockTime, asOf);
+    function _isSameBatch(Clock memory clock_, PartHeader memory header) private pure returns (bool) {
+        return header.parts == clock_.parts && header.price == clock_.price && header.makerFee == clock_.makerFee
+            && header.takerFee == clock_.takerFee;
     }
 
     // ------------------------------------------------------------------ cancels
@@ -317,6 +312,26 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         if (operator == address(0)) revert AddressZero();
         isOperator[operator] = approved;
         emit OperatorChanged(operator, approved);
+    }
+
+    /// @inheritdoc IMarketChanges
+    function scheduleParameters(Parameters calldata next, uint48 activeFrom) external onlyAdmin {
+        ChangeLib.scheduleParameters(_state, _KIND, next, activeFrom);
+    }
+
+    /// @inheritdoc IMarketChanges
+    function cancelScheduledParameters() external onlyAdmin {
+        ChangeLib.cancelScheduledParameters(_state);
+    }
+
+    /// @inheritdoc IMarketChanges
+    function scheduleMode(MarketMode mode, uint48 activeFrom) external onlyAdmin {
+        ChangeLib.scheduleMode(_state, mode, activeFrom);
+    }
+
+    /// @inheritdoc IMarketChanges
+    function restrictMode(MarketMode mode) external onlyAdmin {
+        ChangeLib.restrictMode(_state, mode);
     }
 
     // ------------------------------------------------------------------ views
@@ -393,8 +408,22 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     }
 
     /// @inheritdoc IIsolatedTrader
-    function grid() external view returns (MarketGrid memory) {
-        return MarketGrid({marketId: _MARKET_ID, kind: _KIND, tick: _TICK, step: _STEP, feedId: _FEED_ID});
+    function pendingChange() external view returns (PendingChange memory) {
+        return _state.pending;
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function grid() public view returns (MarketGrid memory) {
+        return MarketGrid({
+            marketId: _MARKET_ID,
+            kind: _KIND,
+            tick: _TICK,
+            step: _STEP,
+            feedId: _FEED_ID,
+            sessionFeedId: _SESSION_FEED_ID,
+            finalLow: _FINAL_LOW,
+            finalHigh: _FINAL_HIGH
+        });
     }
 
     /// @inheritdoc IIsolatedTrader
@@ -415,5 +444,18 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     /// @inheritdoc IIsolatedTrader
     function domainSeparator() external view returns (bytes32) {
         return _domainSeparatorV4();
+    }
+
+    // ------------------------------------------------------------------ internals
+
+    /// @dev For linked libraries: they run on this contract's storage but cannot see its immutables.
+    function _context() private view returns (MarketContext memory) {
+        return MarketContext({
+            grid: grid(),
+            bank: _BANK,
+            accountManager: _ACCOUNT_MANAGER,
+            oracle: _ORACLE,
+            domainSeparator: _domainSeparatorV4()
+        });
     }
 }

@@ -241,9 +241,12 @@ export interface PricesUpdated {
   readonly at: number
 }
 
+/** A field of a market as JSON keeps it: amounts are decimal strings. */
+export type StoredValue = string | number | boolean
+
 export interface MarketListed {
   readonly kind: 'market_listed'
-  readonly spec: Record<keyof MarketSpec, string | number>
+  readonly spec: Record<keyof MarketSpec, StoredValue>
 }
 
 export interface UserCreated {

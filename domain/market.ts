@@ -44,6 +44,13 @@ export interface MarketSpec {
   /** Fractions of notional, or the coefficients of the binary formula; 0 while fees are off. */
   readonly makerFee: Rate
   readonly takerFee: Rate
+  /** Largest funding rate either way, a fraction of the oracle price per hour; 0 where there is no funding. */
+  readonly fundingCap: Rate
+  /** Funding accrues only while the session of its underlying runs. */
+  readonly fundingSession: boolean
+  /** Bounds of a final price; both 0 for a perpetual, 0 and 1 for a binary market. */
+  readonly finalLow: Price
+  readonly finalHigh: Price
 }
 
 /**
@@ -96,6 +103,10 @@ export type ListingRefusal =
   | 'BAND_WIDTH'
   /** Not maker <= taker <= 5 %: the fee allowance is computed at the taker rate. */
   | 'FEES'
+  /** A cap above 4 % per hour, or funding in a market that is not perpetual. */
+  | 'FUNDING'
+  /** Not low < high, 0 and 1 for a binary market, 0 and 0 for a perpetual. */
+  | 'FINAL_PRICE'
 
 /** Order sizes stay below this many steps, so that sums over a whole book are safe integers. */
 export const MAX_ORDER_STEPS = (2 ** 33) as Steps
@@ -105,6 +116,7 @@ export const MAX_LEVERAGE = 127
 const MILLIONTH = 10n ** 12n
 const MIN_MARGIN_SPREAD = 7_500n * MILLIONTH
 const MAX_FEE = 50_000n * MILLIONTH
+const MAX_FUNDING_CAP = 40_000n * MILLIONTH
 
 /**
  * The tick divides 1 and p(1-p) has whole millionths at 18 decimals (tick a multiple of 1e-6), so that p(1-p)
@@ -120,14 +132,21 @@ function isGrid(spec: MarketSpec): boolean {
   return spec.kind !== 'binary_future' || isBinaryGrid(spec)
 }
 
+function isFinalRange({ kind, finalLow, finalHigh }: MarketSpec): boolean {
+  if (kind === 'perpetual') return finalLow === 0n && finalHigh === 0n
+  if (kind === 'binary_future') return finalLow === 0n && finalHigh === ONE
+  return finalLow >= 0n && finalLow < finalHigh
+}
+
 const isBetween = (value: number, low: number, high: number): boolean =>
   Number.isSafeInteger(value) && value >= low && value <= high
 
 /** Every rule that `spec` breaks; empty if it can be listed. */
 export function listingRefusals(spec: MarketSpec): readonly ListingRefusal[] {
   if (!isGrid(spec)) return ['GRID']
-  const { imr, mmr, mtbLong, mtbShort, makerFee, takerFee, maxLeverage } = spec
-  const rates = [imr, mmr, mtbLong, mtbShort, makerFee, takerFee]
+  const { imr, mmr, mtbLong, mtbShort, makerFee, takerFee, maxLeverage, fundingCap } = spec
+  const rates = [imr, mmr, mtbLong, mtbShort, makerFee, takerFee, fundingCap]
+  const funds = fundingCap > 0n || spec.fundingSession
   const rules: readonly (readonly [ListingRefusal, boolean])[] = [
     ['RATE_GRID', rates.every((rate) => rate >= 0n && rate % MILLIONTH === 0n)],
     ['MIN_PRICE', isBetween(spec.minPrice, 1, highestPrice(spec))],
@@ -140,6 +159,8 @@ export function listingRefusals(spec: MarketSpec): readonly ListingRefusal[] {
     ['MARGIN_LEVERAGE', imr * BigInt(Math.ceil(maxLeverage)) <= ONE],
     ['BAND_WIDTH', mtbShort < ONE && mtbLong <= ONE],
     ['FEES', makerFee <= takerFee && takerFee <= MAX_FEE],
+    ['FUNDING', fundingCap <= MAX_FUNDING_CAP && (!funds || spec.kind === 'perpetual')],
+    ['FINAL_PRICE', isFinalRange(spec)],
   ]
   return rules.filter(([, holds]) => !holds).map(([refusal]) => refusal)
 }

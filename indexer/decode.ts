@@ -71,6 +71,10 @@ function decodeTrader(log: ChainLog, spec: MarketSpec): ChainFact {
       return { kind: 'salts_cancelled', spec, maker: addressOf(args.maker), salts: { below: args.floor } }
     case 'MarketCreated':
     case 'ParametersChanged':
+    case 'ParametersScheduled':
+    case 'ScheduledParametersCancelled':
+    case 'ModeScheduled':
+    case 'ModeRestricted':
     case 'OperatorChanged':
     case 'EIP712DomainChanged':
     case 'AdminProposed':

@@ -1,10 +1,14 @@
 /** Puts the contracts on a chain: the shared ones once, then one IsolatedTrader per market. Plain ethers, any signer. */
-import { type Signer, toBeHex } from 'ethers'
+import { type Signer, solidityPackedKeccak256, toBeHex, ZeroHash } from 'ethers'
 import type { MarketKind, MarketSpec } from '../domain/market.ts'
 import type { Address, Rate } from '../domain/units.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { Forwarder__factory } from '../typechain-types/factories/Forwarder__factory.ts'
-import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
+import {
+  IsolatedTrader__factory,
+  type IsolatedTraderLibraryAddresses,
+} from '../typechain-types/factories/IsolatedTrader__factory.ts'
+import { ChangeLib__factory } from '../typechain-types/factories/libraries/ChangeLib__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
 import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
 import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'
@@ -16,6 +20,8 @@ export interface SharedContracts {
   readonly accountManager: Address
   readonly forwarder: Address
   readonly oracle: Address
+  /** What every market's code is linked to. */
+  readonly libraries: IsolatedTraderLibraryAddresses
 }
 
 export interface SharedOptions {
@@ -59,12 +65,19 @@ const millionths = (rate: Rate): bigint => rate / MILLIONTH
 /** The feed that prices a market, at the oracle. */
 export const feedIdOf = (marketId: number): string => toBeHex(marketId, 32)
 
+/** The feed that says whether the session runs on which a market's funding depends. */
+export const sessionFeedIdOf = (marketId: number): string =>
+  solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'session'])
+
 export const gridOf = (spec: MarketSpec): MarketGridStruct => ({
   marketId: spec.marketId,
   kind: KINDS[spec.kind],
   tick: spec.tick,
   step: spec.step,
   feedId: feedIdOf(spec.marketId),
+  sessionFeedId: spec.fundingSession ? sessionFeedIdOf(spec.marketId) : ZeroHash,
+  finalLow: spec.finalLow,
+  finalHigh: spec.finalHigh,
 })
 
 /** The contract's parameters, in millionths. */
@@ -78,9 +91,16 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
   reportMaxAge: reports.maxAge,
   moveBase: millionths(reports.moveBase),
   moveSlope: millionths(reports.moveSlope),
+  fundingCap: millionths(spec.fundingCap),
   maxLeverage: spec.maxLeverage,
   mode: MODE_OPEN,
 })
+
+/** Libraries by the names under which the compiler links them. A new one takes one line. */
+async function deployLibraries(signer: Signer): Promise<IsolatedTraderLibraryAddresses> {
+  const change = await new ChangeLib__factory(signer).deploy()
+  return { 'project/contracts/libraries/ChangeLib.sol:ChangeLib': await change.getAddress() }
+}
 
 /** Collateral, bank, session keys, forwarder and oracle. The signer becomes their admin. */
 export async function deployShared(signer: Signer, options: SharedOptions = {}): Promise<SharedContracts> {
@@ -90,6 +110,7 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
   const accountManager = await new AccountManager__factory(signer).deploy(await forwarder.getAddress())
   const oracle = await new SignedPriceOracle__factory(signer).deploy(admin)
   const bank = await new MarginBank__factory(signer).deploy(usdm, admin, options.treasury ?? admin)
+  const libraries = await deployLibraries(signer)
   await bank.waitForDeployment()
   return {
     usdm: address(usdm),
@@ -97,6 +118,7 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
     accountManager: address(await accountManager.getAddress()),
     forwarder: address(await forwarder.getAddress()),
     oracle: address(await oracle.getAddress()),
+    libraries,
   }
 }
 
@@ -108,7 +130,7 @@ export async function deployMarket(
   options: MarketOptions,
 ): Promise<Address> {
   const admin = await signer.getAddress()
-  const trader = await new IsolatedTrader__factory(signer).deploy(
+  const trader = await new IsolatedTrader__factory(shared.libraries, signer).deploy(
     gridOf(spec),
     parametersOf(spec, options.reports),
     shared.marginBank,

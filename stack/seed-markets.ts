@@ -31,6 +31,11 @@ interface Terms {
   /** Thousandths. */
   readonly firstPrice: bigint
   readonly volatility: number
+  /** Hundredths of a percent of the oracle price per hour; perpetuals only. */
+  readonly fundingCap?: bigint
+  readonly fundingSession?: boolean
+  /** Thousandths; markets that end. */
+  readonly final?: readonly [bigint, bigint]
 }
 
 const TERMS: readonly Terms[] = [
@@ -46,6 +51,7 @@ const TERMS: readonly Terms[] = [
     takerFee: 5n,
     firstPrice: 63_000_000n,
     volatility: 0.00012,
+    fundingCap: 400n,
   },
   {
     id: 2,
@@ -59,6 +65,8 @@ const TERMS: readonly Terms[] = [
     takerFee: 5n,
     firstPrice: 260_000n,
     volatility: 0.00006,
+    fundingCap: 400n,
+    fundingSession: true,
   },
   {
     id: 3,
@@ -72,6 +80,7 @@ const TERMS: readonly Terms[] = [
     takerFee: 20n,
     firstPrice: 850_000n,
     volatility: 0.0002,
+    final: [1_000n, 10_000_000n],
   },
   {
     id: 4,
@@ -85,6 +94,7 @@ const TERMS: readonly Terms[] = [
     takerFee: 200n,
     firstPrice: 550n,
     volatility: 0.003,
+    final: [0n, 1_000n],
   },
 ]
 
@@ -110,6 +120,10 @@ export const SEED_MARKETS: readonly SeedMarket[] = TERMS.map((terms) => {
       mtbShort: band,
       makerFee: 0n as Rate,
       takerFee: ((terms.takerFee * E18) / 10_000n) as Rate,
+      fundingCap: (((terms.fundingCap ?? 0n) * E18) / 10_000n) as Rate,
+      fundingSession: terms.fundingSession ?? false,
+      finalLow: ((terms.final?.[0] ?? 0n) * E15) as Price,
+      finalHigh: ((terms.final?.[1] ?? 0n) * E15) as Price,
     },
     firstPrice: firstPrice as Price,
     walk: {

@@ -5,14 +5,14 @@
 import type { BaseContract, BigNumberish, BytesLike, FunctionFragment, Result, Interface, EventFragment, AddressLike, ContractRunner, ContractMethod, Listener } from "ethers"
 import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedLogDescription, TypedListener, TypedContractMethod } from "./common.js"
   
-    export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike}
+    export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike, sessionFeedId: BytesLike, finalLow: BigNumberish, finalHigh: BigNumberish}
 
-    export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string }
+    export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint }
   
 
-    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
+    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
 
-    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, maxLeverage: bigint, mode: bigint }
+    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
   
 
     export type CancelFloorStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish}
@@ -20,9 +20,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type CancelFloorStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint }
   
 
-    export type ClockStruct = {actionId: BigNumberish, batchId: BigNumberish, asOf: BigNumberish, part: BigNumberish, parts: BigNumberish, price: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish}
+    export type ClockStruct = {actionId: BigNumberish, batchId: BigNumberish, asOf: BigNumberish, part: BigNumberish, parts: BigNumberish, price: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, changePending: boolean}
 
-    export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint }
+    export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean }
   
 
     export type OrderStruct = {flags: BytesLike, quantity: BigNumberish, price: BigNumberish, triggerPrice: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, maker: AddressLike, expiration: BigNumberish}
@@ -30,9 +30,14 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type OrderStructOutput = [flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint] & {flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint }
   
 
-    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish}
+    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, funded: boolean}
 
-    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint }
+    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean }
+  
+
+    export type PendingChangeStruct = {parameters: ParametersStruct, parametersFrom: BigNumberish, mode: BigNumberish, modeFrom: BigNumberish, restriction: BigNumberish, restrictionFrom: BigNumberish}
+
+    export type PendingChangeStructOutput = [parameters: ParametersStructOutput, parametersFrom: bigint, mode: bigint, modeFrom: bigint, restriction: bigint, restrictionFrom: bigint] & {parameters: ParametersStructOutput, parametersFrom: bigint, mode: bigint, modeFrom: bigint, restriction: bigint, restrictionFrom: bigint }
   
 
     export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasCancelFloor: boolean}
@@ -41,9 +46,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptAdmin" | "accountManager" | "admin" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "candidate" | "clock" | "domainSeparator" | "eip712Domain" | "grid" | "hashOrder" | "health" | "isOperator" | "isTrustedForwarder" | "lastReference" | "minimumMarginNonce" | "oracle" | "parameters" | "partialSlot" | "position" | "proposeAdmin" | "saltState" | "setOperator" | "settleBatch" | "validateOrder"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptAdmin" | "accountManager" | "admin" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "candidate" | "clock" | "domainSeparator" | "eip712Domain" | "grid" | "hashOrder" | "health" | "isOperator" | "isTrustedForwarder" | "lastReference" | "minimumMarginNonce" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "position" | "proposeAdmin" | "restrictMode" | "saltState" | "scheduleMode" | "scheduleParameters" | "setOperator" | "settleBatch" | "validateOrder"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AdminChanged" | "AdminProposed" | "BatchSettled" | "EIP712DomainChanged" | "MarketCreated" | "OperatorChanged" | "ParametersChanged" | "SaltsCancelled" | "SaltsCancelledBelow"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AdminChanged" | "AdminProposed" | "BatchSettled" | "EIP712DomainChanged" | "MarketCreated" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
     encodeFunctionData(functionFragment: 'acceptAdmin', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
@@ -52,6 +57,7 @@ encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
 encodeFunctionData(functionFragment: 'cancelFloor', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
 encodeFunctionData(functionFragment: 'cancelSaltsBelow', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'cancelScheduledParameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'candidate', values?: undefined): string;
 encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
@@ -66,9 +72,13 @@ encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'partialSlot', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'pendingChange', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'proposeAdmin', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'saltState', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'scheduleMode', values: [BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setOperator', values: [AddressLike, boolean]): string;
 encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
@@ -80,6 +90,7 @@ decodeFunctionResult(functionFragment: 'bank', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelFloor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSalts', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSaltsBelow', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'candidate', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
@@ -94,9 +105,13 @@ decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): R
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'partialSlot', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'pendingChange', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'proposeAdmin', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'saltState', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'scheduleMode', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
@@ -163,6 +178,30 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
 
   
 
+    export namespace ModeRestrictedEvent {
+      export type InputTuple = [mode: BigNumberish, activeFrom: BigNumberish];
+      export type OutputTuple = [mode: bigint, activeFrom: bigint];
+      export interface OutputObject {mode: bigint, activeFrom: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ModeScheduledEvent {
+      export type InputTuple = [mode: BigNumberish, activeFrom: BigNumberish];
+      export type OutputTuple = [mode: bigint, activeFrom: bigint];
+      export interface OutputObject {mode: bigint, activeFrom: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace OperatorChangedEvent {
       export type InputTuple = [operator: AddressLike, approved: boolean];
       export type OutputTuple = [operator: string, approved: boolean];
@@ -176,9 +215,21 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
   
 
     export namespace ParametersChangedEvent {
-      export type InputTuple = [parameters: ParametersStruct];
-      export type OutputTuple = [parameters: ParametersStructOutput];
-      export interface OutputObject {parameters: ParametersStructOutput };
+      export type InputTuple = [actionId: BigNumberish, parameters: ParametersStruct];
+      export type OutputTuple = [actionId: bigint, parameters: ParametersStructOutput];
+      export interface OutputObject {actionId: bigint, parameters: ParametersStructOutput };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ParametersScheduledEvent {
+      export type InputTuple = [parameters: ParametersStruct, activeFrom: BigNumberish];
+      export type OutputTuple = [parameters: ParametersStructOutput, activeFrom: bigint];
+      export interface OutputObject {parameters: ParametersStructOutput, activeFrom: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -203,6 +254,18 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
       export type InputTuple = [maker: AddressLike, floor: BigNumberish, requestedAt: BigNumberish];
       export type OutputTuple = [maker: string, floor: bigint, requestedAt: bigint];
       export interface OutputObject {maker: string, floor: bigint, requestedAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ScheduledParametersCancelledEvent {
+      export type InputTuple = [];
+      export type OutputTuple = [];
+      export interface OutputObject {};
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -295,6 +358,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
     cancelSaltsBelow: TypedContractMethod<
       [floor: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    cancelScheduledParameters: TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >
@@ -413,6 +484,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
+    pendingChange: TypedContractMethod<
+      [],
+      [PendingChangeStructOutput],
+      'view'
+    >
+    
+
+    
     position: TypedContractMethod<
       [account: AddressLike, ],
       [PositionStructOutput],
@@ -429,10 +508,34 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
+    restrictMode: TypedContractMethod<
+      [mode: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     saltState: TypedContractMethod<
       [maker: AddressLike, salt: BigNumberish, ],
       [bigint],
       'view'
+    >
+    
+
+    
+    scheduleMode: TypedContractMethod<
+      [mode: BigNumberish, activeFrom: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    scheduleParameters: TypedContractMethod<
+      [next: ParametersStruct, activeFrom: BigNumberish, ],
+      [void],
+      'nonpayable'
     >
     
 
@@ -495,6 +598,11 @@ getFunction(nameOrSignature: 'cancelSalts'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'cancelSaltsBelow'): TypedContractMethod<
       [floor: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'cancelScheduledParameters'): TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >;
@@ -568,6 +676,11 @@ getFunction(nameOrSignature: 'partialSlot'): TypedContractMethod<
       [[bigint, bigint, bigint] & {salt: bigint, filled: bigint, batchId: bigint }],
       'view'
     >;
+getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
+      [],
+      [PendingChangeStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'position'): TypedContractMethod<
       [account: AddressLike, ],
       [PositionStructOutput],
@@ -578,10 +691,25 @@ getFunction(nameOrSignature: 'proposeAdmin'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'restrictMode'): TypedContractMethod<
+      [mode: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'saltState'): TypedContractMethod<
       [maker: AddressLike, salt: BigNumberish, ],
       [bigint],
       'view'
+    >;
+getFunction(nameOrSignature: 'scheduleMode'): TypedContractMethod<
+      [mode: BigNumberish, activeFrom: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
+      [next: ParametersStruct, activeFrom: BigNumberish, ],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'setOperator'): TypedContractMethod<
       [operator: AddressLike, approved: boolean, ],
@@ -604,10 +732,14 @@ getEvent(key: 'AdminProposed'): TypedContractEvent<AdminProposedEvent.InputTuple
 getEvent(key: 'BatchSettled'): TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
 getEvent(key: 'EIP712DomainChanged'): TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;
 getEvent(key: 'MarketCreated'): TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
+getEvent(key: 'ModeRestricted'): TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
+getEvent(key: 'ModeScheduled'): TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
 getEvent(key: 'OperatorChanged'): TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
 getEvent(key: 'ParametersChanged'): TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+getEvent(key: 'ParametersScheduled'): TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
 getEvent(key: 'SaltsCancelled'): TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
 getEvent(key: 'SaltsCancelledBelow'): TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
+getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParametersCancelledEvent.InputTuple, ScheduledParametersCancelledEvent.OutputTuple, ScheduledParametersCancelledEvent.OutputObject>;
 
     filters: {
       
@@ -631,12 +763,24 @@ getEvent(key: 'SaltsCancelledBelow'): TypedContractEvent<SaltsCancelledBelowEven
       MarketCreated: TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
     
 
+      'ModeRestricted(uint8,uint48)': TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
+      ModeRestricted: TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
+    
+
+      'ModeScheduled(uint8,uint48)': TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
+      ModeScheduled: TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
+    
+
       'OperatorChanged(address,bool)': TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
       OperatorChanged: TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
     
 
-      'ParametersChanged(tuple)': TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+      'ParametersChanged(uint256,tuple)': TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
       ParametersChanged: TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+    
+
+      'ParametersScheduled(tuple,uint48)': TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
+      ParametersScheduled: TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
     
 
       'SaltsCancelled(address,uint256[],uint256)': TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
@@ -645,6 +789,10 @@ getEvent(key: 'SaltsCancelledBelow'): TypedContractEvent<SaltsCancelledBelowEven
 
       'SaltsCancelledBelow(address,uint256,uint256)': TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
       SaltsCancelledBelow: TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
+    
+
+      'ScheduledParametersCancelled()': TypedContractEvent<ScheduledParametersCancelledEvent.InputTuple, ScheduledParametersCancelledEvent.OutputTuple, ScheduledParametersCancelledEvent.OutputObject>;
+      ScheduledParametersCancelled: TypedContractEvent<ScheduledParametersCancelledEvent.InputTuple, ScheduledParametersCancelledEvent.OutputTuple, ScheduledParametersCancelledEvent.OutputObject>;
     
     };
   }

@@ -24,9 +24,11 @@ getContractFactory(name: 'IAccountManager', signerOrOptions?: ethers.Signer | Fa
 getContractFactory(name: 'IAdministered', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAdministered__factory>
 getContractFactory(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IIsolatedTrader__factory>
 getContractFactory(name: 'IMarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarginBank__factory>
+getContractFactory(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketChanges__factory>
 getContractFactory(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IPriceOracle__factory>
 getContractFactory(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISettlementErrors__factory>
 getContractFactory(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISignedPriceOracle__factory>
+getContractFactory(name: 'ChangeLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ChangeLib__factory>
 getContractFactory(name: 'HostileToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.HostileToken__factory>
 getContractFactory(name: 'LibHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LibHarness__factory>
 
@@ -43,9 +45,11 @@ getContractAt(name: 'IAccountManager', address: string | ethers.Addressable, sig
 getContractAt(name: 'IAdministered', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAdministered>
 getContractAt(name: 'IIsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IIsolatedTrader>
 getContractAt(name: 'IMarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarginBank>
+getContractAt(name: 'IMarketChanges', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketChanges>
 getContractAt(name: 'IPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IPriceOracle>
 getContractAt(name: 'ISettlementErrors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISettlementErrors>
 getContractAt(name: 'ISignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISignedPriceOracle>
+getContractAt(name: 'ChangeLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ChangeLib>
 getContractAt(name: 'HostileToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.HostileToken>
 getContractAt(name: 'LibHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LibHarness>
 
@@ -62,9 +66,11 @@ deployContract(name: 'IAccountManager', signerOrOptions?: ethers.Signer | Deploy
 deployContract(name: 'IAdministered', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdministered>
 deployContract(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
+deployContract(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
 deployContract(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
+deployContract(name: 'ChangeLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
 deployContract(name: 'HostileToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>
 deployContract(name: 'LibHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 
@@ -81,9 +87,11 @@ deployContract(name: 'IAccountManager', args: any[], signerOrOptions?: ethers.Si
 deployContract(name: 'IAdministered', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdministered>
 deployContract(name: 'IIsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
+deployContract(name: 'IMarketChanges', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
 deployContract(name: 'IPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
+deployContract(name: 'ChangeLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
 deployContract(name: 'HostileToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>
 deployContract(name: 'LibHarness', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 

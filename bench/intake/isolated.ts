@@ -36,6 +36,10 @@ const market = (marketId: number): BenchMarket => ({
     mtbShort: ONE / 20n,
     makerFee: 0n,
     takerFee: (ONE * 5n) / 10_000n,
+    fundingCap: 0n,
+    fundingSession: false,
+    finalLow: 0n,
+    finalHigh: 0n,
   } as unknown as MarketSpec,
   oracle: 1_000 as Ticks,
 })

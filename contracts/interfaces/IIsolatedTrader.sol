@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {IMarketChanges} from "./IMarketChanges.sol";
 import {ISettlementErrors} from "./ISettlementErrors.sol";
 import {MarketGrid, Parameters} from "../types/Market.sol";
 import {Order, SaltState} from "../types/Order.sol";
 import {Position} from "../types/Position.sol";
-import {Clock, Reference, CancelFloor} from "../types/TraderState.sol";
+import {CancelFloor, Clock, PendingChange, Reference} from "../types/TraderState.sol";
 
 /**
  * @title One market: positions, signed orders, batches
@@ -18,11 +19,10 @@ import {Clock, Reference, CancelFloor} from "../types/TraderState.sol";
  * `asOf` (milliseconds) is the only clock: expiry, session keys, report age and late cancels are judged by it. It never
  * decreases, lies at most 2 s ahead of block time, and dies 10 s (L) behind it.
  */
-interface IIsolatedTrader is ISettlementErrors {
+interface IIsolatedTrader is ISettlementErrors, IMarketChanges {
     /// @notice One settled part. `data` is documented in contracts/README.md; domain/settlement-codec.ts decodes it.
     event BatchSettled(uint256 indexed actionId, uint256 indexed batchId, bytes data);
     event MarketCreated(MarketGrid grid, address bank, address accountManager, address oracle);
-    event ParametersChanged(Parameters parameters);
     event OperatorChanged(address indexed operator, bool approved);
     /// @notice Binding for batches with an `asOf` later than `requestedAt` (milliseconds) + G.
     event SaltsCancelled(address indexed maker, uint256[] salts, uint256 requestedAt);
@@ -30,7 +30,6 @@ interface IIsolatedTrader is ISettlementErrors {
 
     error NotOperator(address caller);
     error GridInvalid();
-    error ParametersInvalid();
     error AddressZero();
     error SaltTooLarge(uint256 salt);
     error AmountOffGrid(uint256 amount, uint256 increment);
@@ -96,6 +95,10 @@ interface IIsolatedTrader is ISettlementErrors {
     function clock() external view returns (Clock memory);
     function lastReference() external view returns (Reference memory);
     function parameters() external view returns (Parameters memory);
+
+    /// @notice What waits to take over.
+    function pendingChange() external view returns (PendingChange memory);
+
     function grid() external view returns (MarketGrid memory);
     function bank() external view returns (address);
     function accountManager() external view returns (address);

@@ -26,11 +26,14 @@ interface ISettlementErrors {
     error PartOutOfOrder(uint256 expected, uint256 given);
     /// @notice A later part names another price, `asOf`, number of parts or report than the first one.
     error BatchTermsChanged(uint256 batchId);
+    /// @notice The mode does not allow this kind of action.
     error MarketNotOpen(MarketMode mode);
     error PriceOffBand(uint256 lowest, uint256 highest, uint256 given);
     error FeeAboveSchedule(uint256 allowed, uint256 given);
     error Unbalanced(uint256 bought, uint256 sold);
     error TakerMismatch(uint256 matched, uint256 taker);
+
+    error FundingIndexOutOfRange(int256 index);
 
     // ------------------------------------------------------------------ the oracle report
 

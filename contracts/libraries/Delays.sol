@@ -9,3 +9,5 @@ uint256 constant G = 5_000;
 uint256 constant L = 10_000;
 // How far `asOf` may lie ahead of block time, and a report's time ahead of `asOf`.
 uint256 constant AHEAD = 2_000;
+// How long changed parameters, and the end of a market, are announced before they take over.
+uint256 constant NOTICE = 86_400_000;

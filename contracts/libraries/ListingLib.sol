@@ -2,6 +2,7 @@
 pragma solidity ^0.8.28;
 
 import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
+import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
 import {MarketGrid, MarketKind, Parameters} from "../types/Market.sol";
 
 /// @title What a market must fulfil to exist, so that no notional and no fee ever rounds
@@ -10,6 +11,8 @@ library ListingLib {
     /// @dev 5 % of notional; for binary markets the coefficient is a fraction too.
     uint256 private constant MAX_FEE = 50_000;
     uint256 private constant MAX_REPORT_AGE = 60_000;
+    /// @dev 4 % per hour.
+    uint256 private constant MAX_FUNDING_CAP = 40_000;
     /// @dev IMR must exceed MMR by 0.75 percentage points: more than the liquidation buffer.
     uint256 private constant MIN_SPREAD = 7_500;
     uint256 private constant MILLION = 1e6;
@@ -27,13 +30,22 @@ library ListingLib {
             // tick <= 1e18 where it divides 1e18, so the product fits.
             valid = valid && 1e18 % tick == 0 && 1e18 / tick > 1 && tick % 1e12 == 0 && (tick * tick * step) % 1e42 == 0;
         }
+        valid = valid && _isFinalRange(grid) && (grid.sessionFeedId == 0 || grid.kind == MarketKind.Perpetual);
         if (!valid) revert IIsolatedTrader.GridInvalid();
     }
 
-    function requireParameters(Parameters memory p) internal pure {
+    /// @dev A perpetual has no end; a binary market ends at exactly 0 or 1.
+    function _isFinalRange(MarketGrid memory grid) private pure returns (bool) {
+        if (grid.kind == MarketKind.Perpetual) return grid.finalLow == 0 && grid.finalHigh == 0;
+        if (grid.kind == MarketKind.BinaryFuture) return grid.finalLow == 0 && grid.finalHigh == 1e18;
+        return grid.finalLow < grid.finalHigh;
+    }
+
+    function requireParameters(Parameters memory p, MarketKind kind) internal pure {
         bool valid = p.mmr > 0 && p.imr >= p.mmr + MIN_SPREAD && p.maxLeverage > 0 && p.maxLeverage <= MAX_LEVERAGE
             && uint256(p.imr) * p.maxLeverage <= MILLION && p.mtbLong <= MILLION && p.mtbShort < MILLION
-            && p.makerFee <= MAX_FEE && p.takerFee <= MAX_FEE && p.reportMaxAge > 0 && p.reportMaxAge <= MAX_REPORT_AGE;
-        if (!valid) revert IIsolatedTrader.ParametersInvalid();
+            && p.makerFee <= MAX_FEE && p.takerFee <= MAX_FEE && p.reportMaxAge > 0 && p.reportMaxAge <= MAX_REPORT_AGE
+            && p.fundingCap <= MAX_FUNDING_CAP && (p.fundingCap == 0 || kind == MarketKind.Perpetual);
+        if (!valid) revert IMarketChanges.ParametersInvalid();
     }
 }

@@ -8,7 +8,7 @@ import {MarginLib} from "../libraries/MarginLib.sol";
 import {OrderLib} from "../libraries/OrderLib.sol";
 import {PositionLib} from "../libraries/PositionLib.sol";
 import {SettlementCodec} from "../libraries/SettlementCodec.sol";
-import {MarketGrid, Parameters} from "../types/Market.sol";
+import {MarketGrid, MarketKind, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
 import {FillOutcome, OrderFill, PartTerms} from "../types/Settlement.sol";
 
@@ -86,7 +86,7 @@ contract LibHarness {
         ListingLib.requireGrid(grid);
     }
 
-    function requireParameters(Parameters memory parameters) external pure {
-        ListingLib.requireParameters(parameters);
+    function requireParameters(Parameters memory parameters, MarketKind kind) external pure {
+        ListingLib.requireParameters(parameters, kind);
     }
 }

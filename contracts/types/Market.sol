@@ -7,6 +7,7 @@ enum MarketKind {
     BinaryFuture
 }
 
+/// @notice From open to ended, each stricter than the one before. What each lets happen: `ActionLib`.
 enum MarketMode {
     Open,
     CancelOnly,
@@ -24,6 +25,11 @@ struct MarketGrid {
     uint256 step;
     /// Which feed of the oracle prices this market.
     bytes32 feedId;
+    /// The feed that tells whether the market's session runs, so that funding stops with it; 0: it runs around the clock.
+    bytes32 sessionFeedId;
+    /// Bounds of a final price x 1e18; both 0 for a perpetual. A binary market ends at exactly one of them: 0 or 1e18.
+    uint96 finalLow;
+    uint96 finalHigh;
 }
 
 /// @notice What may change, within bounds written in code. One storage slot. Fractions are in millionths (1e-6).
@@ -42,6 +48,8 @@ struct Parameters {
     /// A report may differ from the one used before by `moveBase + moveSlope * seconds elapsed`.
     uint24 moveBase;
     uint24 moveSlope;
+    /// Largest funding rate either way, of the oracle price and per hour; 0: the market has no funding.
+    uint24 fundingCap;
     uint8 maxLeverage;
     MarketMode mode;
 }

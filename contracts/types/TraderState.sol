@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-import {Parameters} from "./Market.sol";
+import {MarketMode, Parameters} from "./Market.sol";
 
 /// @notice Where the market's queue of actions stands. One slot, rewritten by every action.
 struct Clock {
@@ -16,6 +16,8 @@ struct Clock {
     uint40 price;
     uint24 makerFee;
     uint24 takerFee;
+    /// A change of parameters or mode is waiting in a slot that actions otherwise leave cold.
+    bool changePending;
 }
 
 /// @notice The oracle report this market used last, and the funding index. One slot.
@@ -24,15 +26,17 @@ struct Reference {
     uint48 observedAt;
     /// Wei that one long step has paid since the beginning; shorts receive the same.
     int96 fundingIndex;
+    /// A funding rate is or will be running: its slot has to be read.
+    bool funded;
 }
 
-/// @notice The rate at which the index moves. One slot; all zero until funding is switched on.
+/// @notice The rate at which the index moves, from one moment to another in milliseconds. It accrues from the `asOf` of one
+/// action to that of the next, so it needs no time of its own. One slot.
 struct FundingRate {
     /// Wei per step and hour, oracle price included.
     int96 rate;
     uint48 validFrom;
     uint48 validUntil;
-    uint48 accruedAt;
 }
 
 /// @notice Salts below a floor are cancelled. One slot per account, read only where the position says so.
@@ -45,10 +49,17 @@ struct CancelFloor {
     uint48 requestedAt;
 }
 
-/// @notice Parameters that take over with the first action whose `asOf` reaches `activeFrom`.
-struct ScheduledParameters {
+/// @notice What takes over with the first action whose `asOf` (milliseconds) reaches its time; a time of 0: nothing waits.
+/// Two slots.
+struct PendingChange {
+    /// Their mode says nothing: parameters leave the mode as it is.
     Parameters parameters;
-    uint48 activeFrom;
+    uint48 parametersFrom;
+    MarketMode mode;
+    uint48 modeFrom;
+    /// The guardian's word, which can only make the mode stricter.
+    MarketMode restriction;
+    uint48 restrictionFrom;
 }
 
 /// @notice How a market ends: claims at a fixed price, with one haircut. All zero while it lives.
@@ -71,7 +82,7 @@ struct TraderState {
     Parameters parameters;
     FundingRate funding;
     Wind wind;
-    ScheduledParameters scheduled;
+    PendingChange pending;
     /// account => packed position (PositionLib).
     mapping(address account => Word) positions;
     /// maker << 96 | salt >> 7 => 128 states of 2 bits (SaltLib).

@@ -1,5 +1,5 @@
 /** Market specifications in the database: wei as decimal strings. */
-import { ACCOUNTS_SHARD, type MarketListed, marketShard } from '../../domain/log.ts'
+import { ACCOUNTS_SHARD, type MarketListed, marketShard, type StoredValue } from '../../domain/log.ts'
 import type { MarketKind, MarketSpec } from '../../domain/market.ts'
 import type { Address, MarketId, Price, Quantity, Rate, Steps, Ticks } from '../../domain/units.ts'
 import type { Db } from './client.ts'
@@ -18,26 +18,35 @@ export const toStoredSpec = (spec: MarketSpec): StoredSpec => ({
   mtbShort: spec.mtbShort.toString(),
   makerFee: spec.makerFee.toString(),
   takerFee: spec.takerFee.toString(),
+  fundingCap: spec.fundingCap.toString(),
+  finalLow: spec.finalLow.toString(),
+  finalHigh: spec.finalHigh.toString(),
 })
 
-export const fromStoredSpec = (stored: Record<string, string | number>): MarketSpec => ({
+const amountOf = (stored: StoredValue | undefined): bigint => BigInt(stored ?? 0)
+
+export const fromStoredSpec = (stored: Record<string, StoredValue>): MarketSpec => ({
   marketId: Number(stored.marketId) as MarketId,
   symbol: String(stored.symbol),
   kind: stored.kind as MarketKind,
   trader: stored.trader as Address,
-  chainId: BigInt(stored.chainId ?? 0),
-  tick: BigInt(stored.tick ?? 0) as Price,
-  step: BigInt(stored.step ?? 0) as Quantity,
+  chainId: amountOf(stored.chainId),
+  tick: amountOf(stored.tick) as Price,
+  step: amountOf(stored.step) as Quantity,
   minPrice: Number(stored.minPrice) as Ticks,
   minQuantity: Number(stored.minQuantity) as Steps,
   maxQuantity: Number(stored.maxQuantity) as Steps,
   maxLeverage: Number(stored.maxLeverage),
-  imr: BigInt(stored.imr ?? 0) as Rate,
-  mmr: BigInt(stored.mmr ?? 0) as Rate,
-  mtbLong: BigInt(stored.mtbLong ?? 0) as Rate,
-  mtbShort: BigInt(stored.mtbShort ?? 0) as Rate,
-  makerFee: BigInt(stored.makerFee ?? 0) as Rate,
-  takerFee: BigInt(stored.takerFee ?? 0) as Rate,
+  imr: amountOf(stored.imr) as Rate,
+  mmr: amountOf(stored.mmr) as Rate,
+  mtbLong: amountOf(stored.mtbLong) as Rate,
+  mtbShort: amountOf(stored.mtbShort) as Rate,
+  makerFee: amountOf(stored.makerFee) as Rate,
+  takerFee: amountOf(stored.takerFee) as Rate,
+  fundingCap: amountOf(stored.fundingCap) as Rate,
+  fundingSession: stored.fundingSession === true,
+  finalLow: amountOf(stored.finalLow) as Price,
+  finalHigh: amountOf(stored.finalHigh) as Price,
 })
 
 /** Makes a deployed market known to the exchange. Does nothing where it is known already. */

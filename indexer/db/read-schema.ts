@@ -1,6 +1,6 @@
 /** The `read` schema: what readers see. The projector is its only writer. */
 import type { Generated, JSONColumnType } from 'kysely'
-import type { TriggerEvidence } from '../../domain/log.ts'
+import type { StoredValue, TriggerEvidence } from '../../domain/log.ts'
 import type { MarketKind } from '../../domain/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
 import type { FillStatus, OrderEventKind } from '../../domain/order-state.ts'
@@ -15,7 +15,7 @@ export interface ReadMarketsTable {
   market_id: number
   symbol: string
   kind: MarketKind
-  spec: JSONColumnType<Record<string, string | number>>
+  spec: JSONColumnType<Record<string, StoredValue>>
   oracle_price: bigint | null
   oracle_at: number | null
   mark_price: bigint | null

@@ -1,6 +1,6 @@
 /** The tables, one interface each, with the one process that writes it. Wei are bigint; counts, ids and times are safe integers. */
 import type { Generated, JSONColumnType } from 'kysely'
-import type { LogRow, TriggerEvidence } from '../../domain/log.ts'
+import type { LogRow, StoredValue, TriggerEvidence } from '../../domain/log.ts'
 import type { MarketKind, MarketMode } from '../../domain/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
 import type { FillStatus } from '../../domain/order-state.ts'
@@ -50,7 +50,7 @@ export interface MarketsTable {
   symbol: string
   kind: MarketKind
   trader: string
-  spec: JSONColumnType<Record<string, string | number>>
+  spec: JSONColumnType<Record<string, StoredValue>>
   mode: Generated<MarketMode>
   last_batch_id: Generated<number>
   last_action_id: Generated<number>

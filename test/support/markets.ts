@@ -35,6 +35,10 @@ export const perpetual: MarketSpec = {
   mtbShort: rate('0.05'),
   makerFee: rate('0'),
   takerFee: rate('0.0005'),
+  fundingCap: rate('0.01'),
+  fundingSession: false,
+  finalLow: price('0'),
+  finalHigh: price('0'),
 }
 
 /** Tick 0.5, step 0.01, 5x, band 20 %, 20 bps. */
@@ -52,6 +56,9 @@ export const future: MarketSpec = {
   mtbLong: rate('0.2'),
   mtbShort: rate('0.2'),
   takerFee: rate('0.002'),
+  fundingCap: rate('0'),
+  finalLow: price('1'),
+  finalHigh: price('100000000'),
 }
 
 /** Tick 0.001, step 1, 5x, coefficient 0.02. */
@@ -71,6 +78,8 @@ export const binary: MarketSpec = {
   mtbLong: rate('0.2'),
   mtbShort: rate('0.2'),
   takerFee: rate('0.02'),
+  fundingCap: rate('0'),
+  finalHigh: price('1'),
 }
 
 export const markets: readonly MarketSpec[] = [perpetual, future, binary]

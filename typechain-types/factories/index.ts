@@ -4,6 +4,7 @@
 /* eslint-disable */
 export * as base from './base/index.js';
 export * as interfaces from './interfaces/index.js';
+export * as libraries from './libraries/index.js';
 export * as mocks from './mocks/index.js';
 export { AccountManager__factory } from './AccountManager__factory.js';
 export { Forwarder__factory } from './Forwarder__factory.js';

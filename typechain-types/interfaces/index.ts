@@ -6,6 +6,7 @@ export type { IAccountManager } from './IAccountManager.js';
 export type { IAdministered } from './IAdministered.js';
 export type { IIsolatedTrader } from './IIsolatedTrader.js';
 export type { IMarginBank } from './IMarginBank.js';
+export type { IMarketChanges } from './IMarketChanges.js';
 export type { IPriceOracle } from './IPriceOracle.js';
 export type { ISettlementErrors } from './ISettlementErrors.js';
 export type { ISignedPriceOracle } from './ISignedPriceOracle.js';

@@ -25,14 +25,14 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type FillOutcomeStructOutput = [freeDelta: bigint, fee: bigint, feeCapped: boolean, dead: boolean] & {freeDelta: bigint, fee: bigint, feeCapped: boolean, dead: boolean }
   
 
-    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
+    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
 
-    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, maxLeverage: bigint, mode: bigint }
+    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
   
 
-    export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike}
+    export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike, sessionFeedId: BytesLike, finalLow: BigNumberish, finalHigh: BigNumberish}
 
-    export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string }
+    export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint }
   
 
   export interface LibHarnessInterface extends Interface {
@@ -50,7 +50,7 @@ encodeFunctionData(functionFragment: 'pack', values: [PositionStruct, BigNumberi
 encodeFunctionData(functionFragment: 'recover', values: [OrderFillStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'requireGrid', values: [MarketGridStruct]): string;
 encodeFunctionData(functionFragment: 'requireInitial', values: [PositionStruct, PartTermsStruct]): string;
-encodeFunctionData(functionFragment: 'requireParameters', values: [ParametersStruct]): string;
+encodeFunctionData(functionFragment: 'requireParameters', values: [ParametersStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'unpack', values: [BigNumberish, BigNumberish]): string;
 
     decodeFunctionResult(functionFragment: 'applyFill', data: BytesLike): Result;
@@ -184,7 +184,7 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
 
     
     requireParameters: TypedContractMethod<
-      [parameters: ParametersStruct, ],
+      [parameters: ParametersStruct, kind: BigNumberish, ],
       [void],
       'view'
     >
@@ -252,7 +252,7 @@ getFunction(nameOrSignature: 'requireInitial'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'requireParameters'): TypedContractMethod<
-      [parameters: ParametersStruct, ],
+      [parameters: ParametersStruct, kind: BigNumberish, ],
       [void],
       'view'
     >;

@@ -18,7 +18,7 @@ describe('constructor', () => {
     const { admin } = exchange
     const { marginBank, accountManager, oracle, forwarder } = { ...exchange.shared, ...addresses }
     const parameters = { ...parametersOf(spec), ...change }
-    const factory = new IsolatedTrader__factory(admin)
+    const factory = new IsolatedTrader__factory(exchange.shared.libraries, admin)
     return factory.deploy(
       gridOf(spec),
       parameters,
@@ -80,6 +80,10 @@ describe('constructor', () => {
       { ...binary, tick: (10n ** 11n) as Price, step: e18('10000') as Quantity },
     ],
     ['a binary step whose fees would round', { ...binary, step: (10n ** 11n) as Quantity }],
+    ['a perpetual with a final price', { ...perpetual, finalHigh: e18('1') as Price }],
+    ['a binary market that does not end at 0 or 1', { ...binary, finalHigh: e18('2') as Price }],
+    ['a future with no room for its final price', { ...future, finalHigh: future.finalLow }],
+    ['a session in a market without funding', { ...future, fundingSession: true }],
   ]
   for (const [name, spec] of grids) {
     it(`when the grid has ${name}`, () => refused(deploy(spec), 'GridInvalid'))
@@ -97,10 +101,14 @@ describe('constructor', () => {
     ['a taker rate above 5 %', { takerFee: 50_001 }],
     ['no report age', { reportMaxAge: 0 }],
     ['a report age above a minute', { reportMaxAge: 60_001 }],
+    ['a funding cap above 4 % per hour', { fundingCap: 40_001 }],
   ]
   for (const [name, change] of parameters) {
     it(`when the parameters have ${name}`, () => refused(deploy(perpetual, change), 'ParametersInvalid'))
   }
+
+  it('when a market that ends has a funding cap', () =>
+    refused(deploy(future, { fundingCap: 1 }), 'ParametersInvalid'))
 
   it('when an address is missing', async () => {
     for (const name of ['marginBank', 'accountManager', 'oracle'] as const) {

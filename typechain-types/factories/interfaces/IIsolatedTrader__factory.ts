@@ -141,6 +141,22 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "earliest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "ChangeTooEarly",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "EmptyPart",
     "type": "error"
@@ -159,6 +175,17 @@
       }
     ],
     "name": "FeeAboveSchedule",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "int256",
+        "name": "index",
+        "type": "int256"
+      }
+    ],
+    "name": "FundingIndexOutOfRange",
     "type": "error"
   },
   {
@@ -284,6 +311,59 @@
   {
     "inputs": [
       {
+        "internalType": "enum MarketMode",
+        "name": "current",
+        "type": "uint8"
+      },
+      {
+        "internalType": "enum MarketMode",
+        "name": "given",
+        "type": "uint8"
+      }
+    ],
+    "name": "ModeChangesApart",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "current",
+        "type": "uint8"
+      },
+      {
+        "internalType": "enum MarketMode",
+        "name": "asked",
+        "type": "uint8"
+      }
+    ],
+    "name": "ModeFinal",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "current",
+        "type": "uint8"
+      },
+      {
+        "internalType": "enum MarketMode",
+        "name": "asked",
+        "type": "uint8"
+      }
+    ],
+    "name": "ModeNotStricter",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "NoParametersScheduled",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
         "name": "caller",
         "type": "address"
@@ -384,6 +464,17 @@
       }
     ],
     "name": "Overfill",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "activeFrom",
+        "type": "uint256"
+      }
+    ],
+    "name": "ParametersAlreadyScheduled",
     "type": "error"
   },
   {
@@ -906,6 +997,21 @@
             "internalType": "bytes32",
             "name": "feedId",
             "type": "bytes32"
+          },
+          {
+            "internalType": "bytes32",
+            "name": "sessionFeedId",
+            "type": "bytes32"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalLow",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalHigh",
+            "type": "uint96"
           }
         ],
         "indexed": false,
@@ -939,6 +1045,44 @@
     "anonymous": false,
     "inputs": [
       {
+        "indexed": false,
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
+      }
+    ],
+    "name": "ModeRestricted",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
+      }
+    ],
+    "name": "ModeScheduled",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
         "indexed": true,
         "internalType": "address",
         "name": "operator",
@@ -952,6 +1096,87 @@
       }
     ],
     "name": "OperatorChanged",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint24",
+            "name": "imr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mmr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbLong",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbShort",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "reportMaxAge",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveBase",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveSlope",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint8",
+            "name": "maxLeverage",
+            "type": "uint8"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct Parameters",
+        "name": "parameters",
+        "type": "tuple"
+      }
+    ],
+    "name": "ParametersChanged",
     "type": "event"
   },
   {
@@ -1005,6 +1230,11 @@
             "type": "uint24"
           },
           {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
             "internalType": "uint8",
             "name": "maxLeverage",
             "type": "uint8"
@@ -1019,9 +1249,15 @@
         "internalType": "struct Parameters",
         "name": "parameters",
         "type": "tuple"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
       }
     ],
-    "name": "ParametersChanged",
+    "name": "ParametersScheduled",
     "type": "event"
   },
   {
@@ -1072,6 +1308,12 @@
       }
     ],
     "name": "SaltsCancelledBelow",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [],
+    "name": "ScheduledParametersCancelled",
     "type": "event"
   },
   {
@@ -1164,6 +1406,13 @@
   },
   {
     "inputs": [],
+    "name": "cancelScheduledParameters",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
     "name": "clock",
     "outputs": [
       {
@@ -1207,6 +1456,11 @@
             "internalType": "uint24",
             "name": "takerFee",
             "type": "uint24"
+          },
+          {
+            "internalType": "bool",
+            "name": "changePending",
+            "type": "bool"
           }
         ],
         "internalType": "struct Clock",
@@ -1260,6 +1514,21 @@
             "internalType": "bytes32",
             "name": "feedId",
             "type": "bytes32"
+          },
+          {
+            "internalType": "bytes32",
+            "name": "sessionFeedId",
+            "type": "bytes32"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalLow",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalHigh",
+            "type": "uint96"
           }
         ],
         "internalType": "struct MarketGrid",
@@ -1399,6 +1668,11 @@
             "internalType": "int96",
             "name": "fundingIndex",
             "type": "int96"
+          },
+          {
+            "internalType": "bool",
+            "name": "funded",
+            "type": "bool"
           }
         ],
         "internalType": "struct Reference",
@@ -1493,6 +1767,11 @@
             "type": "uint24"
           },
           {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
             "internalType": "uint8",
             "name": "maxLeverage",
             "type": "uint8"
@@ -1540,6 +1819,113 @@
         "internalType": "uint256",
         "name": "batchId",
         "type": "uint256"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "pendingChange",
+    "outputs": [
+      {
+        "components": [
+          {
+            "components": [
+              {
+                "internalType": "uint24",
+                "name": "imr",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "mmr",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "mtbLong",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "mtbShort",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "makerFee",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "takerFee",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "reportMaxAge",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "moveBase",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "moveSlope",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "fundingCap",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint8",
+                "name": "maxLeverage",
+                "type": "uint8"
+              },
+              {
+                "internalType": "enum MarketMode",
+                "name": "mode",
+                "type": "uint8"
+              }
+            ],
+            "internalType": "struct Parameters",
+            "name": "parameters",
+            "type": "tuple"
+          },
+          {
+            "internalType": "uint48",
+            "name": "parametersFrom",
+            "type": "uint48"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint48",
+            "name": "modeFrom",
+            "type": "uint48"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "restriction",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint48",
+            "name": "restrictionFrom",
+            "type": "uint48"
+          }
+        ],
+        "internalType": "struct PendingChange",
+        "name": "",
+        "type": "tuple"
       }
     ],
     "stateMutability": "view",
@@ -1594,6 +1980,19 @@
   {
     "inputs": [
       {
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      }
+    ],
+    "name": "restrictMode",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
         "name": "maker",
         "type": "address"
@@ -1613,6 +2012,104 @@
       }
     ],
     "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      },
+      {
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
+      }
+    ],
+    "name": "scheduleMode",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint24",
+            "name": "imr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mmr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbLong",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbShort",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "reportMaxAge",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveBase",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveSlope",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint8",
+            "name": "maxLeverage",
+            "type": "uint8"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          }
+        ],
+        "internalType": "struct Parameters",
+        "name": "next",
+        "type": "tuple"
+      },
+      {
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
+      }
+    ],
+    "name": "scheduleParameters",
+    "outputs": [],
+    "stateMutability": "nonpayable",
     "type": "function"
   },
   {

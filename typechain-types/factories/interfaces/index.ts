@@ -6,6 +6,7 @@ export { IAccountManager__factory } from './IAccountManager__factory.js';
 export { IAdministered__factory } from './IAdministered__factory.js';
 export { IIsolatedTrader__factory } from './IIsolatedTrader__factory.js';
 export { IMarginBank__factory } from './IMarginBank__factory.js';
+export { IMarketChanges__factory } from './IMarketChanges__factory.js';
 export { IPriceOracle__factory } from './IPriceOracle__factory.js';
 export { ISettlementErrors__factory } from './ISettlementErrors__factory.js';
 export { ISignedPriceOracle__factory } from './ISignedPriceOracle__factory.js';

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
+import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
+import {PendingChange, TraderState} from "../types/TraderState.sol";
+import {ActionLib} from "./ActionLib.sol";
+import {G, NOTICE} from "./Delays.sol";
+import {ListingLib} from "./ListingLib.sol";
+
+/// @title Scheduling of parameters and modes. Linked: `ActionLib` lets them take over
+library ChangeLib {
+    // ------------------------------------------------------------------ parameters
+
+    function scheduleParameters(TraderState storage state, MarketKind kind, Parameters memory next, uint48 activeFrom)
+        external
+    {
+        // Check: acceptable, announced early enough, and nothing else is on its way.
+        MarketMode mode = _currentMode(state);
+        if (next.mode != mode) revert IMarketChanges.ModeChangesApart(mode, next.mode);
+        if (mode == MarketMode.Settled) revert IMarketChanges.ModeFinal(mode, next.mode);
+        ListingLib.requireParameters(next, kind);
+        _requireNotice(activeFrom, NOTICE);
+        uint256 scheduled = state.pending.parametersFrom;
+        if (scheduled != 0) revert IMarketChanges.ParametersAlreadyScheduled(scheduled);
+
+        // Effect: it waits.
+        state.pending.parameters = next;
+        state.pending.parametersFrom = activeFrom;
+        state.clock.changePending = true;
+        emit IMarketChanges.ParametersScheduled(next, activeFrom);
+    }
+
+    /// @dev The flag of the clock stays: it costs the next action a look, and another change may be waiting.
+    function cancelScheduledParameters(TraderState storage state) external {
+        if (state.pending.parametersFrom == 0) revert IMarketChanges.NoParametersScheduled();
+        state.pending.parametersFrom = 0;
+        emit IMarketChanges.ScheduledParametersCancelled();
+    }
+
+    // ------------------------------------------------------------------ modes
+
+    function scheduleMode(TraderState storage state, MarketMode mode, uint48 activeFrom) external {
+        MarketMode current = _currentMode(state);
+        if (current >= MarketMode.Settling || mode == MarketMode.Settled) {
+            revert IMarketChanges.ModeFinal(current, mode);
+        }
+        _requireNotice(activeFrom, mode == MarketMode.Settling ? NOTICE : G + 1);
+        (state.pending.mode, state.pending.modeFrom) = (mode, activeFrom);
+        state.clock.changePending = true;
+        emit IMarketChanges.ModeScheduled(mode, activeFrom);
+    }
+
+    function restrictMode(TraderState storage state, MarketMode mode) external {
+        MarketMode current = _currentMode(state);
+        PendingChange storage pending = state.pending;
+        if (pending.restrictionFrom != 0 && pending.restriction > current) current = pending.restriction;
+        bool withdraws = pending.modeFrom != 0 && pending.mode < mode;
+        bool restricts = mode == MarketMode.CancelOnly || mode == MarketMode.Halted;
+        if (!restricts || current >= MarketMode.Settling || (mode <= current && !withdraws)) {
+            revert IMarketChanges.ModeNotStricter(current, mode);
+        }
+
+        // Late invalidation: what was matched before this was seen can still be settled.
+        uint48 activeFrom = uint48(block.timestamp * 1000 + G + 1);
+        (pending.restriction, pending.restrictionFrom) = (mode, activeFrom);
+        if (withdraws) pending.modeFrom = 0;
+        state.clock.changePending = true;
+        emit IMarketChanges.ModeRestricted(mode, activeFrom);
+    }
+
+    /// @dev What an action as of now would find, though none may have come for long.
+    function _currentMode(TraderState storage state) private view returns (MarketMode) {
+        return ActionLib.parametersAt(state, block.timestamp * 1000).mode;
+    }
+
+    function _requireNotice(uint256 activeFrom, uint256 notice) private view {
+        uint256 earliest = block.timestamp * 1000 + notice;
+        if (activeFrom < earliest) revert IMarketChanges.ChangeTooEarly(earliest, activeFrom);
+    }
+}
