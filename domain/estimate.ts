@@ -1,0 +1,129 @@
+/**
+ * What an order would come to if it entered the next batch now: found by clearing that batch over what rests in the book. An
+ * estimate: orders that arrive meanwhile, and the requirements of those that rest, are not known to it.
+ */
+import { clear } from './auction.ts'
+import { type Band, tickNearest } from './band.ts'
+import { Book, type RestingOrder } from './book.ts'
+import type { Reference } from './clearing.ts'
+import { liquidationPrice } from './liquidation-price.ts'
+import { isConditional, isMarketType, type Order } from './order.ts'
+import { applyFill, type FillResult, FLAT, openingBasis } from './position.ts'
+import type { Depth } from './sizing.ts'
+import {
+  type Millis,
+  maxOf,
+  type Price,
+  type Seconds,
+  type Seq,
+  type Steps,
+  type Ticks,
+  type UserId,
+} from './units.ts'
+import type { Admission, Admittance } from './validate.ts'
+
+/** Where the estimated price comes from: the batch, the order's own limit, its trigger, or the oracle where nothing else says. */
+export type PriceSource = 'batch' | 'limit' | 'trigger' | 'oracle'
+
+export interface EstimatedFill {
+  readonly price: Ticks
+  readonly source: PriceSource
+  /** What the book would fill in the next batch, and what of it pays the taker rate. */
+  readonly fillable: Steps
+  readonly taker: Steps
+}
+
+export interface BatchFacts extends Admittance {
+  readonly oracle: Price
+  readonly band: Band
+  /** What rests on the side that the order would meet, without the account's own orders: its best price first. */
+  readonly depth: Depth
+  readonly reference: Reference | null
+}
+
+const OTHERS = 0 as UserId
+const SELF = 1 as UserId
+
+/** One order stands for a level, at leverage 1 and covered to the last step: nothing but its limit binds it. */
+function restingLevels(order: Order, { spec, band, depth }: BatchFacts): RestingOrder[] {
+  const side = order.side === 'LONG' ? 'SHORT' : 'LONG'
+  const isRising = side === 'SHORT' && spec.kind !== 'binary_future'
+  return depth.map(({ price, steps }, at) => ({
+    seq: (at + 1) as Seq,
+    account: OTHERS,
+    side,
+    type: 'LIMIT',
+    limit: price,
+    remaining: steps,
+    leverage: 1,
+    reduceOnly: false,
+    forced: false,
+    openable: steps,
+    reservedPrice: isRising ? maxOf(price, band.hi) : price,
+    expiration: 0 as Seconds,
+    acceptedAt: 0 as Millis,
+  }))
+}
+
+/** The next batch with this order in it; null where the order meets nobody. */
+function inNextBatch(order: Order, admission: Admission, facts: BatchFacts): EstimatedFill | null {
+  const levels = restingLevels(order, facts)
+  const seq = (levels.length + 1) as Seq
+  const own: RestingOrder = {
+    seq,
+    account: SELF,
+    side: order.side,
+    type: isMarketType(order.type) ? 'MARKET' : 'LIMIT',
+    limit: order.price,
+    remaining: order.quantity,
+    leverage: order.leverage,
+    reduceOnly: order.reduceOnly,
+    forced: false,
+    openable: admission.openable,
+    reservedPrice: admission.reservedPrice,
+    expiration: 0 as Seconds,
+    acceptedAt: facts.now,
+  }
+  const clearing = clear({
+    ...facts,
+    book: Book.of([...levels, own]),
+    positions: (account) => (account === SELF ? facts.position : FLAT),
+    asOf: facts.now,
+  })
+  const fill = clearing.fills.find((one) => one.seq === seq)
+  if (clearing.outcome !== 'cleared' || fill === undefined) return null
+  return { price: clearing.price, source: 'batch', fillable: fill.fill, taker: fill.taker }
+}
+
+/** At which price, and how much of it at once. A conditional order is priced at its limit or where it will trigger. */
+export function estimateFill(order: Order, admission: Admission, facts: BatchFacts): EstimatedFill {
+  const nothingYet = { fillable: 0 as Steps, taker: 0 as Steps }
+  const batch = isConditional(order.type) ? null : inNextBatch(order, admission, facts)
+  if (batch !== null) return batch
+  if (!isMarketType(order.type)) return { price: order.price, source: 'limit', ...nothingYet }
+  if (isConditional(order.type)) return { price: order.trigger, source: 'trigger', ...nothingYet }
+  return { price: tickNearest(facts.spec, facts.oracle), source: 'oracle', ...nothingYet }
+}
+
+export interface EstimatedOutcome extends FillResult {
+  /** Where the position would become eligible for liquidation; null where no price would make it so. */
+  readonly liquidationPrice: Price | null
+}
+
+/**
+ * What the whole order, filled at that price, would make of position and balance; null where its fill would be refused. A
+ * limit order that rests pays the maker rate; what triggers later counts as a taker.
+ */
+export function estimateOutcome(
+  order: Order,
+  { price, taker }: EstimatedFill,
+  { spec, position, fundingIndex, oracle }: BatchFacts,
+): EstimatedOutcome | null {
+  const takerSteps = order.type === 'LIMIT' ? taker : order.quantity
+  const basis = openingBasis(spec, { side: order.side, limit: order.price }, price, oracle)
+  const fill = { side: order.side, price, steps: order.quantity, takerSteps, leverage: order.leverage, basis }
+  const { makerFee, takerFee } = spec
+  const result = applyFill(spec, position, fill, { makerFee, takerFee, fundingIndex })
+  if (!result.ok) return null
+  return { ...result.value, liquidationPrice: liquidationPrice(spec, result.value.position, fundingIndex) }
+}
