@@ -21,7 +21,9 @@ import type { Clock } from './ports.ts'
 import type { ReadAfter } from './read-after.ts'
 import { accountRoutes } from './routes/accounts.ts'
 import { exchangeRoutes } from './routes/exchange.ts'
+import { fillRoutes } from './routes/fills.ts'
 import { marketRoutes } from './routes/markets.ts'
+import { orderReadRoutes } from './routes/order-reads.ts'
 import { orderRoutes } from './routes/orders.ts'
 import { type Check, probeRoutes } from './routes/probes.ts'
 
@@ -67,6 +69,8 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   marketRoutes(app, ports)
   accountRoutes(app, ports)
   orderRoutes(app, ports)
+  orderReadRoutes(app, ports)
+  fillRoutes(app, ports)
   return app
 }
 

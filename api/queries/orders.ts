@@ -1,9 +1,9 @@
-/** Orders and fills in the read model. */
+/** Orders in the read model. */
 import { sql } from 'kysely'
 import type { OrderStatus, Side } from '../../domain/order.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { Cursor } from '../views/cursor.ts'
-import type { FillRow, OrderRow } from '../views/order.ts'
+import type { OrderRow } from '../views/order.ts'
 
 export const orderById = (db: Db | Tx, orderId: string): Promise<OrderRow | undefined> =>
   db.selectFrom('read.orders').selectAll().where('order_id', '=', orderId).executeTakeFirst()
@@ -40,33 +40,4 @@ export async function ordersOfUser(db: Db | Tx, userId: number, filter: OrderFil
     .orderBy('order_id', 'desc')
     .limit(filter.limit + 1)
     .execute()
-}
-
-export interface FillFilter extends Page {
-  readonly marketId?: number | undefined
-  readonly side?: Side | undefined
-}
-
-export async function fillsOfUser(db: Db | Tx, userId: number, filter: FillFilter): Promise<FillRow[]> {
-  let query = db.selectFrom('read.fills').selectAll().where('user_id', '=', userId)
-  if (filter.marketId !== undefined) query = query.where('market_id', '=', anyNumber(filter.marketId))
-  if (filter.side !== undefined) query = query.where('side', '=', filter.side)
-  return newestFills(query, filter).execute()
-}
-
-export const fillsOfOrder = (db: Db | Tx, orderId: string, page: Page): Promise<FillRow[]> =>
-  newestFills(db.selectFrom('read.fills').selectAll().where('order_id', '=', orderId), page).execute()
-
-type FillQuery = ReturnType<typeof selectFills>
-const selectFills = (db: Db | Tx) => db.selectFrom('read.fills').selectAll()
-
-function newestFills(query: FillQuery, { cursor, limit }: Page): FillQuery {
-  const after =
-    cursor === null
-      ? query
-      : query.where(sql<boolean>`(matched_at, fill_id) < (${cursor.at}::bigint, ${cursor.id})`)
-  return after
-    .orderBy('matched_at', 'desc')
-    .orderBy('fill_id', 'desc')
-    .limit(limit + 1)
 }

@@ -1,5 +1,12 @@
 /** Pieces that every schema is made of. A schema is written once: it validates, types and documents. */
-import Type, { type TInteger, type TNumber, type TSchema, type TString, type TUnsafe } from 'typebox'
+import Type, {
+  type TInteger,
+  type TNumber,
+  type TObject,
+  type TSchema,
+  type TString,
+  type TUnsafe,
+} from 'typebox'
 
 /** One of a closed list of words. */
 export const words = <const Word extends string>(list: readonly Word[], description: string): TUnsafe<Word> =>
@@ -10,6 +17,13 @@ export const nullable = <Schema extends TInteger | TNumber | TString>(
   schema: Schema,
 ): TUnsafe<Type.Static<Schema> | null> =>
   Type.Unsafe<Type.Static<Schema> | null>({ ...schema, type: [(schema as { type: string }).type, 'null'] })
+
+/** An object or null. */
+export const nullableObject = <Schema extends TObject>(
+  schema: Schema,
+  description: string,
+): TUnsafe<Type.Static<Schema> | null> =>
+  Type.Unsafe<Type.Static<Schema> | null>({ ...schema, type: ['object', 'null'], description })
 
 type Twice<Name extends string, Value extends TSchema, Raw extends TSchema> = { [Key in Name]: Value } & {
   [Key in `${Name}_e18_raw`]: Raw

@@ -19,6 +19,7 @@ import {
   wholeInput,
   words,
 } from './common.ts'
+import { MaybeTrigger } from './trigger.ts'
 
 export const ORDER_STATUSES = [
   'OPEN',
@@ -86,6 +87,7 @@ export const Order = Type.Object({
   ...amountOf('fee', 'Fees charged for the settled fills.'),
   ...amountOf('reserved_margin', 'Margin and fee allowance held back for the part in the book.'),
   ...amountOf('trigger_price', '0 if the order is not conditional.'),
+  trigger: MaybeTrigger,
   leverage: Type.Integer(),
   reduce_only: Type.Boolean(),
   expiration_seconds: Type.Integer(),
@@ -104,6 +106,8 @@ export const Fill = Type.Object({
   market_id: Type.Integer(),
   symbol: Type.String(),
   batch_id: Type.Integer({ description: 'The auction that matched it.' }),
+  part: Type.Integer({ description: 'The part of the batch; each is one transaction.' }),
+  action_id: nullable(Type.Integer({ description: "The market contract's number of that action." })),
   side: Side,
   status: words(FILL_STATUSES, 'MATCHED, SUBMITTED, MINED, CONFIRMED; or RETRYING, FAILED.'),
   ...amountOf('price', 'Clearing price of the batch.'),

@@ -54,3 +54,4 @@ export function parseDecimal(value: number | string): bigint | null {
 export const isWhole = (wei: bigint): boolean => wei % ONE === 0n
 
 export const isoTime = (millis: number): string => new Date(millis).toISOString()
+export const maybeTime = (millis: number | null): string | null => (millis === null ? null : isoTime(millis))

@@ -8,15 +8,13 @@ export interface Cursor {
 
 export const encodeCursor = ({ at, id }: Cursor): string => Buffer.from(`${at}:${id}`).toString('base64url')
 
+export const invalidCursor = (received: string): ApiError =>
+  new ApiError('INVALID_CURSOR', { field: 'cursor', expected: '`next_cursor` of the page before', received })
+
 export function decodeCursor(text: string | undefined): Cursor | null {
   if (text === undefined) return null
   const match = /^(\d{1,15}):([\w-]{1,80})$/.exec(Buffer.from(text, 'base64url').toString('latin1'))
-  if (match === null)
-    throw new ApiError('INVALID_CURSOR', {
-      field: 'cursor',
-      expected: '`next_cursor` of the page before',
-      received: text,
-    })
+  if (match === null) throw invalidCursor(text)
   return { at: Number(match[1]), id: match[2] as string }
 }
 

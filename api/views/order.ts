@@ -1,14 +1,14 @@
-/** Rows of orders and fills as a trader sees them. */
-
+/** Rows of orders as a trader sees them. */
 import type { Selectable } from 'kysely'
+import type { TriggerEvidence } from '../../domain/log.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
-import type { ReadFillsTable, ReadOrdersTable } from '../../indexer/db/read-schema.ts'
-import type { Fill, Order } from '../schemas/order.ts'
+import type { ReadOrdersTable } from '../../indexer/db/read-schema.ts'
+import type { Order } from '../schemas/order.ts'
+import type { Trigger } from '../schemas/trigger.ts'
 import { amount, isoTime, maybeAmount } from './amounts.ts'
 
 export type OrderRow = Selectable<ReadOrdersTable>
-export type FillRow = Selectable<ReadFillsTable>
 
 /** Average price of what is filled: value is the sum of price x steps, in ticks. */
 const averagePrice = (spec: MarketSpec, { filled, filled_value }: OrderRow): bigint | null =>
@@ -39,6 +39,7 @@ export function orderView(spec: MarketSpec, row: OrderRow): Order {
     ...amount('fee', row.fee),
     ...amount('reserved_margin', row.reserved),
     ...amount('trigger_price', price(row.trigger)),
+    trigger: triggerView(row.triggered),
     leverage: row.leverage,
     reduce_only: row.reduce_only,
     expiration_seconds: row.expiration,
@@ -48,24 +49,12 @@ export function orderView(spec: MarketSpec, row: OrderRow): Order {
   }
 }
 
-export function fillView(spec: MarketSpec, row: FillRow): Fill {
-  return {
-    fill_id: row.fill_id,
-    order_id: row.order_id,
-    user_id: row.user_id,
-    market_id: row.market_id,
-    symbol: spec.symbol,
-    batch_id: row.batch_id,
-    side: row.side,
-    status: row.status,
-    ...amount('price', priceOf(spec, row.price as Ticks)),
-    ...amount('quantity', quantityOf(spec, row.steps as Steps)),
-    ...amount('taker_quantity', quantityOf(spec, row.taker_steps as Steps)),
-    ...amount('fee', row.fee ?? 0n),
-    ...maybeAmount('realized_pnl', row.realized_pnl),
-    tx_hash: row.tx_hash,
-    block_number: row.block,
-    created_at: isoTime(row.matched_at),
-    updated_at: isoTime(row.updated_at),
+/** What triggered an order; null for one that waits still or never waited. */
+export const triggerView = (evidence: TriggerEvidence | null): Trigger | null =>
+  evidence && {
+    at: isoTime(evidence.at),
+    ...amount('mark_price', BigInt(evidence.mark_price)),
+    ...amount('oracle_price', BigInt(evidence.oracle_price)),
+    oracle_price_at: isoTime(evidence.oracle_at),
+    batch_id: evidence.batch_id,
   }
-}

@@ -71,6 +71,8 @@ export interface ReadFillsTable {
   market_id: number
   batch_id: number
   part: number
+  /** Inside its part; with market, batch and part it names the fill to the public. */
+  place: number
   order_id: string
   user_id: number
   side: Side

@@ -67,11 +67,12 @@ function matched(marketId: number, row: BatchCleared): Change<PartFills>[] {
   return [...parts].map(([part, fills]) => ({
     key: partKey(row.batch_id, part),
     apply: () =>
-      fills.map(({ fill_id, order_id, user_id, side, steps, taker_steps }) => ({
+      fills.map(({ fill_id, order_id, user_id, side, steps, taker_steps }, place) => ({
         fill_id,
         market_id: marketId,
         batch_id: row.batch_id,
         part,
+        place,
         order_id,
         user_id,
         side,
@@ -103,7 +104,9 @@ function settled(marketId: number, row: PartSettled, fills: PartFills): PartFill
     const settlement = told.get(fill.fill_id)
     return settlement === undefined ? fill : { ...fill, ...outcome(row, settlement) }
   })
-  return row.rollback ? changed : [...changed, ...foreign.map((fill) => fromChain(marketId, row, fill))]
+  if (row.rollback) return changed
+  const next = ours.reduce((place, fill) => Math.max(place, fill.place + 1), 0)
+  return [...changed, ...foreign.map((fill, at) => fromChain(marketId, row, fill, next + at))]
 }
 
 const outcome = (row: PartSettled, fill: FillSettled) =>
@@ -117,11 +120,12 @@ const outcome = (row: PartSettled, fill: FillSettled) =>
       } as const)
     : ({ fee: null, realized_pnl: null, status: 'RETRYING', ...NOT_MINED, updated_at: row.at } as const)
 
-const fromChain = (marketId: number, row: PartSettled, fill: FillSettled): ReadFill => ({
+const fromChain = (marketId: number, row: PartSettled, fill: FillSettled, place: number): ReadFill => ({
   fill_id: fill.fill_id,
   market_id: marketId,
   batch_id: row.batch_id,
   part: row.part,
+  place,
   order_id: fill.order_id,
   user_id: fill.user_id,
   side: fill.side,

@@ -100,6 +100,7 @@ const FILLS: Shape<ReadFill> = {
     market_id: 'integer',
     batch_id: 'bigint',
     part: 'integer',
+    place: 'integer',
     order_id: 'text',
     user_id: 'bigint',
     side: 'text',

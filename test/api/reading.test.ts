@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import type { BatchCleared, LogRow, PartSettled } from '../../domain/log.ts'
-import { appendRows, lockShard } from '../../indexer/db/shard-log.ts'
 import { e18, perpetual } from '../support/markets.ts'
+import { append, clearedRow, settledRow, type Trade } from './support/trade.ts'
 import { createUser, startWorld, type User, type World } from './support/world.ts'
 
 describe('reading', () => {
@@ -10,9 +9,6 @@ describe('reading', () => {
   let alice: User
   let bob: User
   const placed: Record<string, { order_id: string; order_hash: string }> = {}
-
-  const append = (...rows: LogRow[]): Promise<unknown> =>
-    world.db.transaction().execute(async (tx) => appendRows(tx, await lockShard(tx, 'm1'), rows))
 
   before(async () => {
     world = await startWorld()
@@ -31,7 +27,14 @@ describe('reading', () => {
       placed[name] = body.order
     }
     await world.cancel(alice, placed.gone?.order_hash ?? '', { reason: 'enough' })
+    // Half of alice's best buy against bob's market sell.
+    const trade: Trade = {
+      ...{ batch: 1, price: 995, steps: 500 },
+      buy: { orderId: placed.high?.order_id ?? '', user: alice, status: 'OPEN' },
+      sell: { orderId: placed.market?.order_id ?? '', user: bob, status: 'FILLED' },
+    }
     await append(
+      world,
       {
         kind: 'prices_updated',
         oracle_price: e18('100').toString(),
@@ -39,73 +42,12 @@ describe('reading', () => {
         mark_price: e18('100.5').toString(),
         at: 1_000,
       },
-      ...tradeRows(),
+      clearedRow(trade),
+      settledRow(trade),
     )
     await world.project()
   })
   after(() => world.stop())
-
-  /** One batch at 99.5 that fills half of alice's best buy against bob's market sell, and its settlement. */
-  function tradeRows(): [BatchCleared, PartSettled] {
-    const fill = (id: string, user: User, side: 'LONG' | 'SHORT', taker_steps: number) => ({
-      ...{
-        fill_id: `1-1-1-${id.split('-')[1]}`,
-        order_id: id,
-        user_id: user.userId,
-        part: 1,
-        side,
-        steps: 500,
-        taker_steps,
-      },
-      held: '0',
-    })
-    const buy = fill(placed.high?.order_id ?? '', alice, 'LONG', 0)
-    const sell = fill(placed.market?.order_id ?? '', bob, 'SHORT', 500)
-    const cleared: BatchCleared = {
-      ...{
-        kind: 'batch_cleared',
-        batch_id: 1,
-        as_of: 2_000,
-        oracle_price: e18('100').toString(),
-        oracle_at: 1_000,
-      },
-      ...{ lo: 950, hi: 1050, price: 995, volume: 500, demand: 500, supply: 500, rule: 'volume', parts: 1 },
-      fills: [buy, sell],
-      closing: [],
-    }
-    const settle = ({ held: _, ...of }: typeof buy, fee: string) => ({
-      ...of,
-      ...{
-        fee: e18(fee).toString(),
-        free_delta: '0',
-        from_pending: '0',
-        realized_pnl: '0',
-        held: '0',
-        matched: true,
-      },
-    })
-    const position = (user: User, sign: 1 | -1) => ({
-      ...{ user_id: user.userId, size_delta: 500 * sign, leverage_before: 0, leverage_after: 1 },
-      ...{ entry_notional_delta: e18('49.75').toString(), folded_margin_delta: e18('49.75').toString() },
-    })
-    const settled = {
-      ...{ kind: 'part_settled', rollback: false, batch_id: 1, part: 1, parts: 1, action_id: 1, price: 995 },
-      ...{ block: 7, tx_hash: '0xabc', log_index: 0, at: 3_000 },
-      fills: [settle(buy, '0'), settle(sell, '0.024875')],
-      positions: [position(alice, 1), position(bob, -1)],
-      orders: [
-        { order_id: buy.order_id, user_id: alice.userId, status: 'OPEN', reason: null, reserved_delta: '0' },
-        {
-          order_id: sell.order_id,
-          user_id: bob.userId,
-          status: 'FILLED',
-          reason: 'FILLED',
-          reserved_delta: '0',
-        },
-      ],
-    } as PartSettled
-    return [cleared, settled]
-  }
 
   describe('orders', () => {
     it('gives one by id and by hash, every amount twice', async () => {
@@ -197,7 +139,7 @@ describe('reading', () => {
           fee: 0.024875,
           fee_e18_raw: e18('0.024875').toString(),
         },
-        ...{ tx_hash: '0xabc', block_number: 7 },
+        ...{ tx_hash: '0xabc1', block_number: 7, part: 1, action_id: 1 },
       })
       expect((await world.get(bob, `/v0/fills/by-user/${bob.userId}`)).body).to.deep.equal(ofOrder)
       const alices = (await world.get(alice, `/v0/fills/by-user/${alice.userId}?market_id=1&side=LONG`)).body

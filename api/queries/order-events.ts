@@ -1,0 +1,60 @@
+/** What happened to orders, in the read model. */
+import { sql } from 'kysely'
+import { marketShard } from '../../domain/log.ts'
+import type { OrderEventKind } from '../../domain/order-state.ts'
+import type { Db, Tx } from '../../indexer/db/client.ts'
+import type { Cursor } from '../views/cursor.ts'
+import type { EventPlace, OrderEventRow } from '../views/order-event.ts'
+import type { Page } from './orders.ts'
+
+const selectEvents = (db: Db | Tx) =>
+  db
+    .selectFrom('read.order_events as e')
+    .innerJoin('read.orders as o', 'o.order_id', 'e.order_id')
+    .selectAll('e')
+    .select(['o.hash', 'o.market_id'])
+
+/** Of one order, which is of one shard: the last first. */
+export function eventsOfOrder(
+  db: Db | Tx,
+  orderId: string,
+  { cursor, limit }: Page,
+): Promise<OrderEventRow[]> {
+  const query = selectEvents(db).where('e.order_id', '=', orderId)
+  const after = cursor === null ? query : query.where(isBefore(cursor))
+  return after
+    .orderBy('e.seq', 'desc')
+    .orderBy('e.place', 'desc')
+    .limit(limit + 1)
+    .execute()
+}
+
+const isBefore = ({ at: seq, id: place }: Cursor) =>
+  sql<boolean>`(e.seq, e.place) < (${seq}::bigint, ${Number(place)}::bigint)`
+
+export interface EventFilter {
+  readonly marketId?: number | undefined
+  readonly kind?: OrderEventKind | undefined
+  readonly limit: number
+  readonly after: EventPlace | null
+}
+
+/** Newest first; one row more than `limit` if there is a next page. */
+export function eventsOfUser(db: Db | Tx, userId: number, filter: EventFilter): Promise<OrderEventRow[]> {
+  let query = selectEvents(db).where('e.user_id', '=', userId)
+  if (filter.marketId !== undefined) query = query.where('e.shard', '=', marketShard(filter.marketId))
+  if (filter.kind !== undefined) query = query.where('e.kind', '=', filter.kind)
+  if (filter.after !== null) {
+    const { at, shard, seq, place } = filter.after
+    query = query.where(
+      sql<boolean>`(e.at, e.shard, e.seq, e.place) < (${at}::bigint, ${shard}, ${seq}::bigint, ${place}::bigint)`,
+    )
+  }
+  return query
+    .orderBy('e.at', 'desc')
+    .orderBy('e.shard', 'desc')
+    .orderBy('e.seq', 'desc')
+    .orderBy('e.place', 'desc')
+    .limit(filter.limit + 1)
+    .execute()
+}
