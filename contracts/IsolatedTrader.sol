@@ -3,8 +3,8 @@ pragma solidity ^0.8.28;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
-import {Administered} from "./base/Administered.sol";
 import {ForwardedSender} from "./base/ForwardedSender.sol";
+import {Restricted} from "./base/Restricted.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
 import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
@@ -20,7 +20,7 @@ import {OrderLib} from "./libraries/OrderLib.sol";
 import {PositionLib} from "./libraries/PositionLib.sol";
 import {SaltLib} from "./libraries/SaltLib.sol";
 import {SettlementCodec} from "./libraries/SettlementCodec.sol";
-import {MarketGrid, MarketKind, MarketMode, Parameters} from "./types/Market.sol";
+import {MarketGrid, MarketKind, MarketMode, OperatorStatus, Parameters} from "./types/Market.sol";
 import {MarketContext} from "./types/MarketContext.sol";
 import {Order, SaltState} from "./types/Order.sol";
 import {Position} from "./types/Position.sol";
@@ -28,7 +28,7 @@ import {FillOutcome, OrderFill, PartHeader, PartTerms, PartTotals} from "./types
 import {CancelFloor, Clock, PendingChange, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: positions, signed orders, batches
-contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSender, ReentrancyGuardTransient {
+contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender, ReentrancyGuardTransient {
     using SaltLib for TraderState;
 
     // ------------------------------------------------------------------ types
@@ -70,8 +70,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
 
     TraderState private _state;
 
-    /// @inheritdoc IIsolatedTrader
-    mapping(address operator => bool) public isOperator;
+    mapping(address operator => OperatorStatus) private _operators;
 
     // ------------------------------------------------------------------ constructor, modifiers
 
@@ -82,8 +81,8 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
         address keys,
         address priceOracle,
         address forwarder,
-        address firstAdmin
-    ) EIP712("IsolatedTrader", "2.0") Administered(firstAdmin) ForwardedSender(forwarder) {
+        address access
+    ) EIP712("IsolatedTrader", "2.0") Restricted(access) ForwardedSender(forwarder) {
         if (marginBank == address(0) || keys == address(0) || priceOracle == address(0)) revert AddressZero();
         ListingLib.requireGrid(marketGrid);
         ListingLib.requireParameters(firstParameters, marketGrid.kind);
@@ -104,7 +103,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     }
 
     modifier onlyOperator() {
-        if (!isOperator[msg.sender]) revert NotOperator(msg.sender);
+        if (_operators[msg.sender] != OperatorStatus.Approved) revert NotOperator(msg.sender);
         _;
     }
 
@@ -308,29 +307,43 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     // ------------------------------------------------------------------ management
 
     /// @inheritdoc IIsolatedTrader
-    function setOperator(address operator, bool approved) external onlyAdmin {
-        if (operator == address(0)) revert AddressZero();
-        isOperator[operator] = approved;
-        emit OperatorChanged(operator, approved);
+    function proposeOperator(address operator) external restricted {
+        if (_operators[operator] == OperatorStatus.None) _setOperator(operator, OperatorStatus.Proposed);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function acceptOperator() external {
+        if (_operators[msg.sender] != OperatorStatus.Proposed) revert OperatorNotProposed(msg.sender);
+        _setOperator(msg.sender, OperatorStatus.Approved);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function revokeOperator(address operator) external restricted {
+        _setOperator(operator, OperatorStatus.None);
+    }
+
+    function _setOperator(address operator, OperatorStatus status) private {
+        _operators[operator] = status;
+        emit OperatorChanged(operator, status);
     }
 
     /// @inheritdoc IMarketChanges
-    function scheduleParameters(Parameters calldata next, uint48 activeFrom) external onlyAdmin {
+    function scheduleParameters(Parameters calldata next, uint48 activeFrom) external restricted {
         ChangeLib.scheduleParameters(_state, _KIND, next, activeFrom);
     }
 
     /// @inheritdoc IMarketChanges
-    function cancelScheduledParameters() external onlyAdmin {
+    function cancelScheduledParameters() external restricted {
         ChangeLib.cancelScheduledParameters(_state);
     }
 
     /// @inheritdoc IMarketChanges
-    function scheduleMode(MarketMode mode, uint48 activeFrom) external onlyAdmin {
+    function scheduleMode(MarketMode mode, uint48 activeFrom) external restricted {
         ChangeLib.scheduleMode(_state, mode, activeFrom);
     }
 
     /// @inheritdoc IMarketChanges
-    function restrictMode(MarketMode mode) external onlyAdmin {
+    function restrictMode(MarketMode mode) external restricted {
         ChangeLib.restrictMode(_state, mode);
     }
 
@@ -390,6 +403,11 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Administered, ForwardedSende
     /// @inheritdoc IIsolatedTrader
     function minimumMarginNonce(address account) external view returns (uint256) {
         return _state.minimumMarginNonce[account];
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function operatorStatus(address operator) external view returns (OperatorStatus) {
+        return _operators[operator];
     }
 
     /// @inheritdoc IIsolatedTrader

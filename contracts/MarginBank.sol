@@ -5,12 +5,12 @@ import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/IERC20Permit.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
-import {Administered} from "./base/Administered.sol";
+import {Restricted} from "./base/Restricted.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
 import {G, L} from "./libraries/Delays.sol";
 
 /// @title Custody of the collateral token and the ledger over it
-contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
+contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
     // ------------------------------------------------------------------ types
@@ -37,7 +37,7 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
 
     // ------------------------------------------------------------------ constructor
 
-    constructor(address collateral, address firstAdmin, address firstTreasury) Administered(firstAdmin) {
+    constructor(address collateral, address access, address firstTreasury) Restricted(access) {
         _TOKEN = IERC20(collateral);
         _setTreasury(firstTreasury);
     }
@@ -185,7 +185,7 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ management
 
     /// @inheritdoc IMarginBank
-    function listMarket(address trader) external onlyAdmin {
+    function listMarket(address trader) external restricted {
         if (_markets[trader].listed) revert MarketAlreadyListed(trader);
         if (trader.code.length == 0) revert MarketWithoutCode(trader);
         _markets[trader].listed = true;
@@ -193,7 +193,7 @@ contract MarginBank is IMarginBank, Administered, ReentrancyGuardTransient {
     }
 
     /// @inheritdoc IMarginBank
-    function setTreasury(address newTreasury) external onlyAdmin {
+    function setTreasury(address newTreasury) external restricted {
         _setTreasury(newTreasury);
     }
 

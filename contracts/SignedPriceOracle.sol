@@ -3,12 +3,12 @@ pragma solidity ^0.8.28;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
-import {Administered} from "./base/Administered.sol";
+import {Restricted} from "./base/Restricted.sol";
 import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
 import {ISignedPriceOracle} from "./interfaces/ISignedPriceOracle.sol";
 
 /// @title Prices signed by n of m known signers
-contract SignedPriceOracle is ISignedPriceOracle, EIP712, Administered {
+contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
     // ------------------------------------------------------------------ types
 
     struct Feed {
@@ -30,12 +30,12 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Administered {
 
     // ------------------------------------------------------------------ constructor
 
-    constructor(address firstAdmin) EIP712("SignedPriceOracle", "1") Administered(firstAdmin) {}
+    constructor(address access) EIP712("SignedPriceOracle", "1") Restricted(access) {}
 
     // ------------------------------------------------------------------ management
 
     /// @inheritdoc ISignedPriceOracle
-    function setFeed(bytes32 feedId, address[] calldata signers, uint256 threshold) external onlyAdmin {
+    function setFeed(bytes32 feedId, address[] calldata signers, uint256 threshold) external restricted {
         if (threshold == 0 || threshold > signers.length) revert ThresholdInvalid(signers.length, threshold);
         Feed storage entry = _feeds[feedId];
         uint64 version = ++entry.version;

@@ -45,8 +45,7 @@ function decodeBank({ name, args }: LogDescription): ChainFact {
       return moved('fees_collected', args.treasury, args.amount, 0n)
     case 'MarketListed':
     case 'TreasuryChanged':
-    case 'AdminProposed':
-    case 'AdminChanged':
+    case 'AuthorityUpdated':
       return { kind: 'unconcerning', event: name }
     default:
       throw new Error(`no meaning is known of the bank's ${name}`)
@@ -77,8 +76,7 @@ function decodeTrader(log: ChainLog, spec: MarketSpec): ChainFact {
     case 'ModeRestricted':
     case 'OperatorChanged':
     case 'EIP712DomainChanged':
-    case 'AdminProposed':
-    case 'AdminChanged':
+    case 'AuthorityUpdated':
       return { kind: 'unconcerning', event: name }
     default:
       throw new Error(`no meaning is known of the market's ${name}`)

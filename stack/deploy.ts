@@ -3,6 +3,7 @@ import { type Signer, solidityPackedKeccak256, toBeHex, ZeroHash } from 'ethers'
 import type { MarketKind, MarketSpec } from '../domain/market.ts'
 import type { Address, Rate } from '../domain/units.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
+import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
 import { Forwarder__factory } from '../typechain-types/factories/Forwarder__factory.ts'
 import {
   IsolatedTrader__factory,
@@ -13,8 +14,10 @@ import { MarginBank__factory } from '../typechain-types/factories/MarginBank__fa
 import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
 import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'
 import type { MarketGridStruct, ParametersStruct } from '../typechain-types/IsolatedTrader.ts'
+import { assignFunctions, takeRole } from './access.ts'
 
 export interface SharedContracts {
+  readonly access: Address
   readonly usdm: Address
   readonly marginBank: Address
   readonly accountManager: Address
@@ -32,8 +35,8 @@ export interface SharedOptions {
 }
 
 export interface MarketOptions {
-  /** May settle batches. */
-  readonly operators: readonly Address[]
+  /** May settle batches. They accept the role, so they need gas. */
+  readonly operators: readonly Signer[]
   readonly oracleSigners: readonly Address[]
   /** How many of them sign each report; all by default. */
   readonly threshold?: number
@@ -102,17 +105,24 @@ async function deployLibraries(signer: Signer): Promise<IsolatedTraderLibraryAdd
   return { 'project/contracts/libraries/ChangeLib.sol:ChangeLib': await change.getAddress() }
 }
 
-/** Collateral, bank, session keys, forwarder and oracle. The signer becomes their admin. */
+/** Access, collateral, bank, session keys, forwarder and oracle. The signer takes every role, without delay. */
 export async function deployShared(signer: Signer, options: SharedOptions = {}): Promise<SharedContracts> {
   const admin = await signer.getAddress()
+  const access = await new ExchangeAccess__factory(signer).deploy(admin, 0)
   const usdm = options.usdm ?? (await (await new TestUSDM__factory(signer).deploy()).getAddress())
   const forwarder = await new Forwarder__factory(signer).deploy()
   const accountManager = await new AccountManager__factory(signer).deploy(await forwarder.getAddress())
-  const oracle = await new SignedPriceOracle__factory(signer).deploy(admin)
-  const bank = await new MarginBank__factory(signer).deploy(usdm, admin, options.treasury ?? admin)
+  const oracle = await new SignedPriceOracle__factory(signer).deploy(access)
+  const bank = await new MarginBank__factory(signer).deploy(usdm, access, options.treasury ?? admin)
   const libraries = await deployLibraries(signer)
   await bank.waitForDeployment()
+  for (const role of ['listing', 'parameters', 'guardian', 'treasury'] as const) {
+    await takeRole(access, role, signer)
+  }
+  await assignFunctions(access, 'MarginBank', bank)
+  await assignFunctions(access, 'SignedPriceOracle', oracle)
   return {
+    access: address(await access.getAddress()),
     usdm: address(usdm),
     marginBank: address(await bank.getAddress()),
     accountManager: address(await accountManager.getAddress()),
@@ -129,7 +139,6 @@ export async function deployMarket(
   spec: MarketSpec,
   options: MarketOptions,
 ): Promise<Address> {
-  const admin = await signer.getAddress()
   const trader = await new IsolatedTrader__factory(shared.libraries, signer).deploy(
     gridOf(spec),
     parametersOf(spec, options.reports),
@@ -137,15 +146,19 @@ export async function deployMarket(
     shared.accountManager,
     shared.oracle,
     shared.forwarder,
-    admin,
+    shared.access,
   )
   await trader.waitForDeployment()
   const traderAddress = await trader.getAddress()
+  await assignFunctions(ExchangeAccess__factory.connect(shared.access, signer), 'IsolatedTrader', trader)
 
   const signers = options.oracleSigners.map(address).sort()
   const oracle = SignedPriceOracle__factory.connect(shared.oracle, signer)
   await (await oracle.setFeed(feedIdOf(spec.marketId), signers, options.threshold ?? signers.length)).wait()
-  for (const operator of options.operators) await (await trader.setOperator(operator, true)).wait()
+  for (const operator of options.operators) {
+    await (await trader.proposeOperator(operator)).wait()
+    await (await trader.connect(operator).acceptOperator()).wait()
+  }
   await (await MarginBank__factory.connect(shared.marginBank, signer).listMarket(traderAddress)).wait()
   return address(traderAddress)
 }

@@ -50,7 +50,7 @@ async function deploy(
   for (const { plan } of SEED_MARKETS) {
     const spec: MarketSpec = { ...plan, chainId: BigInt(chainId), trader: NOBODY }
     traders[plan.marketId] = await deployMarket(signer, contracts, spec, {
-      operators: [keys.lane(plan.marketId).address as Address],
+      operators: [new Wallet(keys.lane(plan.marketId).privateKey, provider)],
       oracleSigners: [keys.oracle.address as Address],
     })
   }

@@ -46,94 +46,84 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptAdmin" | "accountManager" | "admin" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "candidate" | "clock" | "domainSeparator" | "eip712Domain" | "grid" | "hashOrder" | "health" | "isOperator" | "isTrustedForwarder" | "lastReference" | "minimumMarginNonce" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "position" | "proposeAdmin" | "restrictMode" | "saltState" | "scheduleMode" | "scheduleParameters" | "setOperator" | "settleBatch" | "validateOrder"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "authority" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "clock" | "domainSeparator" | "eip712Domain" | "grid" | "hashOrder" | "health" | "isConsumingScheduledOp" | "isTrustedForwarder" | "lastReference" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "position" | "proposeOperator" | "restrictMode" | "revokeOperator" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "settleBatch" | "validateOrder"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AdminChanged" | "AdminProposed" | "BatchSettled" | "EIP712DomainChanged" | "MarketCreated" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BatchSettled" | "EIP712DomainChanged" | "MarketCreated" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'acceptAdmin', values?: undefined): string;
+    encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
-encodeFunctionData(functionFragment: 'admin', values?: undefined): string;
+encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
 encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
 encodeFunctionData(functionFragment: 'cancelFloor', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
 encodeFunctionData(functionFragment: 'cancelSaltsBelow', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'cancelScheduledParameters', values?: undefined): string;
-encodeFunctionData(functionFragment: 'candidate', values?: undefined): string;
 encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'eip712Domain', values?: undefined): string;
 encodeFunctionData(functionFragment: 'grid', values?: undefined): string;
 encodeFunctionData(functionFragment: 'hashOrder', values: [OrderStruct]): string;
 encodeFunctionData(functionFragment: 'health', values: [AddressLike, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'isOperator', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefined): string;
 encodeFunctionData(functionFragment: 'isTrustedForwarder', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'partialSlot', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'pendingChange', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
-encodeFunctionData(functionFragment: 'proposeAdmin', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'revokeOperator', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'saltState', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'scheduleMode', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersStruct, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'setOperator', values: [AddressLike, boolean]): string;
+encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
 
-    decodeFunctionResult(functionFragment: 'acceptAdmin', data: BytesLike): Result;
+    decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'admin', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'authority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'bank', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelFloor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSalts', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSaltsBelow', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'candidate', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'eip712Domain', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'grid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'hashOrder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'health', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'isOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isTrustedForwarder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'partialSlot', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pendingChange', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'proposeAdmin', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'revokeOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'saltState', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'setOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
   }
 
   
-    export namespace AdminChangedEvent {
-      export type InputTuple = [previous: AddressLike, admin: AddressLike];
-      export type OutputTuple = [previous: string, admin: string];
-      export interface OutputObject {previous: string, admin: string };
-      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
-      export type Filter = TypedDeferredTopicFilter<Event>
-      export type Log = TypedEventLog<Event>
-      export type LogDescription = TypedLogDescription<Event>
-    }
-
-  
-
-    export namespace AdminProposedEvent {
-      export type InputTuple = [admin: AddressLike, candidate: AddressLike];
-      export type OutputTuple = [admin: string, candidate: string];
-      export interface OutputObject {admin: string, candidate: string };
+    export namespace AuthorityUpdatedEvent {
+      export type InputTuple = [authority: AddressLike];
+      export type OutputTuple = [authority: string];
+      export interface OutputObject {authority: string };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -203,9 +193,9 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
   
 
     export namespace OperatorChangedEvent {
-      export type InputTuple = [operator: AddressLike, approved: boolean];
-      export type OutputTuple = [operator: string, approved: boolean];
-      export interface OutputObject {operator: string, approved: boolean };
+      export type InputTuple = [operator: AddressLike, status: BigNumberish];
+      export type OutputTuple = [operator: string, status: bigint];
+      export interface OutputObject {operator: string, status: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -308,7 +298,7 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
 
     
     
-    acceptAdmin: TypedContractMethod<
+    acceptOperator: TypedContractMethod<
       [],
       [void],
       'nonpayable'
@@ -324,7 +314,7 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
-    admin: TypedContractMethod<
+    authority: TypedContractMethod<
       [],
       [string],
       'view'
@@ -368,14 +358,6 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
       [],
       [void],
       'nonpayable'
-    >
-    
-
-    
-    candidate: TypedContractMethod<
-      [],
-      [string],
-      'view'
     >
     
 
@@ -428,9 +410,9 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
-    isOperator: TypedContractMethod<
-      [operator: AddressLike, ],
-      [boolean],
+    isConsumingScheduledOp: TypedContractMethod<
+      [],
+      [string],
       'view'
     >
     
@@ -454,6 +436,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
     minimumMarginNonce: TypedContractMethod<
       [account: AddressLike, ],
+      [bigint],
+      'view'
+    >
+    
+
+    
+    operatorStatus: TypedContractMethod<
+      [operator: AddressLike, ],
       [bigint],
       'view'
     >
@@ -500,8 +490,8 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
-    proposeAdmin: TypedContractMethod<
-      [newCandidate: AddressLike, ],
+    proposeOperator: TypedContractMethod<
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -510,6 +500,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
     restrictMode: TypedContractMethod<
       [mode: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    revokeOperator: TypedContractMethod<
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -540,8 +538,8 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
-    setOperator: TypedContractMethod<
-      [operator: AddressLike, approved: boolean, ],
+    setAuthority: TypedContractMethod<
+      [newAuthority: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -566,7 +564,7 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
-    getFunction(nameOrSignature: 'acceptAdmin'): TypedContractMethod<
+    getFunction(nameOrSignature: 'acceptOperator'): TypedContractMethod<
       [],
       [void],
       'nonpayable'
@@ -576,7 +574,7 @@ getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
       [string],
       'view'
     >;
-getFunction(nameOrSignature: 'admin'): TypedContractMethod<
+getFunction(nameOrSignature: 'authority'): TypedContractMethod<
       [],
       [string],
       'view'
@@ -605,11 +603,6 @@ getFunction(nameOrSignature: 'cancelScheduledParameters'): TypedContractMethod<
       [],
       [void],
       'nonpayable'
-    >;
-getFunction(nameOrSignature: 'candidate'): TypedContractMethod<
-      [],
-      [string],
-      'view'
     >;
 getFunction(nameOrSignature: 'clock'): TypedContractMethod<
       [],
@@ -641,9 +634,9 @@ getFunction(nameOrSignature: 'health'): TypedContractMethod<
       [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
       'view'
     >;
-getFunction(nameOrSignature: 'isOperator'): TypedContractMethod<
-      [operator: AddressLike, ],
-      [boolean],
+getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
+      [],
+      [string],
       'view'
     >;
 getFunction(nameOrSignature: 'isTrustedForwarder'): TypedContractMethod<
@@ -658,6 +651,11 @@ getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'minimumMarginNonce'): TypedContractMethod<
       [account: AddressLike, ],
+      [bigint],
+      'view'
+    >;
+getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
+      [operator: AddressLike, ],
       [bigint],
       'view'
     >;
@@ -686,13 +684,18 @@ getFunction(nameOrSignature: 'position'): TypedContractMethod<
       [PositionStructOutput],
       'view'
     >;
-getFunction(nameOrSignature: 'proposeAdmin'): TypedContractMethod<
-      [newCandidate: AddressLike, ],
+getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'restrictMode'): TypedContractMethod<
       [mode: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'revokeOperator'): TypedContractMethod<
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -711,8 +714,8 @@ getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
-getFunction(nameOrSignature: 'setOperator'): TypedContractMethod<
-      [operator: AddressLike, approved: boolean, ],
+getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
+      [newAuthority: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -727,8 +730,7 @@ getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
       'view'
     >;
 
-    getEvent(key: 'AdminChanged'): TypedContractEvent<AdminChangedEvent.InputTuple, AdminChangedEvent.OutputTuple, AdminChangedEvent.OutputObject>;
-getEvent(key: 'AdminProposed'): TypedContractEvent<AdminProposedEvent.InputTuple, AdminProposedEvent.OutputTuple, AdminProposedEvent.OutputObject>;
+    getEvent(key: 'AuthorityUpdated'): TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
 getEvent(key: 'BatchSettled'): TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
 getEvent(key: 'EIP712DomainChanged'): TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;
 getEvent(key: 'MarketCreated'): TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
@@ -743,12 +745,8 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
 
     filters: {
       
-      'AdminChanged(address,address)': TypedContractEvent<AdminChangedEvent.InputTuple, AdminChangedEvent.OutputTuple, AdminChangedEvent.OutputObject>;
-      AdminChanged: TypedContractEvent<AdminChangedEvent.InputTuple, AdminChangedEvent.OutputTuple, AdminChangedEvent.OutputObject>;
-    
-
-      'AdminProposed(address,address)': TypedContractEvent<AdminProposedEvent.InputTuple, AdminProposedEvent.OutputTuple, AdminProposedEvent.OutputObject>;
-      AdminProposed: TypedContractEvent<AdminProposedEvent.InputTuple, AdminProposedEvent.OutputTuple, AdminProposedEvent.OutputObject>;
+      'AuthorityUpdated(address)': TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
+      AuthorityUpdated: TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
     
 
       'BatchSettled(uint256,uint256,bytes)': TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
@@ -771,7 +769,7 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       ModeScheduled: TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
     
 
-      'OperatorChanged(address,bool)': TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
+      'OperatorChanged(address,uint8)': TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
       OperatorChanged: TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
     
 

@@ -19,40 +19,38 @@ export declare namespace IMarginBank {
     }
 
   export interface MarginBankInterface extends Interface {
-    getFunction(nameOrSignature: "acceptAdmin" | "account" | "admin" | "candidate" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "listMarket" | "market" | "proposeAdmin" | "requestWithdrawal" | "setTreasury" | "settle" | "token" | "treasury" | "withdraw"): FunctionFragment;
+    getFunction(nameOrSignature: "account" | "authority" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isConsumingScheduledOp" | "listMarket" | "market" | "requestWithdrawal" | "setAuthority" | "setTreasury" | "settle" | "token" | "treasury" | "withdraw"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AdminChanged" | "AdminProposed" | "Deposited" | "FeesCollected" | "MarketListed" | "TreasuryChanged" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "Deposited" | "FeesCollected" | "MarketListed" | "TreasuryChanged" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'acceptAdmin', values?: undefined): string;
-encodeFunctionData(functionFragment: 'account', values: [AddressLike]): string;
-encodeFunctionData(functionFragment: 'admin', values?: undefined): string;
-encodeFunctionData(functionFragment: 'candidate', values?: undefined): string;
+    encodeFunctionData(functionFragment: 'account', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
 encodeFunctionData(functionFragment: 'collectFees', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'deposit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'depositFor', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'depositWithPermit', values: [BigNumberish, BigNumberish, BigNumberish, BytesLike, BytesLike]): string;
+encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listMarket', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'market', values: [AddressLike]): string;
-encodeFunctionData(functionFragment: 'proposeAdmin', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'requestWithdrawal', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'setTreasury', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'settle', values: [BigNumberish, BigNumberish, BytesLike[]]): string;
 encodeFunctionData(functionFragment: 'token', values?: undefined): string;
 encodeFunctionData(functionFragment: 'treasury', values?: undefined): string;
 encodeFunctionData(functionFragment: 'withdraw', values?: undefined): string;
 
-    decodeFunctionResult(functionFragment: 'acceptAdmin', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'account', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'admin', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'candidate', data: BytesLike): Result;
+    decodeFunctionResult(functionFragment: 'account', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'authority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'collectFees', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deposit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'depositFor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'depositWithPermit', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'market', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'proposeAdmin', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestWithdrawal', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setTreasury', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'token', data: BytesLike): Result;
@@ -61,22 +59,10 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
   }
 
   
-    export namespace AdminChangedEvent {
-      export type InputTuple = [previous: AddressLike, admin: AddressLike];
-      export type OutputTuple = [previous: string, admin: string];
-      export interface OutputObject {previous: string, admin: string };
-      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
-      export type Filter = TypedDeferredTopicFilter<Event>
-      export type Log = TypedEventLog<Event>
-      export type LogDescription = TypedLogDescription<Event>
-    }
-
-  
-
-    export namespace AdminProposedEvent {
-      export type InputTuple = [admin: AddressLike, candidate: AddressLike];
-      export type OutputTuple = [admin: string, candidate: string];
-      export interface OutputObject {admin: string, candidate: string };
+    export namespace AuthorityUpdatedEvent {
+      export type InputTuple = [authority: AddressLike];
+      export type OutputTuple = [authority: string];
+      export interface OutputObject {authority: string };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -191,14 +177,6 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
 
     
     
-    acceptAdmin: TypedContractMethod<
-      [],
-      [void],
-      'nonpayable'
-    >
-    
-
-    
     account: TypedContractMethod<
       [owner: AddressLike, ],
       [IMarginBank.AccountStructOutput],
@@ -207,15 +185,7 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
-    admin: TypedContractMethod<
-      [],
-      [string],
-      'view'
-    >
-    
-
-    
-    candidate: TypedContractMethod<
+    authority: TypedContractMethod<
       [],
       [string],
       'view'
@@ -255,6 +225,14 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
+    isConsumingScheduledOp: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     listMarket: TypedContractMethod<
       [trader: AddressLike, ],
       [void],
@@ -271,16 +249,16 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
-    proposeAdmin: TypedContractMethod<
-      [newCandidate: AddressLike, ],
+    requestWithdrawal: TypedContractMethod<
+      [amount: BigNumberish, ],
       [void],
       'nonpayable'
     >
     
 
     
-    requestWithdrawal: TypedContractMethod<
-      [amount: BigNumberish, ],
+    setAuthority: TypedContractMethod<
+      [newAuthority: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -329,22 +307,12 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
-    getFunction(nameOrSignature: 'acceptAdmin'): TypedContractMethod<
-      [],
-      [void],
-      'nonpayable'
-    >;
-getFunction(nameOrSignature: 'account'): TypedContractMethod<
+    getFunction(nameOrSignature: 'account'): TypedContractMethod<
       [owner: AddressLike, ],
       [IMarginBank.AccountStructOutput],
       'view'
     >;
-getFunction(nameOrSignature: 'admin'): TypedContractMethod<
-      [],
-      [string],
-      'view'
-    >;
-getFunction(nameOrSignature: 'candidate'): TypedContractMethod<
+getFunction(nameOrSignature: 'authority'): TypedContractMethod<
       [],
       [string],
       'view'
@@ -369,6 +337,11 @@ getFunction(nameOrSignature: 'depositWithPermit'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
 getFunction(nameOrSignature: 'listMarket'): TypedContractMethod<
       [trader: AddressLike, ],
       [void],
@@ -379,13 +352,13 @@ getFunction(nameOrSignature: 'market'): TypedContractMethod<
       [IMarginBank.MarketStructOutput],
       'view'
     >;
-getFunction(nameOrSignature: 'proposeAdmin'): TypedContractMethod<
-      [newCandidate: AddressLike, ],
+getFunction(nameOrSignature: 'requestWithdrawal'): TypedContractMethod<
+      [amount: BigNumberish, ],
       [void],
       'nonpayable'
     >;
-getFunction(nameOrSignature: 'requestWithdrawal'): TypedContractMethod<
-      [amount: BigNumberish, ],
+getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
+      [newAuthority: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -415,8 +388,7 @@ getFunction(nameOrSignature: 'withdraw'): TypedContractMethod<
       'nonpayable'
     >;
 
-    getEvent(key: 'AdminChanged'): TypedContractEvent<AdminChangedEvent.InputTuple, AdminChangedEvent.OutputTuple, AdminChangedEvent.OutputObject>;
-getEvent(key: 'AdminProposed'): TypedContractEvent<AdminProposedEvent.InputTuple, AdminProposedEvent.OutputTuple, AdminProposedEvent.OutputObject>;
+    getEvent(key: 'AuthorityUpdated'): TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
 getEvent(key: 'Deposited'): TypedContractEvent<DepositedEvent.InputTuple, DepositedEvent.OutputTuple, DepositedEvent.OutputObject>;
 getEvent(key: 'FeesCollected'): TypedContractEvent<FeesCollectedEvent.InputTuple, FeesCollectedEvent.OutputTuple, FeesCollectedEvent.OutputObject>;
 getEvent(key: 'MarketListed'): TypedContractEvent<MarketListedEvent.InputTuple, MarketListedEvent.OutputTuple, MarketListedEvent.OutputObject>;
@@ -426,12 +398,8 @@ getEvent(key: 'Withdrawn'): TypedContractEvent<WithdrawnEvent.InputTuple, Withdr
 
     filters: {
       
-      'AdminChanged(address,address)': TypedContractEvent<AdminChangedEvent.InputTuple, AdminChangedEvent.OutputTuple, AdminChangedEvent.OutputObject>;
-      AdminChanged: TypedContractEvent<AdminChangedEvent.InputTuple, AdminChangedEvent.OutputTuple, AdminChangedEvent.OutputObject>;
-    
-
-      'AdminProposed(address,address)': TypedContractEvent<AdminProposedEvent.InputTuple, AdminProposedEvent.OutputTuple, AdminProposedEvent.OutputObject>;
-      AdminProposed: TypedContractEvent<AdminProposedEvent.InputTuple, AdminProposedEvent.OutputTuple, AdminProposedEvent.OutputObject>;
+      'AuthorityUpdated(address)': TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
+      AuthorityUpdated: TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
     
 
       'Deposited(address,address,uint256)': TypedContractEvent<DepositedEvent.InputTuple, DepositedEvent.OutputTuple, DepositedEvent.OutputObject>;

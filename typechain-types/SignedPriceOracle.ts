@@ -7,48 +7,34 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface SignedPriceOracleInterface extends Interface {
-    getFunction(nameOrSignature: "acceptAdmin" | "admin" | "candidate" | "eip712Domain" | "feed" | "proposeAdmin" | "reportDigest" | "setFeed" | "verify"): FunctionFragment;
+    getFunction(nameOrSignature: "authority" | "eip712Domain" | "feed" | "isConsumingScheduledOp" | "reportDigest" | "setAuthority" | "setFeed" | "verify"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AdminChanged" | "AdminProposed" | "EIP712DomainChanged" | "FeedSet"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "EIP712DomainChanged" | "FeedSet"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'acceptAdmin', values?: undefined): string;
-encodeFunctionData(functionFragment: 'admin', values?: undefined): string;
-encodeFunctionData(functionFragment: 'candidate', values?: undefined): string;
+    encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
 encodeFunctionData(functionFragment: 'eip712Domain', values?: undefined): string;
 encodeFunctionData(functionFragment: 'feed', values: [BytesLike]): string;
-encodeFunctionData(functionFragment: 'proposeAdmin', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefined): string;
 encodeFunctionData(functionFragment: 'reportDigest', values: [BytesLike, BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'setFeed', values: [BytesLike, AddressLike[], BigNumberish]): string;
 encodeFunctionData(functionFragment: 'verify', values: [BytesLike, BigNumberish, BigNumberish, BytesLike]): string;
 
-    decodeFunctionResult(functionFragment: 'acceptAdmin', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'admin', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'candidate', data: BytesLike): Result;
+    decodeFunctionResult(functionFragment: 'authority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'eip712Domain', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'feed', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'proposeAdmin', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'reportDigest', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setFeed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
   }
 
   
-    export namespace AdminChangedEvent {
-      export type InputTuple = [previous: AddressLike, admin: AddressLike];
-      export type OutputTuple = [previous: string, admin: string];
-      export interface OutputObject {previous: string, admin: string };
-      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
-      export type Filter = TypedDeferredTopicFilter<Event>
-      export type Log = TypedEventLog<Event>
-      export type LogDescription = TypedLogDescription<Event>
-    }
-
-  
-
-    export namespace AdminProposedEvent {
-      export type InputTuple = [admin: AddressLike, candidate: AddressLike];
-      export type OutputTuple = [admin: string, candidate: string];
-      export interface OutputObject {admin: string, candidate: string };
+    export namespace AuthorityUpdatedEvent {
+      export type InputTuple = [authority: AddressLike];
+      export type OutputTuple = [authority: string];
+      export interface OutputObject {authority: string };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -115,23 +101,7 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
 
     
     
-    acceptAdmin: TypedContractMethod<
-      [],
-      [void],
-      'nonpayable'
-    >
-    
-
-    
-    admin: TypedContractMethod<
-      [],
-      [string],
-      'view'
-    >
-    
-
-    
-    candidate: TypedContractMethod<
+    authority: TypedContractMethod<
       [],
       [string],
       'view'
@@ -155,10 +125,10 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
     
 
     
-    proposeAdmin: TypedContractMethod<
-      [newCandidate: AddressLike, ],
-      [void],
-      'nonpayable'
+    isConsumingScheduledOp: TypedContractMethod<
+      [],
+      [string],
+      'view'
     >
     
 
@@ -167,6 +137,14 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
       [feedId: BytesLike, price: BigNumberish, observedAt: BigNumberish, ],
       [string],
       'view'
+    >
+    
+
+    
+    setAuthority: TypedContractMethod<
+      [newAuthority: AddressLike, ],
+      [void],
+      'nonpayable'
     >
     
 
@@ -189,17 +167,7 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
-    getFunction(nameOrSignature: 'acceptAdmin'): TypedContractMethod<
-      [],
-      [void],
-      'nonpayable'
-    >;
-getFunction(nameOrSignature: 'admin'): TypedContractMethod<
-      [],
-      [string],
-      'view'
-    >;
-getFunction(nameOrSignature: 'candidate'): TypedContractMethod<
+    getFunction(nameOrSignature: 'authority'): TypedContractMethod<
       [],
       [string],
       'view'
@@ -214,15 +182,20 @@ getFunction(nameOrSignature: 'feed'): TypedContractMethod<
       [[string[], bigint] & {signers: string[], threshold: bigint }],
       'view'
     >;
-getFunction(nameOrSignature: 'proposeAdmin'): TypedContractMethod<
-      [newCandidate: AddressLike, ],
-      [void],
-      'nonpayable'
+getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
+      [],
+      [string],
+      'view'
     >;
 getFunction(nameOrSignature: 'reportDigest'): TypedContractMethod<
       [feedId: BytesLike, price: BigNumberish, observedAt: BigNumberish, ],
       [string],
       'view'
+    >;
+getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
+      [newAuthority: AddressLike, ],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'setFeed'): TypedContractMethod<
       [feedId: BytesLike, signers: AddressLike[], threshold: BigNumberish, ],
@@ -235,19 +208,14 @@ getFunction(nameOrSignature: 'verify'): TypedContractMethod<
       'view'
     >;
 
-    getEvent(key: 'AdminChanged'): TypedContractEvent<AdminChangedEvent.InputTuple, AdminChangedEvent.OutputTuple, AdminChangedEvent.OutputObject>;
-getEvent(key: 'AdminProposed'): TypedContractEvent<AdminProposedEvent.InputTuple, AdminProposedEvent.OutputTuple, AdminProposedEvent.OutputObject>;
+    getEvent(key: 'AuthorityUpdated'): TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
 getEvent(key: 'EIP712DomainChanged'): TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;
 getEvent(key: 'FeedSet'): TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
 
     filters: {
       
-      'AdminChanged(address,address)': TypedContractEvent<AdminChangedEvent.InputTuple, AdminChangedEvent.OutputTuple, AdminChangedEvent.OutputObject>;
-      AdminChanged: TypedContractEvent<AdminChangedEvent.InputTuple, AdminChangedEvent.OutputTuple, AdminChangedEvent.OutputObject>;
-    
-
-      'AdminProposed(address,address)': TypedContractEvent<AdminProposedEvent.InputTuple, AdminProposedEvent.OutputTuple, AdminProposedEvent.OutputObject>;
-      AdminProposed: TypedContractEvent<AdminProposedEvent.InputTuple, AdminProposedEvent.OutputTuple, AdminProposedEvent.OutputObject>;
+      'AuthorityUpdated(address)': TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
+      AuthorityUpdated: TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
     
 
       'EIP712DomainChanged()': TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;

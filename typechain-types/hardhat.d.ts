@@ -12,16 +12,17 @@ import * as Contracts from "./index.js";
 declare module "@nomicfoundation/hardhat-ethers/types" {
   interface HardhatEthersHelpers extends HardhatEthersHelpersBase {
   getContractFactory(name: 'AccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.AccountManager__factory>
+getContractFactory(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ExchangeAccess__factory>
 getContractFactory(name: 'Forwarder', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Forwarder__factory>
 getContractFactory(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IsolatedTrader__factory>
 getContractFactory(name: 'MarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarginBank__factory>
 getContractFactory(name: 'SettlementLens', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SettlementLens__factory>
 getContractFactory(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SignedPriceOracle__factory>
 getContractFactory(name: 'TestUSDM', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.TestUSDM__factory>
-getContractFactory(name: 'Administered', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Administered__factory>
 getContractFactory(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ForwardedSender__factory>
+getContractFactory(name: 'Restricted', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Restricted__factory>
 getContractFactory(name: 'IAccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAccountManager__factory>
-getContractFactory(name: 'IAdministered', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAdministered__factory>
+getContractFactory(name: 'IExchangeAccess', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IExchangeAccess__factory>
 getContractFactory(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IIsolatedTrader__factory>
 getContractFactory(name: 'IMarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarginBank__factory>
 getContractFactory(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketChanges__factory>
@@ -33,16 +34,17 @@ getContractFactory(name: 'HostileToken', signerOrOptions?: ethers.Signer | Facto
 getContractFactory(name: 'LibHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LibHarness__factory>
 
   getContractAt(name: 'AccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AccountManager>
+getContractAt(name: 'ExchangeAccess', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ExchangeAccess>
 getContractAt(name: 'Forwarder', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Forwarder>
 getContractAt(name: 'IsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IsolatedTrader>
 getContractAt(name: 'MarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarginBank>
 getContractAt(name: 'SettlementLens', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SettlementLens>
 getContractAt(name: 'SignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SignedPriceOracle>
 getContractAt(name: 'TestUSDM', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.TestUSDM>
-getContractAt(name: 'Administered', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Administered>
 getContractAt(name: 'ForwardedSender', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ForwardedSender>
+getContractAt(name: 'Restricted', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Restricted>
 getContractAt(name: 'IAccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAccountManager>
-getContractAt(name: 'IAdministered', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAdministered>
+getContractAt(name: 'IExchangeAccess', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IExchangeAccess>
 getContractAt(name: 'IIsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IIsolatedTrader>
 getContractAt(name: 'IMarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarginBank>
 getContractAt(name: 'IMarketChanges', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketChanges>
@@ -54,16 +56,17 @@ getContractAt(name: 'HostileToken', address: string | ethers.Addressable, signer
 getContractAt(name: 'LibHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LibHarness>
 
   deployContract(name: 'AccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
+deployContract(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ExchangeAccess>
 deployContract(name: 'Forwarder', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
 deployContract(name: 'SettlementLens', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
-deployContract(name: 'Administered', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Administered>
 deployContract(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
+deployContract(name: 'Restricted', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
-deployContract(name: 'IAdministered', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdministered>
+deployContract(name: 'IExchangeAccess', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IExchangeAccess>
 deployContract(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
@@ -75,16 +78,17 @@ deployContract(name: 'HostileToken', signerOrOptions?: ethers.Signer | DeployCon
 deployContract(name: 'LibHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 
   deployContract(name: 'AccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
+deployContract(name: 'ExchangeAccess', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ExchangeAccess>
 deployContract(name: 'Forwarder', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
 deployContract(name: 'SettlementLens', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
-deployContract(name: 'Administered', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Administered>
 deployContract(name: 'ForwardedSender', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
+deployContract(name: 'Restricted', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
-deployContract(name: 'IAdministered', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdministered>
+deployContract(name: 'IExchangeAccess', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IExchangeAccess>
 deployContract(name: 'IIsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>

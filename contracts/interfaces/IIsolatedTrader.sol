@@ -3,7 +3,7 @@ pragma solidity ^0.8.28;
 
 import {IMarketChanges} from "./IMarketChanges.sol";
 import {ISettlementErrors} from "./ISettlementErrors.sol";
-import {MarketGrid, Parameters} from "../types/Market.sol";
+import {MarketGrid, OperatorStatus, Parameters} from "../types/Market.sol";
 import {Order, SaltState} from "../types/Order.sol";
 import {Position} from "../types/Position.sol";
 import {CancelFloor, Clock, PendingChange, Reference} from "../types/TraderState.sol";
@@ -23,12 +23,13 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges {
     /// @notice One settled part. `data` is documented in contracts/README.md; domain/settlement-codec.ts decodes it.
     event BatchSettled(uint256 indexed actionId, uint256 indexed batchId, bytes data);
     event MarketCreated(MarketGrid grid, address bank, address accountManager, address oracle);
-    event OperatorChanged(address indexed operator, bool approved);
+    event OperatorChanged(address indexed operator, OperatorStatus status);
     /// @notice Binding for batches with an `asOf` later than `requestedAt` (milliseconds) + G.
     event SaltsCancelled(address indexed maker, uint256[] salts, uint256 requestedAt);
     event SaltsCancelledBelow(address indexed maker, uint256 floor, uint256 requestedAt);
 
     error NotOperator(address caller);
+    error OperatorNotProposed(address caller);
     error GridInvalid();
     error AddressZero();
     error SaltTooLarge(uint256 salt);
@@ -59,7 +60,14 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges {
 
     // ------------------------------------------------------------------ management
 
-    function setOperator(address operator, bool approved) external;
+    /// @notice Lets `operator` take the role up; one who has it keeps it. Restricted.
+    function proposeOperator(address operator) external;
+
+    /// @notice Takes up the operator's role: proves that the proposed address can act.
+    function acceptOperator() external;
+
+    /// @notice Takes the role, or the proposal, back at once. Restricted.
+    function revokeOperator(address operator) external;
 
     // ------------------------------------------------------------------ views
 
@@ -91,7 +99,7 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges {
 
     function cancelFloor(address maker) external view returns (CancelFloor memory);
     function minimumMarginNonce(address account) external view returns (uint256);
-    function isOperator(address operator) external view returns (bool);
+    function operatorStatus(address operator) external view returns (OperatorStatus);
     function clock() external view returns (Clock memory);
     function lastReference() external view returns (Reference memory);
     function parameters() external view returns (Parameters memory);

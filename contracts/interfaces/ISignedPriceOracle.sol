@@ -19,7 +19,7 @@ interface ISignedPriceOracle is IPriceOracle {
     error ReportSignatureInvalid(uint256 index);
     error SignerUnknown(bytes32 feedId, address signer);
 
-    /// @notice Replaces the signers of a feed. Admin only.
+    /// @notice Replaces the signers of a feed. Restricted.
     /// @param signers Ascending, without zero.
     /// @param threshold How many of them a report needs; at least 1.
     function setFeed(bytes32 feedId, address[] calldata signers, uint256 threshold) external;

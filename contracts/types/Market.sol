@@ -16,6 +16,13 @@ enum MarketMode {
     Settled
 }
 
+/// @notice An operator is proposed by the exchange, and accepts.
+enum OperatorStatus {
+    None,
+    Proposed,
+    Approved
+}
+
 /// @notice What never changes in a market: its grid and its sources.
 struct MarketGrid {
     uint256 marketId;

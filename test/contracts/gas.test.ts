@@ -9,7 +9,15 @@ import { type GasTable, gasTable } from '../support/gas.ts'
 
 const file = new URL('gas.json', import.meta.url)
 const SIZE_LIMIT = 24_576
-const NAMES = ['IsolatedTrader', 'MarginBank', 'AccountManager', 'SignedPriceOracle', 'Forwarder', 'TestUSDM']
+const NAMES = [
+  'IsolatedTrader',
+  'MarginBank',
+  'AccountManager',
+  'ExchangeAccess',
+  'SignedPriceOracle',
+  'Forwarder',
+  'TestUSDM',
+]
 
 const hasGrown = (now: number, golden: number): boolean => now > golden * 1.01
 

@@ -18,6 +18,7 @@ import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
 import type { Address, Millis, Price, Quote, Rate, Steps, Ticks } from '../../domain/units.ts'
 import { deployMarket, deployShared, feedIdOf } from '../../stack/deploy.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
+import { ExchangeAccess__factory } from '../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { SignedPriceOracle__factory } from '../../typechain-types/factories/SignedPriceOracle__factory.ts'
@@ -66,7 +67,7 @@ async function deployExchange(listed: MarketSpec, names: readonly string[]) {
     .sort((a, b) => (addressOf(a) < addressOf(b) ? -1 : 1))
   const shared = await deployShared(admin, { treasury: addressOf(treasury) })
   const trader = await deployMarket(admin, shared, listed, {
-    operators: [addressOf(operator)],
+    operators: [operator],
     oracleSigners: oracleSigners.map(addressOf),
     threshold: 2,
   })
@@ -81,6 +82,7 @@ async function deployExchange(listed: MarketSpec, names: readonly string[]) {
     shared,
     spec,
     users,
+    access: ExchangeAccess__factory.connect(shared.access, admin),
     usdm: TestUSDM__factory.connect(shared.usdm, admin),
     bank: MarginBank__factory.connect(shared.marginBank, admin),
     keys: AccountManager__factory.connect(shared.accountManager, admin),

@@ -2,5 +2,5 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
-export type { Administered } from './Administered.js';
 export type { ForwardedSender } from './ForwardedSender.js';
+export type { Restricted } from './Restricted.js';

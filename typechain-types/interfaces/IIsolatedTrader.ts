@@ -46,11 +46,12 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IIsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "accountManager" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "clock" | "domainSeparator" | "grid" | "hashOrder" | "health" | "isOperator" | "lastReference" | "minimumMarginNonce" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "position" | "restrictMode" | "saltState" | "scheduleMode" | "scheduleParameters" | "setOperator" | "settleBatch" | "validateOrder"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "clock" | "domainSeparator" | "grid" | "hashOrder" | "health" | "lastReference" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "position" | "proposeOperator" | "restrictMode" | "revokeOperator" | "saltState" | "scheduleMode" | "scheduleParameters" | "settleBatch" | "validateOrder"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BatchSettled" | "MarketCreated" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
+    encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
 encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
 encodeFunctionData(functionFragment: 'cancelFloor', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
@@ -61,23 +62,25 @@ encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): str
 encodeFunctionData(functionFragment: 'grid', values?: undefined): string;
 encodeFunctionData(functionFragment: 'hashOrder', values: [OrderStruct]): string;
 encodeFunctionData(functionFragment: 'health', values: [AddressLike, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'isOperator', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'partialSlot', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'pendingChange', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'revokeOperator', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'saltState', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'scheduleMode', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersStruct, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'setOperator', values: [AddressLike, boolean]): string;
 encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
 
-    decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Result;
+    decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'bank', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelFloor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSalts', data: BytesLike): Result;
@@ -88,19 +91,20 @@ decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Resu
 decodeFunctionResult(functionFragment: 'grid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'hashOrder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'health', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'isOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'partialSlot', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pendingChange', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'revokeOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'saltState', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'setOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
   }
@@ -155,9 +159,9 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
   
 
     export namespace OperatorChangedEvent {
-      export type InputTuple = [operator: AddressLike, approved: boolean];
-      export type OutputTuple = [operator: string, approved: boolean];
-      export interface OutputObject {operator: string, approved: boolean };
+      export type InputTuple = [operator: AddressLike, status: BigNumberish];
+      export type OutputTuple = [operator: string, status: bigint];
+      export interface OutputObject {operator: string, status: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -260,6 +264,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
 
     
     
+    acceptOperator: TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     accountManager: TypedContractMethod<
       [],
       [string],
@@ -348,14 +360,6 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
-    isOperator: TypedContractMethod<
-      [operator: AddressLike, ],
-      [boolean],
-      'view'
-    >
-    
-
-    
     lastReference: TypedContractMethod<
       [],
       [ReferenceStructOutput],
@@ -366,6 +370,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
     minimumMarginNonce: TypedContractMethod<
       [account: AddressLike, ],
+      [bigint],
+      'view'
+    >
+    
+
+    
+    operatorStatus: TypedContractMethod<
+      [operator: AddressLike, ],
       [bigint],
       'view'
     >
@@ -412,8 +424,24 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
+    proposeOperator: TypedContractMethod<
+      [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     restrictMode: TypedContractMethod<
       [mode: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    revokeOperator: TypedContractMethod<
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -444,14 +472,6 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
-    setOperator: TypedContractMethod<
-      [operator: AddressLike, approved: boolean, ],
-      [void],
-      'nonpayable'
-    >
-    
-
-    
     settleBatch: TypedContractMethod<
       [part: BytesLike, ],
       [void],
@@ -470,7 +490,12 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
-    getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
+    getFunction(nameOrSignature: 'acceptOperator'): TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
       [],
       [string],
       'view'
@@ -525,11 +550,6 @@ getFunction(nameOrSignature: 'health'): TypedContractMethod<
       [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
       'view'
     >;
-getFunction(nameOrSignature: 'isOperator'): TypedContractMethod<
-      [operator: AddressLike, ],
-      [boolean],
-      'view'
-    >;
 getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
       [],
       [ReferenceStructOutput],
@@ -537,6 +557,11 @@ getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'minimumMarginNonce'): TypedContractMethod<
       [account: AddressLike, ],
+      [bigint],
+      'view'
+    >;
+getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
+      [operator: AddressLike, ],
       [bigint],
       'view'
     >;
@@ -565,8 +590,18 @@ getFunction(nameOrSignature: 'position'): TypedContractMethod<
       [PositionStructOutput],
       'view'
     >;
+getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
+      [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'restrictMode'): TypedContractMethod<
       [mode: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'revokeOperator'): TypedContractMethod<
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -582,11 +617,6 @@ getFunction(nameOrSignature: 'scheduleMode'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
       [next: ParametersStruct, activeFrom: BigNumberish, ],
-      [void],
-      'nonpayable'
-    >;
-getFunction(nameOrSignature: 'setOperator'): TypedContractMethod<
-      [operator: AddressLike, approved: boolean, ],
       [void],
       'nonpayable'
     >;
@@ -630,7 +660,7 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       ModeScheduled: TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
     
 
-      'OperatorChanged(address,bool)': TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
+      'OperatorChanged(address,uint8)': TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
       OperatorChanged: TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
     
 

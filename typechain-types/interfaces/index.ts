@@ -3,7 +3,7 @@
 /* tslint:disable */
 /* eslint-disable */
 export type { IAccountManager } from './IAccountManager.js';
-export type { IAdministered } from './IAdministered.js';
+export type { IExchangeAccess } from './IExchangeAccess.js';
 export type { IIsolatedTrader } from './IIsolatedTrader.js';
 export type { IMarginBank } from './IMarginBank.js';
 export type { IMarketChanges } from './IMarketChanges.js';

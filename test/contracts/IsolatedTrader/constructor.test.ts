@@ -26,7 +26,7 @@ describe('constructor', () => {
       accountManager,
       oracle,
       forwarder,
-      admin.address,
+      exchange.shared.access,
     )
   }
   const refused = (deployment: Promise<unknown>, error: string) =>
@@ -118,7 +118,8 @@ describe('constructor', () => {
 
   it('when the market is not open, no batch settles', async () => {
     const trader = await deploy({ ...future, imr: rate('0.18') }, { mode: 2 })
-    await trader.setOperator(exchange.admin.address, true)
+    await trader.proposeOperator(exchange.admin.address)
+    await trader.acceptOperator()
     const [alice, bob] = exchange.users
     const built = await buildPart(exchange, { price: 500_000, fills: pair(alice!, bob!, 10) })
     const part = encodeSettleBatch(built, exchange.spec)

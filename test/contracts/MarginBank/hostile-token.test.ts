@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
+import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { HostileToken__factory } from '../../../typechain-types/factories/mocks/HostileToken__factory.ts'
 import { chain, firstSigner } from '../../support/exchange.ts'
@@ -11,10 +12,11 @@ async function hostileBank() {
   const admin = await firstSigner(await chain())
   const owner = await admin.getAddress()
   const token = await new HostileToken__factory(admin).deploy()
-  const bank = await new MarginBank__factory(admin).deploy(await token.getAddress(), owner, owner)
+  const access = await new ExchangeAccess__factory(admin).deploy(owner, 0)
+  const bank = await new MarginBank__factory(admin).deploy(token, access, owner)
   await token.mint(owner, AMOUNT * 10n)
   await token.approve(await bank.getAddress(), AMOUNT * 10n)
-  return { token, bank, owner }
+  return { token, bank, owner, access }
 }
 
 describe('MarginBank with a hostile token', () => {
@@ -45,14 +47,14 @@ describe('MarginBank with a hostile token', () => {
   })
 
   it('when deployed without an admin or a treasury', async () => {
-    const { bank, token, owner } = await load()
+    const { bank, token, owner, access } = await load()
     const factory = new MarginBank__factory(await firstSigner(await chain()))
     const collateral = await token.getAddress()
     await expect(factory.deploy(collateral, ZeroAddress, owner)).to.be.revertedWithCustomError(
       bank,
-      'AdminZero',
+      'AccessManagedInvalidAuthority',
     )
-    await expect(factory.deploy(collateral, owner, ZeroAddress)).to.be.revertedWithCustomError(
+    await expect(factory.deploy(collateral, access, ZeroAddress)).to.be.revertedWithCustomError(
       bank,
       'AccountZero',
     )

@@ -54,7 +54,7 @@ describe('listMarket, settle, collectFees, setTreasury', () => {
       const { bank, operator, shared } = exchange
       await expect(bank.connect(operator).listMarket(shared.oracle)).to.be.revertedWithCustomError(
         bank,
-        'NotAdmin',
+        'AccessManagedUnauthorized',
       )
     })
   })
@@ -116,7 +116,7 @@ describe('listMarket, settle, collectFees, setTreasury', () => {
       await expect(bank.setTreasury(ZeroAddress)).to.be.revertedWithCustomError(bank, 'AccountZero')
       await expect(bank.connect(operator).setTreasury(operator.address)).to.be.revertedWithCustomError(
         bank,
-        'NotAdmin',
+        'AccessManagedUnauthorized',
       )
     })
   })

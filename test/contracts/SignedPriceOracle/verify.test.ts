@@ -101,7 +101,7 @@ describe('setFeed and verify', () => {
     const { oracle, operator } = exchange
     await refused(
       oracle.connect(operator).setFeed(feedId, [operator.address], 1),
-      'NotAdmin',
+      'AccessManagedUnauthorized',
       operator.address,
     )
   })

@@ -58,7 +58,7 @@ export class World {
     const provider = new JsonRpcProvider(url, CHAIN_ID, { staticNetwork: true, cacheTimeout: -1 })
     const startBlock = await provider.getBlockNumber()
     const admin = await provider.getSigner(0)
-    const operator = addressOf(await provider.getSigner(1))
+    const operator = await provider.getSigner(1)
     const shared = await deployShared(admin)
     const trader = await deployMarket(admin, shared, perpetual, {
       operators: [operator],

@@ -45,14 +45,16 @@ export async function deployChain(listed: MarketSpec): Promise<Deployed> {
     cacheTimeout: -1,
   })
   const admin = new NonceManager(DEVELOPER.connect(provider))
-  const shared = await deployShared(admin)
-  const trader = await deployMarket(admin, shared, listed, {
-    operators: [new Wallet(laneKey).address.toLowerCase() as Address],
-    oracleSigners: [new Wallet(oracleKey).address.toLowerCase() as Address],
-  })
   for (const key of [laneKey, faucetKey]) {
     await (await admin.sendTransaction({ to: new Wallet(key).address, value: parseEther('100') })).wait()
   }
+  const shared = await deployShared(admin)
+  const trader = await deployMarket(admin, shared, listed, {
+    operators: [new Wallet(laneKey, provider)],
+    oracleSigners: [new Wallet(oracleKey).address.toLowerCase() as Address],
+  })
+  // The lane has accepted its role; tests count its transactions from here.
+  await provider.send('anvil_setNonce', [new Wallet(laneKey).address, '0x0'])
   return { anvil, provider, admin, shared, spec: { ...listed, trader } }
 }
 

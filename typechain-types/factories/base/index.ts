@@ -2,5 +2,5 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
-export { Administered__factory } from './Administered__factory.js';
 export { ForwardedSender__factory } from './ForwardedSender__factory.js';
+export { Restricted__factory } from './Restricted__factory.js';

@@ -3,7 +3,7 @@
 /* tslint:disable */
 /* eslint-disable */
 export { IAccountManager__factory } from './IAccountManager__factory.js';
-export { IAdministered__factory } from './IAdministered__factory.js';
+export { IExchangeAccess__factory } from './IExchangeAccess__factory.js';
 export { IIsolatedTrader__factory } from './IIsolatedTrader__factory.js';
 export { IMarginBank__factory } from './IMarginBank__factory.js';
 export { IMarketChanges__factory } from './IMarketChanges__factory.js';

@@ -4,12 +4,34 @@
 /* eslint-disable */
 
   import { Contract, Interface, type ContractRunner } from "ethers";
-  import type { Administered, AdministeredInterface } from "../../base/Administered.js";
+  import type { Restricted, RestrictedInterface } from "../../base/Restricted.js";
 
   const _abi = [
   {
-    "inputs": [],
-    "name": "AdminZero",
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "authority",
+        "type": "address"
+      }
+    ],
+    "name": "AccessManagedInvalidAuthority",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "caller",
+        "type": "address"
+      },
+      {
+        "internalType": "uint32",
+        "name": "delay",
+        "type": "uint32"
+      }
+    ],
+    "name": "AccessManagedRequiredDelay",
     "type": "error"
   },
   {
@@ -20,68 +42,25 @@
         "type": "address"
       }
     ],
-    "name": "NotAdmin",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "caller",
-        "type": "address"
-      }
-    ],
-    "name": "NotCandidate",
+    "name": "AccessManagedUnauthorized",
     "type": "error"
   },
   {
     "anonymous": false,
     "inputs": [
       {
-        "indexed": true,
+        "indexed": false,
         "internalType": "address",
-        "name": "previous",
-        "type": "address"
-      },
-      {
-        "indexed": true,
-        "internalType": "address",
-        "name": "admin",
+        "name": "authority",
         "type": "address"
       }
     ],
-    "name": "AdminChanged",
-    "type": "event"
-  },
-  {
-    "anonymous": false,
-    "inputs": [
-      {
-        "indexed": true,
-        "internalType": "address",
-        "name": "admin",
-        "type": "address"
-      },
-      {
-        "indexed": true,
-        "internalType": "address",
-        "name": "candidate",
-        "type": "address"
-      }
-    ],
-    "name": "AdminProposed",
+    "name": "AuthorityUpdated",
     "type": "event"
   },
   {
     "inputs": [],
-    "name": "acceptAdmin",
-    "outputs": [],
-    "stateMutability": "nonpayable",
-    "type": "function"
-  },
-  {
-    "inputs": [],
-    "name": "admin",
+    "name": "authority",
     "outputs": [
       {
         "internalType": "address",
@@ -94,12 +73,12 @@
   },
   {
     "inputs": [],
-    "name": "candidate",
+    "name": "isConsumingScheduledOp",
     "outputs": [
       {
-        "internalType": "address",
+        "internalType": "bytes4",
         "name": "",
-        "type": "address"
+        "type": "bytes4"
       }
     ],
     "stateMutability": "view",
@@ -109,24 +88,24 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "newCandidate",
+        "name": "newAuthority",
         "type": "address"
       }
     ],
-    "name": "proposeAdmin",
+    "name": "setAuthority",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"
   }
 ] as const;
 
-  export class Administered__factory {
+  export class Restricted__factory {
     static readonly abi = _abi;
-    static createInterface(): AdministeredInterface {
-      return new Interface(_abi) as AdministeredInterface;
+    static createInterface(): RestrictedInterface {
+      return new Interface(_abi) as RestrictedInterface;
     }
-    static connect(address: string, runner?: ContractRunner | null): Administered {
-      return new Contract(address, _abi, runner) as unknown as Administered;
+    static connect(address: string, runner?: ContractRunner | null): Restricted {
+      return new Contract(address, _abi, runner) as unknown as Restricted;
     }
   }
   

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {AccessManager} from "@openzeppelin/contracts/access/manager/AccessManager.sol";
+import {IAccessManager} from "@openzeppelin/contracts/access/manager/IAccessManager.sol";
+import {IExchangeAccess} from "./interfaces/IExchangeAccess.sol";
+import {MAINNET, NOTICE} from "./libraries/Delays.sol";
+import {GUARDIAN, LISTING, PARAMETERS, TREASURY} from "./types/Roles.sol";
+
+/// @title Who may do what, and how long it must have been announced
+contract ExchangeAccess is AccessManager, IExchangeAccess {
+    // ------------------------------------------------------------------ types
+
+    struct Offer {
+        uint32 executionDelay;
+        uint48 expiresAt;
+    }
+
+    // ------------------------------------------------------------------ constants, immutables
+
+    uint32 private constant MAX_DELAY = 30 days;
+    uint48 private constant SETUP = 3 days;
+
+    uint32 private immutable _MINIMUM_DELAY;
+    uint48 private immutable _SETUP_END;
+
+    // ------------------------------------------------------------------ storage
+
+    mapping(uint64 roleId => mapping(address account => Offer)) private _offers;
+
+    /// @inheritdoc IExchangeAccess
+    uint256 public adminCount;
+
+    // ------------------------------------------------------------------ constructor
+
+    /// @param firstAdmin Sets up the exchange without delay, and should leave when others have taken over.
+    constructor(address firstAdmin, uint32 roleDelay) AccessManager(firstAdmin) {
+        if (block.chainid == MAINNET && roleDelay < NOTICE / 1000) {
+            revert MinimumDelayTooShort(roleDelay, uint32(NOTICE / 1000));
+        }
+        _requireBounded(roleDelay);
+        _MINIMUM_DELAY = roleDelay;
+        _SETUP_END = uint48(block.timestamp) + SETUP;
+        emit RoleLabel(LISTING, "LISTING");
+        emit RoleLabel(PARAMETERS, "PARAMETERS");
+        emit RoleLabel(GUARDIAN, "GUARDIAN");
+        emit RoleLabel(TREASURY, "TREASURY");
+        // What these have scheduled, the guardian may cancel.
+        _setRoleGuardian(LISTING, GUARDIAN);
+        _setRoleGuardian(PARAMETERS, GUARDIAN);
+        _setRoleGuardian(TREASURY, GUARDIAN);
+    }
+
+    // ------------------------------------------------------------------ roles
+
+    /// @notice Offers a role to `account`; for one who holds it, changes his delay (a shorter one takes the difference to
+    /// become effective).
+    /// @inheritdoc IAccessManager
+    function grantRole(uint64 roleId, address account, uint32 executionDelay)
+        public
+        override(AccessManager, IAccessManager)
+        onlyAuthorized
+    {
+        _requireBounded(executionDelay);
+        (uint48 since,,,) = getAccess(roleId, account);
+        if (since != 0) {
+            _grantRole(roleId, account, 0, executionDelay);
+            return;
+        }
+        if (roleId == PUBLIC_ROLE) revert AccessManagerLockedRole(roleId);
+        uint48 expiresAt = uint48(block.timestamp) + expiration();
+        _offers[roleId][account] = Offer({executionDelay: executionDelay, expiresAt: expiresAt});
+        emit RoleOffered(roleId, account, executionDelay, expiresAt);
+    }
+
+    /// @inheritdoc IExchangeAccess
+    function acceptRole(uint64 roleId) external {
+        Offer memory offer = _offers[roleId][msg.sender];
+        if (block.timestamp >= offer.expiresAt) revert RoleNotOffered(roleId, msg.sender);
+        delete _offers[roleId][msg.sender];
+        _grantRole(roleId, msg.sender, getRoleGrantDelay(roleId), offer.executionDelay);
+    }
+
+    /// @dev An admin who joins is counted.
+    function _grantRole(uint64 roleId, address account, uint32 grantDelay, uint32 executionDelay)
+        internal
+        override
+        returns (bool joined)
+    {
+        joined = super._grantRole(roleId, account, grantDelay, executionDelay);
+        if (joined && roleId == ADMIN_ROLE) ++adminCount;
+    }
+
+    /// @dev An offer goes with the role. The last admin stays.
+    function _revokeRole(uint64 roleId, address account) internal override returns (bool left) {
+        if (_offers[roleId][account].expiresAt != 0) {
+            delete _offers[roleId][account];
+            emit RoleOfferWithdrawn(roleId, account);
+        }
+        left = super._revokeRole(roleId, account);
+        if (!left || roleId != ADMIN_ROLE) return left;
+        if (adminCount == 1) revert LastAdmin(account);
+        --adminCount;
+    }
+
+    // ------------------------------------------------------------------ views
+
+    /// @notice Whether `account` holds the role, and the delay that he acts with: not below the minimum once set-up is over.
+    /// @inheritdoc IAccessManager
+    function hasRole(uint64 roleId, address account)
+        public
+        view
+        override(AccessManager, IAccessManager)
+        returns (bool isMember, uint32 executionDelay)
+    {
+        (isMember, executionDelay) = super.hasRole(roleId, account);
+        bool bounded = isMember && roleId != PUBLIC_ROLE && roleId != GUARDIAN && block.timestamp >= _SETUP_END;
+        if (bounded && executionDelay < _MINIMUM_DELAY) executionDelay = _MINIMUM_DELAY;
+    }
+
+    /// @inheritdoc IExchangeAccess
+    function offeredRole(uint64 roleId, address account)
+        external
+        view
+        returns (uint32 executionDelay, uint48 expiresAt)
+    {
+        Offer memory offer = _offers[roleId][account];
+        return block.timestamp < offer.expiresAt ? (offer.executionDelay, offer.expiresAt) : (0, 0);
+    }
+
+    /// @inheritdoc IExchangeAccess
+    function minimumDelay() external view returns (uint32) {
+        return _MINIMUM_DELAY;
+    }
+
+    /// @inheritdoc IExchangeAccess
+    function setupEnd() external view returns (uint48) {
+        return _SETUP_END;
+    }
+
+    // ------------------------------------------------------------------ what is refused
+
+    /// @notice Always reverts: a call that carries calls hides what is done.
+    function multicall(bytes[] calldata) public pure override returns (bytes[] memory) {
+        revert NoMulticall();
+    }
+
+    function _requireBounded(uint32 delay) private pure {
+        if (delay > MAX_DELAY) revert DelayTooLong(delay, MAX_DELAY);
+    }
+}

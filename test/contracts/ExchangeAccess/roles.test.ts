@@ -1,0 +1,200 @@
+import { expect } from 'chai'
+import { ROLES } from '../../../stack/access.ts'
+import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
+import { chain } from '../../support/exchange.ts'
+
+const DAY = 86_400
+const MINIMUM = 2 * DAY
+
+async function freshAccess() {
+  const { ethers, networkHelpers } = await chain()
+  const [admin, grantee, stranger] = await ethers.getSigners()
+  if (!admin || !grantee || !stranger) throw new Error('the chain has accounts')
+  const access = await new ExchangeAccess__factory(admin).deploy(admin, MINIMUM)
+  return { access, admin, grantee, stranger, time: networkHelpers.time }
+}
+
+describe('roles of ExchangeAccess', () => {
+  let at: Awaited<ReturnType<typeof freshAccess>>
+  beforeEach(async () => {
+    at = await (await chain()).networkHelpers.loadFixture(freshAccess)
+  })
+  const offer = (role: bigint, delay = 0) => at.access.grantRole(role, at.grantee, delay)
+  const accept = (role: bigint) => at.access.connect(at.grantee).acceptRole(role)
+  const has = async (role: bigint, account = at.grantee) => [...(await at.access.hasRole(role, account))]
+  const refused = (call: Promise<unknown>, error: string, ...args: unknown[]) =>
+    expect(call)
+      .to.be.revertedWithCustomError(at.access, error)
+      .withArgs(...args)
+
+  describe('a role is taken up in two steps', () => {
+    it('when granted, it is offered; when accepted, it is held', async () => {
+      const { access, grantee, time } = at
+      await expect(offer(ROLES.guardian, 60))
+        .to.emit(access, 'RoleOffered')
+        .withArgs(ROLES.guardian, grantee.address, 60, (await time.latest()) + 7 * DAY + 1)
+      expect(await has(ROLES.guardian)).to.deep.equal([false, 0n])
+      expect((await access.offeredRole(ROLES.guardian, grantee)).executionDelay).to.equal(60n)
+      await expect(accept(ROLES.guardian)).to.emit(access, 'RoleGranted')
+      expect(await has(ROLES.guardian)).to.deep.equal([true, 60n])
+      expect([...(await access.offeredRole(ROLES.guardian, grantee))]).to.deep.equal([0n, 0n])
+    })
+    it('when accepted twice, or never offered', async () => {
+      const { grantee } = at
+      await refused(accept(ROLES.listing), 'RoleNotOffered', ROLES.listing, grantee.address)
+      await offer(ROLES.listing)
+      await accept(ROLES.listing)
+      await refused(accept(ROLES.listing), 'RoleNotOffered', ROLES.listing, grantee.address)
+    })
+    it('when another role was offered, or to somebody else', async () => {
+      const { access, stranger } = at
+      await offer(ROLES.listing)
+      await refused(accept(ROLES.treasury), 'RoleNotOffered', ROLES.treasury, at.grantee.address)
+      const call = access.connect(stranger).acceptRole(ROLES.listing)
+      await refused(call, 'RoleNotOffered', ROLES.listing, stranger.address)
+    })
+    it('when a week has passed, the offer has lapsed; a second before, it stands', async () => {
+      const { access, grantee, time } = at
+      await offer(ROLES.listing)
+      await time.increase(60)
+      await offer(ROLES.guardian)
+      const { expiresAt } = await access.offeredRole(ROLES.listing, grantee)
+      await time.increaseTo(expiresAt)
+      expect([...(await access.offeredRole(ROLES.listing, grantee))]).to.deep.equal([0n, 0n])
+      await refused(accept(ROLES.listing), 'RoleNotOffered', ROLES.listing, grantee.address)
+
+      const later = await access.offeredRole(ROLES.guardian, grantee)
+      await time.setNextBlockTimestamp(later.expiresAt - 1n)
+      await accept(ROLES.guardian)
+    })
+    it('when the offer is withdrawn or declined', async () => {
+      const { access, grantee } = at
+      await offer(ROLES.listing)
+      await expect(access.revokeRole(ROLES.listing, grantee))
+        .to.emit(access, 'RoleOfferWithdrawn')
+        .withArgs(ROLES.listing, grantee.address)
+      await refused(accept(ROLES.listing), 'RoleNotOffered', ROLES.listing, grantee.address)
+      await offer(ROLES.listing)
+      await access.connect(grantee).renounceRole(ROLES.listing, grantee)
+      await refused(accept(ROLES.listing), 'RoleNotOffered', ROLES.listing, grantee.address)
+    })
+    it('when the role has a grant delay, it begins with the acceptance', async () => {
+      const { grantee, time } = at
+      // Without a minimum, so that the admin may act after the five days that a grant delay takes to begin.
+      const delayed = await new ExchangeAccess__factory(at.admin).deploy(at.admin, 0)
+      await delayed.setGrantDelay(ROLES.guardian, DAY)
+      await time.increase(5 * DAY)
+      await delayed.grantRole(ROLES.guardian, grantee, 0)
+      await time.increase(2 * DAY)
+      await delayed.connect(grantee).acceptRole(ROLES.guardian)
+      expect((await delayed.hasRole(ROLES.guardian, grantee)).isMember).to.equal(false)
+      await time.increase(DAY)
+      expect((await delayed.hasRole(ROLES.guardian, grantee)).isMember).to.equal(true)
+    })
+    it('when held already, a grant changes the delay: longer at once, shorter after the difference', async () => {
+      const { access, time } = at
+      await offer(ROLES.guardian, 600)
+      await accept(ROLES.guardian)
+      await expect(offer(ROLES.guardian, 1000)).not.to.emit(access, 'RoleOffered')
+      expect(await has(ROLES.guardian)).to.deep.equal([true, 1000n])
+      await offer(ROLES.guardian, 100)
+      expect(await has(ROLES.guardian)).to.deep.equal([true, 1000n])
+      await time.increase(900)
+      expect(await has(ROLES.guardian)).to.deep.equal([true, 100n])
+    })
+    it('when everybody is meant, there is nobody to accept', async () => {
+      const everybody = await at.access.PUBLIC_ROLE()
+      await refused(offer(everybody), 'AccessManagerLockedRole', everybody)
+    })
+    it('when the caller is not the admin', async () => {
+      const { access, stranger } = at
+      const call = access.connect(stranger).grantRole(ROLES.listing, stranger, 0)
+      await refused(call, 'AccessManagerUnauthorizedAccount', stranger.address, ROLES.admin)
+    })
+  })
+
+  describe('the last admin stays', () => {
+    it('when he leaves, or removes himself', async () => {
+      const { access, admin } = at
+      await refused(access.renounceRole(ROLES.admin, admin), 'LastAdmin', admin.address)
+      await refused(access.revokeRole(ROLES.admin, admin), 'LastAdmin', admin.address)
+      expect(await access.adminCount()).to.equal(1n)
+    })
+    it('when his successor was only offered the role', async () => {
+      await offer(ROLES.admin)
+      await refused(at.access.renounceRole(ROLES.admin, at.admin), 'LastAdmin', at.admin.address)
+    })
+    it('when his successor has accepted, he may leave; then the successor is the last', async () => {
+      const { access, admin, grantee } = at
+      await offer(ROLES.admin, MINIMUM)
+      await accept(ROLES.admin)
+      expect(await access.adminCount()).to.equal(2n)
+      await access.renounceRole(ROLES.admin, admin)
+      expect(await has(ROLES.admin, admin)).to.deep.equal([false, 0n])
+      const call = access.connect(grantee).renounceRole(ROLES.admin, grantee)
+      await refused(call, 'LastAdmin', grantee.address)
+    })
+    it('when a delay is granted again, nobody is counted twice', async () => {
+      const { access, admin } = at
+      await access.grantRole(ROLES.admin, admin, 0)
+      await access.revokeRole(ROLES.admin, at.stranger)
+      expect(await access.adminCount()).to.equal(1n)
+      await refused(access.renounceRole(ROLES.admin, admin), 'LastAdmin', admin.address)
+    })
+  })
+
+  describe('delays are bounded', () => {
+    it('when set-up is over, no role but the guardian acts faster than the minimum', async () => {
+      const { access, admin, time } = at
+      for (const role of [ROLES.listing, ROLES.guardian]) {
+        await offer(role)
+        await accept(role)
+      }
+      const setupEnd = await access.setupEnd()
+      await time.setNextBlockTimestamp(setupEnd - 1n)
+      await access.labelRole(9, 'the last moment')
+      expect(await has(ROLES.listing)).to.deep.equal([true, 0n])
+      await time.increaseTo(setupEnd)
+      expect(await has(ROLES.listing)).to.deep.equal([true, BigInt(MINIMUM)])
+      expect(await has(ROLES.admin, admin)).to.deep.equal([true, BigInt(MINIMUM)])
+      expect(await has(ROLES.guardian)).to.deep.equal([true, 0n])
+      expect(await has(await access.PUBLIC_ROLE())).to.deep.equal([true, 0n])
+    })
+    it('when the admin acts after set-up, only what was scheduled long enough ago', async () => {
+      const { access, admin, grantee, time } = at
+      await time.increaseTo(await access.setupEnd())
+      const grant = access.interface.encodeFunctionData('grantRole', [ROLES.listing, grantee.address, 0])
+      const id = await access.hashOperation(admin, access, grant)
+      await refused(offer(ROLES.listing), 'AccessManagerNotScheduled', id)
+      await access.schedule(access, grant, 0)
+      await time.increase(MINIMUM - 2)
+      await refused(offer(ROLES.listing), 'AccessManagerNotReady', id)
+      await time.increase(2)
+      await expect(offer(ROLES.listing)).to.emit(access, 'RoleOffered')
+      await refused(offer(ROLES.listing), 'AccessManagerNotScheduled', id)
+    })
+    it('when a delay above 30 days is granted, or deployed', async () => {
+      const { access, admin } = at
+      await offer(ROLES.listing, 30 * DAY)
+      await refused(offer(ROLES.listing, 30 * DAY + 1), 'DelayTooLong', 30 * DAY + 1, 30 * DAY)
+      const deployment = new ExchangeAccess__factory(admin).deploy(admin, 30 * DAY + 1)
+      await refused(deployment, 'DelayTooLong', 30 * DAY + 1, 30 * DAY)
+      expect(await access.minimumDelay()).to.equal(BigInt(MINIMUM))
+    })
+  })
+
+  it('has no multicall', () => refused(at.access.multicall([]), 'NoMulticall'))
+
+  it('lets the guardian cancel what every role but the admin has scheduled', async () => {
+    const { access } = at
+    for (const role of [ROLES.listing, ROLES.parameters, ROLES.treasury])
+      expect(await access.getRoleGuardian(role)).to.equal(ROLES.guardian)
+    expect(await access.getRoleGuardian(ROLES.admin)).to.equal(ROLES.admin)
+    const labels = await access.queryFilter(access.filters.RoleLabel())
+    expect(labels.map(({ args }) => [args.roleId, args.label])).to.deep.equal(
+      Object.entries(ROLES)
+        .filter(([name]) => name !== 'admin')
+        .map(([name, id]) => [id, name.toUpperCase()]),
+    )
+  })
+})

@@ -1,0 +1,71 @@
+import { expect } from 'chai'
+import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { buildPart, chain, type Exchange, pair, perpetualExchange } from '../../support/exchange.ts'
+
+const STATUS = { none: 0n, proposed: 1n, approved: 2n } as const
+
+describe('proposeOperator, acceptOperator, revokeOperator', () => {
+  let exchange: Exchange
+  const proposed = () => exchange.treasury
+  const asAdmin = () => exchange.trader.connect(exchange.admin)
+  const asProposed = () => exchange.trader.connect(proposed())
+  const status = () => exchange.trader.operatorStatus(proposed().address)
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+  })
+
+  it('when proposed, he is none yet; when he accepts, he may settle', async () => {
+    const { trader, spec, users } = exchange
+    await expect(asAdmin().proposeOperator(proposed().address))
+      .to.emit(trader, 'OperatorChanged')
+      .withArgs(proposed().address, STATUS.proposed)
+    const input = { price: 500_000, fills: pair(users[0]!, users[1]!, 10) }
+    await expect(asProposed().settleBatch(encodeSettleBatch(await buildPart(exchange, input), spec)))
+      .to.be.revertedWithCustomError(trader, 'NotOperator')
+      .withArgs(proposed().address)
+
+    await expect(asProposed().acceptOperator())
+      .to.emit(trader, 'OperatorChanged')
+      .withArgs(proposed().address, STATUS.approved)
+    await asProposed().settleBatch(encodeSettleBatch(await buildPart(exchange, input), spec))
+  })
+  it('when nobody proposed him, or he has accepted before, there is nothing to accept', async () => {
+    const refused = () =>
+      expect(asProposed().acceptOperator())
+        .to.be.revertedWithCustomError(exchange.trader, 'OperatorNotProposed')
+        .withArgs(proposed().address)
+    await refused()
+    await asAdmin().proposeOperator(proposed().address)
+    await asProposed().acceptOperator()
+    await refused()
+  })
+  it('when an operator is proposed again, he stays one', async () => {
+    const { trader, operator } = exchange
+    await expect(asAdmin().proposeOperator(operator.address)).not.to.emit(trader, 'OperatorChanged')
+    expect(await trader.operatorStatus(operator.address)).to.equal(STATUS.approved)
+  })
+  it('when revoked, a proposal and a role end at once', async () => {
+    await asAdmin().proposeOperator(proposed().address)
+    await asAdmin().revokeOperator(proposed().address)
+    await expect(asProposed().acceptOperator()).to.be.revertedWithCustomError(
+      exchange.trader,
+      'OperatorNotProposed',
+    )
+    await asAdmin().proposeOperator(proposed().address)
+    await asProposed().acceptOperator()
+    await asAdmin().revokeOperator(proposed().address)
+    expect(await status()).to.equal(STATUS.none)
+    await expect(asProposed().settleBatch('0x')).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
+  })
+  it('when somebody without the role tries', async () => {
+    const { trader, operator } = exchange
+    for (const call of [
+      trader.proposeOperator(operator.address),
+      trader.revokeOperator(exchange.admin.address),
+    ])
+      await expect(call)
+        .to.be.revertedWithCustomError(trader, 'AccessManagedUnauthorized')
+        .withArgs(operator.address)
+  })
+})
