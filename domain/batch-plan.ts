@@ -1,12 +1,12 @@
 /** From a batch to what is written: fills, orders, reservations, and the log rows that tell them. */
 import type { MatchedBatch, Outcome } from './batch.ts'
-import type { Book, RestingOrder } from './book.ts'
+import type { LiveOrder } from './book-feed.ts'
 import type { Cancel, Cleared, Fill } from './clearing.ts'
 import { Draft } from './draft.ts'
 import { invariant } from './invariant.ts'
 import type { MarketRow, MatchedFill } from './log.ts'
 import type { MarketSpec } from './market.ts'
-import { leaveBook, type OpenOrder, reserve } from './open-order.ts'
+import { expiryReason, leaveBook, type OpenOrder, type OrderChange, reserve } from './open-order.ts'
 import type { StatusReason } from './order.ts'
 import { type ClosingReason, step } from './order-state.ts'
 import { PartialSlots } from './partial-slots.ts'
@@ -29,10 +29,16 @@ export interface Decision {
 const wholeFills = (matched: MatchedBatch | null): ReadonlyMap<Seq, Fill> =>
   new Map(matched?.clearing.fills.map((fill) => [fill.seq, fill]))
 
-/** Weighs the open orders of every account in the batch against its new position. `book` is as before the batch. */
+/** A market's open and waiting orders. */
+export interface LiveOrders {
+  get(seq: Seq): LiveOrder | undefined
+  ordersOf(account: UserId): readonly LiveOrder[]
+}
+
+/** Weighs the orders of every account in the batch against its new position. `live` is as before the batch. */
 export function decide(
   spec: MarketSpec,
-  book: Book,
+  live: LiveOrders,
   overdue: readonly Cancel[],
   outcome: Outcome | null,
   fundsOf: (account: UserId) => Funds,
@@ -43,7 +49,7 @@ export function decide(
   const fills = wholeFills(matched)
   const rebalanced = new Map<UserId, Rebalanced>()
   for (const [account, position] of matched?.positions ?? []) {
-    const before = book.ordersOf(account)
+    const before = live.ordersOf(account)
     const open = before
       .filter(({ seq }) => !gone.has(seq))
       .map((order) => ({
@@ -62,20 +68,23 @@ export function decide(
   return { overdue, cancels, matched, rebalanced }
 }
 
-const reservedFor = (spec: MarketSpec, order: RestingOrder, steps: Steps | undefined): bigint =>
+const reservedFor = (spec: MarketSpec, order: LiveOrder, steps: Steps | undefined): bigint =>
   steps === undefined || steps === 0 ? 0n : reservePerStep(spec, order) * BigInt(steps)
 
 /** The orders that a decision changes: their stored state is needed to write it. */
-export function touchedBy(decision: Decision, book: Book): Set<Seq> {
+export function touchedBy(decision: Decision, live: LiveOrders): Set<Seq> {
   const seqs = new Set([...decision.overdue, ...decision.cancels].map(({ seq }) => seq))
   for (const { seq } of decision.matched?.clearing.fills ?? []) seqs.add(seq)
   for (const { reservations, cancels } of decision.rebalanced.values()) {
     for (const { seq } of cancels) seqs.add(seq)
     for (const { seq, openable } of reservations.values())
-      if (book.get(seq)?.openable !== openable) seqs.add(seq)
+      if (live.get(seq)?.openable !== openable) seqs.add(seq)
   }
   return seqs
 }
+
+const endByTime = (order: OpenOrder, reason: StatusReason, asOf: Millis): OrderChange =>
+  leaveBook(order, reason === 'EXPIRED' ? expiryReason(order, asOf) : closing(reason), asOf)
 
 const closing = (reason: StatusReason): ClosingReason => {
   invariant(reason !== 'FILLED', 'the auction ends orders, settlement fills them')
@@ -123,7 +132,7 @@ export interface PlanInput {
 export function planBatch(input: PlanInput): Plan {
   const draft = new Draft(input.orders)
   const { overdue, cancels, matched, rebalanced } = input.decision
-  for (const { seq, reason } of overdue) draft.put(leaveBook(draft.get(seq), closing(reason), input.asOf))
+  for (const { seq, reason } of overdue) draft.put(endByTime(draft.get(seq), reason, input.asOf))
   const batch = matched === null ? null : fillOrders(input, matched, draft)
 
   const filled = wholeFills(matched)

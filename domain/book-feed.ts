@@ -1,20 +1,30 @@
-/** Keeps a market's book equal to its orders table by reading the market's shard log, and nothing else. */
+/** Keeps a market's book, and the orders that wait for a trigger, equal to its orders table by reading its shard log and nothing else. */
 import { Book, type RestingOrder } from './book.ts'
+import { overdue } from './candidates.ts'
+import type { Cancel } from './clearing.ts'
 import { invariant } from './invariant.ts'
-import type { BatchCleared, MarketRow, OrderPlaced } from './log.ts'
+import type { BatchCleared, MarketRow, OrderPlaced, OrderTriggered, PartSettled } from './log.ts'
 import type { MarketSpec } from './market.ts'
-import type { OpenOrder } from './open-order.ts'
+import { enteredAt, type OpenOrder, reservable } from './open-order.ts'
 import { bookType, isConditional } from './order.ts'
-import { isInBook, unmatched } from './order-state.ts'
-import { reservePerStep } from './reservation.ts'
+import { isInBook } from './order-state.ts'
+import { type Reservable, reservePerStep } from './reservation.ts'
+import { TriggerBook, type WaitingOrder } from './trigger-book.ts'
 import type { Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from './units.ts'
 
 /** `reload`: the row says something that the book cannot follow (an unwinding): load it anew. */
 export type Fed = 'applied' | 'reload'
 
-/** The book and who is in it under which order id. Mutable. */
+/** An order that is open or waits, as reservations see it. */
+export interface LiveOrder extends Reservable {
+  readonly account: UserId
+  readonly openable: Steps
+}
+
+/** The book, the waiting orders, and who is in them under which order id. Mutable. */
 export class BookFeed {
-  readonly book: Book
+  readonly book = new Book()
+  readonly waiting = new TriggerBook()
   readonly #spec: MarketSpec
   readonly #seqs = new Map<string, Seq>()
   readonly #ids = new Map<Seq, string>()
@@ -22,15 +32,32 @@ export class BookFeed {
 
   constructor(spec: MarketSpec, orders: Iterable<OpenOrder>) {
     this.#spec = spec
-    this.book = new Book()
-    for (const order of orders) if (isInBook(order)) this.#insert(order.orderId, restingOrder(order))
+    for (const order of orders) {
+      if (isInBook(order)) this.#insert(order.orderId, restingOrder(order))
+      else if (order.status === 'PENDING_TRIGGER') this.#wait(order.orderId, waitingOrder(order))
+    }
   }
 
-  /** Id of an order in the book. */
+  /** Id of an order that is open or waits. */
   idOf(seq: Seq): string {
     const id = this.#ids.get(seq)
     invariant(id !== undefined, 'the order is in the book')
     return id
+  }
+
+  get(seq: Seq): LiveOrder | undefined {
+    return this.book.get(seq) ?? this.waiting.get(seq)
+  }
+
+  /** An account's open and waiting orders. */
+  ordersOf(account: UserId): LiveOrder[] {
+    return [...this.book.ordersOf(account), ...this.waiting.ordersOf(account)]
+  }
+
+  /** What time has ended, in the book or before it, by seq. */
+  overdue(asOf: Millis): Cancel[] {
+    const expired = this.waiting.expired(asOf).map((seq): Cancel => ({ seq, reason: 'EXPIRED' }))
+    return [...overdue(this.book, asOf), ...expired].sort((a, b) => a.seq - b.seq)
   }
 
   /** Accounts whose matched position has changed since the last call. */
@@ -43,7 +70,11 @@ export class BookFeed {
   apply(seq: number, row: MarketRow): Fed {
     switch (row.kind) {
       case 'order_placed':
-        if (!isConditional(row.type)) this.#insert(row.order_id, placedOrder(seq as Seq, row))
+        if (isConditional(row.type)) this.#wait(row.order_id, placedWaiting(seq as Seq, row))
+        else this.#insert(row.order_id, placedResting(seq as Seq, row))
+        return 'applied'
+      case 'order_triggered':
+        this.#trigger(seq as Seq, row)
         return 'applied'
       case 'order_ending':
       case 'order_ended':
@@ -55,11 +86,10 @@ export class BookFeed {
       case 'batch_cleared':
         this.#match(row)
         return 'applied'
-      case 'order_triggered':
       case 'batch_unwound':
         return 'reload'
       case 'part_settled':
-        return row.rollback || row.fills.some(({ matched }) => !matched) ? 'reload' : 'applied'
+        return this.#settle(row)
       case 'part_submitted':
       case 'part_confirmed':
       case 'prices_updated':
@@ -70,15 +100,32 @@ export class BookFeed {
 
   #insert(orderId: string, order: RestingOrder): void {
     this.book.insert(order)
-    this.#seqs.set(orderId, order.seq)
-    this.#ids.set(order.seq, orderId)
+    this.#remember(orderId, order.seq)
+  }
+
+  #wait(orderId: string, order: WaitingOrder): void {
+    this.waiting.insert(order)
+    this.#remember(orderId, order.seq)
+  }
+
+  #trigger(seq: Seq, row: OrderTriggered): void {
+    const waited = this.#seqs.get(row.order_id)
+    const order = waited === undefined ? undefined : this.waiting.remove(waited)
+    invariant(order !== undefined, 'an order is triggered while it waits')
+    this.#forget(row.order_id, order.seq)
+    this.#insert(row.order_id, triggeredOrder(seq, order, row))
   }
 
   #remove(orderId: string): void {
     const seq = this.#seqs.get(orderId)
     if (seq === undefined) return
-    this.book.remove(seq)
+    if (this.book.remove(seq) === undefined) this.waiting.remove(seq)
     this.#forget(orderId, seq)
+  }
+
+  #remember(orderId: string, seq: Seq): void {
+    this.#seqs.set(orderId, seq)
+    this.#ids.set(seq, orderId)
   }
 
   #forget(orderId: string, seq: Seq): void {
@@ -87,14 +134,18 @@ export class BookFeed {
   }
 
   #reserve(orderId: string, openable: Steps, reservedPrice: Ticks): void {
-    const order = this.#orderOf(orderId)
-    if (order !== undefined) this.book.replace({ ...order, openable, reservedPrice })
+    const seq = this.#seqs.get(orderId)
+    if (seq === undefined) return
+    const order = this.book.get(seq)
+    if (order === undefined) this.waiting.reserve(seq, openable, reservedPrice)
+    else this.book.replace({ ...order, openable, reservedPrice })
   }
 
   #match({ fills, closing }: BatchCleared): void {
     for (const { order_id, user_id, steps, held } of fills) {
       this.#touched.add(user_id as UserId)
-      const order = this.#orderOf(order_id)
+      const seq = this.#seqs.get(order_id)
+      const order = seq === undefined ? undefined : this.book.get(seq)
       invariant(order !== undefined, 'a filled order is in the book')
       this.book.reduce(order.seq, steps as Steps, openedBy(this.#spec, order, BigInt(held) as Quote))
       if (this.book.get(order.seq) === undefined) this.#forget(order_id, order.seq)
@@ -102,9 +153,11 @@ export class BookFeed {
     for (const { order_id } of closing) this.#remove(order_id)
   }
 
-  #orderOf(orderId: string): RestingOrder | undefined {
-    const seq = this.#seqs.get(orderId)
-    return seq === undefined ? undefined : this.book.get(seq)
+  /** What was matched has left the book already; what goes now ends with the position it protects. */
+  #settle(row: PartSettled): Fed {
+    if (row.rollback || row.fills.some(({ matched }) => !matched)) return 'reload'
+    for (const { order_id, status } of row.orders) if (status !== 'OPEN') this.#remove(order_id)
+    return 'applied'
   }
 }
 
@@ -115,33 +168,59 @@ function openedBy(spec: MarketSpec, order: RestingOrder, held: Quote): Steps {
 }
 
 export const restingOrder = (order: OpenOrder): RestingOrder => ({
-  seq: order.seq,
+  ...reservable(order),
   account: order.account,
-  side: order.side,
   type: bookType(order.type),
-  limit: order.price,
-  remaining: unmatched(order),
-  leverage: order.leverage,
-  reduceOnly: order.reduceOnly,
   forced: false,
   openable: order.openable,
-  reservedPrice: order.reservedPrice,
-  expiration: order.expiration,
-  acceptedAt: order.acceptedAt,
+  expiration: order.aliveUntil,
+  acceptedAt: enteredAt(order),
 })
 
-const placedOrder = (seq: Seq, row: OrderPlaced): RestingOrder => ({
+export const waitingOrder = (order: OpenOrder): WaitingOrder => ({
+  ...reservable(order),
+  account: order.account,
+  type: order.type,
+  trigger: order.trigger,
+  openable: order.openable,
+  expiration: order.aliveUntil,
+})
+
+const placedLive = (seq: Seq, row: OrderPlaced) => ({
   seq,
   account: row.user_id as UserId,
   side: row.side,
-  type: bookType(row.type),
   limit: row.price as Ticks,
   remaining: row.quantity as Steps,
   leverage: row.leverage,
   reduceOnly: row.reduce_only,
-  forced: false,
   openable: row.openable as Steps,
   reservedPrice: row.reserved_price as Ticks,
-  expiration: row.expiration as Seconds,
+  expiration: row.alive_until as Seconds,
+})
+
+const placedResting = (seq: Seq, row: OrderPlaced): RestingOrder => ({
+  ...placedLive(seq, row),
+  type: bookType(row.type),
+  forced: false,
   acceptedAt: row.accepted_at as Millis,
 })
+
+const placedWaiting = (seq: Seq, row: OrderPlaced): WaitingOrder => ({
+  ...placedLive(seq, row),
+  type: row.type,
+  trigger: row.trigger as Ticks,
+})
+
+const triggeredOrder = (seq: Seq, order: WaitingOrder, row: OrderTriggered): RestingOrder => {
+  const { trigger: _, type, ...live } = order
+  return {
+    ...live,
+    seq,
+    type: bookType(type),
+    forced: false,
+    openable: row.openable as Steps,
+    reservedPrice: row.reserved_price as Ticks,
+    acceptedAt: row.at as Millis,
+  }
+}

@@ -1,4 +1,6 @@
 /** A market's open orders in memory, indexed for the auction. Mutable; the same orders give the same book in any order of inserts. */
+import { AccountSeqs } from './account-seqs.ts'
+import { Expiries } from './expiries.ts'
 import { invariant } from './invariant.ts'
 import type { Side } from './order.ts'
 import { SeqMap } from './seq-map.ts'
@@ -23,7 +25,7 @@ export interface RestingOrder {
   readonly openable: Steps
   /** The price its reservation was computed at; 0 where it reserves nothing. */
   readonly reservedPrice: Ticks
-  /** Unix seconds after which it is dead; 0 never expires. */
+  /** The last second through which it lives; 0 never ends. */
   readonly expiration: Seconds
   /** When it was accepted or triggered. A market order waits at most 2 s from then. */
   readonly acceptedAt: Millis
@@ -44,8 +46,8 @@ interface MutableLevel {
 
 export class Book {
   readonly #orders = new SeqMap<RestingOrder>()
-  readonly #accounts = new Map<UserId, Set<Seq>>()
-  readonly #expiries = new SortedMap<Set<Seq>>()
+  readonly #accounts = new AccountSeqs()
+  readonly #expiries = new Expiries()
   readonly #levels = { LONG: new SortedMap<MutableLevel>(), SHORT: new SortedMap<MutableLevel>() }
   readonly #markets = { LONG: [] as RestingOrder[], SHORT: [] as RestingOrder[] }
 
@@ -67,8 +69,8 @@ export class Book {
     invariant(this.#orders.get(order.seq) === undefined, 'a seq is in the book once')
     invariant(order.remaining > 0, 'an open order has something left')
     this.#orders.set(order.seq, order)
-    addTo(this.#accounts, order.account, order.seq)
-    if (order.expiration !== 0) this.#expireAt(order)
+    this.#accounts.add(order.account, order.seq)
+    this.#expiries.add(order.seq, order.expiration)
     if (order.type === 'MARKET') insertBySeq(this.#markets[order.side], order)
     else this.#insertIntoLevel(order)
   }
@@ -78,8 +80,8 @@ export class Book {
     const order = this.#orders.get(seq)
     if (order === undefined) return undefined
     this.#orders.delete(seq)
-    removeFrom(this.#accounts, order.account, seq)
-    if (order.expiration !== 0) this.#forgetExpiry(order)
+    this.#accounts.remove(order.account, seq)
+    this.#expiries.remove(seq, order.expiration)
     if (order.type === 'MARKET') removeBySeq(this.#markets[order.side], seq)
     else this.#removeFromLevel(order)
     return order
@@ -117,8 +119,7 @@ export class Book {
 
   /** An account's open orders by seq. */
   ordersOf(account: UserId): RestingOrder[] {
-    const seqs = [...(this.#accounts.get(account) ?? [])].sort((a, b) => a - b)
-    return seqs.map((seq) => this.#orders.get(seq) as RestingOrder)
+    return this.#accounts.of(account).map((seq) => this.#orders.get(seq) as RestingOrder)
   }
 
   /** Every open order by seq. */
@@ -143,9 +144,7 @@ export class Book {
 
   /** Seqs of the orders that are dead at `asOf` (see `isExpired`), in ascending order. Costs what it returns, not the size of the book. */
   expired(asOf: Millis): Seq[] {
-    const lastDeadSecond = Math.ceil(asOf / 1000) - 1
-    const dead = [...this.#expiries.upTo(lastDeadSecond)].flatMap((seqs) => [...seqs])
-    return dead.sort((a, b) => a - b)
+    return this.#expiries.dead(asOf)
   }
 
   #level(order: RestingOrder): MutableLevel {
@@ -172,18 +171,6 @@ export class Book {
     removeBySeq(level.orders, order.seq)
     if (level.orders.length === 0) this.#levels[order.side].delete(levelKey(order.side, order.limit))
   }
-
-  #expireAt({ seq, expiration }: RestingOrder): void {
-    const seqs = this.#expiries.get(expiration)
-    if (seqs === undefined) this.#expiries.set(expiration, new Set([seq]))
-    else seqs.add(seq)
-  }
-
-  #forgetExpiry({ seq, expiration }: RestingOrder): void {
-    const seqs = this.#expiries.get(expiration) as Set<Seq>
-    seqs.delete(seq)
-    if (seqs.size === 0) this.#expiries.delete(expiration)
-  }
 }
 
 /** Ascending keys are best first on either side. */
@@ -196,18 +183,6 @@ const samePlace = (a: RestingOrder, b: RestingOrder): boolean =>
   a.limit === b.limit &&
   a.expiration === b.expiration &&
   b.remaining > 0
-
-function addTo(accounts: Map<UserId, Set<Seq>>, account: UserId, seq: Seq): void {
-  const seqs = accounts.get(account)
-  if (seqs === undefined) accounts.set(account, new Set([seq]))
-  else seqs.add(seq)
-}
-
-function removeFrom(accounts: Map<UserId, Set<Seq>>, account: UserId, seq: Seq): void {
-  const seqs = accounts.get(account) as Set<Seq>
-  seqs.delete(seq)
-  if (seqs.size === 0) accounts.delete(account)
-}
 
 /** New orders have the largest seq, so this is nearly always a push. */
 function insertBySeq(orders: RestingOrder[], order: RestingOrder): void {

@@ -200,10 +200,7 @@ export interface PartSettled {
   readonly at: number
   readonly fills: readonly FillSettled[]
   readonly positions: readonly PositionChange[]
-  /**
-   * Status of each order after this row; a terminal one has its reason. Those of the fills, and those that end because the part
-   * closed the position they protect (POSITION_CLOSED).
-   */
+  /** Status of each order after this row; a terminal one has its reason. */
   readonly orders: readonly {
     readonly order_id: string
     readonly user_id: number
@@ -211,6 +208,8 @@ export interface PartSettled {
     readonly reason: StatusReason | null
     readonly reserved_delta: Wei
   }[]
+  /** Those of `orders` that leave because the part closed, or turned, the position that they protect. */
+  readonly position_closed: readonly string[]
 }
 
 /** The block that holds the part is sealed: its fills are CONFIRMED. */

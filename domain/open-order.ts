@@ -2,8 +2,9 @@
 
 import { invariant } from './invariant.ts'
 import type { MarketRow, TriggerEvidence } from './log.ts'
-import type { OrderType, Side, StatusReason } from './order.ts'
-import { type ClosingReason, isTerminal, type OrderLife, step } from './order-state.ts'
+import { isExpired, type OrderType, type Side, type StatusReason } from './order.ts'
+import { type ClosingReason, isInBook, isTerminal, type OrderLife, step, unmatched } from './order-state.ts'
+import type { Reservable } from './reservation.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from './units.ts'
 
 export interface OpenOrder extends OrderLife {
@@ -74,6 +75,56 @@ export function endingRow(order: OpenOrder, reason: StatusReason, at: Millis): M
     ? { kind: 'order_ended', status, ...change }
     : { kind: 'order_ending', status, ...change }
 }
+
+export interface Trigger {
+  /** Of the row that tells it: its place in the book. */
+  readonly seq: Seq
+  readonly evidence: TriggerEvidence
+  readonly reservedPrice: Ticks
+  readonly openable: Steps
+  readonly amount: Quote
+}
+
+/** The mark has reached the order's trigger: it enters the book as the newest order, with a reservation of its own. */
+export function triggerOrder(order: OpenOrder, trigger: Trigger): OrderChange {
+  const { seq, evidence, reservedPrice, openable, amount } = trigger
+  const verdict = step(order, { kind: 'trigger' })
+  invariant(verdict.ok, 'an order is triggered while it waits')
+  return {
+    order: { ...verdict.value.life, seq, triggered: evidence, reservedPrice, openable, reserved: amount },
+    row: {
+      kind: 'order_triggered',
+      order_id: order.orderId,
+      user_id: order.account,
+      ...evidence,
+      openable,
+      reserved_price: reservedPrice,
+      reserved_delta: (amount - order.reserved).toString(),
+    },
+  }
+}
+
+/** When it entered the book. A market order waits for a batch from then. */
+export const enteredAt = ({ acceptedAt, triggered }: OpenOrder): Millis =>
+  triggered === null ? acceptedAt : (triggered.at as Millis)
+
+/** Why time has ended the order: by itself, or with its session key. */
+export const expiryReason = ({ expiration }: OpenOrder, at: Millis): ClosingReason =>
+  isExpired(expiration, at) ? 'EXPIRED' : 'SIGNER_EXPIRED'
+
+/** An order that takes part in reservations: it can still be filled, now or once it is triggered. */
+export const isReservable = (order: OpenOrder): boolean =>
+  isInBook(order) || order.status === 'PENDING_TRIGGER'
+
+export const reservable = (order: OpenOrder): Reservable => ({
+  seq: order.seq,
+  side: order.side,
+  limit: order.price,
+  leverage: order.leverage,
+  reduceOnly: order.reduceOnly,
+  remaining: unmatched(order),
+  reservedPrice: order.reservedPrice,
+})
 
 /** Sets what the order holds back; null where nothing changes. */
 export function reserve(

@@ -5,12 +5,24 @@
  *
  * | from                    | step                     | to                                             |
  * |-------------------------|--------------------------|------------------------------------------------|
+ * | (new)                   | accepted                 | PENDING_TRIGGER if conditional, else OPEN      |
  * | PENDING_TRIGGER         | trigger                  | OPEN                                           |
- * | PENDING_TRIGGER, OPEN   | close                    | CANCELLED, EXPIRED                             |
- * | OPEN, something settles | close                    | CANCEL_PENDING_FINALIZE (remainder: OPEN)      |
- * | OPEN                    | settle                   | FILLED with the last step, else OPEN           |
- * | CANCEL_PENDING_FINALIZE | last settle or unwind    | FILLED if that fills it, else CANCELLED, EXPIRED |
- * | FILLED                  | reverse                  | CANCELLED                                      |
+ * | PENDING_TRIGGER, OPEN   | close                    | CANCELLED, or EXPIRED where time is the reason |
+ * | OPEN, something settles | close                    | CANCEL_PENDING_FINALIZE; a market order's remainder: OPEN |
+ * | OPEN                    | match                    | OPEN                                           |
+ * | OPEN                    | settle                   | FILLED with the last step, else OPEN; a market order's last receipt: CANCELLED |
+ * | OPEN                    | unwind                   | OPEN, or CANCELLED where it cannot return to the book |
+ * | CANCEL_PENDING_FINALIZE | settle, unwind           | the same while something settles; then FILLED if that fills it, else CANCELLED, EXPIRED |
+ *
+ * What ends is final, but for blocks that leave the chain:
+ *
+ * | from                    | step                     | to                                             |
+ * |-------------------------|--------------------------|------------------------------------------------|
+ * | FILLED                  | unmine                   | OPEN                                           |
+ * | CANCELLED, EXPIRED      | unmine                   | what it was before the receipt: CANCEL_PENDING_FINALIZE, or OPEN for a market order's remainder |
+ * | CANCELLED, CANCEL_PENDING_FINALIZE: POSITION_CLOSED | restore | PENDING_TRIGGER or OPEN             |
+ *
+ * Every other pair is refused and changes nothing.
  */
 import { isConditional, type Order, type OrderStatus, type StatusReason } from './order.ts'
 import type { Steps } from './units.ts'
@@ -46,8 +58,10 @@ export type OrderStep =
    * it does, at its old place, unless it has been cancelled or has expired meanwhile.
    */
   | { readonly kind: 'unwind'; readonly steps: Steps; readonly ending: ClosingReason | null }
-  /** `steps` that counted as mined have left the chain for good: the one way back from FILLED. */
-  | { readonly kind: 'reverse'; readonly steps: Steps }
+  /** `steps` that counted as mined have left the chain with their block. `settling` of them wait for being mined again. */
+  | { readonly kind: 'unmine'; readonly steps: Steps; readonly settling: Steps }
+  /** The block that closed the position it protects has left the chain. `waits`: it has not been triggered yet. */
+  | { readonly kind: 'restore'; readonly waits: boolean }
   | { readonly kind: 'close'; readonly reason: ClosingReason }
 
 /**
@@ -71,6 +85,7 @@ export type StepRefusal =
   | { readonly code: 'ALREADY_CLOSING'; readonly reason: ClosingReason }
   | { readonly code: 'NOT_WAITING' }
   | { readonly code: 'NOT_IN_BOOK' }
+  | { readonly code: 'NOT_CLOSED_WITH_POSITION' }
   | { readonly code: 'TOO_MUCH'; readonly most: Steps }
 
 type Outcome<Life extends OrderLife> = Verdict<OrderTransition<Life>, StepRefusal>
@@ -98,7 +113,8 @@ export const accepted = ({ type, quantity }: Pick<Order, 'type' | 'quantity'>): 
 
 /** One step of an order's life, or why it cannot be taken. Other fields of `life` pass through. */
 export function step<Life extends OrderLife>(life: Life, taken: OrderStep): Outcome<Life> {
-  if (taken.kind === 'reverse') return reverse(life, taken.steps)
+  if (taken.kind === 'unmine') return unmine(life, taken)
+  if (taken.kind === 'restore') return restore(life, taken.waits)
   if (isTerminal(life.status)) return refuse({ code: 'ALREADY_ENDED', status: life.status })
   switch (taken.kind) {
     case 'trigger':
@@ -159,10 +175,35 @@ function close<Life extends OrderLife>(life: Life, reason: ClosingReason): Outco
   return still({ ...life, status, closingReason: reason })
 }
 
-function reverse<Life extends OrderLife>(life: Life, steps: Steps): Outcome<Life> {
-  if (steps > life.filled) return refuse({ code: 'TOO_MUCH', most: life.filled })
-  const reversed = { ...life, filled: (life.filled - steps) as Steps }
-  return life.status === 'FILLED' ? accept(ended(reversed, 'SETTLEMENT_REVERTED')) : still(reversed)
+function unmine<Life extends OrderLife>(
+  life: Life,
+  { steps, settling }: { readonly steps: Steps; readonly settling: Steps },
+): Outcome<Life> {
+  if (steps > life.filled || settling > steps) return refuse({ code: 'TOO_MUCH', most: life.filled })
+  const before = settling > 0 || life.status === 'FILLED' ? reopened(life) : life
+  const filled = (life.filled - steps) as Steps
+  return still({ ...before, filled, settling: (life.settling + settling) as Steps })
+}
+
+/** An order that had ended, as it was before its last receipt: it waits for it again, and with the same reason. */
+function reopened<Life extends OrderLife>(life: Life): Life {
+  if (!isTerminal(life.status)) return life
+  const reason = life.statusReason === 'FILLED' ? null : life.statusReason
+  const isOpen = reason === null || reason === 'MARKET_REMAINDER'
+  const status = isOpen ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
+  return { ...life, status, statusReason: null, closingReason: reason }
+}
+
+function restore<Life extends OrderLife>(life: Life, waits: boolean): Outcome<Life> {
+  if ((life.statusReason ?? life.closingReason) !== 'POSITION_CLOSED') {
+    return refuse({ code: 'NOT_CLOSED_WITH_POSITION' })
+  }
+  return still({
+    ...life,
+    status: waits ? 'PENDING_TRIGGER' : 'OPEN',
+    statusReason: null,
+    closingReason: null,
+  })
 }
 
 function endIfDue<Life extends OrderLife>(life: Life): OrderTransition<Life> {

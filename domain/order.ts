@@ -1,5 +1,5 @@
 /** An order as its maker signed it, and the words for its life. */
-import type { Address, MarketId, Millis, OrderHash, Seconds, Steps, Ticks } from './units.ts'
+import type { Address, MarketId, Millis, OrderHash, Price, Seconds, Steps, Ticks } from './units.ts'
 
 export type Side = 'LONG' | 'SHORT'
 
@@ -87,11 +87,16 @@ export function triggerCondition(type: OrderType, side: Side): TriggerCondition 
   return above ? 1 : 2
 }
 
-/** Whether `mark` has crossed the order's trigger. Always true for types that do not wait. */
-export function isTriggered(order: Pick<Order, 'type' | 'side' | 'trigger'>, mark: Ticks): boolean {
+/** Whether `mark` has reached the order's trigger, in a market with this tick. Always true for types that do not wait. */
+export function isTriggered(
+  order: Pick<Order, 'type' | 'side' | 'trigger'>,
+  mark: Price,
+  tick: Price,
+): boolean {
   const condition = triggerCondition(order.type, order.side)
   if (condition === 0) return true
-  return condition === 1 ? mark >= order.trigger : mark <= order.trigger
+  const trigger = BigInt(order.trigger) * tick
+  return condition === 1 ? mark >= trigger : mark <= trigger
 }
 
 /** Dead from the first millisecond after its expiration second. */

@@ -1,8 +1,7 @@
-/** What an account's open orders hold back after its position has moved, and which of them it can no longer pay for. */
-import type { RestingOrder } from './book.ts'
+/** What an account's live orders hold back after its position has moved, and which of them it can no longer pay for. */
 import type { Cancel } from './clearing.ts'
 import type { MarketSpec } from './market.ts'
-import { newestToCancel, type Reservation, reservationsOf } from './reservation.ts'
+import { newestToCancel, type Reservable, type Reservation, reservationsOf } from './reservation.ts'
 import type { Quote, Seq, Steps } from './units.ts'
 
 /** What an account can pay with, under its row lock. `reserved` covers all markets. */
@@ -18,13 +17,13 @@ export interface Rebalanced {
 }
 
 /**
- * New reservations for the open orders of an account whose matched position has become `size`. `before`: what these orders held
- * back until now, as part of `funds.reserved`. Where the account cannot pay for all, the newest orders are cancelled.
+ * New reservations for the orders of an account, open and waiting, in a market where its matched position has become `size`. `before`:
+ * what these orders held back until now, as part of `funds.reserved`. Where the account cannot pay for all, the newest orders are cancelled.
  */
 export function rebalance(
   spec: MarketSpec,
   size: Steps,
-  orders: readonly RestingOrder[],
+  orders: readonly Reservable[],
   { funds, before }: { readonly funds: Funds; readonly before: Quote },
 ): Rebalanced {
   const reservations = reservationsOf(spec, size, orders)

@@ -1,14 +1,22 @@
 /** From a revert to what is taken back: everything that was matched and can no longer be mined. */
 
 import type { Plan } from './batch-plan.ts'
-import { restingOrder } from './book-feed.ts'
 import { MARKET_WAIT_MS } from './candidates.ts'
 import { Draft } from './draft.ts'
 import { invariant } from './invariant.ts'
 import type { MatchedFill } from './log.ts'
 import type { MarketSpec } from './market.ts'
-import { endingRow, leaveBook, type OpenOrder, type OrderChange, reserve } from './open-order.ts'
-import { type ClosingReason, isInBook, isTerminal, step } from './order-state.ts'
+import {
+  endingRow,
+  enteredAt,
+  isReservable,
+  leaveBook,
+  type OpenOrder,
+  type OrderChange,
+  reservable,
+  reserve,
+} from './open-order.ts'
+import { type ClosingReason, isTerminal, step } from './order-state.ts'
 import type { Position } from './position.ts'
 import { type Funds, rebalance } from './rebalance.ts'
 import type { Address, Millis, Quote, Seq, Steps, UserId } from './units.ts'
@@ -109,10 +117,10 @@ function culpritsOf(
 }
 
 /** Why an order with nothing settling cannot go back to the book, unless it had left it before; null where it can. */
-function endingOf({ price, filled, acceptedAt }: OpenOrder, at: Millis): ClosingReason | null {
-  if (price !== 0) return null
-  if (filled > 0) return 'MARKET_REMAINDER'
-  return at - acceptedAt < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'
+function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
+  if (order.price !== 0) return null
+  if (order.filled > 0) return 'MARKET_REMAINDER'
+  return at - enteredAt(order) < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'
 }
 
 function tell(
@@ -134,26 +142,16 @@ function tell(
   }
 }
 
-/** Reservations of an account's open orders on its mined position; what it cannot pay for ends, the newest first. */
+/** Reservations of an account's orders on its mined position; what it cannot pay for ends, the newest first. */
 function restore({ spec, at, orders, positions, fundsOf }: UnwindInput, account: UserId, draft: Draft): void {
-  const mine = orders.filter((order) => order.account === account).map(({ seq }) => draft.get(seq))
-  const open = mine.filter(isInBook)
-  const funds = fundsOf(account)
-  const freed = orders.reduce(
-    (sum, { account: owner, reserved, held }) => sum + (owner === account ? reserved + held : 0n),
-    0n,
-  )
-  const { reservations, cancels } = rebalance(spec, positions(account).size, open.map(restingOrder), {
-    funds,
-    before: (freed - waiting(mine)) as Quote,
-  })
+  const mine = orders.filter((order) => order.account === account)
+  const live = mine.map(({ seq }) => draft.get(seq)).filter(isReservable)
+  const before = mine.reduce((sum, { reserved, held }) => sum + reserved + held, 0n)
+  const terms = { funds: fundsOf(account), before: before as Quote }
+  const { reservations, cancels } = rebalance(spec, positions(account).size, live.map(reservable), terms)
   const short = new Set(cancels.map(({ seq }) => seq))
   for (const { seq } of cancels) draft.put(leaveBook(draft.get(seq), 'INSUFFICIENT_MARGIN', at))
   for (const [seq, reservation] of reservations) {
     if (!short.has(seq)) draft.putIf(reserve(draft.get(seq), reservation))
   }
 }
-
-/** Held back by orders that are not in the book but live (a conditional order that waits). */
-const waiting = (orders: readonly OpenOrder[]): bigint =>
-  orders.reduce((sum, order) => (isInBook(order) ? sum : sum + order.reserved + order.held), 0n)

@@ -17,8 +17,8 @@ import { LockedShards, type RowPlace } from './locked-shards.ts'
 import type { Chain, ChainBlock, ChainLog } from './ports.ts'
 import { type Mismatch, reconcile } from './reconcile.ts'
 import { moveSessionKey, takeBackSessionKey } from './session-keys.ts'
-import { type Movement, movementOf, settlePart, takeBackPart } from './settle-part.ts'
-import { confirmFills, expectationOf, loadOrders, loadPart, writePart } from './write-part.ts'
+import { closedSides, type Movement, movementOf, settlePart, takeBackPart } from './settle-part.ts'
+import { confirmFills, expectationOf, loadOrders, loadPart, loadProtective, writePart } from './write-part.ts'
 
 export interface BlockFact {
   readonly log: ChainLog
@@ -174,7 +174,8 @@ async function applyPart(context: Context, { spec, settled }: PartMined, log: Ch
     at: Math.max(block.timestamp * 1000, settled.asOf),
   }
   const moved = movement ?? (await movementOnChain(context, { spec, settled, kind: 'part_mined' }))
-  const { row, orders } = settlePart(marketId, settled, moved, state, mined)
+  const protective = await loadProtective(tx, marketId, closedSides(state, moved), settled.asOf)
+  const { row, orders } = settlePart(marketId, settled, moved, { ...state, protective }, mined)
   await writePart(tx, marketId, row, orders)
   return shards.append(marketShard(marketId), row)
 }

@@ -3,9 +3,10 @@
  * and the orders' lives out. Every amount is the chain's; ours only say which of them had been waiting here.
  */
 
-import { InvariantError } from '../domain/invariant.ts'
+import { InvariantError, invariant } from '../domain/invariant.ts'
 import type { FillSettled, PartSettled, PositionChange } from '../domain/log.ts'
 import type { MarketSpec } from '../domain/market.ts'
+import type { Side } from '../domain/order.ts'
 import { isTerminal, type OrderLife, step } from '../domain/order-state.ts'
 import { applyFill, FLAT, type Position } from '../domain/position.ts'
 import type { BatchSettled, SettledFill } from '../domain/settlement.ts'
@@ -18,7 +19,7 @@ export interface WaitingFill {
   readonly orderId: string
   readonly maker: Address
   readonly salt: bigint
-  readonly side: 'LONG' | 'SHORT'
+  readonly side: Side
   readonly steps: number
   readonly takerSteps: number
   readonly held: bigint
@@ -31,6 +32,8 @@ export interface SettlingOrder extends OrderLife {
   readonly salt: bigint
   readonly reserved: bigint
   readonly held: bigint
+  /** Conditional, and never triggered. */
+  readonly waits: boolean
 }
 
 export interface LedgerEntry {
@@ -45,6 +48,8 @@ export interface PartState {
   readonly fills: readonly WaitingFill[]
   /** Those of the fills, and whatever else is known of what was settled. */
   readonly orders: readonly SettlingOrder[]
+  /** Take-profits, stop-losses and the like of the positions that the part closes: see `closedSides`. */
+  readonly protective: readonly SettlingOrder[]
 }
 
 /** Where the part was mined. */
@@ -130,6 +135,11 @@ export function settlePart(
       movement,
     )
   })
+  const closed = state.protective.flatMap((order) => closeWithPosition(after.get(keyOf(order)) ?? order))
+  for (const { order, released } of closed) {
+    after.set(keyOf(order), order)
+    releases.set(order.orderId, (releases.get(order.orderId) ?? 0n) + released)
+  }
   const orders = [...after.values()]
   const row: PartSettled = {
     kind: 'part_settled',
@@ -143,8 +153,30 @@ export function settlePart(
     fills: chargePending(fills, state.ledger),
     positions: positionChanges(state, movement),
     orders: orders.map((order) => statusOf(order, releases.get(order.orderId) ?? 0n)),
+    position_closed: closed.map(({ order }) => order.orderId),
   }
   return { row, orders }
+}
+
+/** Accounts whose position the part closes or turns, with the side of the orders that reduced it. */
+export function closedSides(
+  { users, positions }: Pick<PartState, 'users' | 'positions'>,
+  movement: Movement,
+): ReadonlyMap<number, Side> {
+  const closed = new Map<number, Side>()
+  for (const [maker, { size }] of movement.positions) {
+    const before = positions.get(maker)?.size ?? 0
+    if (before === 0 || Math.sign(size) === Math.sign(before)) continue
+    closed.set(users.get(maker) as number, before > 0 ? 'SHORT' : 'LONG')
+  }
+  return closed
+}
+
+/** None where the order has ended, or is leaving, for another reason. */
+function closeWithPosition(order: SettlingOrder): { order: SettlingOrder; released: bigint }[] {
+  const closed = step(order, { kind: 'close', reason: 'POSITION_CLOSED' })
+  if (!closed.ok) return []
+  return [{ order: { ...closed.value.life, reserved: 0n }, released: order.reserved }]
 }
 
 /** The order after one of its fills was mined; null where the fill does not fit it any more (only the chain knew of it). */
@@ -234,9 +266,11 @@ const statusOf = (order: SettlingOrder, released: bigint): PartSettled['orders']
 /** The block of a part left the chain: everything as it was, and its fills wait again. */
 export function takeBackPart(row: PartSettled, orders: readonly SettlingOrder[]): Settlement {
   const ended = new Map(row.orders.map((order) => [order.order_id, order]))
+  const closed = new Set(row.position_closed)
   const before = orders.map((order) => {
     const fills = row.fills.filter(({ order_id }) => order_id === order.orderId)
-    return unmine(order, fills, BigInt(ended.get(order.orderId)?.reserved_delta ?? 0))
+    const back = unmine(order, fills, BigInt(ended.get(order.orderId)?.reserved_delta ?? 0))
+    return closed.has(order.orderId) ? restore(back) : back
   })
   const statuses = before.map((order) => ({
     ...statusOf(order, 0n),
@@ -247,25 +281,21 @@ export function takeBackPart(row: PartSettled, orders: readonly SettlingOrder[])
 
 /** An order that had ended with these fills, or since then, waits for them with the same reason. */
 function unmine(order: SettlingOrder, fills: readonly FillSettled[], releasedDelta: bigint): SettlingOrder {
-  const sum = (of: (fill: FillSettled) => number): number =>
-    fills.reduce((total, fill) => total + of(fill), 0)
-  const steps = sum((fill) => fill.steps)
-  const waiting = sum((fill) => (fill.matched ? fill.steps : 0))
+  const sum = (of: (fill: FillSettled) => number): Steps =>
+    fills.reduce((total, fill) => total + of(fill), 0) as Steps
+  const taken = step(order, {
+    kind: 'unmine',
+    steps: sum((fill) => fill.steps),
+    settling: sum((fill) => (fill.matched ? fill.steps : 0)),
+  })
+  invariant(taken.ok, 'what leaves the chain was mined')
   const held = fills.reduce((total, fill) => total + BigInt(fill.held), 0n)
-  const reopened = waiting > 0 || order.status === 'FILLED' ? reopen(order) : order
-  return {
-    ...reopened,
-    filled: (order.filled - steps) as Steps,
-    settling: (order.settling + waiting) as Steps,
-    held: order.held + held,
-    reserved: order.reserved - releasedDelta,
-  }
+  const { life } = taken.value
+  return { ...life, held: life.held + held, reserved: life.reserved - releasedDelta }
 }
 
-function reopen(order: SettlingOrder): SettlingOrder {
-  if (!isTerminal(order.status)) return order
-  const reason = order.statusReason === 'FILLED' ? null : order.statusReason
-  const isOpen = reason === null || reason === 'MARKET_REMAINDER'
-  const status = isOpen ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
-  return { ...order, status, statusReason: null, closingReason: reason }
+/** The position is there again, and so is what protects it, unless that has ended for another reason since. */
+function restore(order: SettlingOrder): SettlingOrder {
+  const restored = step(order, { kind: 'restore', waits: order.waits })
+  return restored.ok ? restored.value.life : order
 }

@@ -1,6 +1,7 @@
 /** A part's state out of the write side, and its changes into it. The caller holds the market's shard lock and the account rows. */
 import { sql } from 'kysely'
 import type { PartSettled } from '../domain/log.ts'
+import { isConditional, type Side } from '../domain/order.ts'
 import type { ClosingReason } from '../domain/order-state.ts'
 import type { Position } from '../domain/position.ts'
 import type { BatchSettled } from '../domain/settlement.ts'
@@ -14,7 +15,7 @@ export async function loadPart(
   marketId: number,
   settled: BatchSettled,
   users: ReadonlyMap<Address, number>,
-): Promise<PartState> {
+): Promise<Omit<PartState, 'protective'>> {
   const fills = await waitingFills(tx, marketId, settled)
   return {
     users,
@@ -90,7 +91,7 @@ async function loadPositions(
 
 const ORDER_COLUMNS = [
   ...(['order_id', 'user_id', 'maker', 'salt', 'status', 'status_reason', 'quantity', 'filled'] as const),
-  ...(['settling', 'closing_reason', 'reserved', 'held'] as const),
+  ...(['settling', 'closing_reason', 'reserved', 'held', 'type', 'triggered'] as const),
 ] as const
 
 async function ordersOfMakers(tx: Tx, marketId: number, { fills }: BatchSettled): Promise<SettlingOrder[]> {
@@ -122,7 +123,34 @@ export async function loadOrders(tx: Tx, orderIds: readonly string[]): Promise<S
     closingReason: row.closing_reason as ClosingReason | null,
     reserved: row.reserved,
     held: row.held,
+    waits: isConditional(row.type) && row.triggered === null,
   }))
+}
+
+/**
+ * Conditional reduce-only orders, waiting or triggered, on the side that reduced a position which is closed now. Those accepted after
+ * the batch that closed it (`asOf`) are for the next position.
+ */
+export async function loadProtective(
+  tx: Tx,
+  marketId: number,
+  closed: ReadonlyMap<number, Side>,
+  asOf: number,
+): Promise<SettlingOrder[]> {
+  if (closed.size === 0) return []
+  const rows = await tx
+    .selectFrom('orders')
+    .select(['order_id', 'user_id', 'side'])
+    .where('market_id', '=', marketId)
+    .where('user_id', 'in', [...closed.keys()])
+    .where('ended_at', 'is', null)
+    .where('reduce_only', '=', true)
+    .where('type', 'not in', ['MARKET', 'LIMIT'])
+    .where('closing_reason', 'is', null)
+    .where('accepted_at', '<=', asOf)
+    .execute()
+  const ids = rows.filter(({ user_id, side }) => closed.get(user_id) === side).map(({ order_id }) => order_id)
+  return loadOrders(tx, ids)
 }
 
 /** What was sent, by our own books; null where they do not know the part. */

@@ -3,9 +3,10 @@ import type { MarketSpec } from '../domain/market.ts'
 import type { ReportRules } from '../domain/report.ts'
 import { type AuctionPorts, createAuction } from './jobs/auction.ts'
 import { Delivery, type DeliveryPorts } from './jobs/deliver.ts'
-import { createPricePublication } from './jobs/prices.ts'
+import { createMarks } from './jobs/marks.ts'
 import { type RelayPorts, relayRequests } from './jobs/relay.ts'
 import { type SettlePorts, settleMarket } from './jobs/settle.ts'
+import { createDesk } from './market-view.ts'
 import type { OwnedWork } from './owned-loop.ts'
 import type { Chain, Lane, RelayerStore } from './ports.ts'
 
@@ -16,39 +17,47 @@ export interface Pauses {
 }
 
 /**
- * A market's auction and prices, every `auctionMs`. The contract's rules for oracle reports are read when the lease is taken up;
- * a node that is away then does not stop a market whose rules are known.
+ * A market's marks, triggers and auction, every `auctionMs`. The contract's rules for oracle reports are asked for when the lease is
+ * taken up, beside the turns: while no node answers there is no batch, but what expires expires.
  */
 export function auctionWork(
   ports: AuctionPorts & { chain: Chain },
   spec: MarketSpec,
   { auctionMs }: Pauses,
 ): OwnedWork {
-  let rules: ReportRules | null = null
-  let auction: ReturnType<typeof createAuction> | null = null
-  let prices = createPricePublication(ports, spec)
-  const readRules = async (): Promise<ReportRules> => {
+  let market = openMarket(ports, spec, null)
+  let isAsking = false
+  async function askRules(): Promise<void> {
+    if (isAsking) return
+    isAsking = true
     try {
-      return { ...(await ports.chain.reportRules(spec.trader)), kind: spec.kind }
-    } catch (error) {
-      if (rules === null) throw error
-      return rules
+      market.desk.rules = { ...(await ports.chain.reportRules(spec.trader)), kind: spec.kind }
+    } catch (err) {
+      ports.log.warn({ market_id: spec.marketId, err }, 'the rules for oracle reports could not be read')
     }
+    isAsking = false
   }
   return {
     async start() {
-      rules = await readRules()
-      auction = createAuction(ports, spec, rules)
-      prices = createPricePublication(ports, spec)
+      market = openMarket(ports, spec, market.desk.rules)
+      void askRules()
     },
     async step(fence) {
       const started = ports.clock.now()
-      await auction?.turn(fence)
-      await prices.publish(fence, auction?.book() ?? null)
+      if (market.desk.rules === null) void askRules()
+      await market.marks.update(fence)
+      await market.auction.turn(fence)
       return Math.max(0, started + auctionMs - ports.clock.now())
     },
-    forget: () => auction?.forget(),
+    forget() {
+      market.desk.view = null
+    },
   }
+}
+
+function openMarket(ports: AuctionPorts, spec: MarketSpec, rules: ReportRules | null) {
+  const desk = createDesk(rules)
+  return { desk, auction: createAuction(ports, spec, desk), marks: createMarks(ports, spec, desk) }
 }
 
 export interface DeliveringPorts {

@@ -2,9 +2,27 @@
 import { BookFeed } from '../domain/book-feed.ts'
 import type { MarketRow } from '../domain/log.ts'
 import type { MarketSpec } from '../domain/market.ts'
+import { mayAuction, type Pace, UNKNOWN_PACE } from '../domain/pipeline.ts'
 import type { Position } from '../domain/position.ts'
-import type { Millis, UserId } from '../domain/units.ts'
+import { isUsable, type ReportRules } from '../domain/report.ts'
+import type { OracleReport } from '../domain/settlement.ts'
+import { type Millis, maxOf, type UserId } from '../domain/units.ts'
 import type { Peek, Turn } from './ports.ts'
+
+/** What the jobs of one market share. */
+export interface Desk {
+  /** Null before the first turn, while one runs, and after an error. */
+  view: MarketView | null
+  pace: Pace
+  /** What the market's contract accepts as an oracle report; null while nobody could ask it. */
+  rules: ReportRules | null
+}
+
+export const createDesk = (rules: ReportRules | null = null): Desk => ({
+  view: null,
+  pace: UNKNOWN_PACE,
+  rules,
+})
 
 export interface MarketView {
   readonly feed: BookFeed
@@ -33,8 +51,16 @@ export async function catchUp(
   return before
 }
 
+/** The report to run a batch on now; null where the market may not have one. */
+export function usableReport({ rules, pace }: Desk, peek: Peek, now: Millis): OracleReport | null {
+  const { report, usedReport, mode, backlog, lastAsOf } = peek
+  if (mode !== 'open' || report === null || rules === null || !mayAuction(backlog, pace, now)) return null
+  return isUsable(report, usedReport, rules, maxOf(now, lastAsOf)) ? report : null
+}
+
 /** Nothing can have changed since the last auction: no row, no price, nothing that waits, nothing that expires. */
-export function isIdle({ feed: { book }, seq, cleared }: MarketView, peek: Peek, asOf: Millis): boolean {
+export function isIdle({ feed, seq, cleared }: MarketView, peek: Peek, asOf: Millis): boolean {
+  const { book } = feed
   const waits = book.markets('LONG').length + book.markets('SHORT').length > 0
   const sameReport = cleared?.report?.observedAt === peek.report?.observedAt
   return (
@@ -42,6 +68,6 @@ export function isIdle({ feed: { book }, seq, cleared }: MarketView, peek: Peek,
     cleared?.mode === peek.mode &&
     sameReport &&
     !waits &&
-    book.expired(asOf).length === 0
+    feed.overdue(asOf).length === 0
   )
 }

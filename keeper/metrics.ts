@@ -17,6 +17,12 @@ function instruments(registers: [Registry]) {
   return {
     turns: histogram('keeper_turn_seconds', 'A turn of a market that was not skipped', ['market'], SECONDS),
     orders: histogram('keeper_batch_orders', 'Orders filled by a batch', ['market'], ORDERS),
+    triggered: new Counter({
+      name: 'keeper_orders_triggered_total',
+      help: 'Conditional orders that a mark has triggered',
+      labelNames: ['market'],
+      registers,
+    }),
     parts: histogram('keeper_batch_parts', 'Transactions of a batch', ['market'], [1, 2, 3, 4, 5, 8]),
     stages: histogram(
       'keeper_settlement_seconds',
@@ -50,6 +56,7 @@ export function createMetrics(): KeeperMetrics {
       known.orders.observe(label(marketId), orders)
       known.parts.observe(label(marketId), parts)
     },
+    triggered: (marketId, orders) => known.triggered.inc(label(marketId), orders),
     stage: (stage, seconds) => known.stages.observe({ stage }, seconds),
     transactionEnded: (outcome) => known.ended.inc({ outcome }),
     inFlight: (lane, count) => known.inFlight.set({ lane }, count),

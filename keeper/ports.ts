@@ -8,7 +8,7 @@ import type { Position } from '../domain/position.ts'
 import type { Funds } from '../domain/rebalance.ts'
 import type { ReportRules, UsedReport } from '../domain/report.ts'
 import type { OracleReport, SettlementPart } from '../domain/settlement.ts'
-import type { Address, MarketId, Millis, Price, Seq, Ticks, UserId } from '../domain/units.ts'
+import type { Address, MarketId, Millis, Seq, Ticks, UserId } from '../domain/units.ts'
 import type { Culprit, UnwoundBatch } from '../domain/unwind.ts'
 import type { QueueRule } from './queues.ts'
 
@@ -23,6 +23,8 @@ export interface Metrics {
   /** A turn of a market that was not skipped. */
   turn(marketId: MarketId, seconds: number): void
   batch(marketId: MarketId, orders: number, parts: number): void
+  /** Conditional orders that a mark has triggered. */
+  triggered(marketId: MarketId, orders: number): void
   /** From one stage of a settlement to the next. */
   stage(stage: 'matched_to_signed' | 'signed_to_mined', seconds: number): void
   transactionEnded(outcome: 'mined' | 'reverted'): void
@@ -90,7 +92,7 @@ export interface Turn {
   readonly peek: Peek
   /** Null where they are too many to be worth replaying. */
   rowsAfter(seq: number): Promise<readonly LoggedRow[] | null>
-  /** All orders with status OPEN, and the matched positions of all accounts that ever had one. */
+  /** All orders that are open or wait for a trigger, and the matched positions of all accounts that ever had one. */
   loadBook(): Promise<{
     readonly orders: readonly OpenOrder[]
     readonly positions: ReadonlyMap<UserId, Position>
@@ -98,17 +100,12 @@ export interface Turn {
   matchedPositions(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Position>>
   lockFunds(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>>
   orders(orderIds: readonly string[]): Promise<ReadonlyMap<Seq, OpenOrder>>
+  /** Every order of the accounts in this market that has not ended. */
+  liveOrders(accounts: ReadonlySet<UserId>): Promise<readonly OpenOrder[]>
   /** Partial slots held by live orders, by account. */
   slots(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Set<number>>>
   /** Writes everything of a turn. */
   save(plan: Plan): Promise<void>
-  publishPrices(prices: Prices): Promise<void>
-}
-
-export interface Prices {
-  readonly oracle: OracleReport
-  readonly mark: Price
-  readonly at: Millis
 }
 
 export interface AuctionStore {

@@ -16,7 +16,7 @@ import type {
   UserId,
 } from '../domain/units.ts'
 import type { Tx } from '../indexer/db/client.ts'
-import type { OrderRow } from '../indexer/db/orders.ts'
+import { type OrderRow, toOpenOrder } from '../indexer/db/orders.ts'
 import type { PositionsTable, RelayerTransactionsTable } from '../indexer/db/schema.ts'
 import { lockAccounts } from '../indexer/db/shard-log.ts'
 import type { StoredTransaction } from './ports.ts'
@@ -57,6 +57,24 @@ const wei = (_key: string, value: unknown): unknown => (typeof value === 'bigint
 /** JSON with amounts as decimal strings. */
 export const toJson = (value: unknown): string => JSON.stringify(value, wei)
 
+/** Orders of accounts in a market that have not ended, by seq. */
+export async function liveOrders(
+  tx: Tx,
+  marketId: number,
+  accounts: ReadonlySet<UserId>,
+): Promise<readonly OpenOrder[]> {
+  if (accounts.size === 0) return []
+  const rows = await tx
+    .selectFrom('orders')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('user_id', 'in', [...accounts])
+    .where('ended_at', 'is', null)
+    .orderBy('seq')
+    .execute()
+  return rows.map(toOpenOrder)
+}
+
 /** Writes the changeable columns of orders whose market's shard is locked. */
 export async function writeOrders(tx: Tx, orders: readonly OpenOrder[]): Promise<void> {
   if (orders.length === 0) return
@@ -64,10 +82,10 @@ export async function writeOrders(tx: Tx, orders: readonly OpenOrder[]): Promise
     update orders set
       status = x.status, status_reason = x."statusReason", settling = x.settling, closing_reason = x."closingReason",
       openable = x.openable, reserved_price = x."reservedPrice", reserved = x.reserved, held = x.held,
-      partial_slot = x."partialSlot", ended_at = x."endedAt"
+      partial_slot = x."partialSlot", ended_at = x."endedAt", seq = x.seq, triggered = x.triggered
     from jsonb_to_recordset(${toJson(orders)}::jsonb) as x(
       "orderId" text, status text, "statusReason" text, settling bigint, "closingReason" text, openable bigint,
-      "reservedPrice" bigint, reserved numeric, held numeric, "partialSlot" integer, "endedAt" bigint
+      "reservedPrice" bigint, reserved numeric, held numeric, "partialSlot" integer, "endedAt" bigint, seq bigint, triggered jsonb
     )
     where orders.order_id = x."orderId"
   `.execute(tx)

@@ -110,6 +110,7 @@ function settled(row: PartSettled): Change<ReadOrder>[] {
       status,
       status_reason: reason,
       reserved: reserved + signedWei(row, reserved_delta),
+      updated_at: row.at,
     })),
   )
   return [...fills, ...statuses]

@@ -9,7 +9,15 @@ import { toOpenOrder } from '../../indexer/db/orders.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../indexer/db/shard-log.ts'
 import { checkFence } from '../fence.ts'
 import type { AuctionStore, Fence, Peek, Turn } from '../ports.ts'
-import { addReserved, lockFunds, matchedPosition, toJson, writeMatched, writeOrders } from '../rows.ts'
+import {
+  addReserved,
+  liveOrders,
+  lockFunds,
+  matchedPosition,
+  toJson,
+  writeMatched,
+  writeOrders,
+} from '../rows.ts'
 
 /** More log rows than this are not replayed: the book is loaded anew. */
 export const REPLAY_MOST = 20_000
@@ -83,7 +91,7 @@ async function loadBook(tx: Tx, marketId: MarketId) {
     .selectAll()
     .where('market_id', '=', marketId)
     .where('ended_at', 'is', null)
-    .where('status', '=', 'OPEN')
+    .where('status', 'in', ['OPEN', 'PENDING_TRIGGER'])
     .execute()
   const positions = await tx
     .selectFrom('positions')
@@ -206,19 +214,10 @@ async function openTurn(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fe
     matchedPositions: (accounts) => matchedPositions(tx, marketId, accounts),
     lockFunds: (accounts) => lockFunds(tx, accounts),
     orders: (orderIds) => ordersOf(tx, marketId, orderIds),
+    liveOrders: (accounts) => liveOrders(tx, marketId, accounts),
     slots: (accounts) => slotsOf(tx, marketId, accounts),
     save: async (plan) => {
       head = { ...head, head: await save(tx, marketId, head, plan) }
-    },
-    publishPrices: async ({ oracle, mark, at }) => {
-      const row = {
-        kind: 'prices_updated' as const,
-        oracle_price: oracle.price.toString(),
-        oracle_at: oracle.observedAt,
-        mark_price: mark.toString(),
-        at,
-      }
-      head = { ...head, head: await appendRows(tx, head, [row]) }
     },
   }
   return { turn, hasWritten: () => head !== locked }

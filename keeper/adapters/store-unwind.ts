@@ -4,12 +4,11 @@ import { marketShard } from '../../domain/log.ts'
 import type { MarketId, UserId } from '../../domain/units.ts'
 import type { UnwoundBatch } from '../../domain/unwind.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
-import { toOpenOrder } from '../../indexer/db/orders.ts'
 import type { ActionsTable } from '../../indexer/db/schema.ts'
 import { appendRows, lockShard, type ShardHead } from '../../indexer/db/shard-log.ts'
 import { checkFence } from '../fence.ts'
 import type { UnwindStore, UnwindTurn, Unwound } from '../ports.ts'
-import { addReserved, lockFunds, minedPosition, writeMatched, writeOrders } from '../rows.ts'
+import { addReserved, liveOrders, lockFunds, minedPosition, writeMatched, writeOrders } from '../rows.ts'
 
 type ActionRow = Selectable<ActionsTable>
 
@@ -48,18 +47,6 @@ async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow
         held: held.toString(),
       })),
   }))
-}
-
-async function liveOrders(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>) {
-  const rows = await tx
-    .selectFrom('orders')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('user_id', 'in', [...accounts])
-    .where('ended_at', 'is', null)
-    .orderBy('seq')
-    .execute()
-  return rows.map(toOpenOrder)
 }
 
 async function minedPositions(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>) {

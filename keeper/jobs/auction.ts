@@ -1,16 +1,14 @@
 /** One turn of a market's auction: read the log, decide, write. What it remembers is thrown away after any error. */
 import { clearAndMatch, type Outcome } from '../../domain/batch.ts'
 import { decide, planBatch, touchedBy } from '../../domain/batch-plan.ts'
-import type { Book } from '../../domain/book.ts'
-import { overdue } from '../../domain/candidates.ts'
+import type { BookFeed } from '../../domain/book-feed.ts'
 import type { Cancel } from '../../domain/clearing.ts'
 import type { MarketSpec } from '../../domain/market.ts'
-import { mayAuction, observe, type Pace, UNKNOWN_PACE } from '../../domain/pipeline.ts'
+import { observe } from '../../domain/pipeline.ts'
 import { FLAT, type Position } from '../../domain/position.ts'
-import { isUsable, type ReportRules } from '../../domain/report.ts'
 import type { OracleReport } from '../../domain/settlement.ts'
 import { type FundingIndex, type Millis, maxOf, type Quote, type UserId } from '../../domain/units.ts'
-import { catchUp, isIdle, type MarketView } from '../market-view.ts'
+import { catchUp, type Desk, isIdle, type MarketView, usableReport } from '../market-view.ts'
 import type { AuctionStore, Clock, Fence, Log, Metrics, Peek, Reached, Turn } from '../ports.ts'
 
 export interface AuctionPorts {
@@ -26,32 +24,26 @@ export interface AuctionPorts {
 export interface Auction {
   /** The batch it made, if any. */
   turn(fence: Fence): Promise<number | null>
-  /** The book as of the last turn; null before the first and after an error. */
-  book(): Book | null
-  forget(): void
 }
 
 /** No rate has been set in any market yet: the index stands where it began. */
 const FUNDING_INDEX = 0n as FundingIndex
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
-export function createAuction(ports: AuctionPorts, spec: MarketSpec, rules: ReportRules): Auction {
-  let view: MarketView | null = null
-  let pace: Pace = UNKNOWN_PACE
-
+export function createAuction(ports: AuctionPorts, spec: MarketSpec, desk: Desk): Auction {
   async function turn(fence: Fence): Promise<number | null> {
-    const before = view
-    view = null
+    const before = desk.view
+    desk.view = null
     const peek = await ports.store.peek(spec.marketId)
     const started = ports.clock.now()
-    pace = observe(pace, peek.backlog, started)
+    desk.pace = observe(desk.pace, peek.backlog, started)
     if (before !== null && isIdle(before, peek, maxOf(started, peek.lastAsOf))) {
-      view = before
+      desk.view = before
       return null
     }
-    const work = (open: Turn) => runTurn(ports, { spec, rules, pace }, open, before)
+    const work = (open: Turn) => runTurn(ports, { spec, desk }, open, before)
     const done = await ports.store.turn(spec.marketId, fence, work)
-    view = done.view
+    desk.view = done.view
     ports.metrics.turn(spec.marketId, (ports.clock.now() - started) / 1000)
     if (done.batchId === null) return null
     ports.reached('after-batch-commit')
@@ -59,19 +51,12 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, rules: Repo
     return done.batchId
   }
 
-  return {
-    turn,
-    book: () => view?.feed.book ?? null,
-    forget: () => {
-      view = null
-    },
-  }
+  return { turn }
 }
 
 interface Terms {
   readonly spec: MarketSpec
-  readonly rules: ReportRules
-  readonly pace: Pace
+  readonly desk: Desk
 }
 
 async function runTurn(ports: AuctionPorts, terms: Terms, turn: Turn, before: MarketView | null) {
@@ -80,9 +65,9 @@ async function runTurn(ports: AuctionPorts, terms: Terms, turn: Turn, before: Ma
   const { feed, positions } = await catchUp(spec, turn, before)
   const now = ports.clock.now()
   const asOf = maxOf(now, peek.lastAsOf)
-  const due = overdue(feed.book, asOf)
-  const report = usableReport(terms, peek, asOf, now)
-  const outcome = report === null ? null : auction(spec, feed.book, positions, report, asOf, peek)
+  const due = feed.overdue(asOf)
+  const report = usableReport(terms.desk, peek, now)
+  const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, peek)
   for (const { orders, why } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, orders: orders.map((seq) => feed.idOf(seq)), why }
     ports.log.error(details, 'the auction matched what the chain would refuse: left out')
@@ -99,16 +84,9 @@ async function runTurn(ports: AuctionPorts, terms: Terms, turn: Turn, before: Ma
   return { view, batchId }
 }
 
-/** The report to clear on; null where the market may not auction now. */
-function usableReport({ rules, pace }: Terms, peek: Peek, asOf: Millis, now: Millis): OracleReport | null {
-  const { report, usedReport, mode, backlog } = peek
-  if (mode !== 'open' || report === null || !mayAuction(backlog, pace, now)) return null
-  return isUsable(report, usedReport, rules, asOf) ? report : null
-}
-
 const auction = (
   spec: MarketSpec,
-  book: Book,
+  { book }: BookFeed,
   positions: ReadonlyMap<UserId, Position>,
   report: OracleReport,
   asOf: Millis,
@@ -142,10 +120,10 @@ async function write(
   if (ends.length === 0 && matched === null) return null
 
   const traders = new Set(matched?.positions.keys())
-  const ended = ends.map(({ seq }) => feed.book.get(seq)?.account as UserId)
+  const ended = ends.map(({ seq }) => feed.get(seq)?.account as UserId)
   const funds = await turn.lockFunds(new Set([...traders, ...ended]))
-  const decision = decide(spec, feed.book, due, outcome, (account) => funds.get(account) ?? NO_FUNDS)
-  const orders = await turn.orders([...touchedBy(decision, feed.book)].map((seq) => feed.idOf(seq)))
+  const decision = decide(spec, feed, due, outcome, (account) => funds.get(account) ?? NO_FUNDS)
+  const orders = await turn.orders([...touchedBy(decision, feed)].map((seq) => feed.idOf(seq)))
   const slots = await turn.slots(traders)
   const batchId = turn.peek.lastBatchId + 1
   await turn.save(planBatch({ spec, asOf, batchId, oracle: report, decision, orders, slots }))

@@ -108,6 +108,7 @@ describe('domain/book-feed', () => {
     const settled: MarketRow = {
       ...{ kind: 'part_settled', rollback: false, batch_id: 1, part: 1, parts: 1, action_id: 1, price: 100 },
       ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1, fills: [], positions: [], orders: [] },
+      position_closed: [],
     }
     expect(feed.apply(2, unwound)).to.equal('reload')
     expect(feed.apply(3, settled)).to.equal('applied')

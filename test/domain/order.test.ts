@@ -11,7 +11,7 @@ import {
   type Side,
   triggerCondition,
 } from '../../domain/order.ts'
-import type { Millis, Seconds } from '../../domain/units.ts'
+import type { Millis, Price, Seconds } from '../../domain/units.ts'
 import { ticks } from '../support/markets.ts'
 
 describe('triggerCondition', () => {
@@ -37,8 +37,9 @@ describe('triggerCondition', () => {
 })
 
 describe('isTriggered', () => {
+  const TICK = 5n as Price
   const at = (type: OrderType, side: Side, mark: number) =>
-    isTriggered({ type, side, trigger: ticks(100) }, ticks(mark))
+    isTriggered({ type, side, trigger: ticks(100) }, (BigInt(mark) * TICK) as Price, TICK)
 
   it('is so when the mark reaches the trigger, on the side of the condition', () => {
     for (const mark of [99, 100, 101]) {

@@ -31,7 +31,7 @@ const order = (maker: Address, change: Partial<SettlingOrder> = {}): SettlingOrd
     statusReason: null,
   },
   ...{ quantity: 10 as Steps, filled: 0 as Steps, settling: 10 as Steps, closingReason: null },
-  ...{ reserved: 0n, held: 100n, ...change },
+  ...{ reserved: 0n, held: 100n, waits: false, ...change },
 })
 
 const waiting = (of: SettlingOrder, steps = of.settling as number): WaitingFill => ({
@@ -69,6 +69,7 @@ const state = (orders: readonly SettlingOrder[], fills: readonly WaitingFill[], 
   positions: new Map(),
   orders,
   fills,
+  protective: [],
 })
 
 const settle = (given: PartState, fills: readonly SettledFill[]) =>

@@ -6,6 +6,7 @@ import type { Culprit } from '../../domain/unwind.ts'
 import { createUnwindStore } from '../../keeper/adapters/store-unwind.ts'
 import { type Auction, createAuction } from '../../keeper/jobs/auction.ts'
 import { unwindFrom } from '../../keeper/jobs/unwind.ts'
+import { createDesk } from '../../keeper/market-view.ts'
 import type { Chain, Fence, StoredTransaction } from '../../keeper/ports.ts'
 import { binary, perpetual } from '../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from './support/invariants.ts'
@@ -83,7 +84,7 @@ class Run {
     for (let at = 0; at < TRADERS; at++) run.traders.push(await run.world.trader(`trader ${at}`, '60'))
     run.auctioning = await run.world.lease('auction')
     run.settling = await run.world.lease('settle')
-    run.auction = createAuction(run.world.auctionPorts(), spec, { ...RULES, kind: spec.kind })
+    run.auction = createAuction(run.world.auctionPorts(), spec, createDesk({ ...RULES, kind: spec.kind }))
     return run
   }
 

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { createLeases } from '../../keeper/adapters/lease.ts'
 import { createAuction } from '../../keeper/jobs/auction.ts'
+import { createDesk } from '../../keeper/market-view.ts'
 import { type Fence, LeaseLost } from '../../keeper/ports.ts'
 import { perpetual } from '../support/markets.ts'
 import { expectConsistent, expectSameBook } from './support/invariants.ts'
@@ -27,7 +28,8 @@ describe('a turn of the auction', () => {
     await world.close()
   })
 
-  const auction = () => createAuction(world.auctionPorts(), perpetual, { ...RULES, kind: perpetual.kind })
+  const auction = () =>
+    createAuction(world.auctionPorts(), perpetual, createDesk({ ...RULES, kind: perpetual.kind }))
 
   it('given orders that cross, it stores batch, fills and a queued part, and keeps the orders open', async () => {
     const buy = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
@@ -198,7 +200,11 @@ describe('a turn of the auction', () => {
       return ports.store.turn(...args)
     }
     const counted = { ...ports.store, turn }
-    const own = createAuction({ ...ports, store: counted }, perpetual, { ...RULES, kind: 'perpetual' })
+    const own = createAuction(
+      { ...ports, store: counted },
+      perpetual,
+      createDesk({ ...RULES, kind: 'perpetual' }),
+    )
     await world.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
     for (let tick = 0; tick < 5; tick++) await own.turn(fence)
     expect(turns).to.equal(1)

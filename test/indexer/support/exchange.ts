@@ -339,6 +339,7 @@ export class ModelMarket {
         at: this.#now,
       },
       ...{ tx_hash: `0x${batch_id}-${part}`, fills, positions: mergeByUser(before), orders },
+      position_closed: [],
     }
   }
 

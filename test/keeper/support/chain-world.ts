@@ -13,6 +13,7 @@ import { createUnwindStore } from '../../../keeper/adapters/store-unwind.ts'
 import { type Auction, createAuction } from '../../../keeper/jobs/auction.ts'
 import { Delivery, type DeliveryPorts } from '../../../keeper/jobs/deliver.ts'
 import { type SettlePorts, settleMarket } from '../../../keeper/jobs/settle.ts'
+import { createDesk } from '../../../keeper/market-view.ts'
 import type { Chain, Fence, Lane } from '../../../keeper/ports.ts'
 import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
 import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
@@ -162,7 +163,7 @@ export class ChainWorld extends World {
   }
 
   auction(): Auction {
-    return createAuction(this.auctionPorts(), this.spec, { ...RULES, kind: this.spec.kind })
+    return createAuction(this.auctionPorts(), this.spec, createDesk({ ...RULES, kind: this.spec.kind }))
   }
 
   /** A keeper's settlement as it is after a start: it remembers nothing. */

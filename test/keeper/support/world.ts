@@ -27,6 +27,7 @@ export const quiet: Log = { info: () => {}, warn: () => {}, error: () => {} }
 export const noMetrics: Metrics = {
   turn: () => {},
   batch: () => {},
+  triggered: () => {},
   stage: () => {},
   transactionEnded: () => {},
   inFlight: () => {},
