@@ -2,7 +2,8 @@
 import { expect } from 'chai'
 import { BookFeed } from '../../../domain/book-feed.ts'
 import { marketShard } from '../../../domain/log.ts'
-import { isInBook, isTerminal } from '../../../domain/order-state.ts'
+import { isReservable } from '../../../domain/open-order.ts'
+import { isTerminal } from '../../../domain/order-state.ts'
 import { reservePerStep } from '../../../domain/reservation.ts'
 import { projectShard, registerShards } from '../../../indexer/project/projector.ts'
 import type { World } from './world.ts'
@@ -21,7 +22,7 @@ export async function expectConsistent(world: World): Promise<void> {
   for (const order of orders) {
     const perStep = order.openable === 0 ? 0n : reservePerStep(world.spec, { ...order, limit: order.price })
     expect(order.reserved, order.orderId).to.equal(perStep * BigInt(order.openable))
-    if (!isInBook(order)) expect(order.reserved, order.orderId).to.equal(0n)
+    if (!isReservable(order)) expect(order.reserved, order.orderId).to.equal(0n)
     if (isTerminal(order.status)) expect([order.settling, order.held], order.orderId).to.deep.equal([0, 0n])
     expect(isTerminal(order.status)).to.equal(order.endedAt !== null)
   }
@@ -94,6 +95,7 @@ export async function expectSameBook(world: World): Promise<void> {
     if (fed.apply(seq, row as never) === 'reload') return
   }
   expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
+  expect(fed.waiting.orders()).to.deep.equal(loaded.waiting.orders())
 }
 
 /** Fails unless what readers see, projected from the log alone, says what the write side says. */
@@ -103,11 +105,11 @@ export async function expectSameReadModel(world: World): Promise<void> {
   const seen = await db.selectFrom('read.orders').selectAll().orderBy('seq').execute()
   const orders = await world.orders()
   expect(
-    seen.map(({ order_id, status, status_reason, filled, settling, reserved }) => ({
-      ...{ order_id, status, status_reason, filled, settling, reserved },
+    seen.map(({ order_id, status, status_reason, filled, settling, reserved, triggered }) => ({
+      ...{ order_id, status, status_reason, filled, settling, reserved, triggered },
     })),
   ).to.deep.equal(
-    orders.map(({ orderId, status, statusReason, filled, settling, reserved, held }) => ({
+    orders.map(({ orderId, status, statusReason, filled, settling, reserved, held, triggered }) => ({
       ...{
         order_id: orderId,
         status,
@@ -115,6 +117,7 @@ export async function expectSameReadModel(world: World): Promise<void> {
         filled,
         settling,
         reserved: reserved + held,
+        triggered,
       },
     })),
   )

@@ -1,13 +1,12 @@
 /** A market in a database of its own, with a clock that stands still, traders, and an api reduced to two writes. */
 import { getBytes, id, keccak256, Wallet } from 'ethers'
 import { priceBand } from '../../../domain/band.ts'
-import { restingOrder } from '../../../domain/book-feed.ts'
 import { marketShard } from '../../../domain/log.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market.ts'
-import { leaveBook } from '../../../domain/open-order.ts'
-import type { Order, Side } from '../../../domain/order.ts'
+import { isReservable, leaveBook, reservable } from '../../../domain/open-order.ts'
+import { mustReduceOnly, type Order, type OrderType, type Side } from '../../../domain/order.ts'
 import { hashOrder } from '../../../domain/order-hash.ts'
-import { isInBook } from '../../../domain/order-state.ts'
+import { accepted } from '../../../domain/order-state.ts'
 import { reservationsOf, reservedPriceOf } from '../../../domain/reservation.ts'
 import type { Address, Millis, Price, Quote, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import { createDb, createPool, type Db, type Tx } from '../../../indexer/db/client.ts'
@@ -51,8 +50,12 @@ export interface Placement {
   readonly by: Trader
   readonly side: Side
   readonly steps: number
+  /** MARKET or LIMIT, by whether there is a limit, unless said otherwise. */
+  readonly type?: OrderType
   /** Limit in ticks; a market order without it. */
   readonly limit?: number
+  /** In ticks, of a conditional order. */
+  readonly trigger?: number
   readonly leverage?: number
   readonly reduceOnly?: boolean
   readonly expiration?: number
@@ -147,15 +150,17 @@ export class World {
   /** A world with a chain puts the oracle's signature here. */
   signReport: (price: Price, observedAt: number) => string = () => '0x'
 
-  order({ by, side, steps, limit = 0, leverage = 5, reduceOnly = false, expiration = 0 }: Placement): Order {
+  order(placement: Placement): Order {
+    const { by, side, steps, limit = 0, trigger = 0, leverage = 5, expiration = 0 } = placement
+    const { type = limit === 0 ? 'MARKET' : 'LIMIT', reduceOnly = mustReduceOnly(type) } = placement
     return {
       marketId: this.spec.marketId,
       maker: addressOf(by.wallet),
       side,
-      type: limit === 0 ? 'MARKET' : 'LIMIT',
+      type,
       price: limit as Ticks,
       quantity: steps as Steps,
-      trigger: 0 as Ticks,
+      trigger: trigger as Ticks,
       leverage,
       reduceOnly,
       expiration: expiration as Order['expiration'],
@@ -179,12 +184,12 @@ export class World {
         ...fields,
         order_id: orderId,
         user_id: by.account as number,
-        signer: order.maker as string,
+        signer: (placement.signer === undefined ? order.maker : addressOf(placement.signer)) as string,
         hash: hash as string,
         salt: Number(salt),
         reduce_only: reduceOnly,
         alive_until: order.expiration as number,
-        status: 'OPEN' as const,
+        status: accepted(order).status,
         accepted_at: this.clock.value,
         openable: terms.openable as number,
         reserved_price: terms.reservedPrice as number,
@@ -221,7 +226,7 @@ export class World {
       .where('user_id', '=', by.account)
       .where('ended_at', 'is', null)
       .execute()
-    const others = rows.map(toOpenOrder).filter(isInBook)
+    const others = rows.map(toOpenOrder).filter(isReservable)
     const { side, leverage, reduceOnly } = order
     const mine = {
       seq: seq as never,
@@ -233,7 +238,7 @@ export class World {
       reservedPrice,
     }
     const all = reservationsOf(this.spec, (position?.matched_size ?? 0) as Steps, [
-      ...others.map(restingOrder),
+      ...others.map(reservable),
       mine,
     ])
     const own = all.at(-1)
