@@ -94,6 +94,7 @@ export function settledRow(trade: Trade, rollback = false): PartSettled {
     fills: [settled(trade.buy, 'LONG'), settled(trade.sell, 'SHORT')],
     positions: [position(trade.buy, 1), position(trade.sell, -1)],
     orders: [order(trade.buy), order(trade.sell)],
+    position_closed: [],
   }
 }
 
