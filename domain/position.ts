@@ -134,7 +134,11 @@ export function openingBasis(
  * The closed share of margin and entry. Margin rounds down; entry rounds for the remainder: long up, short
  * down.
  */
-function closedShare(position: Position, margin: Quote, closed: Steps): { released: bigint; entry: bigint } {
+export function closedShare(
+  position: Position,
+  margin: Quote,
+  closed: Steps,
+): { released: bigint; entry: bigint } {
   const size = BigInt(Math.abs(position.size))
   const share = BigInt(closed)
   const entry = position.entryNotional
