@@ -2,8 +2,10 @@
 pragma solidity ^0.8.28;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
-import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {ForwardedSender} from "./base/ForwardedSender.sol";
+import {MarketExit} from "./base/MarketExit.sol";
+import {MarketRisk} from "./base/MarketRisk.sol";
+import {MarketState} from "./base/MarketState.sol";
 import {Restricted} from "./base/Restricted.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
 import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
@@ -16,6 +18,7 @@ import {ChangeLib} from "./libraries/ChangeLib.sol";
 import {FeeLib} from "./libraries/FeeLib.sol";
 import {ListingLib} from "./libraries/ListingLib.sol";
 import {MarginLib} from "./libraries/MarginLib.sol";
+import {OrderDeskLib} from "./libraries/OrderDeskLib.sol";
 import {OrderLib} from "./libraries/OrderLib.sol";
 import {PositionLib} from "./libraries/PositionLib.sol";
 import {SaltLib} from "./libraries/SaltLib.sol";
@@ -28,7 +31,7 @@ import {FillOutcome, OrderFill, PartHeader, PartTerms, PartTotals} from "./types
 import {CancelFloor, Clock, PendingChange, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: positions, signed orders, batches
-contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender, ReentrancyGuardTransient {
+contract IsolatedTrader is IIsolatedTrader, MarketRisk, MarketExit, EIP712, ForwardedSender {
     using SaltLib for TraderState;
 
     // ------------------------------------------------------------------ types
@@ -51,9 +54,6 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
 
     // ------------------------------------------------------------------ constants, immutables
 
-    /// @dev Permission bit of session keys.
-    uint256 private constant SIGN_ORDERS = 1;
-
     uint256 private immutable _MARKET_ID;
     MarketKind private immutable _KIND;
     uint256 private immutable _TICK;
@@ -66,13 +66,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
     IAccountManager private immutable _ACCOUNT_MANAGER;
     IPriceOracle private immutable _ORACLE;
 
-    // ------------------------------------------------------------------ storage
-
-    TraderState private _state;
-
-    mapping(address operator => OperatorStatus) private _operators;
-
-    // ------------------------------------------------------------------ constructor, modifiers
+    // ------------------------------------------------------------------ constructor
 
     constructor(
         MarketGrid memory marketGrid,
@@ -100,11 +94,6 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
         _state.parameters = firstParameters;
         emit MarketCreated(marketGrid, marginBank, keys, priceOracle);
         emit ParametersChanged(0, firstParameters);
-    }
-
-    modifier onlyOperator() {
-        if (_operators[msg.sender] != OperatorStatus.Approved) revert NotOperator(msg.sender);
-        _;
     }
 
     // ------------------------------------------------------------------ settlement
@@ -180,7 +169,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
         FillOutcome memory outcome = desk.outcome;
         OrderLib.checkFill(order, terms);
         OrderLib.checkTerms(order, terms);
-        _requireSigner(order, OrderLib.digest(order, terms), terms.asOf);
+        OrderLib.requireSigner(_ACCOUNT_MANAGER, order, OrderLib.digest(order, terms), terms.asOf);
         if (desk.position.hasCancelFloor) _state.requireAboveFloor(order, terms.asOf);
         outcome.dead = _state.consume(order, terms.batchId, terms.asOf);
         opened = PositionLib.applyFill(desk.position, order, terms, outcome);
@@ -198,14 +187,6 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
         desk.logEnd = SettlementCodec.writeRecord(desk.logEnd, order, outcome);
     }
 
-    function _requireSigner(OrderFill memory order, bytes32 digest, uint256 asOf) private view returns (address signer) {
-        signer = OrderLib.recover(order, digest);
-        if (signer == order.maker) return signer;
-        if (!_ACCOUNT_MANAGER.isAuthorized(order.maker, signer, SIGN_ORDERS, asOf)) {
-            revert SignerUnauthorized(order.maker, order.salt, signer);
-        }
-    }
-
     // ------------------------------------------------------------------ actions
 
     /// @dev Places the part in the market's queue, checks price and report, and works out what all its orders share.
@@ -215,7 +196,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
         Reference memory last = action.reference_;
         bool binary = _KIND == MarketKind.BinaryFuture;
         if (_placePart(action.clock, header)) {
-            BandLib.checkReport(header, last, current, binary);
+            BandLib.checkReport(header.asOf, header.oraclePrice, header.observedAt, last, current, binary);
             // Both fit their fields in calldata.
             last.oraclePrice = uint96(header.oraclePrice);
             last.observedAt = uint48(header.observedAt);
@@ -285,23 +266,12 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
 
     /// @inheritdoc IIsolatedTrader
     function cancelSalts(uint256[] calldata salts) external {
-        address maker = _forwardedSender();
-        uint256 requestedAt = block.timestamp * 1000;
-        for (uint256 i; i < salts.length; ++i) {
-            if (salts[i] >= SaltLib.SALT_END) revert SaltTooLarge(salts[i]);
-            _state.requestCancel(maker, salts[i], requestedAt);
-        }
-        emit SaltsCancelled(maker, salts, requestedAt);
+        OrderDeskLib.cancelSalts(_state, _forwardedSender(), salts);
     }
 
     /// @inheritdoc IIsolatedTrader
     function cancelSaltsBelow(uint256 floor) external {
-        address maker = _forwardedSender();
-        uint256 requestedAt = block.timestamp * 1000;
-        if (floor > SaltLib.SALT_END) revert SaltTooLarge(floor);
-        if (!_state.requestFloor(maker, floor, requestedAt)) return;
-        _state.positions[maker].bits |= PositionLib.CANCEL_FLOOR_BIT;
-        emit SaltsCancelledBelow(maker, floor, requestedAt);
+        OrderDeskLib.cancelSaltsBelow(_state, _forwardedSender(), floor);
     }
 
     // ------------------------------------------------------------------ management
@@ -350,8 +320,8 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IIsolatedTrader
-    function hashOrder(Order calldata order) public view returns (bytes32) {
-        return _hashTypedDataV4(keccak256(abi.encode(OrderLib.ORDER_TYPEHASH, order)));
+    function hashOrder(Order calldata order) external view returns (bytes32) {
+        return OrderDeskLib.hashOrder(_domainSeparatorV4(), order);
     }
 
     /// @inheritdoc IIsolatedTrader
@@ -360,15 +330,7 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
         view
         returns (bytes32 hash, address signer)
     {
-        OrderFill memory unpacked = OrderLib.fromStruct(order, signature, _TICK, _STEP);
-        if (unpacked.quantity == 0) revert ZeroFill(order.maker, unpacked.salt);
-        PartTerms memory terms;
-        terms.asOf = asOf;
-        terms.maxLeverage = _state.parameters.maxLeverage;
-        OrderLib.checkTerms(unpacked, terms);
-        hash = hashOrder(order);
-        signer = _requireSigner(unpacked, hash, asOf);
-        _state.requireAlive(unpacked, asOf);
+        return OrderDeskLib.validateOrder(_state, _context(), order, signature, asOf);
     }
 
     /// @inheritdoc IIsolatedTrader
@@ -466,8 +428,8 @@ contract IsolatedTrader is IIsolatedTrader, EIP712, Restricted, ForwardedSender,
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev For linked libraries: they run on this contract's storage but cannot see its immutables.
-    function _context() private view returns (MarketContext memory) {
+    /// @inheritdoc MarketState
+    function _context() internal view override returns (MarketContext memory) {
         return MarketContext({
             grid: grid(),
             bank: _BANK,

@@ -9,16 +9,20 @@ export type Role = keyof typeof ROLES
 
 type Granted = Exclude<Role, 'admin'>
 type Functions = Readonly<Partial<Record<Granted, readonly string[]>>>
-type Restricted = 'MarginBank' | 'IsolatedTrader' | 'SignedPriceOracle'
+type Restricted = 'MarginBank' | 'IsolatedTrader' | 'SignedPriceOracle' | 'Backstop'
 
 /** Contract => role => its functions. */
 export const FUNCTIONS: Readonly<Record<Restricted, Functions>> = {
   MarginBank: { listing: ['listMarket'], treasury: ['setTreasury'] },
   IsolatedTrader: {
-    parameters: ['proposeOperator', 'scheduleParameters', 'scheduleMode'],
+    parameters: ['proposeOperator', 'scheduleParameters', 'scheduleMode', 'setBackstop'],
     guardian: ['revokeOperator', 'cancelScheduledParameters', 'restrictMode'],
   },
   SignedPriceOracle: { parameters: ['setFeed'] },
+  Backstop: {
+    treasury: ['setBacked', 'registerSessionKey', 'requestWithdrawal', 'withdraw'],
+    guardian: ['revokeSessionKey'],
+  },
 }
 
 /** Gives the functions of a contract to their roles. The signer is an admin without delay. */

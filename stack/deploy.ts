@@ -1,8 +1,9 @@
 /** Puts the contracts on a chain: the shared ones once, then one IsolatedTrader per market. Plain ethers, any signer. */
 import { type Signer, solidityPackedKeccak256, toBeHex, ZeroHash } from 'ethers'
 import type { MarketKind, MarketSpec } from '../domain/market.ts'
-import type { Address, Rate } from '../domain/units.ts'
+import type { Address, Quote, Rate } from '../domain/units.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
+import { Backstop__factory } from '../typechain-types/factories/Backstop__factory.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
 import { Forwarder__factory } from '../typechain-types/factories/Forwarder__factory.ts'
 import {
@@ -10,6 +11,9 @@ import {
   type IsolatedTraderLibraryAddresses,
 } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { ChangeLib__factory } from '../typechain-types/factories/libraries/ChangeLib__factory.ts'
+import { LiquidationLib__factory } from '../typechain-types/factories/libraries/LiquidationLib__factory.ts'
+import { OrderDeskLib__factory } from '../typechain-types/factories/libraries/OrderDeskLib__factory.ts'
+import { WindLib__factory } from '../typechain-types/factories/libraries/WindLib__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
 import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
 import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'
@@ -23,6 +27,8 @@ export interface SharedContracts {
   readonly accountManager: Address
   readonly forwarder: Address
   readonly oracle: Address
+  /** The account that inherits positions in every market that names it. */
+  readonly backstop: Address
   /** What every market's code is linked to. */
   readonly libraries: IsolatedTraderLibraryAddresses
 }
@@ -41,6 +47,8 @@ export interface MarketOptions {
   /** How many of them sign each report; all by default. */
   readonly threshold?: number
   readonly reports?: ReportLimits
+  /** Highest notional that the backstop may inherit here; it inherits nothing by default. */
+  readonly backstopCap?: Quote
 }
 
 /** What a market accepts of its oracle. */
@@ -101,8 +109,18 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
 
 /** Libraries by the names under which the compiler links them. A new one takes one line. */
 async function deployLibraries(signer: Signer): Promise<IsolatedTraderLibraryAddresses> {
-  const change = await new ChangeLib__factory(signer).deploy()
-  return { 'project/contracts/libraries/ChangeLib.sol:ChangeLib': await change.getAddress() }
+  const [change, liquidation, desk, wind] = [
+    await new ChangeLib__factory(signer).deploy(),
+    await new LiquidationLib__factory(signer).deploy(),
+    await new OrderDeskLib__factory(signer).deploy(),
+    await new WindLib__factory(signer).deploy(),
+  ]
+  return {
+    'project/contracts/libraries/ChangeLib.sol:ChangeLib': await change.getAddress(),
+    'project/contracts/libraries/LiquidationLib.sol:LiquidationLib': await liquidation.getAddress(),
+    'project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib': await desk.getAddress(),
+    'project/contracts/libraries/WindLib.sol:WindLib': await wind.getAddress(),
+  }
 }
 
 /** Access, collateral, bank, session keys, forwarder and oracle. The signer takes every role, without delay. */
@@ -121,6 +139,8 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
   }
   await assignFunctions(access, 'MarginBank', bank)
   await assignFunctions(access, 'SignedPriceOracle', oracle)
+  const backstop = await new Backstop__factory(signer).deploy(access, bank, accountManager)
+  await assignFunctions(access, 'Backstop', backstop)
   return {
     access: address(await access.getAddress()),
     usdm: address(usdm),
@@ -128,6 +148,7 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
     accountManager: address(await accountManager.getAddress()),
     forwarder: address(await forwarder.getAddress()),
     oracle: address(await oracle.getAddress()),
+    backstop: address(await backstop.getAddress()),
     libraries,
   }
 }
@@ -160,5 +181,9 @@ export async function deployMarket(
     await (await trader.connect(operator).acceptOperator()).wait()
   }
   await (await MarginBank__factory.connect(shared.marginBank, signer).listMarket(traderAddress)).wait()
+  if (options.backstopCap) {
+    await (await Backstop__factory.connect(shared.backstop, signer).setBacked(traderAddress, true)).wait()
+    await (await trader.setBackstop(shared.backstop, options.backstopCap)).wait()
+  }
   return address(traderAddress)
 }

@@ -12,6 +12,7 @@ import * as Contracts from "./index.js";
 declare module "@nomicfoundation/hardhat-ethers/types" {
   interface HardhatEthersHelpers extends HardhatEthersHelpersBase {
   getContractFactory(name: 'AccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.AccountManager__factory>
+getContractFactory(name: 'Backstop', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Backstop__factory>
 getContractFactory(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ExchangeAccess__factory>
 getContractFactory(name: 'Forwarder', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Forwarder__factory>
 getContractFactory(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IsolatedTrader__factory>
@@ -20,20 +21,30 @@ getContractFactory(name: 'SettlementLens', signerOrOptions?: ethers.Signer | Fac
 getContractFactory(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SignedPriceOracle__factory>
 getContractFactory(name: 'TestUSDM', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.TestUSDM__factory>
 getContractFactory(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ForwardedSender__factory>
+getContractFactory(name: 'MarketExit', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketExit__factory>
+getContractFactory(name: 'MarketRisk', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketRisk__factory>
+getContractFactory(name: 'MarketState', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketState__factory>
 getContractFactory(name: 'Restricted', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Restricted__factory>
 getContractFactory(name: 'IAccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAccountManager__factory>
+getContractFactory(name: 'IBackstop', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IBackstop__factory>
 getContractFactory(name: 'IExchangeAccess', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IExchangeAccess__factory>
 getContractFactory(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IIsolatedTrader__factory>
 getContractFactory(name: 'IMarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarginBank__factory>
 getContractFactory(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketChanges__factory>
+getContractFactory(name: 'IMarketExit', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketExit__factory>
+getContractFactory(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketRisk__factory>
 getContractFactory(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IPriceOracle__factory>
 getContractFactory(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISettlementErrors__factory>
 getContractFactory(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISignedPriceOracle__factory>
 getContractFactory(name: 'ChangeLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ChangeLib__factory>
+getContractFactory(name: 'LiquidationLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LiquidationLib__factory>
+getContractFactory(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.OrderDeskLib__factory>
+getContractFactory(name: 'WindLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.WindLib__factory>
 getContractFactory(name: 'HostileToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.HostileToken__factory>
 getContractFactory(name: 'LibHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LibHarness__factory>
 
   getContractAt(name: 'AccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AccountManager>
+getContractAt(name: 'Backstop', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Backstop>
 getContractAt(name: 'ExchangeAccess', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ExchangeAccess>
 getContractAt(name: 'Forwarder', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Forwarder>
 getContractAt(name: 'IsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IsolatedTrader>
@@ -42,20 +53,30 @@ getContractAt(name: 'SettlementLens', address: string | ethers.Addressable, sign
 getContractAt(name: 'SignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SignedPriceOracle>
 getContractAt(name: 'TestUSDM', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.TestUSDM>
 getContractAt(name: 'ForwardedSender', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ForwardedSender>
+getContractAt(name: 'MarketExit', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketExit>
+getContractAt(name: 'MarketRisk', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketRisk>
+getContractAt(name: 'MarketState', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketState>
 getContractAt(name: 'Restricted', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Restricted>
 getContractAt(name: 'IAccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAccountManager>
+getContractAt(name: 'IBackstop', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IBackstop>
 getContractAt(name: 'IExchangeAccess', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IExchangeAccess>
 getContractAt(name: 'IIsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IIsolatedTrader>
 getContractAt(name: 'IMarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarginBank>
 getContractAt(name: 'IMarketChanges', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketChanges>
+getContractAt(name: 'IMarketExit', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketExit>
+getContractAt(name: 'IMarketRisk', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketRisk>
 getContractAt(name: 'IPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IPriceOracle>
 getContractAt(name: 'ISettlementErrors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISettlementErrors>
 getContractAt(name: 'ISignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISignedPriceOracle>
 getContractAt(name: 'ChangeLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ChangeLib>
+getContractAt(name: 'LiquidationLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LiquidationLib>
+getContractAt(name: 'OrderDeskLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.OrderDeskLib>
+getContractAt(name: 'WindLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.WindLib>
 getContractAt(name: 'HostileToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.HostileToken>
 getContractAt(name: 'LibHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LibHarness>
 
   deployContract(name: 'AccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
+deployContract(name: 'Backstop', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Backstop>
 deployContract(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ExchangeAccess>
 deployContract(name: 'Forwarder', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
@@ -64,20 +85,30 @@ deployContract(name: 'SettlementLens', signerOrOptions?: ethers.Signer | DeployC
 deployContract(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
 deployContract(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
+deployContract(name: 'MarketExit', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketExit>
+deployContract(name: 'MarketRisk', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketRisk>
+deployContract(name: 'MarketState', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketState>
 deployContract(name: 'Restricted', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
+deployContract(name: 'IBackstop', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IBackstop>
 deployContract(name: 'IExchangeAccess', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IExchangeAccess>
 deployContract(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
+deployContract(name: 'IMarketExit', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketExit>
+deployContract(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketRisk>
 deployContract(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
 deployContract(name: 'ChangeLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
+deployContract(name: 'LiquidationLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LiquidationLib>
+deployContract(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
+deployContract(name: 'WindLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
 deployContract(name: 'HostileToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>
 deployContract(name: 'LibHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 
   deployContract(name: 'AccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
+deployContract(name: 'Backstop', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Backstop>
 deployContract(name: 'ExchangeAccess', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ExchangeAccess>
 deployContract(name: 'Forwarder', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
@@ -86,16 +117,25 @@ deployContract(name: 'SettlementLens', args: any[], signerOrOptions?: ethers.Sig
 deployContract(name: 'SignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
 deployContract(name: 'ForwardedSender', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
+deployContract(name: 'MarketExit', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketExit>
+deployContract(name: 'MarketRisk', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketRisk>
+deployContract(name: 'MarketState', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketState>
 deployContract(name: 'Restricted', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
+deployContract(name: 'IBackstop', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IBackstop>
 deployContract(name: 'IExchangeAccess', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IExchangeAccess>
 deployContract(name: 'IIsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
+deployContract(name: 'IMarketExit', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketExit>
+deployContract(name: 'IMarketRisk', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketRisk>
 deployContract(name: 'IPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
 deployContract(name: 'ChangeLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
+deployContract(name: 'LiquidationLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LiquidationLib>
+deployContract(name: 'OrderDeskLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
+deployContract(name: 'WindLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
 deployContract(name: 'HostileToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>
 deployContract(name: 'LibHarness', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 

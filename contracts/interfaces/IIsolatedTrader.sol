@@ -2,6 +2,8 @@
 pragma solidity ^0.8.28;
 
 import {IMarketChanges} from "./IMarketChanges.sol";
+import {IMarketExit} from "./IMarketExit.sol";
+import {IMarketRisk} from "./IMarketRisk.sol";
 import {ISettlementErrors} from "./ISettlementErrors.sol";
 import {MarketGrid, OperatorStatus, Parameters} from "../types/Market.sol";
 import {Order, SaltState} from "../types/Order.sol";
@@ -19,7 +21,7 @@ import {CancelFloor, Clock, PendingChange, Reference} from "../types/TraderState
  * `asOf` (milliseconds) is the only clock: expiry, session keys, report age and late cancels are judged by it. It never
  * decreases, lies at most 2 s ahead of block time, and dies 10 s (L) behind it.
  */
-interface IIsolatedTrader is ISettlementErrors, IMarketChanges {
+interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IMarketRisk, IMarketExit {
     /// @notice One settled part. `data` is documented in contracts/README.md; domain/settlement-codec.ts decodes it.
     event BatchSettled(uint256 indexed actionId, uint256 indexed batchId, bytes data);
     event MarketCreated(MarketGrid grid, address bank, address accountManager, address oracle);

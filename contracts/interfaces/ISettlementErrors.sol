@@ -73,4 +73,6 @@ interface ISettlementErrors {
     error PositionOutOfRange(address account);
     /// @notice Both amounts are wei x 1e18, at the oracle price.
     error MarginInsufficient(address account, int256 required, int256 equity);
+    /// @notice There is no position, or its equity meets the requirement below which it may be taken away; wei x 1e18.
+    error NotLiquidatable(address account, int256 equityX, int256 requiredX);
 }

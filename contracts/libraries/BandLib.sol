@@ -3,7 +3,6 @@ pragma solidity ^0.8.28;
 
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {Parameters} from "../types/Market.sol";
-import {PartHeader} from "../types/Settlement.sol";
 import {Reference} from "../types/TraderState.sol";
 import {AHEAD} from "./Delays.sol";
 
@@ -34,17 +33,16 @@ library BandLib {
     }
 
     /// @notice Refuses a report that is out of date, older than the one used last, at odds with it, or a leap away from it.
-    function checkReport(PartHeader memory header, Reference memory last, Parameters memory parameters, bool binary)
-        internal
-        pure
-    {
-        uint256 price = header.oraclePrice;
-        uint256 observedAt = header.observedAt;
+    function checkReport(
+        uint256 asOf,
+        uint256 price,
+        uint256 observedAt,
+        Reference memory last,
+        Parameters memory parameters,
+        bool binary
+    ) internal pure {
         if (price == 0 || (binary && price > 1e18)) revert ISettlementErrors.ReportPriceInvalid(price);
-        if (observedAt > header.asOf + AHEAD) revert ISettlementErrors.ReportAhead(header.asOf, observedAt);
-        if (header.asOf > observedAt + parameters.reportMaxAge) {
-            revert ISettlementErrors.ReportStale(header.asOf, observedAt, parameters.reportMaxAge);
-        }
+        checkAge(asOf, observedAt, parameters.reportMaxAge);
 
         uint256 before = last.oraclePrice;
         if (before == 0) return;
@@ -56,5 +54,10 @@ library BandLib {
         uint256 allowed = (before * share) / MILLION;
         uint256 move = price > before ? price - before : before - price;
         if (move > allowed) revert ISettlementErrors.ReportMoveTooLarge(before, price, allowed);
+    }
+
+    function checkAge(uint256 asOf, uint256 observedAt, uint256 maxAge) internal pure {
+        if (observedAt > asOf + AHEAD) revert ISettlementErrors.ReportAhead(asOf, observedAt);
+        if (asOf > observedAt + maxAge) revert ISettlementErrors.ReportStale(asOf, observedAt, maxAge);
     }
 }

@@ -11,6 +11,10 @@ uint256 constant L = 10_000;
 uint256 constant AHEAD = 2_000;
 // How long changed parameters, and the end of a market, are announced before they take over.
 uint256 constant NOTICE = 86_400_000;
+// How long the operator may be silent after a freeze request before anyone may freeze the market.
+uint256 constant SILENCE = 86_400_000;
+// How long deficits are counted after a market has ended.
+uint256 constant LISTING_WINDOW = 259_200_000;
 
 // The chain on which delays may not be shorter than the code asks for.
 uint256 constant MAINNET = 4326;

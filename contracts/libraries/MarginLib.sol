@@ -3,6 +3,7 @@ pragma solidity ^0.8.28;
 
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {Position} from "../types/Position.sol";
+import {Valuation} from "../types/Risk.sol";
 import {PartTerms} from "../types/Settlement.sol";
 
 /**
@@ -37,6 +38,15 @@ library MarginLib {
                 notionalX = binary ? held * step * 1e18 - valueX : valueX;
             }
         }
+    }
+
+    /// @notice As above, with what a risk action measures by.
+    function exposure(Position memory position, Valuation memory valuation)
+        internal
+        pure
+        returns (int256 equityX, uint256 notionalX)
+    {
+        return exposure(position, valuation.oracleStepX, valuation.step, valuation.binary);
     }
 
     /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {IAccountManager} from "../interfaces/IAccountManager.sol";
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
 import {Order} from "../types/Order.sol";
@@ -30,6 +31,9 @@ library OrderLib {
     /// @dev Reserved bits of the signed flags: bits 2 and 3, and all above a 53-bit salt.
     uint256 internal constant RESERVED_FLAGS = 0xFE0000000000000C;
     uint256 private constant RESERVED_WORD = (RESERVED_FLAGS << 192) | 7;
+
+    /// @dev Permission bit of session keys.
+    uint256 private constant SIGN_ORDERS = 1;
 
     /// @dev Half the order of secp256k1.
     uint256 private constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
@@ -187,5 +191,18 @@ library OrderLib {
             signer := mul(mload(p), and(done, eq(returndatasize(), 0x20)))
         }
         if (signer == address(0)) revert ISettlementErrors.SignatureInvalid(order.maker, order.salt);
+    }
+
+    /// @notice The maker, or his session key: any other signer is refused.
+    function requireSigner(IAccountManager keys, OrderFill memory order, bytes32 orderDigest, uint256 asOf)
+        internal
+        view
+        returns (address signer)
+    {
+        signer = recover(order, orderDigest);
+        if (signer == order.maker) return signer;
+        if (!keys.isAuthorized(order.maker, signer, SIGN_ORDERS, asOf)) {
+            revert ISettlementErrors.SignerUnauthorized(order.maker, order.salt, signer);
+        }
     }
 }

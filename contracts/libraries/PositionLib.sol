@@ -98,7 +98,7 @@ library PositionLib {
     /// @notice How much of a fill closes the position; the rest of it opens.
     function closingSteps(int256 size, bool buy, uint256 fill) internal pure returns (uint256) {
         if (size == 0 || (size > 0) == buy) return 0;
-        uint256 held = _abs(size);
+        uint256 held = abs(size);
         return fill < held ? fill : held;
     }
 
@@ -116,7 +116,7 @@ library PositionLib {
     ) private pure {
         unchecked {
             bool long = position.size > 0;
-            (int256 released, uint256 entry) = _closedShare(position, closing, long);
+            (int256 released, uint256 entry) = closedShare(position, closing, long);
             int256 profit = int256(closing * terms.stepNotional) - int256(entry);
             int256 proceeds = long ? released + profit : released - profit;
             if (proceeds < 0) revert ISettlementErrors.ProceedsNegative(order.maker, order.salt, proceeds);
@@ -134,12 +134,12 @@ library PositionLib {
         }
     }
 
-    function _closedShare(Position memory position, uint256 closing, bool long)
-        private
+    function closedShare(Position memory position, uint256 closing, bool long)
+        internal
         pure
         returns (int256 released, uint256 entry)
     {
-        uint256 held = _abs(position.size);
+        uint256 held = abs(position.size);
         released = position.margin;
         entry = position.entryNotional;
         if (closing == held) return (released, entry);
@@ -191,7 +191,7 @@ library PositionLib {
 
     // ------------------------------------------------------------------ internals
 
-    function _abs(int256 size) private pure returns (uint256) {
+    function abs(int256 size) internal pure returns (uint256) {
         unchecked {
             return uint256(size < 0 ? -size : size);
         }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {IMarginBank} from "../interfaces/IMarginBank.sol";
+import {BackstopLib} from "../libraries/BackstopLib.sol";
 import {BandLib} from "../libraries/BandLib.sol";
+import {DeleverageLib} from "../libraries/DeleverageLib.sol";
 import {FeeLib} from "../libraries/FeeLib.sol";
 import {ListingLib} from "../libraries/ListingLib.sol";
 import {MarginLib} from "../libraries/MarginLib.sol";
@@ -10,6 +13,7 @@ import {PositionLib} from "../libraries/PositionLib.sol";
 import {SettlementCodec} from "../libraries/SettlementCodec.sol";
 import {MarketGrid, MarketKind, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
+import {Inheritance, RiskTerms, Valuation} from "../types/Risk.sol";
 import {FillOutcome, OrderFill, PartTerms} from "../types/Settlement.sol";
 
 /// @title The pure rules, callable one by one: for parity tests with domain/
@@ -42,6 +46,37 @@ contract LibHarness {
 
     function requireInitial(Position memory position, PartTerms memory terms) external pure {
         MarginLib.requireInitial(position, terms, address(0));
+    }
+
+    function merge(Position memory held, Position memory added) external pure returns (Position memory) {
+        return BackstopLib.merge(held, added);
+    }
+
+    function inherit(
+        Position memory held,
+        Position memory position,
+        RiskTerms memory terms,
+        Valuation memory valuation,
+        address bank
+    ) external view returns (Position memory merged, Inheritance memory result) {
+        return BackstopLib.inherit(held, position, terms, valuation, IMarginBank(bank));
+    }
+
+    function score(Position memory position, Valuation memory valuation)
+        external
+        pure
+        returns (bool qualifies, uint256 value)
+    {
+        return DeleverageLib.score(position, valuation);
+    }
+
+    function closeAgainst(Position memory position, Position memory counterparty, uint256 asked)
+        external
+        pure
+        returns (Position memory rest, Position memory other, uint256 steps, uint256 payout)
+    {
+        (steps, payout) = DeleverageLib.closeAgainst(position, counterparty, asked);
+        return (position, counterparty, steps, payout);
     }
 
     function feePerStep(bool binary, uint256 price, uint256 step, uint256 stepNotional, uint256 rate)

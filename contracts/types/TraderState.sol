@@ -2,6 +2,7 @@
 pragma solidity ^0.8.28;
 
 import {MarketMode, Parameters} from "./Market.sol";
+import {RiskTerms} from "./Risk.sol";
 
 /// @notice Where the market's queue of actions stands. One slot, rewritten by every action.
 struct Clock {
@@ -62,12 +63,26 @@ struct PendingChange {
     uint48 restrictionFrom;
 }
 
-/// @notice How a market ends: claims at a fixed price, with one haircut. All zero while it lives.
+/// @notice How a market ends: signs of life while it lives, then a fixed price and one haircut. Times in milliseconds. Three
+/// slots, the last two untouched while it lives.
 struct Wind {
     uint96 price;
-    uint48 frozenAt;
+    /// 0 while the market lives.
+    uint48 endedAt;
     uint48 requestedAt;
     uint48 heartbeatAt;
+    /// What the pool held at the end, and what listed accounts owed: together, what all others are due.
+    uint112 poolAtEnd;
+    uint128 deficit;
+    bool haircutFixed;
+    /// What the pool held when the haircut was fixed, at most what was due.
+    uint112 haircutPool;
+}
+
+/// @notice A report that anyone may bring up to date, for a freeze. One slot; no action reads it.
+struct Poked {
+    uint96 price;
+    uint48 observedAt;
 }
 
 /// @notice A packed word in a slot of its own: as a struct, so that its place is worked out once for read and write.
@@ -81,8 +96,10 @@ struct TraderState {
     Reference reference_;
     Parameters parameters;
     FundingRate funding;
-    Wind wind;
     PendingChange pending;
+    RiskTerms riskTerms;
+    Wind wind;
+    Poked poked;
     /// account => packed position (PositionLib).
     mapping(address account => Word) positions;
     /// maker << 96 | salt >> 7 => 128 states of 2 bits (SaltLib).
@@ -95,4 +112,6 @@ struct TraderState {
     /// account << 96 | nonce >> 8 => used bits of margin nonces.
     mapping(uint256 key => uint256) marginNonces;
     mapping(address account => uint256) minimumMarginNonce;
+    /// What the pool was short of when claims were paid.
+    mapping(address account => uint256) unpaidClaims;
 }

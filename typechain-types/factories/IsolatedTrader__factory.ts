@@ -251,6 +251,11 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "error"
   },
   {
+    "inputs": [],
+    "name": "AmountZero",
+    "type": "error"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -301,6 +306,49 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [
       {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "internalType": "int256",
+        "name": "equityX",
+        "type": "int256"
+      }
+    ],
+    "name": "BackstopFirst",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      }
+    ],
+    "name": "BackstopItself",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      }
+    ],
+    "name": "BackstopUnwilling",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "uint256",
         "name": "last",
         "type": "uint256"
@@ -342,6 +390,70 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "availableAfter",
+        "type": "uint256"
+      }
+    ],
+    "name": "ClaimEarly",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "counterparties",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "steps",
+        "type": "uint256"
+      }
+    ],
+    "name": "CounterpartiesInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "before",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "scoreBefore",
+        "type": "uint256"
+      },
+      {
+        "internalType": "address",
+        "name": "counterparty",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "score",
+        "type": "uint256"
+      }
+    ],
+    "name": "CounterpartyOutOfOrder",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "counterparty",
+        "type": "address"
+      }
+    ],
+    "name": "CounterpartyRepeated",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "EmptyPart",
     "type": "error"
@@ -360,6 +472,70 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "name": "FeeAboveSchedule",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "lowest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "highest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "price",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalPriceInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "requestedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FreezeAlreadyRequested",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "availableAfter",
+        "type": "uint256"
+      }
+    ],
+    "name": "FreezeEarly",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "FreezeNotRequested",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "requestedAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "aliveAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FreezeRequestVoid",
     "type": "error"
   },
   {
@@ -443,6 +619,17 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [
       {
+        "internalType": "uint256",
+        "name": "endedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "ListingOver",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
         "name": "account",
         "type": "address"
@@ -459,6 +646,22 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "name": "MarginInsufficient",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "endedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketEnded",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "MarketNotEnded",
     "type": "error"
   },
   {
@@ -496,6 +699,11 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "name": "MarketOrderStale",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "MarketWithoutExpiry",
     "type": "error"
   },
   {
@@ -555,11 +763,43 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "int256",
+        "name": "equityX",
+        "type": "int256"
+      },
+      {
+        "internalType": "int256",
+        "name": "requiredX",
+        "type": "int256"
+      }
+    ],
+    "name": "NotLiquidatable",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
         "name": "caller",
         "type": "address"
       }
     ],
     "name": "NotOperator",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "NothingToClaim",
     "type": "error"
   },
   {
@@ -1052,6 +1292,17 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [
       {
+        "internalType": "address",
+        "name": "counterparty",
+        "type": "address"
+      }
+    ],
+    "name": "StepsZero",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "string",
         "name": "str",
         "type": "string"
@@ -1178,6 +1429,96 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "indexed": true,
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "cap",
+        "type": "uint96"
+      }
+    ],
+    "name": "BackstopChanged",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "asOf",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "oraclePrice",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "int96",
+            "name": "fundingIndex",
+            "type": "int96"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct ActionTerms",
+        "name": "terms",
+        "type": "tuple"
+      },
+      {
+        "indexed": false,
+        "internalType": "enum InheritanceFailure",
+        "name": "reason",
+        "type": "uint8"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "needed",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "available",
+        "type": "uint256"
+      }
+    ],
+    "name": "BackstopInheritanceFailed",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
         "internalType": "uint256",
         "name": "actionId",
         "type": "uint256"
@@ -1200,8 +1541,128 @@ import type { NonPayableOverrides } from "../common.js"
   },
   {
     "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "value",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "paid",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "unpaid",
+        "type": "uint256"
+      }
+    ],
+    "name": "Claimed",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "payer",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "amount",
+        "type": "uint256"
+      }
+    ],
+    "name": "DeficitCovered",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
     "inputs": [],
     "name": "EIP712DomainChanged",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "by",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "requestedAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "FreezeRequested",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "pool",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "owed",
+        "type": "uint256"
+      }
+    ],
+    "name": "HaircutFixed",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "heartbeatAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "Heartbeat",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "deficit",
+        "type": "uint256"
+      }
+    ],
+    "name": "InsolventListed",
     "type": "event"
   },
   {
@@ -1275,6 +1736,92 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "name": "MarketCreated",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "asOf",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "price",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "observedAt",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "int96",
+        "name": "fundingIndex",
+        "type": "int96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "pool",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketFinalized",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "asOf",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "price",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "observedAt",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "int96",
+        "name": "fundingIndex",
+        "type": "int96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "pool",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketFrozen",
     "type": "event"
   },
   {
@@ -1501,6 +2048,172 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "asOf",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "oraclePrice",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "int96",
+            "name": "fundingIndex",
+            "type": "int96"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct ActionTerms",
+        "name": "terms",
+        "type": "tuple"
+      },
+      {
+        "indexed": false,
+        "internalType": "int64",
+        "name": "size",
+        "type": "int64"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "entryNotional",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "int256",
+        "name": "margin",
+        "type": "int256"
+      },
+      {
+        "indexed": false,
+        "internalType": "int96",
+        "name": "freeDelta",
+        "type": "int96"
+      }
+    ],
+    "name": "PositionInherited",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "asOf",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "oraclePrice",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "int96",
+            "name": "fundingIndex",
+            "type": "int96"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct ActionTerms",
+        "name": "terms",
+        "type": "tuple"
+      },
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "counterparty",
+            "type": "address"
+          },
+          {
+            "internalType": "uint48",
+            "name": "steps",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "payout",
+            "type": "uint96"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct DeleveragedLeg[]",
+        "name": "legs",
+        "type": "tuple[]"
+      }
+    ],
+    "name": "PositionsDeleveraged",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "price",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "observedAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "PricePoked",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
         "internalType": "address",
         "name": "maker",
         "type": "address"
@@ -1668,6 +2381,19 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "function"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "claim",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
     "inputs": [],
     "name": "clock",
     "outputs": [
@@ -1728,6 +2454,74 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "function"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint96",
+        "name": "amount",
+        "type": "uint96"
+      }
+    ],
+    "name": "coverDeficit",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "address[]",
+        "name": "counterparties",
+        "type": "address[]"
+      },
+      {
+        "internalType": "uint256[]",
+        "name": "steps",
+        "type": "uint256[]"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "deleverage",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
     "inputs": [],
     "name": "domainSeparator",
     "outputs": [
@@ -1781,6 +2575,53 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "finalizeMarket",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "freeze",
+    "outputs": [],
+    "stateMutability": "nonpayable",
     "type": "function"
   },
   {
@@ -1930,6 +2771,58 @@ import type { NonPayableOverrides } from "../common.js"
   },
   {
     "inputs": [],
+    "name": "heartbeat",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "inheritPosition",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
     "name": "isConsumingScheduledOp",
     "outputs": [
       {
@@ -1993,6 +2886,19 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address[]",
+        "name": "accounts",
+        "type": "address[]"
+      }
+    ],
+    "name": "listInsolvent",
+    "outputs": [],
+    "stateMutability": "nonpayable",
     "type": "function"
   },
   {
@@ -2265,6 +3171,61 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [
       {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "poke",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "poked",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          }
+        ],
+        "internalType": "struct Poked",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
         "name": "account",
         "type": "address"
@@ -2322,6 +3283,13 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "function"
   },
   {
+    "inputs": [],
+    "name": "requestFreeze",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "enum MarketMode",
@@ -2345,6 +3313,31 @@ import type { NonPayableOverrides } from "../common.js"
     "name": "revokeOperator",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "riskTerms",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "backstop",
+            "type": "address"
+          },
+          {
+            "internalType": "uint96",
+            "name": "backstopCap",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct RiskTerms",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -2485,6 +3478,24 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [
       {
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "internalType": "uint96",
+        "name": "cap",
+        "type": "uint96"
+      }
+    ],
+    "name": "setBackstop",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "bytes",
         "name": "part",
         "type": "bytes"
@@ -2493,6 +3504,25 @@ import type { NonPayableOverrides } from "../common.js"
     "name": "settleBatch",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "unpaidClaim",
+    "outputs": [
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -2570,10 +3600,65 @@ import type { NonPayableOverrides } from "../common.js"
     ],
     "stateMutability": "view",
     "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "wind",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "endedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "requestedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "heartbeatAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint112",
+            "name": "poolAtEnd",
+            "type": "uint112"
+          },
+          {
+            "internalType": "uint128",
+            "name": "deficit",
+            "type": "uint128"
+          },
+          {
+            "internalType": "bool",
+            "name": "haircutFixed",
+            "type": "bool"
+          },
+          {
+            "internalType": "uint112",
+            "name": "haircutPool",
+            "type": "uint112"
+          }
+        ],
+        "internalType": "struct Wind",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
   }
 ] as const;
 
-  const _bytecode = "0x6102e060405234610bbd57616370803803809161001e826102e0610bd5565b6102e0396103208112610bbd576101008112610bbd576040519061010082016001600160401b03811183821017610bc1576040526102e051825261030051906003821015610bbd5760208301919091526103205160408301526103405160608301526103605160808301526103805160a0830152610180906100a16103a0610bf8565b60c08401526100b16103c0610bf8565b60e084015260ff190112610bbd576040519061018082016001600160401b03811183821017610bc1576040526100e86103e0610c0c565b82526100f5610400610c0c565b6020830152610105610420610c0c565b6040830152610115610440610c0c565b6060830152610125610460610c0c565b6080830152610135610480610c0c565b60a08301526101456104a0610c0c565b60c08301526101556104c0610c0c565b60e08301526101656104e0610c0c565b610100830152610176610500610c0c565b6101208301526105205160ff81168103610bbd57610140830152610540516005811015610bbd576101608301526101ae610560610c1c565b6101b9610580610c1c565b6101c46105a0610c1c565b6101cf6105c0610c1c565b6101da6105e0610c1c565b6040516101e8604082610bd5565b600e815260208101906d24b9b7b630ba32b22a3930b232b960911b825260405191610214604084610bd5565b600383526020830191620322e360ec1b835261022f81610c43565b6101205261023c84610c43565b61014052519020918260e05251902080610100524660a0526040519060208201927f8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f8452604083015260608201524660808201523060a082015260a081526102a560c082610bd5565b5190206080523060c052600280546001600160a01b0319166001600160a01b0383169081179091556040518181529091907f2f658b440c35314f52658ea8a740e05b284cdc84dc9ae01e891f21b8933e7cad90602090a13b15610bab5750610160526001600160a01b038316158015610b9a575b8015610b89575b610b7a5760408401516060850151811591828015610b72575b8015610b5d575b8015610b48575b610a5c5769d3c21bcecceda10000006103608383610c30565b061592602088015160038110156108f457600214610a9b575b50505080610a8c575b80610a6b575b15610a5c57602084015160038110156108f45762ffffff602087015116908115159182610a29575b5081610a17575b81610a02575b816109db575b816109c3575b816109ac575b81610995575b8161097e575b8161096b575b81610954575b8161093c575b81610917575b501561090857835161018052602084015160038110156108f4576101a05260408401516101c05260608401516101e05260808401516102005260a08401516102205260018060601b0360c0850151166102405260018060601b0360e0850151166102605260018060a01b0383166102805260018060a01b0382166102a05260018060a01b0381166102c05262ffffff855116856005549165ffffff000000602083015160181b1668ffffff000000000000604084015160301b16936bffffff000000000000000000606085015160481b166effffff000000000000000000000000608086015160601b169562ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b015160058110156108f45760ff60f81b9060f81b169b60018060f81b039960ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b19936effffff00000000000000000000000019926bffffff000000000000000000199160018060481b031916171617161716171617161716171617161716171717600555604051918451835260208501519360038510156108f457602084019490945260408086015190840152606080860151908401526080808601519084015260a0808601519084015260c0808601516001600160601b039081169185019190915260e09586015116948301949094526001600160a01b0392831661010083015292821661012082015291166101408201527fd9720f29a909e444caa551b72a5df147315d402c36a572fc0da25888257106e09061016090a16101606040519162ffffff815116835262ffffff602082015116602084015262ffffff604082015116604084015262ffffff606082015116606084015262ffffff608082015116608084015262ffffff60a08201511660a084015262ffffff60c08201511660c084015262ffffff60e08201511660e084015262ffffff6101008201511661010084015262ffffff6101208201511661012084015260ff6101408201511661014084015201519060058210156108f457610180815f936101607fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e6940152a260405161561e9081610d52823960805181614259015260a05181614316015260c0518161422a015260e051816142a8015261010051816142ce01526101205181610cbb01526101405181610ce40152610160518181816115c70152613c000152610180518161094d01526101a05181818161037e0152818161091701528181610e3a0152611a2301526101c0518181816109850152818161113d01528181611b9a01528181611bc001528181611bfb01528181611c2601528181611c5c01528181611c8801528181611cac01528181611cf201528181611d3301528181611d8a01528181611f9001528181611feb015261204801526101e0518181816109ac01528181610e0b0152818161115f01526120110152610200518181816109d30152611b0f015261022051816109fb01526102405181610a2401526102605181610a4e015261028051818181610f4b0152612cab01526102a051818181610be80152613ffc01526102c051818181610dc401528181611ad00152611b5a0152f35b634e487b7160e01b5f52602160045260245ffd5b6313a13a4160e11b5f5260045ffd5b61012087015162ffffff161591508115610933575b505f6103f3565b9050155f61092c565b9050619c4062ffffff610120880151161115906103ed565b905061ea6062ffffff60c0880151161115906103e7565b60c087015162ffffff16151591506103e1565b905061c35062ffffff60a0880151161115906103db565b905061c35062ffffff6080880151161115906103d5565b9050620f424062ffffff60608801511610906103cf565b9050620f424062ffffff6040880151161115906103c9565b9050620f42406109fa62ffffff88511660ff6101408a01511690610c30565b1115906103c3565b9050607f60ff610140880151161115906103bd565b61014087015160ff16151591506103b7565b90915062ffffff875116611d4c8201809211610a48571015905f6103b0565b634e487b7160e01b5f52601160045260245ffd5b634922d3e160e11b5f5260045ffd5b5060a084015115806103885750602084015160038110156108f45715610388565b50610a9684610cae565b610382565b83610b2f575b83610aff575b5082610aef575b82610abe575b50505f8080610379565b710b7abc627050305adf14a3d9e40000000000925090610ae182610ae693610c30565b610c30565b06155f80610ab4565b64e8d4a510008106159250610aae565b909250610b1b57600182670de0b6b3a76400000411915f610aa7565b634e487b7160e01b5f52601260045260245ffd5b809350610b1b5780670de0b6b3a7640000061592610aa1565b506a0100000000000000000000821015610347565b506a0100000000000000000000811015610340565b508115610339565b639fabe1c160e01b5f5260045ffd5b506001600160a01b03811615610320565b506001600160a01b03821615610319565b6361798f2f60e11b5f5260045260245ffd5b5f80fd5b634e487b7160e01b5f52604160045260245ffd5b601f909101601f19168101906001600160401b03821190821017610bc157604052565b51906001600160601b0382168203610bbd57565b519062ffffff82168203610bbd57565b51906001600160a01b0382168203610bbd57565b81810292918115918404141715610a4857565b601f815111610c6e576020815191015160208210610c5f571790565b5f198260200360031b1b161790565b604460209160405192839163305a27a960e01b83528160048401528051918291826024860152018484015e5f828201840152601f01601f19168101030190fd5b60208101805160038110156108f45715610d24575160038110156108f457600214610cef5760c081015160e0909101516001600160601b0391821691161190565b60c08101516001600160601b0316159081610d08575090565b60e001516001600160601b0316670de0b6b3a764000014919050565b5060c08101516001600160601b0316159081610d3e575090565b60e001516001600160601b03161591905056fe6101c06040526004361015610012575f80fd5b5f60e0525f3560e01c80631661f530146130e2578063217459ad14613082578063279b3b95146116b0578063308b1cfb14611694578063351945bc146115ee578063572b6c051461159d57806362d224dd146110fb578063690129c714610fef5780636b7e84e714610f6f57806376cdb03b14610f2a5780637a9e5e4b14610e755780637c9e23ca14610de85780637dc0d1d014610da357806384b0196e14610ca15780638903573014610c6c5780638fb3603714610c0c57806391c2c46914610bc757806391ddadf414610b155780639cca9d1814610aae578063a23836ef146108b8578063ae65d77514610868578063b7648fb914610812578063bf7e214f146107ea578063c3a4e73914610695578063c687f2771461064d578063cba81a6b146105da578063dafb2422146105be578063e01832fb14610524578063f60a0e791461032d578063f698da2514610309578063fad8b32a1461027d578063fbbffad7146102415763fcad444814610189575f80fd5b3461023b5760e05136600319011261023b5760e08051339052601160205251604090205460019060ff166101bc816132a1565b036102245760e0805133905260116020525160409020805460ff19166002179055604051600281527fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af47060203392a260e05180f35b634e487b7160e01b5f52602160045260245ffd5b63652824af60e11b60e0515233600452602460e051fd5b60e05180fd5b3461023b57602036600319011261023b576001600160a01b03610262613174565b1660e0515260106020526020604060e0512054604051908152f35b3461023b57602036600319011261023b576001600160a01b0361029e613174565b6102a83633613a98565b168060e051526011602052604060e051206102c460e0516132a1565b60ff1981541690557fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af47060206040516102fd60e0516132a1565b60e0518152a260e05180f35b3461023b5760e05136600319011261023b576020610325614220565b604051908152f35b3461023b5736600319016101a0811261023b576101801361023b576101843565ffffffffffff81169081900361023b576103673633613a98565b73__$a35447e41756b600540267cddc2a453f83$__7f000000000000000000000000000000000000000000000000000000000000000091813b1561023b57604051630783960760e01b815260036004820152926103c3816132a1565b602484015260043562ffffff81169081900361023b57604484015260243562ffffff81169081900361023b57606484015260443562ffffff81169081900361023b57608484015260643562ffffff81169081900361023b5760a484015260843562ffffff81169081900361023b5760c484015260a43562ffffff81169081900361023b5760e484015260c43562ffffff81169081900361023b5761010484015260e43562ffffff81169081900361023b576101248401526101043562ffffff81169081900361023b576101448401526101243562ffffff81169081900361023b576101648401526101443560ff81169081900361023b5761018484015261016435600581101561023b576104dc906101a48501906131b8565b6101c4830152816101e48160e051935af48015610517576104fe575b60e05180f35b60e05161050a9161336a565b60e05161023b57806104f8565b6040513d60e051823e3d90fd5b3461023b57604036600319011261023b57600435600581101561023b5760243565ffffffffffff81169081900361023b5761055f3633613a98565b73__$a35447e41756b600540267cddc2a453f83$__90813b1561023b5760405163367504a560e01b8152600360048201529261059f9060248501906131b8565b60448301528160648160e051935af48015610517576104fe5760e05180f35b3461023b5761010036600319011261023b57602061032561394b565b3461023b57604036600319011261023b5760606106366105f8613174565b602435906001600160601b03199060601b16175f52600c60205260405f20548060701c9167ffffffffffffffff65ffffffffffff8360401c16921690565b906040519260e05150835260208301526040820152f35b3461023b57602036600319011261023b576001600160a01b0361066e613174565b1660e051526011602052602060ff604060e05120541660405190610691816132a1565b8152f35b3461023b57602036600319011261023b5760043567ffffffffffffffff811161023b573660238201121561023b57806004013567ffffffffffffffff811161023b5760248201908060051b92602484369201011161023b576106f5613bf6565b6103e842024281046103e814421517156107d25760e0515b838110610777575060408051818152908101849052926001600160fb1b031061023b576001600160a01b036060928492877fa489e92ee996d4a8c7c5e20ea8aa977acfb757d00c32ecf7498d7ac7f19ee9ff9786860137602084015216948101030190a260e05180f35b662000000000000061078a82868861393b565b3510156107b057806107aa836107a3600194888a61393b565b3586614193565b0161070d565b6107bb90848661393b565b35635a4478b160e01b60e05152600452602460e051fd5b634e487b7160e01b60e051526011600452602460e051fd5b3461023b5760e05136600319011261023b5760206001600160a01b0360025416604051908152f35b3461023b57602036600319011261023b5760a0610835610830613174565b6138c6565b60806040519180518352602081015160208401526040810151604084015260608101516060840152015115156080820152f35b3461023b57604036600319011261023b5761088d610884613174565b6024359061415a565b60405160048210156108a0576020918152f35b634e487b7160e01b60e051526021600452602460e051fd5b3461023b5760e05136600319011261023b576040516108d6816132ab565b60e051815260e051602082015260e051604082015260e051606082015260e051608082015260e05160a082015260e05160c082015260e080519101526101007f00000000000000000000000000000000000000000000000000000000000000006001600160601b036040519161094b836132ab565b7f00000000000000000000000000000000000000000000000000000000000000008352602083019061097c816132a1565b815281604084017f00000000000000000000000000000000000000000000000000000000000000008152606085017f00000000000000000000000000000000000000000000000000000000000000008152608086017f0000000000000000000000000000000000000000000000000000000000000000815260a08701917f0000000000000000000000000000000000000000000000000000000000000000835260c0880193857f000000000000000000000000000000000000000000000000000000000000000016855260e0890196867f000000000000000000000000000000000000000000000000000000000000000016885260405199518a5251610a81816132a1565b60208a01525160408901525160608801525160808701525160a0860152511660c0840152511660e0820152f35b3461023b5760e05136600319011261023b57610aca3633613a98565b73__$a35447e41756b600540267cddc2a453f83$__803b1561023b576040519063a5888a9760e01b8252600360048301528160248160e051935af48015610517576104fe5760e05180f35b3461023b5760e05136600319011261023b57610b2f6137f4565b50610120610b3b613837565b6101006040519165ffffffffffff815116835265ffffffffffff602082015116602084015265ffffffffffff604082015116604084015260ff606082015116606084015260ff608082015116608084015264ffffffffff60a08201511660a084015262ffffff60c08201511660c084015262ffffff60e08201511660e084015201511515610100820152f35b3461023b5760e05136600319011261023b5760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b3461023b5760e05136600319011261023b5760025460a01c60ff1615610c62576020638fb3603760e01b5b6040517fffffffff000000000000000000000000000000000000000000000000000000009091168152f35b602060e051610c37565b3461023b5760e05136600319011261023b57610c8661360d565b50610180610c92613671565b610c9f60405180926131c5565bf35b3461023b5760e05136600319011261023b57610d43610cdf7f00000000000000000000000000000000000000000000000000000000000000006149d1565b610d087f00000000000000000000000000000000000000000000000000000000000000006149d1565b60405190602090610d5190610d1d838561336a565b60e05184525f368137604051958695600f60f81b875260e08588015260e087019061327d565b90858203604087015261327d565b46606085015230608085015260e05160a085015283810360c085015281808451928381520193019160e0515b828110610d8c57505050500390f35b835185528695509381019392810192600101610d7d565b3461023b5760e05136600319011261023b5760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b3461023b57604036600319011261023b576040610e69610e09610830613174565b7f0000000000000000000000000000000000000000000000000000000000000000610e368160243561353f565b60027f0000000000000000000000000000000000000000000000000000000000000000610e62816132a1565b14926140ef565b82519182526020820152f35b3461023b57602036600319011261023b57610e8e613174565b600254906001600160a01b0382163303610f1457803b15610ef4577f2f658b440c35314f52658ea8a740e05b284cdc84dc9ae01e891f21b8933e7cad916001600160a01b036020921680916001600160a01b03191617600255604051908152a160e05180f35b6001600160a01b03906361798f2f60e11b60e0515216600452602460e051fd5b62d1953b60e31b60e0515233600452602460e051fd5b3461023b5760e05136600319011261023b5760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b3461023b57602036600319011261023b57600435600581101561023b57610f963633613a98565b73__$a35447e41756b600540267cddc2a453f83$__803b1561023b5760405163a34b733960e01b81526003600482015291610fd59060248401906131b8565b8160448160e051935af48015610517576104fe5760e05180f35b3461023b5760e05136600319011261023b5760405161100d816132f8565b61101561360d565b815260e051602082015260e051604082015260e051606082015260e051608082015260a060e05191015260e05150610220604051611052816132f8565b61105c6008613727565b815265ffffffffffff6009546110f1602084018383168152836040860161108960ff8660301c1682613665565b6110dd6060880191838760381c1683528360808a01956110af60ff8a60681c1688613665565b8160a08c019960701c1689526110c9604051809c516131c5565b51166101808a0152516101a08901906131b8565b51166101c0860152516101e08501906131b8565b5116610200820152f35b3461023b573660031901610140811261023b576101001361023b576101043567ffffffffffffffff811161023b5761113790369060040161318a565b610124357f0000000000000000000000000000000000000000000000000000000000000000927f000000000000000000000000000000000000000000000000000000000000000090611187613477565b936004359567ffffffffffffffff60c01b8716870361023b578660c01c6001600160a01b036111b46135f7565b169788885281602089015260c41c6040880198818a5267fe0000000000000c83166115845750506001811615156060880152600216151560808701526024356001600160801b038116949085810361023b575061121181866144e4565b948061121d838861353f565b14801590611575575b61155c57505060a086019384526044356001600160801b0381169081810361023b5761125491839150614829565b60c0870152606435906001600160801b03821680830361023b576112789250614829565b60e086015260843560ff811680910361023b5761010086015260a4356001600160801b0381169081810361023b575060e05161154457670de0b6b3a76400008082049182820283158482048414171561151157811480159061153a575b61152557505061012086015260e4356001600160801b038116908181036114bf57505f60e0528080158180046001141715611511578114801590611503575b6114ec57610140860152604281036114d55780604110156114ab57604182013560f81c600181036114c35750806020116114bf5781356101c0860152806040116114bf5760208201356101e0860152604010156114ab576040013560f81c80610200850152601b811415908161149f575b5061147b575115611451576113b661139b6133f8565b82602082015260ff60055460f01c1661016082015283613d6f565b6113be61394b565b916113ca828483613f07565b936113e16001600160a01b0383511682519061415a565b906004821015610210576002821461142e57506001600160a01b0392604095926003611411931461141e576148f3565b8351928352166020820152f35b6114288282614860565b506148f3565b6001600160a01b03835116905190637be3af5f60e01b5f5260045260245260445ffd5b826001600160a01b036114626135f7565b915191633db6c18960e01b5f521660045260245260445ffd5b836001600160a01b038451169051906362f34c5b60e11b5f5260045260245260445ffd5b601c9150141585611385565b634e487b7160e01b5f52603260045260245ffd5b5f80fd5b63d404da3160e01b5f5260045260245ffd5b630160aad760e21b5f52604260045260245260445ffd5b636980f0f560e01b5f52600452600160245260445ffd5b5064ffffffffff8111611314565b634e487b7160e01b5f52601160045260245ffd5b636980f0f560e01b5f5260045260245260445ffd5b5060ff83116112d5565b634e487b7160e01b60e051526012600452602460e051fd5b636980f0f560e01b60e05152600452602452604460e051fd5b5065ffffffffffff8611611226565b63fdd2223360e01b60e05152600452602452604460e051fd5b3461023b57602036600319011261023b5760206115b8613174565b604051906001600160a01b03807f0000000000000000000000000000000000000000000000000000000000000000169116148152f35b3461023b57602036600319011261023b576001600160a01b0361160f613174565b60405161161b816132dc565b60e051815260e0516020820152604060e0519101521660e05152600e6020526060604060e0512065ffffffffffff60405191611656836132dc565b5466ffffffffffffff808216938481528360406020830192848660381c168452019360701c1683526040519485525116602084015251166040820152f35b3461023b57602036600319011261023b576104f8600435613552565b346114bf5760203660031901126114bf5760043567ffffffffffffffff81116114bf576116e190369060040161318a565b335f526011602052600260ff60405f2054166116fc816132a1565b0361306f577f9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f005c6130605760017f9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f005d61175361360d565b60a0526040811061304957806020116114bf578135816040116114bf576020830135600161ffff831614801590613035575b6130265765ffffffffffff908260d01c60a05152818360a01c16602060a0510152818360701c16604060a051015260ff8360681c16606060a051015260ff8360601c16608060a051015262ffffff61ffff8460501c16938460a08051015261ffff8160401c1660c060a0510152818160281c1661010060a051015260101c1661012060a05101528060d81c60e060a05101526001600160601b038160781c1661014060a051015260481c1661016060a0510152156130175760a08051015160c88111613001575060a0805101518060071b908082046080149015171561151157604001806040116115115760a05160c0015161188091613bdc565b808203612fec57506040516101a05261189b6101a0516132ab565b6118a36133f8565b6101a051526118b061338c565b60206101a05101526118c0613477565b60406101a05101526118d061338c565b60606101a05101526118e0613504565b60806101a05101525f60a06101a05101525f60c06101a05101525f60e06101a051015261190b6133f8565b5060a0515190604060a05101519160405192611926846132dc565b61192e6137f4565b845261193861338c565b602085015261194561360d565b6040850152611952613837565b9065ffffffffffff82511660018101809111611511578303612fc15765ffffffffffff604083015116808210612fac575061198b613671565b806040870152818484610100810151612f95575b50505050610160604086015101516005811015610210576001600160fc1b0381168103611511575f60e05260016670006001ef01ef8260041b1c1615612f7a575065ffffffffffff90816119f16133b0565b946060860151612f64575b816040860151168303612f52575b16835216604082015283528060208401526040830151927f000000000000000000000000000000000000000000000000000000000000000092611a4c846132a1565b611a5960a051835161433c565b15612efb57611a6f60028514868560a051614502565b6001600160601b0361014060a051015116835265ffffffffffff61016060a05101511660208401525b61014060a05101519061016060a0510151611ab960c060a051015183613be9565b8281116114bf578089019203926001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000163b156114bf57611b4e5f936040519586948594637e1e14c760e11b86527f0000000000000000000000000000000000000000000000000000000000000000600487015260248601526044850152608060648501526084840191613a78565b03816001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000165afa8015612ef057612edc575b5060a051610140015160028403612ed0577f000000000000000000000000000000000000000000000000000000000000000015611544577f0000000000000000000000000000000000000000000000000000000000000000670de0b6b3a7640000045f1981019081116107d257905b611c207f0000000000000000000000000000000000000000000000000000000000000000826144e4565b91611c4b7f000000000000000000000000000000000000000000000000000000000000000083613bdc565b5f1981019081116107d257611c81907f0000000000000000000000000000000000000000000000000000000000000000906144e4565b92620f42407f00000000000000000000000000000000000000000000000000000000000000008102047f0000000000000000000000000000000000000000000000000000000000000000036107d25762ffffff606089015116620f424003620f424081116107d257611d2290611d1d7f0000000000000000000000000000000000000000000000000000000000000000620f424002918661353f565b613bdc565b5f1981019081116107d257611d5d907f0000000000000000000000000000000000000000000000000000000000000000620f424002906144e4565b9262ffffff60408a015116620f4240019081620f4240116107d257611dd794611db98592611db4611dc8957f0000000000000000000000000000000000000000000000000000000000000000620f4240029261353f565b6144e4565b9380821015612ec95750615044565b9380821115612ec95750615044565b60e060a0510151918083108015612ec0575b612ea45750505061010060a051015162ffffff608086015116808211612e8b57505061012060a051015162ffffff60a086015116808211612e8b57505080518051602082810151604084810151606080870151608088015160a0808a015160c08b015160e0808d0151610100909d015160309a909a1b6bffffffffffff0000000000001665ffffffffffff9c909c169b909b1796861b71ffffffffffff00000000000000000000000090811697909717609095861b60ff60901b161760989490941b60ff60981b1693909317911b64ffffffffff60a01b161760c89190911b62ffffff60c81b16179790961b62ffffff60e01b169690961792151560f81b7fff000000000000000000000000000000000000000000000000000000000000009081169390931760035595830151805160048054958301518385015193890151969095166001600160601b0392909216919091179390961b909616919091179490921b6bffffffffffffffffffffffff60901b169390931792151560f01b60ff60f01b16929092179055015160029190600b0b62ffffff611f876133f8565b946120ce611fbb7f000000000000000000000000000000000000000000000000000000000000000060e060a051015161353f565b611fc3614220565b8852604060a05101516020890152602060a0510151604089015260e060a051015160608901527f000000000000000000000000000000000000000000000000000000000000000060808901527f00000000000000000000000000000000000000000000000000000000000000008060a08a015261207f670de0b6b3a764000061206c837f000000000000000000000000000000000000000000000000000000000000000061353f565b048060c08c015260e060a051015161353f565b60e08a019081526120978261014060a051015161353f565b6101008b01526120b5815161010060a05101519084868d8d14615061565b6101208b0152519061012060a051015192898914615061565b61014087015260ff6101408201511661016087015251166101808501526101a0840152146101c08201526101a0515260a080510151906040810160a06101a051015261212c61211c836137dc565b604051610120526101205161336a565b81610120515261213b826137dc565b601f19013660206101205101376101a08051510151906042830292808404604214811517156107d25783605001806050116107d25760708501106107d25760409283836121a4607061218e818a016146cd565b9861219b85519a8b61336a565b018089526146cd565b6020880190601f19013682373760801b60608501526070840160e06101a05101526121d7836101a05101518484016146e9565b60e0516101405260e0516101405260071b010160c06101a05101525b60a06101a051015160c06101a051015114612c5f576101a051516101805260406101a051015151610100526001600160a01b03610100511660e05152600a602052604060e05120610160526122a061016051546101a061018051015160806101a0510151916040918160070b8085526b0fffffffffffffffffffffff83851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b60e05160c081905260016080525b60805115612c35575b60e05160805260406101a051015160606101a051015161016082015115612c0a5761018082015161016083015190818111612bcf57505060c082015180151580612ba6575b612b60575061230e6101805183613d6f565b6123da6042610180515160a0610180510151906080610180510151604051927f34926dc46793e7842203bc3561373ea22a32700e8a8fd5b513e2ce1aad9c8c1b8452602088015160c01b602085015260a08801510260408401528060c088015102606084015260e087015102608083015261010086015160a0830152670de0b6b3a76400006101208701510260c0830152855160e083015261014086015161010083015261012082209061190160f01b8352600283015260228201522060206101805101519084613f07565b506080806101a05101510151612b4a575b604061018051015160206101805101516001600160a01b038451169160fe6040860151938460071c906001600160601b03199060601b16179360e0515060011b16908360e05152600b602052604060e05120928354916002600384861c1614612b1f5782841c6003908116600181149391149081612b0c575b508215612b03576103ff6101a08a015114612ad8576124c86001600160a01b038a51166101a08b0151906001600160601b03199060601b16175f52600c60205260405f20548060701c9167ffffffffffffffff65ffffffffffff8360401c16921690565b90918215908115612ac9575b50612a945760c08b01511580612a8a575b612a4d5750905b60a08a01518280821115612a435761250391613be9565b6101608b0151818111612a085750908a9594939291610160870151149889156129e4575b89156129c6576002945b8a156128e7575b50505050506003919250831b921b19161790551515606082015261256881610180518460806101a051015161515c565b91815180600b0b81036128b9575060206101a051015160208301516060820190815101905261018082015160408201908151019052606082015115155f146128a45761016082015181510190525b6101a05160e0015161018082015180612889575060e051915b6101a081015160061b8360021b176060850151612881575b6040850151612879575b6001600160601b0319825160601b1661012083015160591b17602083015160201b1790610160830151916001600160601b0360801b875160801b168360e01b179260201c9160101b171783526020830152600260308301931461285e575b5050906040810151612844575b5060e06101a051015261283a575b60606101a05101515101608060a06101a0510151018060a06101a051015260c06101a051015181146126ac576101a051604001516126a7916146e9565b6122ae565b505b6101a0805160800151610180519091015181516040830151602084015190916b1000000000000000000000008210801590612821575b80156127fa575b6127a65767ffffffffffffffff608094606087015160f81b946b0fffffffffffffffffffffff609c1b91840201609c1b169260401b91161717179101516127ef575b60c0516127c9575b610160515580600b0b81036127a65761014051906001610140510161014052610120515182101561278e576001600160601b03602091166001600160601b03196101005160601b16179160051b610120510101526121f3565b634e487b7160e01b60e051526032600452602460e051fd5b63402f1cc960e01b60e051526001600160a01b036101005116600452602460e051fd5b6127ea6001600160a01b0361010051166101805160806101a05101516150e7565b612735565b600160ff1b1761272d565b506b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff858302850101116126eb565b50663ffffffffffffe661fffffffffffff8201116126e4565b600160c05261266a565b6020015160a01b8152600c81019081106107d2578461265c565b610180015160d01b82526036019081106107d257858061264f565b6010176125f1565b6020176125e7565b6101608301510361289d5760015b916125cf565b6002612897565b602061016083015191019081510190526125b6565b9060406001600160a01b03825116910151906339f4765b60e11b60e05152600452602452604452606460e051fd5b1596876129aa575b505090816003959661291393916129a2575b50612964575b6101608b015190613bdc565b60408a015160701b908a516101a08c01519060e051506001600160601b0319906001600160601b03199060601b16161760e05152600c60205260401b1717604060e05120558792918b808080612538565b8a516040808d015160e0805160609490941b6bffffffffffffffffffffffff1916909117909252600d6020529051208054600160ff1b179055612907565b90508e612901565b6003966129139493926129bc926152f0565b955090918b6128ef565b6002196003878a1c16016129dd5760035b94612531565b60016129d7565b985060c086015115806129f8575b98612527565b506103ff6101a0870151146129f2565b8b516040808e01519051638b2294eb60e01b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b505060e051612503565b8a516040808d01519051632f68a66160e21b81526001600160a01b0390921660048301526024820152604481019190915260648101849052608490fd5b50838114156124e5565b8a6001600160a01b03815116906101a060408201519101519163fe60f8d760e01b60e05152600452602452604452606460e051fd5b905060408c015114158e6124d4565b8860406001600160a01b0382511691015190631bc9b84160e31b60e05152600452602452604460e051fd5b60e051906124ec565b612b1891935089614860565b918b612464565b8760406001600160a01b0382511691015190637be3af5f60e01b60e05152600452602452604460e051fd5b612b5b6020610180510151836148f3565b6123eb565b82516040808501516101805160600151915163933ce64560e01b81526001600160a01b039093166004840152602483015260448201929092526064810191909152608490fd5b50606083015115612bc057806060610180510151116122fc565b806060610180510151106122fc565b83516040808601519051630641f69b60e21b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b5060406001600160a01b0382511691015190633db6c18960e01b60e05152600452602452604460e051fd5b6001600160a01b0361010051166001600160a01b0360406101a0510151511603156122b7576126ae565b610140516101205152601f198160e06101a05101510301815260206101a05101518051602082015190818103612e7257505060408101518151808203612e595750506001600160a01b037f000000000000000000000000000000000000000000000000000000000000000016906060604060a051015191015191803b1561023b579160405192839163d3f375d160e01b83526064830193600484015260248301526060604483015261012051518093526084820192602061012051019060e0515b818110612e4057505050818060e05194039160e051905af1801561051757612e27575b5060a051517fc7cf846dc3972beaae7179f0b18b759b209565af416d4df5ec7b7ecce9a5ff1d612d88602060a05101519360405191829160208352602083019061327d565b0390a3604060a05101516103e842024281046103e814421517156107d2576107d081018082116107d2578211612e0e5761271082018083116107d2578111612df55760e0517f9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f005d60e05180f35b630f77854760e31b60e05152600452602452604460e051fd5b633c0917a360e01b60e05152600452602452604460e051fd5b60e051612e339161336a565b60e05161023b5781612d43565b8251865260209586019587955090920191600101612d20565b6302356a4d60e01b60e05152600452602452604460e051fd5b63311c37a960e21b60e05152600452602452604460e051fd5b630828d64f60e21b60e05152600452602452604460e051fd5b6305fcef0b60e21b60e05152600452602452604452606460e051fd5b50818311611de9565b9050615044565b64ffffffffff90611bf6565b5f612ee69161336a565b5f60e05285611b87565b6040513d5f823e3d90fd5b61014060a05101516001600160601b0384511614801590612f35575b15611a9857602060a05101516344426e5960e01b5f5260045260245ffd5b5061016060a051015165ffffffffffff6020850151161415612f17565b60ff6060860151166080860152611a0a565b612f75838360408801511688614f4d565b6119fc565b6397cd483760e01b5f5260058110156102105760045260245ffd5b612f9e93614a0f565b60408601528681848461199f565b634da9b89b60e01b5f5260045260245260445ffd5b5065ffffffffffff9051166001810180911161151157631c86133160e11b5f5260045260245260445ffd5b63148fbc5560e21b5f5260045260245260445ffd5b62e4289f60e51b5f5260c860045260245260445ffd5b630a5ecf1f60e41b5f5260045ffd5b636065093960e11b5f5260045ffd5b5068ffffffffffffffffff81161515611785565b63148fbc5560e21b5f52604060045260245260445ffd5b633ee5aeb560e01b5f5260045ffd5b633b63649d60e11b5f523360045260245ffd5b346114bf575f3660031901126114bf5761309a61338c565b5060806130a56133b0565b6060604051916001600160601b03815116835265ffffffffffff60208201511660208401526040810151600b0b6040840152015115156060820152f35b346114bf5760203660031901126114bf576001600160a01b03613103613174565b61310d3633613a98565b16805f52601160205260ff60405f205416613127816132a1565b1561312e57005b5f818152601160205260409020805460ff1916600117905560405160208160017fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af4709352a2005b600435906001600160a01b03821682036114bf57565b9181601f840112156114bf5782359167ffffffffffffffff83116114bf57602083818601950101116114bf57565b9060058210156102105752565b906101608061327b9362ffffff815116845262ffffff602082015116602085015262ffffff604082015116604085015262ffffff606082015116606085015262ffffff608082015116608085015262ffffff60a08201511660a085015262ffffff60c08201511660c085015262ffffff60e08201511660e085015262ffffff6101008201511661010085015262ffffff6101208201511661012085015260ff6101408201511661014085015201519101906131b8565b565b805180835260209291819084018484015e5f828201840152601f01601f1916010190565b6003111561021057565b610100810190811067ffffffffffffffff8211176132c857604052565b634e487b7160e01b5f52604160045260245ffd5b6060810190811067ffffffffffffffff8211176132c857604052565b60c0810190811067ffffffffffffffff8211176132c857604052565b6080810190811067ffffffffffffffff8211176132c857604052565b610180810190811067ffffffffffffffff8211176132c857604052565b610120810190811067ffffffffffffffff8211176132c857604052565b90601f8019910116810190811067ffffffffffffffff8211176132c857604052565b6040519061339982613314565b5f6060838281528260208201528260408201520152565b604051906133bd82613314565b81606060ff6004546001600160601b038116845265ffffffffffff81841c1660208501528060901c600b0b604085015260f01c161515910152565b604051906101e0820182811067ffffffffffffffff8211176132c8576040525f6101c0838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201528261016082015282610180820152826101a08201520152565b60405190610220820182811067ffffffffffffffff8211176132c8576040525f610200838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201528261016082015282610180820152826101a0820152826101c0820152826101e08201520152565b6040519060a0820182811067ffffffffffffffff8211176132c8576040525f6080838281528260208201528260408201528260608201520152565b8181029291811591840414171561151157565b61355a613bf6565b906103e84202914283046103e8144215171561151157662000000000000082116135e457613589838383613c4f565b156135df577f71ddf963e3209fd8f8c0ba4de85a5913e2e38a1377ada4e1a1256c3bfe7f5feb916001600160a01b036040921693845f52600a602052825f20600160ff1b815417905582519182526020820152a2565b505050565b50635a4478b160e01b5f5260045260245ffd5b60c4356001600160a01b03811681036114bf5790565b6040519061361a82613330565b5f610160838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201520152565b60058210156102105752565b6040519061367e82613330565b61327b8261016060055462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c9101613665565b9061327b60405161373781613330565b61016081945462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c9101613665565b67ffffffffffffffff81116132c85760051b60200190565b604051906138018261334d565b5f610100838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201520152565b604051906138448261334d565b8161010060035465ffffffffffff8116835265ffffffffffff8160301c16602084015265ffffffffffff8160601c16604084015260ff8160901c16606084015260ff8160981c16608084015264ffffffffff8160a01c1660a084015262ffffff8160c81c1660c084015262ffffff8160e01c1660e084015260f81c1515910152565b906001600160a01b036138d7613504565b92165f52600a60205261327b8260405f205460045460901c600b0b906040918160070b8085526b0fffffffffffffffffffffff83851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b91908110156114ab5760051b0190565b604051602081017f34926dc46793e7842203bc3561373ea22a32700e8a8fd5b513e2ce1aad9c8c1b815260043567ffffffffffffffff60c01b81168091036114bf5760408301526024356001600160801b0381168091036114bf5760608301526044356001600160801b0381168091036114bf5760808301526064356001600160801b0381168091036114bf5760a083015260843560ff81168091036114bf5760c083015260a4356001600160801b0381168091036114bf5760e083015260c4356001600160a01b0381168091036114bf5761010083015260e435916001600160801b0383168093036114bf576042926101208201526101208152613a526101408261336a565b519020613a5d614220565b906040519161190160f01b8352600283015260228201522090565b908060209392818452848401375f828201840152601f01601f1916010190565b600254916001600160a01b03831692816004116114bf575f5f9060405f8151966001600160a01b03602089019163b700961360e01b8352169788602482015230604482015263ffffffff60e01b833516606482015260648152613afc60848261336a565b828052826020525190895afa613bc9575b15613b1a575b5050505050565b63ffffffff1615613bb75760ff60a01b1916600160a01b17600255823b156114bf576020925f9283604051809681958294634a63ebf760e11b845260048401526040602484015260448301908082528085848401378181018301859052601f01601f1916010103925af18015612ef057613ba7575b506002805460ff60a01b191690555f80808080613b13565b5f613bb19161336a565b5f613b8f565b8262d1953b60e31b5f5260045260245ffd5b50505f516020518060201c150290613b0d565b9190820180921161151157565b9190820391821161151157565b6001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000163314801590613c45575b613c41576013193601368111611511573560601c90565b3390565b5060143610613c2a565b6001600160a01b03909291921691825f52600e60205260405f209260405193613c77856132dc565b549066ffffffffffffff8216855266ffffffffffffff8260381c169265ffffffffffff602087019385855260701c16946040870194868652821115613d645761138886019586811161151157613a98018096116115115766ffffffffffffff65ffffffffffff969287938311613d59575b1684521683525f52600e60205266ffffffffffffff60405f209451166dffffffffffffff000000000000008554925160381b16916dffffffffffffffffffffffffffff191617178355511665ffffffffffff60701b82549160701b169065ffffffffffff60701b1916179055600190565b818651168952613ce8565b505050505050505f90565b61012081015180158015613ef9575b613eb3575060e081015180159081158092613ea5575b613e06575b505061014081015180151580613df5575b613db357505050565b8151604092830151602094909401519251630460a9bb60e11b81526001600160a01b039091166004820152602481019390935260448301526064820152608490fd5b5060208301516103e8820210613daa565b6101008301519180613e91575b606084015115613e875760028314905b15908115613e6d575b5015613d99578251604080850151905163049f876760e31b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b905080613e7b575b5f613e2c565b50608083015115613e75565b6001831490613e23565b506001821480613e13575060028214613e13565b506101008301511515613d94565b81516040928301516101609490940151925163bd219a6b60e01b81526001600160a01b039091166004820152602481019390935260448301919091526064820152608490fd5b506101608301518111613d7e565b9291906101e084017f7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a08151116140c857604051917f19457468657265756d205369676e6564204d6573736167653a0a3332000000008352601c830152603c8220825261020085015160208301526101c0850151604083015251606082015260208160808160015afa60203d1416905102926001600160a01b03841680156140a157846001600160a01b0383511680921461409a57506040519063439b50f560e01b825260048201526001600160a01b038516928360248301526001604483015260648201526020816084816001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000165afa908115612ef0575f9161405f575b5015614036575050565b60406001600160a01b038251169101519063f6f1011760e01b5f5260045260245260445260645ffd5b90506020813d602011614092575b8161407a6020938361336a565b810103126114bf575180151581036114bf575f61402c565b3d915061406d565b9450505050565b5060406001600160a01b03825116910151906362f34c5b60e11b5f5260045260245260445ffd5b8460406001600160a01b03825116910151906362f34c5b60e11b5f5260045260245260445ffd5b80516020820151959491939091905f831261412157505093670de0b6b3a7640000916040949502938493015103020191565b916040949196670de0b6b3a7640000915f039485029586930151010203945f146141555702670de0b6b3a764000002035b90565b505090565b906003918160071c906001600160601b03199060601b16175f52600b60205260fe60405f20549160011b161c1660048110156102105790565b91908060071c6001600160601b03198460601b16175f52600b60205260405f209260fe8260011b169160038554841c1693600285148015614216575b61420e5760039460010361420857600160ff1b17915b6001600160601b03199060601b16175f52600d60205260405f20551b8154179055565b916141e5565b505050505050565b50600385146141cf565b6001600160a01b037f000000000000000000000000000000000000000000000000000000000000000016301480614313575b1561427b577f000000000000000000000000000000000000000000000000000000000000000090565b60405160208101907f8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f82527f000000000000000000000000000000000000000000000000000000000000000060408201527f000000000000000000000000000000000000000000000000000000000000000060608201524660808201523060a082015260a0815261430d60c08261336a565b51902090565b507f00000000000000000000000000000000000000000000000000000000000000004614614252565b91909160208301928351602083019065ffffffffffff82511680821080156144dc575b6144c75750508451815165ffffffffffff161094851561449f5760015b6060840190815190808214801590614492575b61447d5750505160ff16606085015285156143ed5760e09262ffffff9265ffffffffffff610120935116905260ff608082015116608086015264ffffffffff848201511660a0860152826101008201511660c0860152015116910152565b9394505090608082015160ff608083015116149182614464575b8261444c575b82614432575b50501561441f57505f90565b516344426e5960e01b5f5260045260245ffd5b610120015160e09091015162ffffff161490505f80614413565b61010081015160c083015162ffffff1614925061440d565b60e081015160a083015164ffffffffff16149250614407565b63fe747dd960e01b5f5260045260245260445ffd5b506080860151821161438f565b60ff606085015116600181018091111561437c57634e487b7160e01b5f52601160045260245ffd5b631c92225960e31b5f5260045260245260445ffd5b50811561435f565b81156144ee570490565b634e487b7160e01b5f52601260045260245ffd5b919092610140830151926101608101519184159081156146ae575b5061469b5760400180516107d081018091116115115782116146855780519060c084019161455162ffffff84511685613bdc565b106146625750506001600160601b03845116938415613b13576020019065ffffffffffff82511680821061464d575065ffffffffffff825116811480614643575b61462857826103e86145d46145e1946145ce6145db9565ffffffffffff62ffffff6101008160e0620f42409d0151169801511693511690613be9565b9061353f565b0490613bdc565b8461353f565b04918082111561461857826145f68284613be9565b1161460057505050565b63b935d08960e01b5f5260045260245260445260645ffd5b826146238383613be9565b6145f6565b84849163aa6afaab60e01b5f5260045260245260445260645ffd5b5084841415614592565b635743a65360e11b5f5260045260245260445ffd5b62ffffff8391519251169163db04ac7960e01b5f5260045260245260445260645ffd5b516359a4a5ab60e01b5f5260045260245260445ffd5b83633b3eb80560e21b5f5260045260245ffd5b9050806146bc575b5f61451d565b50670de0b6b3a764000084116146b6565b67ffffffffffffffff81116132c857601f01601f191660200190565b9081359165ffffffffffff6020820135938060601c8452818160301c1660a0850152166101608301528260c01c602083015260408201928060c41c8452600160c01b811615156060840152600160c11b81161515608084015264ffffffffff8160981c1660c084015264ffffffffff8160701c1660e084015264ffffffffff8160481c1661014084015265ffffffffffff8160181c1661018084015260ff8160101c166101208401526103ff8160061c166101a084015260038160041c1661010084015260018160031c16601b0180601b11611511577ffe0000000000000c0000000000000000000000000000000000000000000000079260609161020086015260408101356101c086015201356101e084015216614806575050565b6001600160a01b0390511690519063fdd2223360e01b5f5260045260245260445ffd5b919061483581846144e4565b9280614841838661353f565b14801590614852575b611525575050565b5064ffffffffff841161484a565b80516040808301805160609390931b6bffffffffffffffffffffffff19169092175f908152600d6020522054926001600160ff1b0384169261138884018085116115115782116148b95750505050600160ff1b16151590565b5191516040516306bcef5d60e41b81526001600160a01b039093166004840152602483015260448201929092526064810191909152608490fd5b906001600160a01b038251165f52600e60205260405f209160405192614918846132dc565b5466ffffffffffffff8116845265ffffffffffff602085019166ffffffffffffff8160381c16835260701c1690604085019482865261138883018093116115115766ffffffffffffff928511156149c757505116905b66ffffffffffffff6040820151921682106149895750505050565b608494506001600160a01b0365ffffffffffff91511693511690604051936306bcef5d60e41b85526004850152602484015260448301526064820152fd5b905051169061496e565b60ff811690601f8211614a0057604051916149ed60408461336a565b6020808452838101919036833783525290565b632cd44ac360e21b5f5260045ffd5b614a1761360d565b50604051614a24816132f8565b614a2e6008613727565b8152600954602082019265ffffffffffff821684526040830192614a5860ff8460301c1685613665565b606081019365ffffffffffff8460381c1685526080820191614a8060ff8660681c1684613665565b65ffffffffffff60a082019560701c168552614a9a61360d565b505f6101608501519a60058c1015610210578b959b65ffffffffffff8a51168015159081614f42575b50614f32575b65ffffffffffff8851168015159081614f27575b50614ef4575b5065ffffffffffff8851168015159182614ee9575b5050614ed1575b614b0e6101608c019586613665565b15614ec5575162ffffff815116906008549165ffffff000000602083015160181b169268ffffff000000000000604084015160301b169062ffffff60481b606085015160481b1662ffffff60601b608086015160601b169262ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b01519860058a1015610210576001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff191617161716171617161716171617161716171617171760085565ffffffffffff86511665ffffffffffff19600954161760095551906005821015610210576009546cffffffffffff00000000000000865160381b1691516005811015610210576dff0000000000000000000000000066ff0000000000009160681b169360301b16906dffffffffffffffff0000000000001916171717600955815165ffffffffffff60701b806009549260701b16169065ffffffffffff60701b19161760095562ffffff875116936005549165ffffff00000060208a015160181b16908968ffffff000000000000604082015160301b169462ffffff60481b606083015160481b169562ffffff60601b608084015160601b169662ffffff60781b60a085015160781b169262ffffff60901b60c086015160901b169062ffffff60a81b60e087015160a81b169162ffffff60c01b61010088015160c01b169462ffffff60d81b61012089015160d81b169761014060ff60f01b91015160f01b169851966005881015610210576101009f65ffffffffffff9d6001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff191617161716171617161716171617161716171617171760055551161591821592614eb2575b508115614e9f575b5015159101527fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e6610180604051614e9b81866131c5565ba290565b65ffffffffffff9150511615155f614e64565b5165ffffffffffff16151591505f614e5c565b50505050505050505090565b50815193506005841015610210575f86526001614aff565b101590505f80614af8565b909150845160058110156102105711614f14575b6001905f87525f614ae3565b9350825160058110156102105793614f08565b90508210155f614add565b83515f8b529c5060019250614ac9565b90508210155f614ac3565b919060405192614f5c846132dc565b6006549182600b0b855265ffffffffffff808460601c169384602088015260901c16928360408701528082115f1461503c5750925b8281109283156150345750915b15615029575b82821115615023576040614fc49101928351600b0b9451600b0b92613be9565b81810291905f8212600160ff1b821416611511578183051490151715611511576236ee809005915f83820193841291129080158216911516176115115781600b0b91828103615011575052565b630f354e3560e11b5f5260045260245ffd5b50505050565b5f6060820152614fa4565b905091614f9e565b905092614f91565b80615050575050600190565b8181111561505c575090565b905090565b939193929092156150d7575081670de0b6b3a764000003670de0b6b3a764000081116115115761509d670de0b6b3a7640000916150a39461353f565b0461353f565b64e8d4a5100081029080820464e8d4a51000149015171561151157670de0b6b3a764000091826150d3920461353f565b0490565b620f424093506150d3925061353f565b92919092805115615156576151136101809161010086015160a0870151906101c08801511515926140ef565b9190940151029182620f4240850212156151505750906001600160a01b03620f42409263016501a160e21b5f52166004520560245260445260645ffd5b92505050565b50509050565b92919092610160840151916101808501519461518184845160608401511515906153eb565b60808201511515806152e6575b6152a957604086015f81528115615293578188101561528c5787905b5f8651136151b9818589615560565b9190928260e0890151870203825f146152855784015b5f811261525b576101208901516101408a0151870287890391909102019181831161524e575b508160208d0152038a525f1461524557838751035b8752602087019081510390526040860190815103905285821461523957615234970394039261542b565b600190565b50505050505050505f90565b8387510161520a565b915060018192525f6151f5565b8760406001600160a01b0382511691015190631374e98560e01b5f5260045260245260445260645ffd5b84036151cf565b81906151aa565b50506152349593925f60208701525f865261542b565b8151604092830151925163135224a360e21b81526001600160a01b0390911660048201526024810192909252604482015260648101849052608490fd5b508481141561518e565b6101a081016103ff8151146153c45781519051906001600160601b0319906001600160601b03199060601b1616175f52600c60205260405f2054908160701c9065ffffffffffff8360401c16156153a65760fe916001600160a01b037201fffffffffffffffffffffffffffffffffffe9251169060071c906001600160601b03199060601b161792606f1c16169060036002831b921b9281146153bb575f52600b60205260405f209182549082818316036153ad575b5050505090565b19161790555f8080806153a6565b50919019161790565b5060406001600160a01b0382511691015190631bc9b84160e31b5f5260045260245260445ffd5b90811590811561541d575b50615417575f811215615412575f035b8082101561505c575090565b615406565b50505f90565b905015155f8213145f6153f6565b949260e06060959293610120956154618461544684896154ab565b02958086038491906101409061012084015102920151020190565b6020820180518201905281519086019003905284870151156154a257828851015b885201510260208601908151019052604085019081510190520151910152565b82885103615482565b6060810151615546576101c08201516155245760c0810151806155085750670de0b6b3a7640000610120836101008360e0614152970151029101518082105f146155005750925b0151029081015f19016144e4565b9050926154f2565b6101209060c06141529401510291015190815f199101016144e4565b6101208260e060a0614152950151910151900391015190815f199101016144e4565b61012060e061415293015191015190815f199101016144e4565b92919083515f81125f146155e2575f03905b60206040860151950151948282146155da5781029482156144ee578286058096845f821291826155ce575b50506155c3575b500291156155ba576141529181015f19016144e4565b614152916144e4565b5f190195505f6155a4565b0715159050845f61559d565b925050509190565b9061557256fea2646970667358221220df69fa2a8739647cb8f0b3c142bd003a3af1bffec80c1709740324ac7afd67c564736f6c63430008240033";
+  const _bytecode = "0x6102e060405234610bbe57616ae6803803809161001e826102e0610bd6565b6102e0396103208112610bbe576101008112610bbe576040519061010082016001600160401b03811183821017610bc2576040526102e051825261030051906003821015610bbe5760208301919091526103205160408301526103405160608301526103605160808301526103805160a0830152610180906100a16103a0610bf9565b60c08401526100b16103c0610bf9565b60e084015260ff190112610bbe576040519061018082016001600160401b03811183821017610bc2576040526100e86103e0610c0d565b82526100f5610400610c0d565b6020830152610105610420610c0d565b6040830152610115610440610c0d565b6060830152610125610460610c0d565b6080830152610135610480610c0d565b60a08301526101456104a0610c0d565b60c08301526101556104c0610c0d565b60e08301526101656104e0610c0d565b610100830152610176610500610c0d565b6101208301526105205160ff81168103610bbe57610140830152610540516005811015610bbe576101608301526101ae610560610c1d565b6101b9610580610c1d565b6101c46105a0610c1d565b6101cf6105c0610c1d565b6101da6105e0610c1d565b6040516101e8604082610bd6565b600e81526d24b9b7b630ba32b22a3930b232b960911b602082015260405191610212604084610bd6565b60038352620322e360ec1b602084015260018060a01b038116908160018060a01b03195f5416175f557f2f658b440c35314f52658ea8a740e05b284cdc84dc9ae01e891f21b8933e7cad6020604051848152a13b15610bac575061027581610c44565b6101205261028282610c44565b6101405260208151910120908160e0526020815191012080610100524660a0526040519060208201927f8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f8452604083015260608201524660808201523060a082015260a081526102f360c082610bd6565b5190206080523060c052610160526001600160a01b038316158015610b9b575b8015610b8a575b610b7b5760408401516060850151811591828015610b73575b8015610b5e575b8015610b49575b610a5d5769d3c21bcecceda100000061035a8383610c31565b061592602088015160038110156108f557600214610a9c575b50505080610a8d575b80610a6c575b15610a5d57602084015160038110156108f55762ffffff602087015116908115159182610a2a575b5081610a18575b81610a03575b816109dc575b816109c4575b816109ad575b81610996575b8161097f575b8161096c575b81610955575b8161093d575b81610918575b501561090957835161018052602084015160038110156108f5576101a05260408401516101c05260608401516101e05260808401516102005260a08401516102205260018060601b0360c0850151166102405260018060601b0360e0850151166102605260018060a01b0383166102805260018060a01b0382166102a05260018060a01b0381166102c05262ffffff855116856003549165ffffff000000602083015160181b1668ffffff000000000000604084015160301b16936bffffff000000000000000000606085015160481b166effffff000000000000000000000000608086015160601b169562ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b015160058110156108f55760ff60f81b9060f81b169b60018060f81b039960ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b19936effffff00000000000000000000000019926bffffff000000000000000000199160018060481b031916171617161716171617161716171617161716171717600355604051918451835260208501519360038510156108f557602084019490945260408086015190840152606080860151908401526080808601519084015260a0808601519084015260c0808601516001600160601b039081169185019190915260e09586015116948301949094526001600160a01b0392831661010083015292821661012082015291166101408201527fd9720f29a909e444caa551b72a5df147315d402c36a572fc0da25888257106e09061016090a16101606040519162ffffff815116835262ffffff602082015116602084015262ffffff604082015116604084015262ffffff606082015116606084015262ffffff608082015116608084015262ffffff60a08201511660a084015262ffffff60c08201511660c084015262ffffff60e08201511660e084015262ffffff6101008201511661010084015262ffffff6101208201511661012084015260ff6101408201511661014084015201519060058210156108f557610180815f936101607fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e6940152a2604051615d939081610d538239608051816149d4015260a05181614a91015260c051816149a5015260e05181614a2301526101005181614a490152610120518161105e015261014051816110870152610160518181816118e101526148e2015261018051816144ab01526101a051818181610423015281816111dd01528181611f39015261448101526101c0518181816120c7015281816120ed015281816121280152818161215301528181612189015281816121b5015281816121d90152818161221f01528181612260015281816122b7015281816124bd015281816125180152818161257501526144dc01526101e0518181816111ae0152818161253e015261450201526102005181818161203c01526145280152610220518161454e0152610240518161457c015261026051816145ab0152610280518181816112f001528181613501015261483301526102a051818181610f8c01528181612937015261486201526102c05181818161116701528181611ffd0152818161208701526148910152f35b634e487b7160e01b5f52602160045260245ffd5b6313a13a4160e11b5f5260045ffd5b61012087015162ffffff161591508115610934575b505f6103ed565b9050155f61092d565b9050619c4062ffffff610120880151161115906103e7565b905061ea6062ffffff60c0880151161115906103e1565b60c087015162ffffff16151591506103db565b905061c35062ffffff60a0880151161115906103d5565b905061c35062ffffff6080880151161115906103cf565b9050620f424062ffffff60608801511610906103c9565b9050620f424062ffffff6040880151161115906103c3565b9050620f42406109fb62ffffff88511660ff6101408a01511690610c31565b1115906103bd565b9050607f60ff610140880151161115906103b7565b61014087015160ff16151591506103b1565b90915062ffffff875116611d4c8201809211610a49571015905f6103aa565b634e487b7160e01b5f52601160045260245ffd5b634922d3e160e11b5f5260045ffd5b5060a084015115806103825750602084015160038110156108f55715610382565b50610a9784610caf565b61037c565b83610b30575b83610b00575b5082610af0575b82610abf575b50505f8080610373565b710b7abc627050305adf14a3d9e40000000000925090610ae282610ae793610c31565b610c31565b06155f80610ab5565b64e8d4a510008106159250610aaf565b909250610b1c57600182670de0b6b3a76400000411915f610aa8565b634e487b7160e01b5f52601260045260245ffd5b809350610b1c5780670de0b6b3a7640000061592610aa2565b506a0100000000000000000000821015610341565b506a010000000000000000000081101561033a565b508115610333565b639fabe1c160e01b5f5260045ffd5b506001600160a01b0381161561031a565b506001600160a01b03821615610313565b6361798f2f60e11b5f5260045260245ffd5b5f80fd5b634e487b7160e01b5f52604160045260245ffd5b601f909101601f19168101906001600160401b03821190821017610bc257604052565b51906001600160601b0382168203610bbe57565b519062ffffff82168203610bbe57565b51906001600160a01b0382168203610bbe57565b81810292918115918404141715610a4957565b601f815111610c6f576020815191015160208210610c60571790565b5f198260200360031b1b161790565b604460209160405192839163305a27a960e01b83528160048401528051918291826024860152018484015e5f828201840152601f01601f19168101030190fd5b60208101805160038110156108f55715610d25575160038110156108f557600214610cf05760c081015160e0909101516001600160601b0391821691161190565b60c08101516001600160601b0316159081610d09575090565b60e001516001600160601b0316670de0b6b3a764000014919050565b5060c08101516001600160601b0316159081610d3f575090565b60e001516001600160601b03161591905056fe6101c06040526004361015610012575f80fd5b5f60e0525f3560e01c80631661f53014613aa75780631e83409a146139ef578063217459ad1461398d57806324069db6146138f3578063279b3b9514611b4f578063308b1cfb14611ad4578063351945bc14611a2e5780633ba8e8421461198b5780633defb96214611908578063572b6c05146118b7578063603855df1461175257806362a5af3b146116c357806362d224dd14611591578063690129c7146114855780636b7e84e7146114055780636bdc18721461131457806376cdb03b146112cf5780637a9e5e4b146112185780637c9e23ca1461118b5780637dc0d1d01461114657806384b0196e1461104457806389035730146110115780638fb3603714610fb057806391c2c46914610f6b57806391ddadf414610eb95780639cca9d1814610e52578063a23836ef14610e26578063aa9991eb14610dea578063ac53266414610d92578063ae65d77514610d16578063b44ce39c14610c13578063b7648fb914610bbd578063bb04804d14610b26578063bf7e214f14610afd578063c30abf1814610a54578063c3a4e739146109a8578063c687f27714610960578063ca32c5441461082f578063cba81a6b146107bd578063d1e8984914610764578063dafb2422146106c0578063dfbf37eb14610663578063e01832fb146105c9578063f60a0e79146103d2578063f698da25146103ae578063fad8b32a14610322578063fbbffad7146102e65763fcad44481461022e575f80fd5b346102e05760e0513660031901126102e05760e08051339052601460205251604090205460019060ff1661026181613cab565b036102c95760e0805133905260146020525160409020805460ff19166002179055604051600281527fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af47060203392a260e05180f35b634e487b7160e01b5f52602160045260245ffd5b63652824af60e11b60e0515233600452602460e051fd5b60e05180fd5b346102e05760203660031901126102e0576001600160a01b03610307613b39565b1660e0515260126020526020604060e0512054604051908152f35b346102e05760203660031901126102e0576001600160a01b03610343613b39565b61034d3633614660565b168060e051526014602052604060e0512061036960e051613cab565b60ff1981541690557fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af47060206040516103a260e051613cab565b60e0518152a260e05180f35b346102e05760e0513660031901126102e05760206103ca61499b565b604051908152f35b346102e05736600319016101a081126102e057610180136102e0576101843565ffffffffffff8116908190036102e05761040c3633614660565b73__$a35447e41756b600540267cddc2a453f83$__7f000000000000000000000000000000000000000000000000000000000000000091813b156102e057604051630783960760e01b8152600160048201529261046881613cab565b602484015260043562ffffff8116908190036102e057604484015260243562ffffff8116908190036102e057606484015260443562ffffff8116908190036102e057608484015260643562ffffff8116908190036102e05760a484015260843562ffffff8116908190036102e05760c484015260a43562ffffff8116908190036102e05760e484015260c43562ffffff8116908190036102e05761010484015260e43562ffffff8116908190036102e0576101248401526101043562ffffff8116908190036102e0576101448401526101243562ffffff8116908190036102e0576101648401526101443560ff8116908190036102e0576101848401526101643560058110156102e057610581906101a4850190613bc2565b6101c4830152816101e48160e051935af480156105bc576105a3575b60e05180f35b60e0516105af91613e03565b60e0516102e0578061059d565b6040513d60e051823e3d90fd5b346102e05760403660031901126102e05760043560058110156102e05760243565ffffffffffff8116908190036102e0576106043633614660565b73__$a35447e41756b600540267cddc2a453f83$__90813b156102e05760405163367504a560e01b81526001600482015292610644906024850190613bc2565b60448301528160648160e051935af480156105bc576105a35760e05180f35b346102e05760e0513660031901126102e05773__$92fac3d227b575815f623325807a0b97e0$__803b156102e05760405190632435bf7d60e01b8252600160048301528160248160e051935af480156105bc576105a35760e05180f35b346102e0576101003660031901126102e0576106da61499b565b6040519063d9c129a960e01b825260048201526106f960248201614094565b6020816101248173__$bf759459f958bd5c55715570a535341f2e$__5af480156105bc5760e05190610731575b602090604051908152f35b506020813d60201161075c575b8161074b60209383613e03565b810103126102e05760209051610726565b3d915061073e565b346102e05760e0513660031901126102e05761077e6145d3565b506040805161078c81613d7a565b65ffffffffffff600b548160206001600160601b03831694858152019160601c168152835192835251166020820152f35b346102e05760403660031901126102e05760606108186107db613b39565b602435906001600160601b03199060601b16175f52600e60205260405f20548060701c916001600160401b0365ffffffffffff8360401c16921690565b906040519260e05150835260208301526040820152f35b346102e05760603660031901126102e0576044356001600160401b0381116102e057606060031982360301126102e05760e08051339052601460205251604090205460029060ff1661088081613cab565b036109495761088d6147a8565b73__$92fac3d227b575815f623325807a0b97e0$__906108ab6147dd565b823b156102e0576040516368d9498b60e01b8152600160048201529283916108d7906024840190613e24565b6004356101a48301526024356101c48301526102006101e4830152818061090960e05195610204830190600401613f04565b03915af480156105bc57610930575b60e0515f516020615d3e5f395f51905f525d60e05180f35b60e05161093c91613e03565b60e0516102e05780610918565b633b63649d60e11b60e0515233600452602460e051fd5b346102e05760203660031901126102e0576001600160a01b03610981613b39565b1660e051526014602052602060ff604060e051205416604051906109a481613cab565b8152f35b346102e05760203660031901126102e0576004356001600160401b0381116102e0576109d8903690600401613b92565b73__$bf759459f958bd5c55715570a535341f2e$__916109f66148d8565b92803b156102e0576001600160a01b03610a4094604051958694859384936305fc452d60e11b8552600160048601521660248401526060604484015260e051966064840191614070565b03915af480156105bc576105a35760e05180f35b346102e05760203660031901126102e0576004356001600160601b038116908190036102e057610a826147a8565b73__$92fac3d227b575815f623325807a0b97e0$__610a9f6147dd565b91813b156102e05760405163320adf5b60e01b81526001600482015292610aca906024850190613e24565b6101a4830152816101c48160e051935af480156105bc576109305760e0515f516020615d3e5f395f51905f525d60e05180f35b346102e05760e0513660031901126102e05760206001600160a01b0360e0515416604051908152f35b346102e05760403660031901126102e057610b3f613b39565b6024356001600160601b038116908190036102e057610b5e3633614660565b73__$f99bd2f295b53acaa028f00fb14da59698$__90813b156102e0576001600160a01b036040519363119e5ca760e01b85526001600486015216602484015260448301528160648160e051935af480156105bc576105a35760e05180f35b346102e05760203660031901126102e05760a0610be0610bdb613b39565b6145eb565b60806040519180518352602081015160208401526040810151604084015260608101516060840152015115156080820152f35b346102e05760e0513660031901126102e057610c2d614437565b50610100604051610c3d81613d14565b6dffffffffffffffffffffffffffff600854916001600160601b038316928382526001600160801b036020830165ffffffffffff8360601c168152846040850165ffffffffffff8560901c16815265ffffffffffff606087019560c01c16855265ffffffffffff6009549581608089019385891685528160a08b0197898b60701c16895260ff60c08d019b60f01c1615158b5260e088600a54169c019b8c526040519d8e52511660208d0152511660408b01525116606089015251166080870152511660a085015251151560c0840152511660e0820152f35b346102e05760403660031901126102e0576003610d31613b39565b602435908160071c906001600160601b03199060601b161760e05152600d60205260fe604060e05120549160e0515060011b161c166004811015610d7a57604051908152602090f35b634e487b7160e01b60e051526021600452602460e051fd5b346102e05760e0513660031901126102e057610dac6145d3565b5060408051610dba81613d7a565b6001600160601b0360075460206001600160a01b03821693848152019060a01c8152835192835251166020820152f35b346102e05760203660031901126102e0576001600160a01b03610e0b613b39565b1660e0515260136020526020604060e0512054604051908152f35b346102e05760e0513660031901126102e057610100610e43614473565b610e506040518092613cb5565bf35b346102e05760e0513660031901126102e057610e6e3633614660565b73__$a35447e41756b600540267cddc2a453f83$__803b156102e0576040519063a5888a9760e01b8252600160048301528160248160e051935af480156105bc576105a35760e05180f35b346102e05760e0513660031901126102e057610ed3614365565b50610120610edf6143a8565b6101006040519165ffffffffffff815116835265ffffffffffff602082015116602084015265ffffffffffff604082015116604084015260ff606082015116606084015260ff608082015116608084015264ffffffffff60a08201511660a084015262ffffff60c08201511660c084015262ffffff60e08201511660e084015201511515610100820152f35b346102e05760e0513660031901126102e05760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b346102e05760e0513660031901126102e05760e0515460a01c60ff1615611007576020638fb3603760e01b5b6040517fffffffff000000000000000000000000000000000000000000000000000000009091168152f35b602060e051610fdc565b346102e05760e0513660031901126102e05761102b614158565b506101806110376141bc565b610e506040518092613bcf565b346102e05760e0513660031901126102e0576110e66110827f0000000000000000000000000000000000000000000000000000000000000000614f8e565b6110ab7f0000000000000000000000000000000000000000000000000000000000000000614f8e565b604051906020906110f4906110c08385613e03565b60e05184525f368137604051958695600f60f81b875260e08588015260e0870190613c87565b908582036040870152613c87565b46606085015230608085015260e05160a085015283810360c085015281808451928381520193019160e0515b82811061112f57505050500390f35b835185528695509381019392810192600101611120565b346102e05760e0513660031901126102e05760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b346102e05760403660031901126102e057604061120c6111ac610bdb613b39565b7f00000000000000000000000000000000000000000000000000000000000000006111d981602435614327565b60027f000000000000000000000000000000000000000000000000000000000000000061120581613cab565b1492614931565b82519182526020820152f35b346102e05760203660031901126102e057611231613b39565b60e05154906001600160a01b03821633036112b957803b15611299577f2f658b440c35314f52658ea8a740e05b284cdc84dc9ae01e891f21b8933e7cad916001600160a01b036020921680916001600160a01b0319161760e05155604051908152a160e05180f35b6001600160a01b03906361798f2f60e11b60e0515216600452602460e051fd5b62d1953b60e31b60e0515233600452602460e051fd5b346102e05760e0513660031901126102e05760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b346102e05760803660031901126102e05761132d613b4f565b6064356001600160401b0381116102e057606060031982360301126102e05760e08051339052601460205251604090205460029060ff1661136d81613cab565b036109495761137a6147a8565b73__$f99bd2f295b53acaa028f00fb14da59698$__6113976147dd565b90803b156102e0576001600160a01b036113cc9460405195869463b93fdb0f60e01b8652600160048701526024860190613e24565b6004356101a48501526024356101c4850152166101e4830152610220610204830152818061090960e05195610224830190600401613f04565b346102e05760203660031901126102e05760043560058110156102e05761142c3633614660565b73__$a35447e41756b600540267cddc2a453f83$__803b156102e05760405163a34b733960e01b8152600160048201529161146b906024840190613bc2565b8160448160e051935af480156105bc576105a35760e05180f35b346102e05760e0513660031901126102e0576040516114a381613d5f565b6114ab614158565b815260e051602082015260e051604082015260e051606082015260e051608082015260a060e05191015260e051506102206040516114e881613d5f565b6114f26005614272565b815265ffffffffffff600654611587602084018383168152836040860161151f60ff8660301c16826141b0565b6115736060880191838760381c1683528360808a019561154560ff8a60681c16886141b0565b8160a08c019960701c16895261155f604051809c51613bcf565b51166101808a0152516101a0890190613bc2565b51166101c0860152516101e0850190613bc2565b5116610200820152f35b346102e057366003190161014081126102e057610100136102e057610104356001600160401b0381116102e05760406115d1611601923690600401613b65565b92906116226115de6147dd565b84516333ab454960e21b8152600160048201529586948594926024860190613e24565b61160e6101a48501614094565b6102e06102a48501526102e4840191613ee4565b610124356102c4830152038173__$bf759459f958bd5c55715570a535341f2e$__5af49081156105bc5760e0519060e05192611672575b506001600160a01b036040928351928352166020820152f35b9150506040813d6040116116bb575b8161168e60409383613e03565b810103126102e057602081519101516001600160a01b03811681036102e057906001600160a01b03611659565b3d9150611681565b346102e05760e0513660031901126102e0576116dd6147a8565b73__$92fac3d227b575815f623325807a0b97e0$__6116fa6147dd565b90803b156102e057604051633329bb2760e21b81526001600482015291611725906024840190613e24565b816101a48160e051935af480156105bc576109305760e0515f516020615d3e5f395f51905f525d60e05180f35b346102e05760c03660031901126102e05761176b613b4f565b6064356001600160401b0381116102e05761178a903690600401613b92565b916084356001600160401b0381116102e0576117aa903690600401613b92565b60a494919435936001600160401b0385116102e057606060031986360301126102e05760e08051339052601460205251604090205460029060ff166117ee81613cab565b03610949576117fb6147a8565b73__$f99bd2f295b53acaa028f00fb14da59698$__926118196147dd565b91843b156102e0576001600160a01b039761185e9461188b61189e93610909956040519c8d9b8c9a8b9a63beec962960e01b8c52600160048d015260248c0190613e24565b6004356101a48b01526024356101c48b0152166101e4890152610260610204890152610264880191614023565b8581036003190161022487015291614070565b8281036003190161024484015260e05196600401613f04565b346102e05760203660031901126102e05760206118d2613b39565b604051906001600160a01b03807f0000000000000000000000000000000000000000000000000000000000000000169116148152f35b346102e05760e0513660031901126102e05760e08051339052601460205251604090205460029060ff1661193b81613cab565b036109495773__$92fac3d227b575815f623325807a0b97e0$__803b156102e057604051906301fc6efb60e01b8252600160048301528160248160e051935af480156105bc576105a35760e05180f35b346102e05760203660031901126102e0576004356001600160401b0381116102e0576119bb903690600401613b92565b6119c36147a8565b73__$92fac3d227b575815f623325807a0b97e0$__916119e16147dd565b92803b156102e05760405163a1bee3e360e01b8152600160048201529384928391829161090991611a16906024850190613e24565b6101c06101a484015260e051966101c4840191614023565b346102e05760203660031901126102e0576001600160a01b03611a4f613b39565b604051611a5b81613d44565b60e051815260e0516020820152604060e0519101521660e0515260106020526060604060e0512065ffffffffffff60405191611a9683613d44565b5466ffffffffffffff808216938481528360406020830192848660381c168452019360701c1683526040519485525116602084015251166040820152f35b346102e05760203660031901126102e05773__$bf759459f958bd5c55715570a535341f2e$__611b026148d8565b90803b156102e0576001600160a01b0360405192631fbb8f3b60e31b84526001600485015216602483015260043560448301528160648160e051935af480156105bc576105a35760e05180f35b346102e05760203660031901126102e0576004356001600160401b0381116102e057611b7f903690600401613b65565b60e08051339052601460205251604090205460029060ff16611ba081613cab565b0361094957611bad6147a8565b611bb5614158565b60a052604081106138d857806020116102e0578135604082106102e057602083013561ffff82166001148015906138c4575b6138b15765ffffffffffff908260d01c60a05152818360a01c16602060a0510152818360701c16604060a051015260ff8360681c16606060a051015260ff8360601c16608060a051015262ffffff61ffff8460501c16938460a08051015261ffff8160401c1660c060a0510152818160281c1661010060a051015260101c1661012060a05101528060d81c60e060a05101526001600160601b038160781c1661014060a051015260481c1661016060a05101521561389e5760a08051015160c88111613884575060a0805101518060071b9080820460801490151715612ddd5760400180604011612ddd5760a05160c00151611ce2916148be565b80820361386b57506040516101a052611cfd6101a051613d14565b611d05613f7b565b6101a05152611d12613e78565b60206101a0510152604051806102208101106001600160401b036102208301111761385357610220810160405260e051815260e051602082015260e051604082015260e051606082015260e051608082015260e05160a082015260e05160c082015260e05160e082015260e05161010082015260e05161012082015260e05161014082015260e05161016082015260e05161018082015260e0516101a082015260e0516101c082015260e0516101e082015260e05161020082015260406101a0510152611ddd613e78565b60606101a0510152611ded613ff9565b60806101a051015260e05160a06101a051015260e05160c06101a051015260e05160e06101a0510152611e1e613f7b565b5060a0515190604060a05101519160405192611e3984613d44565b611e41614365565b8452611e4b613e78565b6020850152611e58614158565b6040850152611e656143a8565b9065ffffffffffff82511660018101809111612ddd5783036138245765ffffffffffff60408301511680821061380b5750611e9e6141bc565b8060408701528184846101008101516137f4575b50505050610160604086015101516005811015610d7a576001600160fc1b0381168103612ddd5760e051612ddd5760016670006001ef01ef8260041b1c16156137d9575065ffffffffffff9081611f07613e9c565b9460608601516137c3575b8160408601511683036137b1575b16835216604082015283528060208401526040830151927f000000000000000000000000000000000000000000000000000000000000000092611f6284613cab565b611f6f60a0518351614ab7565b1561375a57611f9c604060a0510151868561014060a051015192600289149361016060a051015191614c7d565b6001600160601b0361014060a051015116835265ffffffffffff61016060a05101511660208401525b61014060a05101519061016060a0510151611fe660c060a0510151836148cb565b828111613756578089019203926001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000163b156137565761207b5f936040519586948594637e1e14c760e11b86527f0000000000000000000000000000000000000000000000000000000000000000600487015260248601526044850152608060648501526084840191613ee4565b03816001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000165afa801561374b57613737575b5060a05161014001516002840361372b577f000000000000000000000000000000000000000000000000000000000000000015613713577f0000000000000000000000000000000000000000000000000000000000000000670de0b6b3a7640000045f198101908111612ddd57905b61214d7f000000000000000000000000000000000000000000000000000000000000000082614c5f565b916121787f0000000000000000000000000000000000000000000000000000000000000000836148be565b5f198101908111612ddd576121ae907f000000000000000000000000000000000000000000000000000000000000000090614c5f565b92620f42407f00000000000000000000000000000000000000000000000000000000000000008102047f000000000000000000000000000000000000000000000000000000000000000003612ddd5762ffffff606089015116620f424003620f42408111612ddd5761224f9061224a7f0000000000000000000000000000000000000000000000000000000000000000620f4240029186614327565b6148be565b5f198101908111612ddd5761228a907f0000000000000000000000000000000000000000000000000000000000000000620f42400290614c5f565b9262ffffff60408a015116620f4240019081620f424011612ddd57612304946122e685926122e16122f5957f0000000000000000000000000000000000000000000000000000000000000000620f42400292614327565b614c5f565b938082101561370c57506155fb565b938082111561370c57506155fb565b60e060a0510151918083108015613703575b6136e75750505061010060a051015162ffffff6080860151168082116136ce57505061012060a051015162ffffff60a0860151168082116136ce57505080518051602082810151604084810151606080870151608088015160a0808a015160c08b015160e0808d0151610100909d015160309a909a1b6bffffffffffff0000000000001665ffffffffffff9c909c169b909b1796861b71ffffffffffff00000000000000000000000090811697909717609095861b60ff60901b161760989490941b60ff60981b1693909317911b64ffffffffff60a01b161760c89190911b62ffffff60c81b16179790961b62ffffff60e01b169690961792151560f81b7fff000000000000000000000000000000000000000000000000000000000000009081169390931760015595830151805160028054958301518385015193890151969095166001600160601b0392909216919091179390961b909616919091179490921b6bffffffffffffffffffffffff60901b169390931792151560f01b60ff60f01b16929092178155910151909190600b0b62ffffff6124b4613f7b565b946125fb6124e87f000000000000000000000000000000000000000000000000000000000000000060e060a0510151614327565b6124f061499b565b8852604060a05101516020890152602060a0510151604089015260e060a051015160608901527f000000000000000000000000000000000000000000000000000000000000000060808901527f00000000000000000000000000000000000000000000000000000000000000008060a08a01526125ac670de0b6b3a7640000612599837f0000000000000000000000000000000000000000000000000000000000000000614327565b048060c08c015260e060a0510151614327565b60e08a019081526125c48261014060a0510151614327565b6101008b01526125e2815161010060a05101519084868d8d14615618565b6101208b0152519061012060a051015192898914615618565b61014087015260ff6101408201511661016087015251166101808501526101a0840152146101c08201526101a0515260a080510151906040810160a06101a05101526126596126498361434e565b6040516101205261012051613e03565b8161012051526126688261434e565b601f19013660206101205101376101a0805151015190604283029280840460421481151715612ddd578360500180605011612ddd576070850110612ddd5760409283836126d160706126bb818a01614e33565b986126c885519a8b613e03565b01808952614e33565b6020880190601f19013682373760801b60608501526070840160e06101a0510152612704836101a0510151848401614e4e565b60e0516101405260e0516101405260071b010160c06101a05101525b60a06101a051015160c06101a0510151146134b5576101a051516101805260406101a051015151610100526001600160a01b03610100511660e05152600c602052604060e05120610160526127cd61016051546101a061018051015160806101a0510151916040918160070b8085526b0fffffffffffffffffffffff83851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b60e05160c081905260016080525b6080511561348b575b60e05160805260406101a051015160606101a051015161016082015115613460576101808201516101608301519081811161342557505060c0820151801515806133fc575b6133b65750610120820151801580156133a5575b613361575060e082015180159081158092613353575b6132b4575b5050610140820151801515806132a0575b61325a575061295b6042610180515160a0610180510151906080610180510151604051927f34926dc46793e7842203bc3561373ea22a32700e8a8fd5b513e2ce1aad9c8c1b8452602088015160c01b602085015260a08801510260408401528060c088015102606084015260e087015102608083015261010086015160a0830152670de0b6b3a76400006101208701510260c0830152855160e083015261014086015161010083015261012082209061190160f01b83526002830152602282015220602061018051015190847f0000000000000000000000000000000000000000000000000000000000000000615713565b506080806101a0510151015161316a575b604061018051015160206101805101516001600160a01b038451169160fe6040860151938460071c906001600160601b03199060601b16179360e0515060011b16908360e05152600d602052604060e05120928354916002600384861c161461313f5782841c60039081166001811493911490816130a3575b50821561309a576103ff6101a08a01511461306f57612a486001600160a01b038a51166101a08b0151906001600160601b03199060601b16175f52600e60205260405f20548060701c916001600160401b0365ffffffffffff8360401c16921690565b90918215908115613060575b5061302b5760c08b01511580613021575b612fe45750905b60a08a01518280821115612fda57612a83916148cb565b6101608b0151818111612f9f5750908a959493929161016087015114988915612f7b575b8915612f5d576002945b8a15612e7e575b50505050506003919250831b921b191617905515156060820152612ae881610180518460806101a05101516158b1565b91815180600b0b8103612e50575060206101a051015160208301516060820190815101905261018082015160408201908151019052606082015115155f14612e3b5761016082015181510190525b6101a05160e0015161018082015180612e20575060e051915b6101a081015160061b8360021b176060850151612e18575b6040850151612e10575b6001600160601b0319825160601b1661012083015160591b17602083015160201b1790610160830151916001600160601b0360801b875160801b168360e01b179260201c9160101b1717835260208301526002603083019314612df5575b5050906040810151612dc3575b5060e06101a0510152612db9575b60606101a05101515101608060a06101a0510151018060a06101a051015260c06101a05101518114612c2c576101a05160400151612c2791614e4e565b6127db565b505b6101a0805160800151610180519091015181516040830151602084015190916b1000000000000000000000008210801590612da0575b8015612d79575b612d25576001600160401b03608094606087015160f81b946b0fffffffffffffffffffffff609c1b91840201609c1b169260401b9116171717910151612d6e575b60c051612d48575b610160515580600b0b8103612d2557610140519060016101405101610140526101205151821015612d0d576001600160601b03602091166001600160601b03196101005160601b16179160051b61012051010152612720565b634e487b7160e01b60e051526032600452602460e051fd5b63402f1cc960e01b60e051526001600160a01b036101005116600452602460e051fd5b612d696001600160a01b0361010051166101805160806101a051015161569e565b612cb4565b600160ff1b17612cac565b506b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff85830285010111612c6b565b50663ffffffffffffe661fffffffffffff820111612c64565b600160c052612bea565b6020015160a01b8152600c8101908110612ddd5784612bdc565b634e487b7160e01b60e051526011600452602460e051fd5b610180015160d01b8252603601908110612ddd578580612bcf565b601017612b71565b602017612b67565b61016083015103612e345760015b91612b4f565b6002612e2e565b60206101608301519101908151019052612b36565b9060406001600160a01b03825116910151906339f4765b60e11b60e05152600452602452604452606460e051fd5b159687612f41575b5050908160039596612eaa9391612f39575b50612efb575b6101608b0151906148be565b60408a015160701b908a516101a08c01519060e051506001600160601b0319906001600160601b03199060601b16161760e05152600e60205260401b1717604060e05120558792918b808080612ab8565b8a516040808d015160e0805160609490941b6bffffffffffffffffffffffff1916909117909252600f6020529051208054600160ff1b179055612e9e565b90508e612e98565b600396612eaa949392612f5392615a45565b955090918b612e86565b6002196003878a1c1601612f745760035b94612ab1565b6001612f6e565b985060c08601511580612f8f575b98612aa7565b506103ff6101a087015114612f89565b8b516040808e01519051638b2294eb60e01b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b505060e051612a83565b8a516040808d01519051632f68a66160e21b81526001600160a01b0390921660048301526024820152604481019190915260648101849052608490fd5b5083811415612a65565b8a6001600160a01b03815116906101a060408201519101519163fe60f8d760e01b60e05152600452602452604452606460e051fd5b905060408c015114158e612a54565b8860406001600160a01b0382511691015190631bc9b84160e31b60e05152600452602452604460e051fd5b60e05190612a6c565b89516040808c015160e0805160609490941b6bffffffffffffffffffffffff1916909117909252600f602052905120549193506001600160ff1b038216906113888201808311612ddd578111613104575050600160ff1b161515918b6129e5565b8a516040808d015190516306bcef5d60e41b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b8760406001600160a01b0382511691015190637be3af5f60e01b60e05152600452602452604460e051fd5b60206101805101516001600160a01b0383511660e0515060e051526010602052604060e05120906040519161319e83613d44565b5466ffffffffffffff8116835265ffffffffffff602084019166ffffffffffffff8160381c16835260701c1690604084019382855261138883018311612ddd5766ffffffffffffff9261138801841115613251575051165b66ffffffffffffff6040860151911681106132135750505061296c565b6084935065ffffffffffff6001600160a01b0386511693511690604051936306bcef5d60e41b85526004850152602484015260448301526064820152fd5b905051166131f6565b825160408085015161018051602001519151630460a9bb60e11b81526001600160a01b039093166004840152602483015260448201929092526064810191909152608490fd5b5060206101805101516103e8820210612869565b610100840151918061333f575b6060850151156133355760028314905b1590811561331b575b5015612858578351604080860151905163049f876760e31b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b905080613329575b876132da565b50608084015115613323565b60018314906132d1565b5060018214806132c15750600282146132c1565b506101008401511515612853565b8251604080850151610180516101600151915163bd219a6b60e01b81526001600160a01b039093166004840152602483015260448201526064810191909152608490fd5b50610160610180510151811161283d565b82516040808501516101805160600151915163933ce64560e01b81526001600160a01b039093166004840152602483015260448201929092526064810191909152608490fd5b506060830151156134165780606061018051015111612829565b80606061018051015110612829565b83516040808601519051630641f69b60e21b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b5060406001600160a01b0382511691015190633db6c18960e01b60e05152600452602452604460e051fd5b6001600160a01b0361010051166001600160a01b0360406101a0510151511603156127e457612c2e565b610140516101205152601f198160e06101a05101510301815260206101a051015180516020820151908181036136b55750506040810151815180820361369c5750506001600160a01b037f000000000000000000000000000000000000000000000000000000000000000016906060604060a051015191015191803b156102e0579160405192839163d3f375d160e01b83526064830193600484015260248301526060604483015261012051518093526084820192602061012051019060e0515b81811061368357505050818060e05194039160e051905af180156105bc5761366a575b5060a051517fc7cf846dc3972beaae7179f0b18b759b209565af416d4df5ec7b7ecce9a5ff1d6135de602060a051015193604051918291602083526020830190613c87565b0390a3604060a05101516103e842024281046103e81442151715612ddd576107d08101808211612ddd578211613651576127108201808311612ddd5781116136385760e0515f516020615d3e5f395f51905f525d60e05180f35b630f77854760e31b60e05152600452602452604460e051fd5b633c0917a360e01b60e05152600452602452604460e051fd5b60e05161367691613e03565b60e0516102e05781613599565b8251865260209586019587955090920191600101613576565b6302356a4d60e01b60e05152600452602452604460e051fd5b63311c37a960e21b60e05152600452602452604460e051fd5b630828d64f60e21b60e05152600452602452604460e051fd5b6305fcef0b60e21b60e05152600452602452604452606460e051fd5b50818311612316565b90506155fb565b634e487b7160e01b60e051526012600452602460e051fd5b64ffffffffff90612123565b5f61374191613e03565b5f60e052856120b4565b6040513d5f823e3d90fd5b5f80fd5b61014060a05101516001600160601b0384511614801590613794575b15611fc557602060a05101516344426e5960e01b5f5260045260245ffd5b5061016060a051015165ffffffffffff6020850151161415613776565b60ff6060860151166080860152611f20565b6137d4838360408801511688615504565b611f12565b6397cd483760e01b5f5260058110156102b55760045260245ffd5b6137fd93614fcc565b604086015286818484611eb2565b634da9b89b60e01b60e05152600452602452604460e051fd5b5065ffffffffffff90511660018101809111612ddd57631c86133160e11b60e05152600452602452604460e051fd5b634e487b7160e01b60e051526041600452602460e051fd5b63148fbc5560e21b60e05152600452602452604460e051fd5b62e4289f60e51b60e0515260c8600452602452604460e051fd5b630a5ecf1f60e41b60e05152600460e051fd5b636065093960e11b60e05152600460e051fd5b5068ffffffffffffffffff81161515611be7565b63148fbc5560e21b60e051526040600452602452604460e051fd5b346102e05760203660031901126102e0576004356001600160401b0381116102e057606060031982360301126102e05773__$92fac3d227b575815f623325807a0b97e0$__906139416147dd565b823b156102e05760405163768b84b360e01b81526001600482015292839161396d906024840190613e24565b6101c06101a48301528180610a4060e051956101c4830190600401613f04565b346102e05760e0513660031901126102e0576139a7613e78565b5060806139b2613e9c565b6060604051916001600160601b03815116835265ffffffffffff60208201511660208401526040810151600b0b6040840152015115156060820152f35b3461375657602036600319011261375657613a08613b39565b613a106147a8565b73__$92fac3d227b575815f623325807a0b97e0$__613a2d6147dd565b813b15613756576101c4613a68915f936001600160a01b036040519687958694633e8b9a7f60e01b8652600160048701526024860190613e24565b166101a48301525af4801561374b57613a935760e0515f516020615d3e5f395f51905f525d60e05180f35b5f613a9d91613e03565b5f60e05280610918565b34613756576020366003190112613756576001600160a01b03613ac8613b39565b613ad23633614660565b16805f52601460205260ff60405f205416613aec81613cab565b15613af357005b5f818152601460205260409020805460ff1916600117905560405160208160017fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af4709352a2005b600435906001600160a01b038216820361375657565b604435906001600160a01b038216820361375657565b9181601f84011215613756578235916001600160401b038311613756576020838186019501011161375657565b9181601f84011215613756578235916001600160401b038311613756576020808501948460051b01011161375657565b9060058210156102b55752565b9061016080613c859362ffffff815116845262ffffff602082015116602085015262ffffff604082015116604085015262ffffff606082015116606085015262ffffff608082015116608085015262ffffff60a08201511660a085015262ffffff60c08201511660c085015262ffffff60e08201511660e085015262ffffff6101008201511661010085015262ffffff6101208201511661012085015260ff610140820151166101408501520151910190613bc2565b565b805180835260209291819084018484015e5f828201840152601f01601f1916010190565b600311156102b557565b6001600160601b0360e08092805185526020810151613cd381613cab565b602086015260408101516040860152606081015160608601526080810151608086015260a081015160a08601528260c08201511660c0860152015116910152565b61010081019081106001600160401b03821117613d3057604052565b634e487b7160e01b5f52604160045260245ffd5b606081019081106001600160401b03821117613d3057604052565b60c081019081106001600160401b03821117613d3057604052565b604081019081106001600160401b03821117613d3057604052565b608081019081106001600160401b03821117613d3057604052565b60a081019081106001600160401b03821117613d3057604052565b61018081019081106001600160401b03821117613d3057604052565b61012081019081106001600160401b03821117613d3057604052565b90601f801991011681019081106001600160401b03821117613d3057604052565b608061016091613e35848251613cb5565b6001600160a01b036020820151166101008501526001600160a01b036040820151166101208501526001600160a01b036060820151166101408501520151910152565b60405190613e8582613d95565b5f6060838281528260208201528260408201520152565b60405190613ea982613d95565b81606060ff6002546001600160601b038116845265ffffffffffff81841c1660208501528060901c600b0b604085015260f01c161515910152565b908060209392818452848401375f828201840152601f01601f1916010190565b80356001600160601b038116809103613756578252602081013565ffffffffffff81168091036137565760208301526040810135601e19823603018112156137565701602081359101906001600160401b03811161375657803603821361375657606083816040613f789601520191613ee4565b90565b604051906101e082018281106001600160401b03821117613d30576040525f6101c0838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201528261016082015282610180820152826101a08201520152565b6040519061400682613db0565b5f6080838281528260208201528260408201528260608201520152565b916020908281520191905f905b80821061403d5750505090565b9091928335906001600160a01b038216820361375657602080916001600160a01b03600194168152019401920190614030565b81835290916001600160fb1b0383116137565760209260051b809284830137010190565b6004356001600160401b0360c01b81168091036137565781526024356001600160801b0381168091036137565760208201526044356001600160801b0381168091036137565760408201526064356001600160801b03811680910361375657606082015260843560ff811680910361375657608082015260a4356001600160801b0381168091036137565760a082015260c4356001600160a01b0381168091036137565760c082015260e435906001600160801b0382168092036137565760e00152565b6040519061416582613dcb565b5f610160838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201520152565b60058210156102b55752565b604051906141c982613dcb565b613c858261016060035462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c91016141b0565b90613c8560405161428281613dcb565b61016081945462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c91016141b0565b8181029291811591840414171561433a57565b634e487b7160e01b5f52601160045260245ffd5b6001600160401b038111613d305760051b60200190565b6040519061437282613de7565b5f610100838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201520152565b604051906143b582613de7565b8161010060015465ffffffffffff8116835265ffffffffffff8160301c16602084015265ffffffffffff8160601c16604084015260ff8160901c16606084015260ff8160981c16608084015264ffffffffff8160a01c1660a084015262ffffff8160c81c1660c084015262ffffff8160e01c1660e084015260f81c1515910152565b6040519061444482613d14565b5f60e0838281528260208201528260408201528260608201528260808201528260a08201528260c08201520152565b61447b614437565b506040517f00000000000000000000000000000000000000000000000000000000000000006144a982613d14565b7f000000000000000000000000000000000000000000000000000000000000000082526144d581613cab565b60208201527f000000000000000000000000000000000000000000000000000000000000000060408201527f000000000000000000000000000000000000000000000000000000000000000060608201527f000000000000000000000000000000000000000000000000000000000000000060808201527f000000000000000000000000000000000000000000000000000000000000000060a08201526001600160601b037f00000000000000000000000000000000000000000000000000000000000000001660c08201526001600160601b037f00000000000000000000000000000000000000000000000000000000000000001660e082015290565b604051906145e082613d7a565b5f6020838281520152565b906001600160a01b036145fc613ff9565b92165f52600c602052613c858260405f205460025460901c600b0b906040918160070b8085526b0fffffffffffffffffffffff83851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b905f915f54916001600160a01b0383169281600411613756575f5f9060405f8151966001600160a01b03602089019163b700961360e01b8352169788602482015230604482015263ffffffff60e01b8335166064820152606481526146c6608482613e03565b828052826020525190895afa614795575b156146e5575b505050505050565b63ffffffff16156147835760ff60a01b1916600160a01b175f55823b15613756576020925f9283604051809681958294634a63ebf760e11b845260048401526040602484015260448301908082528085848401378181018301859052601f01601f1916010103925af1801561374b57614770575b50805460ff60a01b191690555f80808080806146dd565b61477c91505f90613e03565b5f5f614759565b8262d1953b60e31b5f5260045260245ffd5b50505f516020518060201c1502906146d7565b5f516020615d3e5f395f51905f525c6147ce5760015f516020615d3e5f395f51905f525d565b633ee5aeb560e01b5f5260045ffd5b5f60806040516147ec81613db0565b6147f4614437565b81528260208201528260408201528260608201520152614812614473565b61481a61499b565b6040519161482783613db0565b82526001600160a01b037f00000000000000000000000000000000000000000000000000000000000000001660208301526001600160a01b037f00000000000000000000000000000000000000000000000000000000000000001660408301526001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000166060830152608082015290565b9190820180921161433a57565b9190820391821161433a57565b6001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000163314801590614927575b61492357601319360136811161433a573560601c90565b3390565b506014361061490c565b80516020820151959491939091905f831261496357505093670de0b6b3a7640000916040949502938493015103020191565b916040949196670de0b6b3a7640000915f039485029586930151010203945f146149965702670de0b6b3a7640000020390565b505090565b6001600160a01b037f000000000000000000000000000000000000000000000000000000000000000016301480614a8e575b156149f6577f000000000000000000000000000000000000000000000000000000000000000090565b60405160208101907f8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f82527f000000000000000000000000000000000000000000000000000000000000000060408201527f000000000000000000000000000000000000000000000000000000000000000060608201524660808201523060a082015260a08152614a8860c082613e03565b51902090565b507f000000000000000000000000000000000000000000000000000000000000000046146149cd565b91909160208301928351602083019065ffffffffffff8251168082108015614c57575b614c425750508451815165ffffffffffff1610948515614c1a5760015b6060840190815190808214801590614c0d575b614bf85750505160ff1660608501528515614b685760e09262ffffff9265ffffffffffff610120935116905260ff608082015116608086015264ffffffffff848201511660a0860152826101008201511660c0860152015116910152565b9394505090608082015160ff608083015116149182614bdf575b82614bc7575b82614bad575b505015614b9a57505f90565b516344426e5960e01b5f5260045260245ffd5b610120015160e09091015162ffffff161490505f80614b8e565b61010081015160c083015162ffffff16149250614b88565b60e081015160a083015164ffffffffff16149250614b82565b63fe747dd960e01b5f5260045260245260445ffd5b5060808601518211614b0a565b60ff6060850151166001810180911115614af757634e487b7160e01b5f52601160045260245ffd5b631c92225960e31b5f5260045260245260445ffd5b508115614ada565b8115614c69570490565b634e487b7160e01b5f52601260045260245ffd5b909392948415908115614e14575b50614e015762ffffff60c084015116906107d0810180821161433a578311614dea57614cb782846148be565b8111614dd05750506001600160601b03845116938415614dc9576020019065ffffffffffff825116808210614db4575065ffffffffffff825116811480614daa575b614d8f57826103e8614d3b614d4894614d35614d429565ffffffffffff62ffffff6101008160e0620f42409d01511698015116935116906148cb565b90614327565b04906148be565b84614327565b049180821115614d7f5782614d5d82846148cb565b11614d6757505050565b63b935d08960e01b5f5260045260245260445260645ffd5b82614d8a83836148cb565b614d5d565b84849163aa6afaab60e01b5f5260045260245260445260645ffd5b5084841415614cf9565b635743a65360e11b5f5260045260245260445ffd5b5050505050565b829063db04ac7960e01b5f5260045260245260445260645ffd5b90506359a4a5ab60e01b5f5260045260245260445ffd5b83633b3eb80560e21b5f5260045260245ffd5b905080614e22575b5f614c8b565b50670de0b6b3a76400008411614e1c565b6001600160401b038111613d3057601f01601f191660200190565b9081359165ffffffffffff6020820135938060601c8452818160301c1660a0850152166101608301528260c01c602083015260408201928060c41c8452600160c01b811615156060840152600160c11b81161515608084015264ffffffffff8160981c1660c084015264ffffffffff8160701c1660e084015264ffffffffff8160481c1661014084015265ffffffffffff8160181c1661018084015260ff8160101c166101208401526103ff8160061c166101a084015260038160041c1661010084015260018160031c16601b0180601b1161433a577ffe0000000000000c0000000000000000000000000000000000000000000000079260609161020086015260408101356101c086015201356101e084015216614f6b575050565b6001600160a01b0390511690519063fdd2223360e01b5f5260045260245260445ffd5b60ff811690601f8211614fbd5760405191614faa604084613e03565b6020808452838101919036833783525290565b632cd44ac360e21b5f5260045ffd5b614fd4614158565b50604051614fe181613d5f565b614feb6005614272565b8152600654602082019265ffffffffffff82168452604083019261501560ff8460301c16856141b0565b606081019365ffffffffffff8460381c168552608082019161503d60ff8660681c16846141b0565b65ffffffffffff60a082019560701c168552615057614158565b505f6101608501519a60058c10156102b5578b959b65ffffffffffff8a511680151590816154f9575b506154e9575b65ffffffffffff88511680151590816154de575b506154ab575b5065ffffffffffff88511680151591826154a0575b5050615488575b6150cb6101608c0195866141b0565b1561547c575162ffffff815116906005549165ffffff000000602083015160181b169268ffffff000000000000604084015160301b169062ffffff60481b606085015160481b1662ffffff60601b608086015160601b169262ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b01519860058a10156102b5576001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff191617161716171617161716171617161716171617171760055565ffffffffffff86511665ffffffffffff196006541617600655519060058210156102b557600654916cffffffffffff00000000000000865160381b1691519160058310156102b5576dff000000000000000000000000009165ffffffffffff60701b875160701b169466ff00000000000065ffffffffffff60701b199260301b16906dffffffffffffffff00000000000019161716179160681b16171760065562ffffff875116936003549165ffffff00000060208a015160181b16908968ffffff000000000000604082015160301b169462ffffff60481b606083015160481b169562ffffff60601b608084015160601b169662ffffff60781b60a085015160781b169262ffffff60901b60c086015160901b169062ffffff60a81b60e087015160a81b169162ffffff60c01b61010088015160c01b169462ffffff60d81b61012089015160d81b169761014060ff60f01b91015160f01b1698519660058810156102b5576101009f65ffffffffffff9d6001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff191617161716171617161716171617161716171617171760035551161591821592615469575b508115615456575b5015159101527fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e66101806040516154528186613bcf565ba290565b65ffffffffffff9150511615155f61541b565b5165ffffffffffff16151591505f615413565b50505050505050505090565b508151935060058410156102b5575f865260016150bc565b101590505f806150b5565b909150845160058110156102b557116154cb575b6001905f87525f6150a0565b9350825160058110156102b557936154bf565b90508210155f61509a565b83515f8b529c5060019250615086565b90508210155f615080565b91906040519261551384613d44565b6004549182600b0b855265ffffffffffff808460601c169384602088015260901c16928360408701528082115f146155f35750925b8281109283156155eb5750915b156155e0575b828211156155da57604061557b9101928351600b0b9451600b0b926148cb565b81810291905f8212600160ff1b82141661433a57818305149015171561433a576236ee809005915f838201938412911290801582169115161761433a5781600b0b918281036155c8575052565b630f354e3560e11b5f5260045260245ffd5b50505050565b5f606082015261555b565b905091615555565b905092615548565b80615607575050600190565b81811115615613575090565b905090565b9391939290921561568e575081670de0b6b3a764000003670de0b6b3a7640000811161433a57615654670de0b6b3a76400009161565a94614327565b04614327565b64e8d4a5100081029080820464e8d4a51000149015171561433a57670de0b6b3a7640000918261568a9204614327565b0490565b620f4240935061568a9250614327565b9291909280511561570d576156ca6101809161010086015160a0870151906101c0880151151592614931565b9190940151029182620f4240850212156157075750906001600160a01b03620f42409263016501a160e21b5f52166004520560245260445260645ffd5b92505050565b50509050565b9392916101e082017f7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a081511161588a57604051917f19457468657265756d205369676e6564204d6573736167653a0a3332000000008352601c830152603c8220825261020083015160208301526101c0830151604083015251606082015260208160808160015afa60203d1416905102936001600160a01b038516801561588a57856001600160a01b0384511680921461588257506001600160a01b03916084602092604051948593849263439b50f560e01b84526004840152818b1698896024850152600160448501526064840152165afa90811561374b575f91615847575b501561581e575050565b60406001600160a01b038251169101519063f6f1011760e01b5f5260045260245260445260645ffd5b90506020813d60201161587a575b8161586260209383613e03565b8101031261375657518015158103613756575f615814565b3d9150615855565b955050505050565b8260406001600160a01b03825116910151906362f34c5b60e11b5f5260045260245260445ffd5b9291909261016084015191610180850151946158d68484516060840151151590615b40565b6080820151151580615a3b575b6159fe57604086015f815281156159e857818810156159e15787905b5f86511361590e818589615cb5565b9190928260e0890151870203825f146159da5784015b5f81126159b0576101208901516101408a015187028789039190910201918183116159a3575b508160208d0152038a525f1461599a57838751035b8752602087019081510390526040860190815103905285821461598e576159899703940392615b80565b600190565b50505050505050505f90565b8387510161595f565b915060018192525f61594a565b8760406001600160a01b0382511691015190631374e98560e01b5f5260045260245260445260645ffd5b8403615924565b81906158ff565b50506159899593925f60208701525f8652615b80565b8151604092830151925163135224a360e21b81526001600160a01b0390911660048201526024810192909252604482015260648101849052608490fd5b50848114156158e3565b6101a081016103ff815114615b195781519051906001600160601b0319906001600160601b03199060601b1616175f52600e60205260405f2054908160701c9065ffffffffffff8360401c1615615afb5760fe916001600160a01b037201fffffffffffffffffffffffffffffffffffe9251169060071c906001600160601b03199060601b161792606f1c16169060036002831b921b928114615b10575f52600d60205260405f20918254908281831603615b02575b5050505090565b19161790555f808080615afb565b50919019161790565b5060406001600160a01b0382511691015190631bc9b84160e31b5f5260045260245260445ffd5b908115908115615b72575b50615b6c575f811215615b67575f035b80821015615613575090565b615b5b565b50505f90565b905015155f8213145f615b4b565b949260e0606095929361012095615bb684615b9b8489615c00565b02958086038491906101409061012084015102920151020190565b602082018051820190528151908601900390528487015115615bf757828851015b885201510260208601908151019052604085019081510190520151910152565b82885103615bd7565b6060810151615c9b576101c0820151615c795760c081015180615c5d5750670de0b6b3a7640000610120836101008360e0613f78970151029101518082105f14615c555750925b0151029081015f1901614c5f565b905092615c47565b6101209060c0613f789401510291015190815f19910101614c5f565b6101208260e060a0613f78950151910151900391015190815f19910101614c5f565b61012060e0613f7893015191015190815f19910101614c5f565b92919083515f81125f14615d37575f03905b6020604086015195015194828214615d2f578102948215614c69578286058096845f82129182615d23575b5050615d18575b50029115615d0f57613f789181015f1901614c5f565b613f7891614c5f565b5f190195505f615cf9565b0715159050845f615cf2565b925050509190565b90615cc756fe9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f00a26469706673582212205c7dd518cde5088958881ac42b46226a2f5d7a89f147560c87edb61449765f0d64736f6c63430008240033";
 
   
       type IsolatedTraderConstructorParams =
@@ -2614,6 +3699,21 @@ import type { NonPayableOverrides } from "../common.js"
         linkLibraryAddresses["project/contracts/libraries/ChangeLib.sol:ChangeLib"].replace(/^0x/, '').toLowerCase(),
       );
 
+      linkedBytecode = linkedBytecode.replace(
+        new RegExp("__\\$92fac3d227b575815f623325807a0b97e0\\$__", "g"),
+        linkLibraryAddresses["project/contracts/libraries/WindLib.sol:WindLib"].replace(/^0x/, '').toLowerCase(),
+      );
+
+      linkedBytecode = linkedBytecode.replace(
+        new RegExp("__\\$bf759459f958bd5c55715570a535341f2e\\$__", "g"),
+        linkLibraryAddresses["project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib"].replace(/^0x/, '').toLowerCase(),
+      );
+
+      linkedBytecode = linkedBytecode.replace(
+        new RegExp("__\\$f99bd2f295b53acaa028f00fb14da59698\\$__", "g"),
+        linkLibraryAddresses["project/contracts/libraries/LiquidationLib.sol:LiquidationLib"].replace(/^0x/, '').toLowerCase(),
+      );
+
       return linkedBytecode;
     }
   
@@ -2647,5 +3747,8 @@ import type { NonPayableOverrides } from "../common.js"
   
   export interface IsolatedTraderLibraryAddresses {
         ["project/contracts/libraries/ChangeLib.sol:ChangeLib"]: string;
+    ["project/contracts/libraries/WindLib.sol:WindLib"]: string;
+    ["project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib"]: string;
+    ["project/contracts/libraries/LiquidationLib.sol:LiquidationLib"]: string;
   };
   

@@ -5,6 +5,11 @@
 import type { BaseContract, BigNumberish, BytesLike, FunctionFragment, Result, Interface, EventFragment, AddressLike, ContractRunner, ContractMethod, Listener } from "ethers"
 import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedLogDescription, TypedListener, TypedContractMethod } from "../common.js"
   
+    export type ActionTermsStruct = {asOf: BigNumberish, oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish}
+
+    export type ActionTermsStructOutput = [asOf: bigint, oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint] & {asOf: bigint, oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint }
+  
+
     export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike, sessionFeedId: BytesLike, finalLow: BigNumberish, finalHigh: BigNumberish}
 
     export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint }
@@ -15,6 +20,11 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
   
 
+    export type DeleveragedLegStruct = {counterparty: AddressLike, steps: BigNumberish, payout: BigNumberish}
+
+    export type DeleveragedLegStructOutput = [counterparty: string, steps: bigint, payout: bigint] & {counterparty: string, steps: bigint, payout: bigint }
+  
+
     export type CancelFloorStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish}
 
     export type CancelFloorStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint }
@@ -23,6 +33,11 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ClockStruct = {actionId: BigNumberish, batchId: BigNumberish, asOf: BigNumberish, part: BigNumberish, parts: BigNumberish, price: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, changePending: boolean}
 
     export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean }
+  
+
+    export type ReportStruct = {price: BigNumberish, observedAt: BigNumberish, proof: BytesLike}
+
+    export type ReportStructOutput = [price: bigint, observedAt: bigint, proof: string] & {price: bigint, observedAt: bigint, proof: string }
   
 
     export type OrderStruct = {flags: BytesLike, quantity: BigNumberish, price: BigNumberish, triggerPrice: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, maker: AddressLike, expiration: BigNumberish}
@@ -40,15 +55,30 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type PendingChangeStructOutput = [parameters: ParametersStructOutput, parametersFrom: bigint, mode: bigint, modeFrom: bigint, restriction: bigint, restrictionFrom: bigint] & {parameters: ParametersStructOutput, parametersFrom: bigint, mode: bigint, modeFrom: bigint, restriction: bigint, restrictionFrom: bigint }
   
 
+    export type PokedStruct = {price: BigNumberish, observedAt: BigNumberish}
+
+    export type PokedStructOutput = [price: bigint, observedAt: bigint] & {price: bigint, observedAt: bigint }
+  
+
     export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasCancelFloor: boolean}
 
     export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean }
   
 
-  export interface IIsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "clock" | "domainSeparator" | "grid" | "hashOrder" | "health" | "lastReference" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "position" | "proposeOperator" | "restrictMode" | "revokeOperator" | "saltState" | "scheduleMode" | "scheduleParameters" | "settleBatch" | "validateOrder"): FunctionFragment;
+    export type RiskTermsStruct = {backstop: AddressLike, backstopCap: BigNumberish}
 
-    getEvent(nameOrSignatureOrTopic: "BatchSettled" | "MarketCreated" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
+    export type RiskTermsStructOutput = [backstop: string, backstopCap: bigint] & {backstop: string, backstopCap: bigint }
+  
+
+    export type WindStruct = {price: BigNumberish, endedAt: BigNumberish, requestedAt: BigNumberish, heartbeatAt: BigNumberish, poolAtEnd: BigNumberish, deficit: BigNumberish, haircutFixed: boolean, haircutPool: BigNumberish}
+
+    export type WindStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
+  
+
+  export interface IIsolatedTraderInterface extends Interface {
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "finalizeMarket" | "freeze" | "grid" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "lastReference" | "listInsolvent" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "validateOrder" | "wind"): FunctionFragment;
+
+    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
@@ -57,27 +87,42 @@ encodeFunctionData(functionFragment: 'cancelFloor', values: [AddressLike]): stri
 encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
 encodeFunctionData(functionFragment: 'cancelSaltsBelow', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'cancelScheduledParameters', values?: undefined): string;
+encodeFunctionData(functionFragment: 'claim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
+encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'grid', values?: undefined): string;
 encodeFunctionData(functionFragment: 'hashOrder', values: [OrderStruct]): string;
 encodeFunctionData(functionFragment: 'health', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'heartbeat', values?: undefined): string;
+encodeFunctionData(functionFragment: 'inheritPosition', values: [BigNumberish, BigNumberish, AddressLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
+encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'partialSlot', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'pendingChange', values?: undefined): string;
+encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
+encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'revokeOperator', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'riskTerms', values?: undefined): string;
 encodeFunctionData(functionFragment: 'saltState', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'scheduleMode', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersStruct, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'setBackstop', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string;
+encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'wind', values?: undefined): string;
 
     decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Result;
@@ -86,30 +131,69 @@ decodeFunctionResult(functionFragment: 'cancelFloor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSalts', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSaltsBelow', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'claim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'grid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'hashOrder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'health', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'heartbeat', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'inheritPosition', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'partialSlot', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pendingChange', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'revokeOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'riskTerms', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'saltState', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'setBackstop', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
   }
 
   
+    export namespace BackstopChangedEvent {
+      export type InputTuple = [backstop: AddressLike, cap: BigNumberish];
+      export type OutputTuple = [backstop: string, cap: bigint];
+      export interface OutputObject {backstop: string, cap: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace BackstopInheritanceFailedEvent {
+      export type InputTuple = [actionId: BigNumberish, account: AddressLike, backstop: AddressLike, terms: ActionTermsStruct, reason: BigNumberish, needed: BigNumberish, available: BigNumberish];
+      export type OutputTuple = [actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, reason: bigint, needed: bigint, available: bigint];
+      export interface OutputObject {actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, reason: bigint, needed: bigint, available: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace BatchSettledEvent {
       export type InputTuple = [actionId: BigNumberish, batchId: BigNumberish, data: BytesLike];
       export type OutputTuple = [actionId: bigint, batchId: bigint, data: string];
@@ -122,10 +206,106 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
 
   
 
+    export namespace ClaimedEvent {
+      export type InputTuple = [account: AddressLike, value: BigNumberish, paid: BigNumberish, unpaid: BigNumberish];
+      export type OutputTuple = [account: string, value: bigint, paid: bigint, unpaid: bigint];
+      export interface OutputObject {account: string, value: bigint, paid: bigint, unpaid: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace DeficitCoveredEvent {
+      export type InputTuple = [payer: AddressLike, amount: BigNumberish];
+      export type OutputTuple = [payer: string, amount: bigint];
+      export interface OutputObject {payer: string, amount: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace FreezeRequestedEvent {
+      export type InputTuple = [by: AddressLike, requestedAt: BigNumberish];
+      export type OutputTuple = [by: string, requestedAt: bigint];
+      export interface OutputObject {by: string, requestedAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace HaircutFixedEvent {
+      export type InputTuple = [pool: BigNumberish, owed: BigNumberish];
+      export type OutputTuple = [pool: bigint, owed: bigint];
+      export interface OutputObject {pool: bigint, owed: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace HeartbeatEvent {
+      export type InputTuple = [heartbeatAt: BigNumberish];
+      export type OutputTuple = [heartbeatAt: bigint];
+      export interface OutputObject {heartbeatAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace InsolventListedEvent {
+      export type InputTuple = [account: AddressLike, deficit: BigNumberish];
+      export type OutputTuple = [account: string, deficit: bigint];
+      export interface OutputObject {account: string, deficit: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace MarketCreatedEvent {
       export type InputTuple = [grid: MarketGridStruct, bank: AddressLike, accountManager: AddressLike, oracle: AddressLike];
       export type OutputTuple = [grid: MarketGridStructOutput, bank: string, accountManager: string, oracle: string];
       export interface OutputObject {grid: MarketGridStructOutput, bank: string, accountManager: string, oracle: string };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace MarketFinalizedEvent {
+      export type InputTuple = [actionId: BigNumberish, asOf: BigNumberish, price: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, pool: BigNumberish];
+      export type OutputTuple = [actionId: bigint, asOf: bigint, price: bigint, observedAt: bigint, fundingIndex: bigint, pool: bigint];
+      export interface OutputObject {actionId: bigint, asOf: bigint, price: bigint, observedAt: bigint, fundingIndex: bigint, pool: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace MarketFrozenEvent {
+      export type InputTuple = [actionId: BigNumberish, asOf: BigNumberish, price: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, pool: BigNumberish];
+      export type OutputTuple = [actionId: bigint, asOf: bigint, price: bigint, observedAt: bigint, fundingIndex: bigint, pool: bigint];
+      export interface OutputObject {actionId: bigint, asOf: bigint, price: bigint, observedAt: bigint, fundingIndex: bigint, pool: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -186,6 +366,42 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
       export type InputTuple = [parameters: ParametersStruct, activeFrom: BigNumberish];
       export type OutputTuple = [parameters: ParametersStructOutput, activeFrom: bigint];
       export interface OutputObject {parameters: ParametersStructOutput, activeFrom: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace PositionInheritedEvent {
+      export type InputTuple = [actionId: BigNumberish, account: AddressLike, backstop: AddressLike, terms: ActionTermsStruct, size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, freeDelta: BigNumberish];
+      export type OutputTuple = [actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, size: bigint, entryNotional: bigint, margin: bigint, freeDelta: bigint];
+      export interface OutputObject {actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, size: bigint, entryNotional: bigint, margin: bigint, freeDelta: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace PositionsDeleveragedEvent {
+      export type InputTuple = [actionId: BigNumberish, account: AddressLike, terms: ActionTermsStruct, legs: DeleveragedLegStruct[]];
+      export type OutputTuple = [actionId: bigint, account: string, terms: ActionTermsStructOutput, legs: DeleveragedLegStructOutput[]];
+      export interface OutputObject {actionId: bigint, account: string, terms: ActionTermsStructOutput, legs: DeleveragedLegStructOutput[] };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace PricePokedEvent {
+      export type InputTuple = [price: BigNumberish, observedAt: BigNumberish];
+      export type OutputTuple = [price: bigint, observedAt: bigint];
+      export interface OutputObject {price: bigint, observedAt: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -320,6 +536,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
+    claim: TypedContractMethod<
+      [account: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     clock: TypedContractMethod<
       [],
       [ClockStructOutput],
@@ -328,10 +552,42 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
+    coverDeficit: TypedContractMethod<
+      [amount: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    deleverage: TypedContractMethod<
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     domainSeparator: TypedContractMethod<
       [],
       [string],
       'view'
+    >
+    
+
+    
+    finalizeMarket: TypedContractMethod<
+      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    freeze: TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
     >
     
 
@@ -360,10 +616,34 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
+    heartbeat: TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    inheritPosition: TypedContractMethod<
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     lastReference: TypedContractMethod<
       [],
       [ReferenceStructOutput],
       'view'
+    >
+    
+
+    
+    listInsolvent: TypedContractMethod<
+      [accounts: AddressLike[], ],
+      [void],
+      'nonpayable'
     >
     
 
@@ -416,6 +696,22 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
+    poke: TypedContractMethod<
+      [report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    poked: TypedContractMethod<
+      [],
+      [PokedStructOutput],
+      'view'
+    >
+    
+
+    
     position: TypedContractMethod<
       [account: AddressLike, ],
       [PositionStructOutput],
@@ -426,6 +722,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
     proposeOperator: TypedContractMethod<
       [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    requestFreeze: TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >
@@ -444,6 +748,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
       [operator: AddressLike, ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    riskTerms: TypedContractMethod<
+      [],
+      [RiskTermsStructOutput],
+      'view'
     >
     
 
@@ -472,6 +784,14 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
+    setBackstop: TypedContractMethod<
+      [backstop: AddressLike, cap: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     settleBatch: TypedContractMethod<
       [part: BytesLike, ],
       [void],
@@ -480,9 +800,25 @@ decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result
     
 
     
+    unpaidClaim: TypedContractMethod<
+      [account: AddressLike, ],
+      [bigint],
+      'view'
+    >
+    
+
+    
     validateOrder: TypedContractMethod<
       [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
       [[string, string] & {hash: string, signer: string }],
+      'view'
+    >
+    
+
+    
+    wind: TypedContractMethod<
+      [],
+      [WindStructOutput],
       'view'
     >
     
@@ -525,15 +861,40 @@ getFunction(nameOrSignature: 'cancelScheduledParameters'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'claim'): TypedContractMethod<
+      [account: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'clock'): TypedContractMethod<
       [],
       [ClockStructOutput],
       'view'
     >;
+getFunction(nameOrSignature: 'coverDeficit'): TypedContractMethod<
+      [amount: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'deleverage'): TypedContractMethod<
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'domainSeparator'): TypedContractMethod<
       [],
       [string],
       'view'
+    >;
+getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
+      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'freeze'): TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'grid'): TypedContractMethod<
       [],
@@ -550,10 +911,25 @@ getFunction(nameOrSignature: 'health'): TypedContractMethod<
       [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
       'view'
     >;
+getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'inheritPosition'): TypedContractMethod<
+      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
       [],
       [ReferenceStructOutput],
       'view'
+    >;
+getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
+      [accounts: AddressLike[], ],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'minimumMarginNonce'): TypedContractMethod<
       [account: AddressLike, ],
@@ -585,6 +961,16 @@ getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
       [PendingChangeStructOutput],
       'view'
     >;
+getFunction(nameOrSignature: 'poke'): TypedContractMethod<
+      [report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'poked'): TypedContractMethod<
+      [],
+      [PokedStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'position'): TypedContractMethod<
       [account: AddressLike, ],
       [PositionStructOutput],
@@ -592,6 +978,11 @@ getFunction(nameOrSignature: 'position'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
       [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'requestFreeze'): TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >;
@@ -604,6 +995,11 @@ getFunction(nameOrSignature: 'revokeOperator'): TypedContractMethod<
       [operator: AddressLike, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'riskTerms'): TypedContractMethod<
+      [],
+      [RiskTermsStructOutput],
+      'view'
     >;
 getFunction(nameOrSignature: 'saltState'): TypedContractMethod<
       [maker: AddressLike, salt: BigNumberish, ],
@@ -620,36 +1016,104 @@ getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'setBackstop'): TypedContractMethod<
+      [backstop: AddressLike, cap: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'settleBatch'): TypedContractMethod<
       [part: BytesLike, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
+      [account: AddressLike, ],
+      [bigint],
+      'view'
     >;
 getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
       [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
       [[string, string] & {hash: string, signer: string }],
       'view'
     >;
+getFunction(nameOrSignature: 'wind'): TypedContractMethod<
+      [],
+      [WindStructOutput],
+      'view'
+    >;
 
-    getEvent(key: 'BatchSettled'): TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
+    getEvent(key: 'BackstopChanged'): TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
+getEvent(key: 'BackstopInheritanceFailed'): TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+getEvent(key: 'BatchSettled'): TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
+getEvent(key: 'Claimed'): TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
+getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
+getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
+getEvent(key: 'Heartbeat'): TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
+getEvent(key: 'InsolventListed'): TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
 getEvent(key: 'MarketCreated'): TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
+getEvent(key: 'MarketFinalized'): TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
+getEvent(key: 'MarketFrozen'): TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
 getEvent(key: 'ModeRestricted'): TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
 getEvent(key: 'ModeScheduled'): TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
 getEvent(key: 'OperatorChanged'): TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
 getEvent(key: 'ParametersChanged'): TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
 getEvent(key: 'ParametersScheduled'): TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
+getEvent(key: 'PositionInherited'): TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
+getEvent(key: 'PositionsDeleveraged'): TypedContractEvent<PositionsDeleveragedEvent.InputTuple, PositionsDeleveragedEvent.OutputTuple, PositionsDeleveragedEvent.OutputObject>;
+getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, PricePokedEvent.OutputTuple, PricePokedEvent.OutputObject>;
 getEvent(key: 'SaltsCancelled'): TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
 getEvent(key: 'SaltsCancelledBelow'): TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
 getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParametersCancelledEvent.InputTuple, ScheduledParametersCancelledEvent.OutputTuple, ScheduledParametersCancelledEvent.OutputObject>;
 
     filters: {
       
+      'BackstopChanged(address,uint96)': TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
+      BackstopChanged: TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
+    
+
+      'BackstopInheritanceFailed(uint256,address,address,tuple,uint8,uint256,uint256)': TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+      BackstopInheritanceFailed: TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+    
+
       'BatchSettled(uint256,uint256,bytes)': TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
       BatchSettled: TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
     
 
+      'Claimed(address,uint256,uint256,uint256)': TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
+      Claimed: TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
+    
+
+      'DeficitCovered(address,uint256)': TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+      DeficitCovered: TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+    
+
+      'FreezeRequested(address,uint48)': TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
+      FreezeRequested: TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
+    
+
+      'HaircutFixed(uint256,uint256)': TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
+      HaircutFixed: TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
+    
+
+      'Heartbeat(uint48)': TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
+      Heartbeat: TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
+    
+
+      'InsolventListed(address,uint256)': TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+      InsolventListed: TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+    
+
       'MarketCreated(tuple,address,address,address)': TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
       MarketCreated: TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
+    
+
+      'MarketFinalized(uint256,uint48,uint96,uint48,int96,uint256)': TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
+      MarketFinalized: TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
+    
+
+      'MarketFrozen(uint256,uint48,uint96,uint48,int96,uint256)': TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
+      MarketFrozen: TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
     
 
       'ModeRestricted(uint8,uint48)': TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
@@ -670,6 +1134,18 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
 
       'ParametersScheduled(tuple,uint48)': TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
       ParametersScheduled: TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
+    
+
+      'PositionInherited(uint256,address,address,tuple,int64,uint96,int256,int96)': TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
+      PositionInherited: TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
+    
+
+      'PositionsDeleveraged(uint256,address,tuple,tuple[])': TypedContractEvent<PositionsDeleveragedEvent.InputTuple, PositionsDeleveragedEvent.OutputTuple, PositionsDeleveragedEvent.OutputObject>;
+      PositionsDeleveraged: TypedContractEvent<PositionsDeleveragedEvent.InputTuple, PositionsDeleveragedEvent.OutputTuple, PositionsDeleveragedEvent.OutputObject>;
+    
+
+      'PricePoked(uint96,uint48)': TypedContractEvent<PricePokedEvent.InputTuple, PricePokedEvent.OutputTuple, PricePokedEvent.OutputObject>;
+      PricePoked: TypedContractEvent<PricePokedEvent.InputTuple, PricePokedEvent.OutputTuple, PricePokedEvent.OutputObject>;
     
 
       'SaltsCancelled(address,uint256[],uint256)': TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;

@@ -3,10 +3,13 @@
 /* tslint:disable */
 /* eslint-disable */
 export type { IAccountManager } from './IAccountManager.js';
+export type { IBackstop } from './IBackstop.js';
 export type { IExchangeAccess } from './IExchangeAccess.js';
 export type { IIsolatedTrader } from './IIsolatedTrader.js';
 export type { IMarginBank } from './IMarginBank.js';
 export type { IMarketChanges } from './IMarketChanges.js';
+export type { IMarketExit } from './IMarketExit.js';
+export type { IMarketRisk } from './IMarketRisk.js';
 export type { IPriceOracle } from './IPriceOracle.js';
 export type { ISettlementErrors } from './ISettlementErrors.js';
 export type { ISignedPriceOracle } from './ISignedPriceOracle.js';

@@ -3,3 +3,6 @@
 /* tslint:disable */
 /* eslint-disable */
 export type { ChangeLib } from './ChangeLib.js';
+export type { LiquidationLib } from './LiquidationLib.js';
+export type { OrderDeskLib } from './OrderDeskLib.js';
+export type { WindLib } from './WindLib.js';

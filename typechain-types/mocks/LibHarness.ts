@@ -30,40 +30,63 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
   
 
+    export type RiskTermsStruct = {backstop: AddressLike, backstopCap: BigNumberish}
+
+    export type RiskTermsStructOutput = [backstop: string, backstopCap: bigint] & {backstop: string, backstopCap: bigint }
+  
+
+    export type ValuationStruct = {oracleStepX: BigNumberish, step: BigNumberish, binary: boolean, imr: BigNumberish, mmr: BigNumberish}
+
+    export type ValuationStructOutput = [oracleStepX: bigint, step: bigint, binary: boolean, imr: bigint, mmr: bigint] & {oracleStepX: bigint, step: bigint, binary: boolean, imr: bigint, mmr: bigint }
+  
+
+    export type InheritanceStruct = {freeDelta: BigNumberish, failure: BigNumberish, needed: BigNumberish, available: BigNumberish}
+
+    export type InheritanceStructOutput = [freeDelta: bigint, failure: bigint, needed: bigint, available: bigint] & {freeDelta: bigint, failure: bigint, needed: bigint, available: bigint }
+  
+
     export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike, sessionFeedId: BytesLike, finalLow: BigNumberish, finalHigh: BigNumberish}
 
     export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint }
   
 
   export interface LibHarnessInterface extends Interface {
-    getFunction(nameOrSignature: "applyFill" | "band" | "digest" | "encodeLog" | "exposure" | "feePerStep" | "pack" | "recover" | "requireGrid" | "requireInitial" | "requireParameters" | "unpack"): FunctionFragment;
+    getFunction(nameOrSignature: "applyFill" | "band" | "closeAgainst" | "digest" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "recover" | "requireGrid" | "requireInitial" | "requireParameters" | "score" | "unpack"): FunctionFragment;
 
     
 
     encodeFunctionData(functionFragment: 'applyFill', values: [PositionStruct, OrderFillStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'band', values: [BigNumberish, BigNumberish, ParametersStruct, boolean]): string;
+encodeFunctionData(functionFragment: 'closeAgainst', values: [PositionStruct, PositionStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'digest', values: [OrderFillStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'encodeLog', values: [BytesLike, OrderFillStruct[], FillOutcomeStruct[], BigNumberish]): string;
 encodeFunctionData(functionFragment: 'exposure', values: [PositionStruct, BigNumberish, BigNumberish, boolean]): string;
 encodeFunctionData(functionFragment: 'feePerStep', values: [boolean, BigNumberish, BigNumberish, BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'inherit', values: [PositionStruct, PositionStruct, RiskTermsStruct, ValuationStruct, AddressLike]): string;
+encodeFunctionData(functionFragment: 'merge', values: [PositionStruct, PositionStruct]): string;
 encodeFunctionData(functionFragment: 'pack', values: [PositionStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'recover', values: [OrderFillStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'requireGrid', values: [MarketGridStruct]): string;
 encodeFunctionData(functionFragment: 'requireInitial', values: [PositionStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'requireParameters', values: [ParametersStruct, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'score', values: [PositionStruct, ValuationStruct]): string;
 encodeFunctionData(functionFragment: 'unpack', values: [BigNumberish, BigNumberish]): string;
 
     decodeFunctionResult(functionFragment: 'applyFill', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'band', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'closeAgainst', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'digest', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'encodeLog', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'exposure', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'feePerStep', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'inherit', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'merge', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pack', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'recover', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireGrid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireInitial', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireParameters', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'score', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
   }
 
@@ -119,6 +142,14 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     
 
     
+    closeAgainst: TypedContractMethod<
+      [position: PositionStruct, counterparty: PositionStruct, asked: BigNumberish, ],
+      [[PositionStructOutput, PositionStructOutput, bigint, bigint] & {rest: PositionStructOutput, other: PositionStructOutput, steps: bigint, payout: bigint }],
+      'view'
+    >
+    
+
+    
     digest: TypedContractMethod<
       [order: OrderFillStruct, terms: PartTermsStruct, ],
       [string],
@@ -146,6 +177,22 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     feePerStep: TypedContractMethod<
       [binary: boolean, price: BigNumberish, step: BigNumberish, stepNotional: BigNumberish, rate: BigNumberish, ],
       [bigint],
+      'view'
+    >
+    
+
+    
+    inherit: TypedContractMethod<
+      [held: PositionStruct, position: PositionStruct, terms: RiskTermsStruct, valuation: ValuationStruct, bank: AddressLike, ],
+      [[PositionStructOutput, InheritanceStructOutput] & {merged: PositionStructOutput, result: InheritanceStructOutput }],
+      'view'
+    >
+    
+
+    
+    merge: TypedContractMethod<
+      [held: PositionStruct, added: PositionStruct, ],
+      [PositionStructOutput],
       'view'
     >
     
@@ -191,6 +238,14 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     
 
     
+    score: TypedContractMethod<
+      [position: PositionStruct, valuation: ValuationStruct, ],
+      [[boolean, bigint] & {qualifies: boolean, value: bigint }],
+      'view'
+    >
+    
+
+    
     unpack: TypedContractMethod<
       [word: BigNumberish, fundingIndex: BigNumberish, ],
       [PositionStructOutput],
@@ -211,6 +266,11 @@ getFunction(nameOrSignature: 'band'): TypedContractMethod<
       [[bigint, bigint] & {lowest: bigint, highest: bigint }],
       'view'
     >;
+getFunction(nameOrSignature: 'closeAgainst'): TypedContractMethod<
+      [position: PositionStruct, counterparty: PositionStruct, asked: BigNumberish, ],
+      [[PositionStructOutput, PositionStructOutput, bigint, bigint] & {rest: PositionStructOutput, other: PositionStructOutput, steps: bigint, payout: bigint }],
+      'view'
+    >;
 getFunction(nameOrSignature: 'digest'): TypedContractMethod<
       [order: OrderFillStruct, terms: PartTermsStruct, ],
       [string],
@@ -229,6 +289,16 @@ getFunction(nameOrSignature: 'exposure'): TypedContractMethod<
 getFunction(nameOrSignature: 'feePerStep'): TypedContractMethod<
       [binary: boolean, price: BigNumberish, step: BigNumberish, stepNotional: BigNumberish, rate: BigNumberish, ],
       [bigint],
+      'view'
+    >;
+getFunction(nameOrSignature: 'inherit'): TypedContractMethod<
+      [held: PositionStruct, position: PositionStruct, terms: RiskTermsStruct, valuation: ValuationStruct, bank: AddressLike, ],
+      [[PositionStructOutput, InheritanceStructOutput] & {merged: PositionStructOutput, result: InheritanceStructOutput }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'merge'): TypedContractMethod<
+      [held: PositionStruct, added: PositionStruct, ],
+      [PositionStructOutput],
       'view'
     >;
 getFunction(nameOrSignature: 'pack'): TypedContractMethod<
@@ -254,6 +324,11 @@ getFunction(nameOrSignature: 'requireInitial'): TypedContractMethod<
 getFunction(nameOrSignature: 'requireParameters'): TypedContractMethod<
       [parameters: ParametersStruct, kind: BigNumberish, ],
       [void],
+      'view'
+    >;
+getFunction(nameOrSignature: 'score'): TypedContractMethod<
+      [position: PositionStruct, valuation: ValuationStruct, ],
+      [[boolean, bigint] & {qualifies: boolean, value: bigint }],
       'view'
     >;
 getFunction(nameOrSignature: 'unpack'): TypedContractMethod<

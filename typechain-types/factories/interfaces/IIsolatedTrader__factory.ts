@@ -66,6 +66,11 @@
     "type": "error"
   },
   {
+    "inputs": [],
+    "name": "AmountZero",
+    "type": "error"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -116,6 +121,49 @@
   {
     "inputs": [
       {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "internalType": "int256",
+        "name": "equityX",
+        "type": "int256"
+      }
+    ],
+    "name": "BackstopFirst",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      }
+    ],
+    "name": "BackstopItself",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      }
+    ],
+    "name": "BackstopUnwilling",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "uint256",
         "name": "last",
         "type": "uint256"
@@ -157,6 +205,70 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "availableAfter",
+        "type": "uint256"
+      }
+    ],
+    "name": "ClaimEarly",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "counterparties",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "steps",
+        "type": "uint256"
+      }
+    ],
+    "name": "CounterpartiesInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "before",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "scoreBefore",
+        "type": "uint256"
+      },
+      {
+        "internalType": "address",
+        "name": "counterparty",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "score",
+        "type": "uint256"
+      }
+    ],
+    "name": "CounterpartyOutOfOrder",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "counterparty",
+        "type": "address"
+      }
+    ],
+    "name": "CounterpartyRepeated",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "EmptyPart",
     "type": "error"
@@ -175,6 +287,70 @@
       }
     ],
     "name": "FeeAboveSchedule",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "lowest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "highest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "price",
+        "type": "uint256"
+      }
+    ],
+    "name": "FinalPriceInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "requestedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FreezeAlreadyRequested",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "availableAfter",
+        "type": "uint256"
+      }
+    ],
+    "name": "FreezeEarly",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "FreezeNotRequested",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "requestedAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "aliveAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FreezeRequestVoid",
     "type": "error"
   },
   {
@@ -253,6 +429,17 @@
   {
     "inputs": [
       {
+        "internalType": "uint256",
+        "name": "endedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "ListingOver",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
         "name": "account",
         "type": "address"
@@ -269,6 +456,22 @@
       }
     ],
     "name": "MarginInsufficient",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "endedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketEnded",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "MarketNotEnded",
     "type": "error"
   },
   {
@@ -306,6 +509,11 @@
       }
     ],
     "name": "MarketOrderStale",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "MarketWithoutExpiry",
     "type": "error"
   },
   {
@@ -365,11 +573,43 @@
     "inputs": [
       {
         "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "int256",
+        "name": "equityX",
+        "type": "int256"
+      },
+      {
+        "internalType": "int256",
+        "name": "requiredX",
+        "type": "int256"
+      }
+    ],
+    "name": "NotLiquidatable",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
         "name": "caller",
         "type": "address"
       }
     ],
     "name": "NotOperator",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "NothingToClaim",
     "type": "error"
   },
   {
@@ -858,6 +1098,17 @@
     "inputs": [
       {
         "internalType": "address",
+        "name": "counterparty",
+        "type": "address"
+      }
+    ],
+    "name": "StepsZero",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
         "name": "maker",
         "type": "address"
       },
@@ -959,6 +1210,96 @@
     "inputs": [
       {
         "indexed": true,
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "cap",
+        "type": "uint96"
+      }
+    ],
+    "name": "BackstopChanged",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "asOf",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "oraclePrice",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "int96",
+            "name": "fundingIndex",
+            "type": "int96"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct ActionTerms",
+        "name": "terms",
+        "type": "tuple"
+      },
+      {
+        "indexed": false,
+        "internalType": "enum InheritanceFailure",
+        "name": "reason",
+        "type": "uint8"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "needed",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "available",
+        "type": "uint256"
+      }
+    ],
+    "name": "BackstopInheritanceFailed",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
         "internalType": "uint256",
         "name": "actionId",
         "type": "uint256"
@@ -977,6 +1318,126 @@
       }
     ],
     "name": "BatchSettled",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "value",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "paid",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "unpaid",
+        "type": "uint256"
+      }
+    ],
+    "name": "Claimed",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "payer",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "amount",
+        "type": "uint256"
+      }
+    ],
+    "name": "DeficitCovered",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "by",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "requestedAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "FreezeRequested",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "pool",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "owed",
+        "type": "uint256"
+      }
+    ],
+    "name": "HaircutFixed",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "heartbeatAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "Heartbeat",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "deficit",
+        "type": "uint256"
+      }
+    ],
+    "name": "InsolventListed",
     "type": "event"
   },
   {
@@ -1050,6 +1511,92 @@
       }
     ],
     "name": "MarketCreated",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "asOf",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "price",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "observedAt",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "int96",
+        "name": "fundingIndex",
+        "type": "int96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "pool",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketFinalized",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "asOf",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "price",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "observedAt",
+        "type": "uint48"
+      },
+      {
+        "indexed": false,
+        "internalType": "int96",
+        "name": "fundingIndex",
+        "type": "int96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "pool",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketFrozen",
     "type": "event"
   },
   {
@@ -1276,6 +1823,172 @@
     "inputs": [
       {
         "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "asOf",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "oraclePrice",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "int96",
+            "name": "fundingIndex",
+            "type": "int96"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct ActionTerms",
+        "name": "terms",
+        "type": "tuple"
+      },
+      {
+        "indexed": false,
+        "internalType": "int64",
+        "name": "size",
+        "type": "int64"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "entryNotional",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "int256",
+        "name": "margin",
+        "type": "int256"
+      },
+      {
+        "indexed": false,
+        "internalType": "int96",
+        "name": "freeDelta",
+        "type": "int96"
+      }
+    ],
+    "name": "PositionInherited",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "asOf",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "oraclePrice",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "int96",
+            "name": "fundingIndex",
+            "type": "int96"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct ActionTerms",
+        "name": "terms",
+        "type": "tuple"
+      },
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "counterparty",
+            "type": "address"
+          },
+          {
+            "internalType": "uint48",
+            "name": "steps",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "payout",
+            "type": "uint96"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct DeleveragedLeg[]",
+        "name": "legs",
+        "type": "tuple[]"
+      }
+    ],
+    "name": "PositionsDeleveraged",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "uint96",
+        "name": "price",
+        "type": "uint96"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "observedAt",
+        "type": "uint48"
+      }
+    ],
+    "name": "PricePoked",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
         "internalType": "address",
         "name": "maker",
         "type": "address"
@@ -1430,6 +2143,19 @@
     "type": "function"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "claim",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
     "inputs": [],
     "name": "clock",
     "outputs": [
@@ -1490,6 +2216,74 @@
     "type": "function"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint96",
+        "name": "amount",
+        "type": "uint96"
+      }
+    ],
+    "name": "coverDeficit",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "address[]",
+        "name": "counterparties",
+        "type": "address[]"
+      },
+      {
+        "internalType": "uint256[]",
+        "name": "steps",
+        "type": "uint256[]"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "deleverage",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
     "inputs": [],
     "name": "domainSeparator",
     "outputs": [
@@ -1500,6 +2294,53 @@
       }
     ],
     "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "finalizeMarket",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "freeze",
+    "outputs": [],
+    "stateMutability": "nonpayable",
     "type": "function"
   },
   {
@@ -1649,6 +2490,58 @@
   },
   {
     "inputs": [],
+    "name": "heartbeat",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "inheritPosition",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
     "name": "lastReference",
     "outputs": [
       {
@@ -1680,6 +2573,19 @@
       }
     ],
     "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address[]",
+        "name": "accounts",
+        "type": "address[]"
+      }
+    ],
+    "name": "listInsolvent",
+    "outputs": [],
+    "stateMutability": "nonpayable",
     "type": "function"
   },
   {
@@ -1952,6 +2858,61 @@
   {
     "inputs": [
       {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "report",
+        "type": "tuple"
+      }
+    ],
+    "name": "poke",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "poked",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          }
+        ],
+        "internalType": "struct Poked",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
         "name": "account",
         "type": "address"
@@ -2009,6 +2970,13 @@
     "type": "function"
   },
   {
+    "inputs": [],
+    "name": "requestFreeze",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "enum MarketMode",
@@ -2032,6 +3000,31 @@
     "name": "revokeOperator",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "riskTerms",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "backstop",
+            "type": "address"
+          },
+          {
+            "internalType": "uint96",
+            "name": "backstopCap",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct RiskTerms",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -2159,6 +3152,24 @@
   {
     "inputs": [
       {
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "internalType": "uint96",
+        "name": "cap",
+        "type": "uint96"
+      }
+    ],
+    "name": "setBackstop",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "bytes",
         "name": "part",
         "type": "bytes"
@@ -2167,6 +3178,25 @@
     "name": "settleBatch",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "unpaidClaim",
+    "outputs": [
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -2240,6 +3270,61 @@
         "internalType": "address",
         "name": "signer",
         "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "wind",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "endedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "requestedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "heartbeatAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint112",
+            "name": "poolAtEnd",
+            "type": "uint112"
+          },
+          {
+            "internalType": "uint128",
+            "name": "deficit",
+            "type": "uint128"
+          },
+          {
+            "internalType": "bool",
+            "name": "haircutFixed",
+            "type": "bool"
+          },
+          {
+            "internalType": "uint112",
+            "name": "haircutPool",
+            "type": "uint112"
+          }
+        ],
+        "internalType": "struct Wind",
+        "name": "",
+        "type": "tuple"
       }
     ],
     "stateMutability": "view",

@@ -270,6 +270,27 @@
     "inputs": [
       {
         "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "int256",
+        "name": "equityX",
+        "type": "int256"
+      },
+      {
+        "internalType": "int256",
+        "name": "requiredX",
+        "type": "int256"
+      }
+    ],
+    "name": "NotLiquidatable",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
         "name": "maker",
         "type": "address"
       },

@@ -3,10 +3,13 @@
 /* tslint:disable */
 /* eslint-disable */
 export { IAccountManager__factory } from './IAccountManager__factory.js';
+export { IBackstop__factory } from './IBackstop__factory.js';
 export { IExchangeAccess__factory } from './IExchangeAccess__factory.js';
 export { IIsolatedTrader__factory } from './IIsolatedTrader__factory.js';
 export { IMarginBank__factory } from './IMarginBank__factory.js';
 export { IMarketChanges__factory } from './IMarketChanges__factory.js';
+export { IMarketExit__factory } from './IMarketExit__factory.js';
+export { IMarketRisk__factory } from './IMarketRisk__factory.js';
 export { IPriceOracle__factory } from './IPriceOracle__factory.js';
 export { ISettlementErrors__factory } from './ISettlementErrors__factory.js';
 export { ISignedPriceOracle__factory } from './ISignedPriceOracle__factory.js';

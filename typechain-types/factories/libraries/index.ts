@@ -3,3 +3,6 @@
 /* tslint:disable */
 /* eslint-disable */
 export { ChangeLib__factory } from './ChangeLib__factory.js';
+export { LiquidationLib__factory } from './LiquidationLib__factory.js';
+export { OrderDeskLib__factory } from './OrderDeskLib__factory.js';
+export { WindLib__factory } from './WindLib__factory.js';

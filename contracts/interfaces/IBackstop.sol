@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+/**
+ * @title An account that inherits positions nobody else took
+ * @notice Anyone may fund it, by depositing for it at the bank. A desk holding one of its session keys trades its positions
+ * by signed orders like any trader. It holds no allowance and makes no call but the ones below.
+ */
+interface IBackstop {
+    event MarketBacked(address indexed market, bool backed);
+    event Paid(address indexed receiver, uint256 amount);
+
+    error ReceiverZero();
+
+    /// @notice Whether `market` may name this account as its backstop.
+    function backs(address market) external view returns (bool);
+
+    /// @notice Agrees to be a market's backstop, or not any more. What was inherited stays.
+    function setBacked(address market, bool backed) external;
+
+    /// @notice Lets `key` sign orders (1) and margin changes (2) for this account.
+    function registerSessionKey(address key, uint8 permissions) external;
+
+    function revokeSessionKey(address key) external;
+
+    /// @notice First step of taking funds out: they leave *free* at once and are paid after the bank's delay.
+    function requestWithdrawal(uint256 amount) external;
+
+    /// @notice Second step: everything pending, to `receiver`.
+    function withdraw(address receiver) external;
+
+    function bank() external view returns (address);
+    function accountManager() external view returns (address);
+}

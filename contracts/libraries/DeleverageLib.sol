@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
+import {Position} from "../types/Position.sol";
+import {Valuation} from "../types/Risk.sol";
+import {MarginLib} from "./MarginLib.sol";
+import {PositionLib} from "./PositionLib.sol";
+
+/**
+ * @title One leg of a deleveraging: who qualifies, in which order, and what moves. Twin of domain/deleverage.ts
+ * @dev Positions come out of storage, whose widths `PositionLib` states: sums of two stay far within 256 bits.
+ */
+library DeleverageLib {
+    /**
+     * @notice (unrealised profit / entry notional) x (notional / equity), x 1e18, down after each of the three divisions: the
+     * more profitable and the more leveraged, the higher.
+     * @return qualifies Not flat, with profit before funding and equity after it; the score may still be 0.
+     */
+    function score(Position memory position, Valuation memory valuation)
+        internal
+        pure
+        returns (bool qualifies, uint256 value)
+    {
+        (int256 equityX, uint256 notionalX) = MarginLib.exposure(position, valuation);
+        // What the position is worth beyond its margin.
+        int256 profitX = equityX - position.margin * 1e18;
+        uint256 entry = position.entryNotional;
+        if (position.size == 0 || profitX <= 0 || equityX <= 0 || entry == 0) return (false, 0);
+        uint256 gain = uint256(profitX) / entry;
+        uint256 leverage = Math.mulDiv(notionalX, 1e18, uint256(equityX));
+        return (true, Math.mulDiv(gain, leverage, 1e18));
+    }
+
+    /**
+     * @notice Closes up to `asked` steps of both at the value that leaves the account exactly nothing: entry - margin of the
+     * closed share for a long, entry + margin for a short, rounded as in any partial close. What one side loses, the other is
+     * paid.
+     * @dev Of a counterparty on the other side; one whose proceeds would be negative is passed over.
+     * @return steps 0 where nothing moved.
+     * @return payout To the counterparty's free balance.
+     */
+    function closeAgainst(Position memory position, Position memory counterparty, uint256 asked)
+        internal
+        pure
+        returns (uint256 steps, uint256 payout)
+    {
+        bool long = position.size > 0;
+        steps = Math.min(asked, Math.min(PositionLib.abs(position.size), PositionLib.abs(counterparty.size)));
+        (int256 released, uint256 entry) = PositionLib.closedShare(position, steps, long);
+        (int256 otherReleased, uint256 otherEntry) = PositionLib.closedShare(counterparty, steps, !long);
+        int256 proceeds = long
+            // The counterparty sold for its entry and buys back for ours less our margin.
+            ? otherReleased + int256(otherEntry) - (int256(entry) - released)
+            : otherReleased + (int256(entry) + released) - int256(otherEntry);
+        if (proceeds < 0) return (0, 0);
+        _reduce(position, steps, released, entry);
+        _reduce(counterparty, steps, otherReleased, otherEntry);
+        return (steps, uint256(proceeds));
+    }
+
+    function opposes(Position memory position, Position memory counterparty) internal pure returns (bool) {
+        return position.size > 0 ? counterparty.size < 0 : position.size < 0 && counterparty.size > 0;
+    }
+
+    function _reduce(Position memory position, uint256 steps, int256 released, uint256 entry) private pure {
+        // Not more than the position holds, which is below 2^53.
+        position.size += position.size > 0 ? -int256(steps) : int256(steps);
+        position.entryNotional -= entry;
+        position.margin -= released;
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IBackstop} from "../interfaces/IBackstop.sol";
+import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
+import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
+import {MarketContext} from "../types/MarketContext.sol";
+import {Position} from "../types/Position.sol";
+import {Report} from "../types/Report.sol";
+import {DeleveragedLeg, Inheritance, InheritanceFailure, RiskTerms, Valuation} from "../types/Risk.sol";
+import {TraderState} from "../types/TraderState.sol";
+import {ActionKind, ActionLib} from "./ActionLib.sol";
+import {BackstopLib} from "./BackstopLib.sol";
+import {DeleverageLib} from "./DeleverageLib.sol";
+import {LedgerLib} from "./LedgerLib.sol";
+import {MarginLib} from "./MarginLib.sol";
+import {PositionLib} from "./PositionLib.sol";
+import {ReportLib} from "./ReportLib.sol";
+
+/// @title Backstop and deleveraging. Linked: runs on a market's storage
+library LiquidationLib {
+    /// @dev What a deleveraging works with, in memory once.
+    struct Bench {
+        Valuation valuation;
+        int256 fundingIndex;
+        /// The account's, shrinking leg by leg.
+        Position position;
+        /// The latest counterparty that qualified.
+        address before;
+        uint256 scoreBefore;
+        DeleveragedLeg[] legs;
+    }
+
+    // ------------------------------------------------------------------ backstop
+
+    function setBackstop(TraderState storage state, address backstop, uint96 cap) external {
+        // A victim cannot be named: the backstop has agreed.
+        if (backstop != address(0) && !IBackstop(backstop).backs(address(this))) {
+            revert IMarketRisk.BackstopUnwilling(backstop);
+        }
+        state.riskTerms = RiskTerms({backstop: backstop, backstopCap: cap});
+        emit IMarketRisk.BackstopChanged(backstop, cap);
+    }
+
+    function inheritPosition(
+        TraderState storage state,
+        MarketContext memory context,
+        uint256 actionId,
+        uint256 asOf,
+        address account,
+        Report calldata report
+    ) external {
+        ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.InheritPosition);
+        Valuation memory valuation = ReportLib.take(action, context, report);
+        ActionLib.save(state, action);
+
+        // Check: below maintenance.
+        int256 fundingIndex = action.reference_.fundingIndex;
+        RiskTerms memory terms = state.riskTerms;
+        if (account == terms.backstop) revert IMarketRisk.BackstopItself(account);
+        Position memory position = _load(state, account, fundingIndex);
+        _requireBelowMaintenance(position, valuation, account);
+
+        // Effect: all of it moves, or nothing.
+        Position memory held = _load(state, terms.backstop, fundingIndex);
+        (Position memory merged, Inheritance memory result) =
+            BackstopLib.inherit(held, position, terms, valuation, context.bank);
+        if (result.failure != InheritanceFailure.None) {
+            emit IMarketRisk.BackstopInheritanceFailed(
+                actionId,
+                account,
+                terms.backstop,
+                ReportLib.termsOf(action),
+                result.failure,
+                result.needed,
+                result.available
+            );
+        } else {
+            emit IMarketRisk.PositionInherited(
+                actionId,
+                account,
+                terms.backstop,
+                ReportLib.termsOf(action),
+                int64(position.size),
+                uint96(position.entryNotional),
+                position.margin,
+                int96(result.freeDelta)
+            );
+            _store(state, terms.backstop, merged, fundingIndex);
+            _empty(state, account, position, fundingIndex);
+            LedgerLib.move(context.bank, asOf, terms.backstop, result.freeDelta);
+        }
+        ActionLib.requireTimely(asOf);
+    }
+
+    // ------------------------------------------------------------------ deleveraging
+
+    function deleverage(
+        TraderState storage state,
+        MarketContext memory context,
+        uint256 actionId,
+        uint256 asOf,
+        address account,
+        address[] calldata counterparties,
+        uint256[] calldata steps,
+        Report calldata report
+    ) external {
+        ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.Deleverage);
+        Bench memory bench;
+        bench.valuation = ReportLib.take(action, context, report);
+        ActionLib.save(state, action);
+
+        // Check: nothing left, or nobody to inherit it.
+        bench.fundingIndex = action.reference_.fundingIndex;
+        bench.position = _load(state, account, bench.fundingIndex);
+        _requireDeleverageable(state, context, bench, account);
+        _requireListed(counterparties, steps);
+
+        // Effect: leg by leg, then the ledger at once.
+        bench.legs = new DeleveragedLeg[](counterparties.length);
+        for (uint256 i; i < counterparties.length; ++i) {
+            _closeLeg(state, bench, bench.legs[i], counterparties[i], steps[i]);
+        }
+        _store(state, account, bench.position, bench.fundingIndex);
+        emit IMarketRisk.PositionsDeleveraged(actionId, account, ReportLib.termsOf(action), bench.legs);
+        _payOut(context, asOf, bench.legs);
+        ActionLib.requireTimely(asOf);
+    }
+
+    /// @dev One counterparty: judged, closed against and written; passed over where it does not qualify.
+    function _closeLeg(
+        TraderState storage state,
+        Bench memory bench,
+        DeleveragedLeg memory leg,
+        address counterparty,
+        uint256 asked
+    ) private {
+        leg.counterparty = counterparty;
+        Position memory other = _load(state, counterparty, bench.fundingIndex);
+        if (!DeleverageLib.opposes(bench.position, other)) return;
+        (bool qualifies, uint256 score) = DeleverageLib.score(other, bench.valuation);
+        if (!qualifies) return;
+        _requireRank(bench, counterparty, score);
+
+        (uint256 steps, uint256 payout) = DeleverageLib.closeAgainst(bench.position, other, asked);
+        if (steps == 0) return;
+        _store(state, counterparty, other, bench.fundingIndex);
+        // Not more than a position's steps; what does not fit the ledger is refused by it.
+        leg.steps = uint48(steps);
+        if (payout > uint96(type(int96).max)) revert ISettlementErrors.PositionOutOfRange(counterparty);
+        leg.payout = uint96(payout);
+    }
+
+    function _requireRank(Bench memory bench, address counterparty, uint256 score) private pure {
+        bool first = bench.before == address(0);
+        bool inOrder = score < bench.scoreBefore || (score == bench.scoreBefore && counterparty > bench.before);
+        if (!first && !inOrder) {
+            revert IMarketRisk.CounterpartyOutOfOrder(bench.before, bench.scoreBefore, counterparty, score);
+        }
+        (bench.before, bench.scoreBefore) = (counterparty, score);
+    }
+
+    function _requireDeleverageable(
+        TraderState storage state,
+        MarketContext memory context,
+        Bench memory bench,
+        address account
+    ) private view {
+        int256 equityX = _requireBelowMaintenance(bench.position, bench.valuation, account);
+        if (equityX <= 0) return;
+        RiskTerms memory terms = state.riskTerms;
+        InheritanceFailure failure;
+        if (account != terms.backstop) {
+            Position memory held = _load(state, terms.backstop, bench.fundingIndex);
+            (, Inheritance memory result) =
+                BackstopLib.inherit(held, bench.position, terms, bench.valuation, context.bank);
+            failure = result.failure;
+        }
+        if (failure == InheritanceFailure.None) {
+            revert IMarketRisk.BackstopFirst(account, terms.backstop, equityX);
+        }
+    }
+
+    /// @dev Well-formed: as many steps as names, none zero, nobody twice.
+    function _requireListed(address[] calldata counterparties, uint256[] calldata steps) private pure {
+        if (counterparties.length == 0 || counterparties.length != steps.length) {
+            revert IMarketRisk.CounterpartiesInvalid(counterparties.length, steps.length);
+        }
+        for (uint256 i; i < counterparties.length; ++i) {
+            address counterparty = counterparties[i];
+            if (steps[i] == 0) revert IMarketRisk.StepsZero(counterparty);
+            for (uint256 j; j < i; ++j) {
+                if (counterparties[j] == counterparty) revert IMarketRisk.CounterpartyRepeated(counterparty);
+            }
+        }
+    }
+
+    function _payOut(MarketContext memory context, uint256 asOf, DeleveragedLeg[] memory legs) private {
+        bytes32[] memory deltas = new bytes32[](legs.length);
+        for (uint256 i; i < legs.length; ++i) {
+            deltas[i] = LedgerLib.word(legs[i].counterparty, int96(uint96(legs[i].payout)));
+        }
+        context.bank.settle(asOf, 0, deltas);
+    }
+
+    // ------------------------------------------------------------------ internals
+
+    function _load(TraderState storage state, address account, int256 fundingIndex)
+        private
+        view
+        returns (Position memory position)
+    {
+        PositionLib.unpack(state.positions[account].bits, fundingIndex, position);
+    }
+
+    function _store(TraderState storage state, address account, Position memory position, int256 fundingIndex) private {
+        state.positions[account].bits = PositionLib.pack(position, fundingIndex, account);
+    }
+
+    /// @dev Keeps leverage and cancel floor: the account stays one that has been seen.
+    function _empty(TraderState storage state, address account, Position memory position, int256 fundingIndex) private {
+        (position.size, position.entryNotional, position.margin) = (0, 0, 0);
+        _store(state, account, position, fundingIndex);
+    }
+
+    function _requireBelowMaintenance(Position memory position, Valuation memory valuation, address account)
+        private
+        pure
+        returns (int256 equityX)
+    {
+        uint256 notionalX;
+        (equityX, notionalX) = MarginLib.exposure(position, valuation);
+        int256 required = int256(notionalX * valuation.mmr);
+        if (position.size == 0 || equityX * MarginLib.MILLION >= required) {
+            revert ISettlementErrors.NotLiquidatable(account, equityX, required / MarginLib.MILLION);
+        }
+    }
+}

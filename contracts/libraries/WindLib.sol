@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
+import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
+import {IMarketExit} from "../interfaces/IMarketExit.sol";
+import {MarketContext} from "../types/MarketContext.sol";
+import {MarketKind, MarketMode} from "../types/Market.sol";
+import {Position} from "../types/Position.sol";
+import {Report} from "../types/Report.sol";
+import {Valuation} from "../types/Risk.sol";
+import {Poked, Reference, TraderState, Wind} from "../types/TraderState.sol";
+import {ActionKind, ActionLib} from "./ActionLib.sol";
+import {BandLib} from "./BandLib.sol";
+import {LISTING_WINDOW, SILENCE} from "./Delays.sol";
+import {LedgerLib} from "./LedgerLib.sol";
+import {MarginLib} from "./MarginLib.sol";
+import {PositionLib} from "./PositionLib.sol";
+
+/// @title How a market ends. Linked: runs on a market's storage. Twin of domain/wind-down.ts
+library WindLib {
+    using SafeCast for uint256;
+
+    // ------------------------------------------------------------------ signs of life
+
+    function heartbeat(TraderState storage state) external {
+        _requireAlive(state.wind);
+        state.wind.heartbeatAt = _now();
+        emit IMarketExit.Heartbeat(_now());
+    }
+
+    function requestFreeze(TraderState storage state) external {
+        Wind memory wind = state.wind;
+        _requireAlive(wind);
+        uint256 aliveAt = _aliveAt(state, wind);
+        if (wind.requestedAt != 0 && wind.requestedAt >= aliveAt) {
+            revert IMarketExit.FreezeAlreadyRequested(wind.requestedAt);
+        }
+        // The latest action may be as of a moment that is yet to come: it must not make void what was asked after it.
+        uint48 requestedAt = uint48(Math.max(_now(), aliveAt));
+        state.wind.requestedAt = requestedAt;
+        emit IMarketExit.FreezeRequested(msg.sender, requestedAt);
+    }
+
+    function poke(TraderState storage state, MarketContext memory context, Report calldata report) external {
+        _requireAlive(state.wind);
+        uint256 asOf = _now();
+        (uint96 price, uint48 observedAt) = _newest(state);
+        Reference memory last = Reference({oraclePrice: price, observedAt: observedAt, fundingIndex: 0, funded: false});
+        bool binary = context.grid.kind == MarketKind.BinaryFuture;
+        BandLib.checkReport(
+            asOf, report.price, report.observedAt, last, ActionLib.parametersAt(state, asOf), binary
+        );
+        context.oracle.verify(context.grid.feedId, report.price, report.observedAt, report.proof);
+        state.poked = Poked({price: report.price, observedAt: report.observedAt});
+        emit IMarketExit.PricePoked(report.price, report.observedAt);
+    }
+
+    // ------------------------------------------------------------------ the end
+
+    function freeze(TraderState storage state, MarketContext memory context) external {
+        // Check: a request stands, and a day has passed in silence.
+        Wind memory wind = state.wind;
+        _requireAlive(wind);
+        uint256 aliveAt = _aliveAt(state, wind);
+        if (wind.requestedAt == 0) revert IMarketExit.FreezeNotRequested();
+        if (aliveAt > wind.requestedAt) revert IMarketExit.FreezeRequestVoid(wind.requestedAt, aliveAt);
+        uint256 availableAfter = wind.requestedAt + SILENCE;
+        if (_now() <= availableAfter) revert IMarketExit.FreezeEarly(availableAfter);
+
+        // Effect: the queue's last action, at the newest price known.
+        uint256 actionId = uint256(state.clock.actionId) + 1;
+        ActionLib.Action memory action = ActionLib.begin(state, actionId, _now(), ActionKind.Freeze);
+        (uint96 price, uint48 observedAt) = _newest(state);
+        uint256 pool = _end(state, context, action, price);
+        emit IMarketExit.MarketFrozen(
+            actionId, action.clock.asOf, price, observedAt, action.reference_.fundingIndex, pool
+        );
+    }
+
+    function finalizeMarket(
+        TraderState storage state,
+        MarketContext memory context,
+        uint256 actionId,
+        uint256 asOf,
+        Report calldata report
+    ) external {
+        ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.Finalize);
+        _requireFinalPrice(context, report.price);
+        BandLib.checkAge(asOf, report.observedAt, action.parameters.reportMaxAge);
+        bytes32 feedId = keccak256(abi.encodePacked(context.grid.feedId, "final"));
+        context.oracle.verify(feedId, report.price, report.observedAt, report.proof);
+        uint256 pool = _end(state, context, action, report.price);
+        emit IMarketExit.MarketFinalized(
+            actionId, action.clock.asOf, report.price, report.observedAt, action.reference_.fundingIndex, pool
+        );
+        ActionLib.requireTimely(asOf);
+    }
+
+    /// @dev Fixes the price; nothing that waits takes over any more.
+    function _end(TraderState storage state, MarketContext memory context, ActionLib.Action memory action, uint96 price)
+        private
+        returns (uint256 pool)
+    {
+        action.clock.changePending = false;
+        ActionLib.save(state, action);
+        delete state.pending;
+        state.parameters.mode = MarketMode.Settled;
+        pool = context.bank.market(address(this)).pool;
+        state.wind.price = price;
+        state.wind.endedAt = _now();
+        state.wind.poolAtEnd = uint112(pool);
+    }
+
+    function _requireFinalPrice(MarketContext memory context, uint256 price) private pure {
+        (uint256 low, uint256 high) = (context.grid.finalLow, context.grid.finalHigh);
+        if (context.grid.kind == MarketKind.Perpetual) revert IMarketExit.MarketWithoutExpiry();
+        bool valid = context.grid.kind == MarketKind.BinaryFuture
+            ? price == low || price == high
+            : price >= low && price <= high;
+        if (!valid) revert IMarketExit.FinalPriceInvalid(low, high, price);
+    }
+
+    // ------------------------------------------------------------------ after the end
+
+    function listInsolvent(TraderState storage state, MarketContext memory context, address[] calldata accounts)
+        external
+    {
+        Wind memory wind = state.wind;
+        _requireEnded(wind);
+        if (_now() > wind.endedAt + LISTING_WINDOW) revert IMarketExit.ListingOver(wind.endedAt);
+        uint256 sum = wind.deficit;
+        for (uint256 i; i < accounts.length; ++i) {
+            address account = accounts[i];
+            (Position memory position, int256 value) = _valueOf(state, context, wind, account);
+            if (value >= 0) continue;
+            // Counted once: what is counted is gone.
+            _empty(state, account, position);
+            sum += uint256(-value);
+            emit IMarketExit.InsolventListed(account, uint256(-value));
+        }
+        state.wind.deficit = sum.toUint128();
+    }
+
+    function coverDeficit(TraderState storage state, MarketContext memory context, uint96 amount) external {
+        _requireEnded(state.wind);
+        if (amount == 0) revert IMarketExit.AmountZero();
+        emit IMarketExit.DeficitCovered(msg.sender, amount);
+        // Out of free only: no pending withdrawal backs a moment that far off.
+        LedgerLib.move(context.bank, type(uint256).max, msg.sender, -int256(uint256(amount)));
+    }
+
+    function claim(TraderState storage state, MarketContext memory context, address account) external {
+        // Check: deficits are counted.
+        Wind memory wind = state.wind;
+        _requireEnded(wind);
+        uint256 availableAfter = wind.endedAt + LISTING_WINDOW;
+        if (_now() <= availableAfter) revert IMarketExit.ClaimEarly(availableAfter);
+        uint256 pool = context.bank.market(address(this)).pool;
+        if (!wind.haircutFixed) _fixHaircut(state, wind, pool);
+
+        // Effect: its value becomes a debt of the pool, which is paid as far as the pool goes.
+        (Position memory position, int256 signedValue) = _valueOf(state, context, wind, account);
+        uint256 value = signedValue > 0 ? uint256(signedValue) : 0;
+        uint256 due = state.unpaidClaims[account];
+        if (value > 0) {
+            due += Math.mulDiv(value, wind.haircutPool, uint256(wind.poolAtEnd) + wind.deficit);
+            _empty(state, account, position);
+        }
+        uint256 paid = Math.min(Math.min(due, pool), uint96(type(int96).max));
+        if (value == 0 && paid == 0) revert IMarketExit.NothingToClaim(account);
+        if (due != paid || state.unpaidClaims[account] != 0) state.unpaidClaims[account] = due - paid;
+        emit IMarketExit.Claimed(account, value, paid, due - paid);
+        LedgerLib.move(context.bank, wind.endedAt, account, int256(paid));
+    }
+
+    /// @dev At most everything that is owed: what was covered beyond it stays in the pool.
+    function _fixHaircut(TraderState storage state, Wind memory wind, uint256 pool) private {
+        uint256 owed = uint256(wind.poolAtEnd) + wind.deficit;
+        wind.haircutPool = uint112(Math.min(pool, owed));
+        wind.haircutFixed = true;
+        state.wind = wind;
+        emit IMarketExit.HaircutFixed(wind.haircutPool, owed);
+    }
+
+    // ------------------------------------------------------------------ internals
+
+    /// @dev Wei at the fixed price, down; negative where the account owes.
+    function _valueOf(TraderState storage state, MarketContext memory context, Wind memory wind, address account)
+        private
+        view
+        returns (Position memory position, int256 value)
+    {
+        PositionLib.unpack(state.positions[account].bits, state.reference_.fundingIndex, position);
+        Valuation memory valuation;
+        valuation.oracleStepX = wind.price * context.grid.step;
+        valuation.step = context.grid.step;
+        valuation.binary = context.grid.kind == MarketKind.BinaryFuture;
+        (int256 equityX,) = MarginLib.exposure(position, valuation);
+        value = equityX / 1e18;
+        if (equityX < 0 && equityX % 1e18 != 0) --value;
+    }
+
+    function _empty(TraderState storage state, address account, Position memory position) private {
+        (position.size, position.entryNotional, position.margin) = (0, 0, 0);
+        state.positions[account].bits = PositionLib.pack(position, 0, account);
+    }
+
+    /// @dev The newer of what the last action used and what was poked.
+    function _newest(TraderState storage state) private view returns (uint96 price, uint48 observedAt) {
+        Reference memory last = state.reference_;
+        Poked memory poked = state.poked;
+        return poked.observedAt > last.observedAt
+            ? (poked.price, poked.observedAt)
+            : (last.oraclePrice, last.observedAt);
+    }
+
+    /// @dev The operator's latest sign of life.
+    function _aliveAt(TraderState storage state, Wind memory wind) private view returns (uint256) {
+        return Math.max(wind.heartbeatAt, state.clock.asOf);
+    }
+
+    function _requireAlive(Wind memory wind) private pure {
+        if (wind.endedAt != 0) revert IMarketExit.MarketEnded(wind.endedAt);
+    }
+
+    function _requireEnded(Wind memory wind) private pure {
+        if (wind.endedAt == 0) revert IMarketExit.MarketNotEnded();
+    }
+
+    function _now() private view returns (uint48) {
+        return uint48(block.timestamp * 1000);
+    }
+}
