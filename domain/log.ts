@@ -293,6 +293,18 @@ export interface SessionKeyState {
   readonly revoked_at: number | null
 }
 
+/**
+ * The last row of a command that touched several shards: how far each of their logs had come with it. Projected once all of them are,
+ * so that its place in `accounts` is a bookmark for the whole command.
+ */
+export interface CommandSpanned {
+  readonly kind: 'command_spanned'
+  readonly user_id: number
+  /** Sequence by market shard. */
+  readonly shards: Readonly<Record<string, number>>
+  readonly at: number
+}
+
 export type MarketRow =
   | OrderPlaced
   | OrderTriggered
@@ -306,7 +318,7 @@ export type MarketRow =
   | BatchUnwound
   | PricesUpdated
   | MarketListed
-export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged
+export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged | CommandSpanned
 export type LogRow = MarketRow | AccountsRow
 
 /** The shard that holds users and the bank's ledger. Sorts before every market shard, which is the lock order. */

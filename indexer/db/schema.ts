@@ -273,6 +273,16 @@ export interface LeasesTable {
   expires_at: number
 }
 
+/** Commands with an id of their trader's, and what they were answered. Written by the api, which also removes the old ones. */
+export interface ClientRequestsTable {
+  user_id: number
+  client_request_id: string
+  /** SHA-256 of endpoint and body. */
+  digest: Buffer
+  answer: string
+  created_at: number
+}
+
 export interface Database extends ChainTables, ReadTables {
   shards: ShardsTable
   shard_log: ShardLogTable
@@ -294,4 +304,5 @@ export interface Database extends ChainTables, ReadTables {
   session_keys: SessionKeysTable
   cancel_switches: CancelSwitchesTable
   fired_switches: FiredSwitchesTable
+  client_requests: ClientRequestsTable
 }

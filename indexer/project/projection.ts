@@ -25,6 +25,8 @@ export class Projection {
   readonly #ports: ProjectionPorts
   readonly #options: ProjectionOptions
   readonly #shards = new Map<string, Loop>()
+  /** Shards whose next row tells of others. */
+  readonly #waiting = new Set<string>()
   readonly #discovery: Loop
 
   constructor(ports: ProjectionPorts, options: ProjectionOptions) {
@@ -65,7 +67,11 @@ export class Projection {
     const { db, clock, metrics } = this.#ports
     const start = clock.now()
     const progress = await projectChunk(db, shard, this.#options)
-    if (progress === null || progress.rows === 0) return false
+    if (progress === null) return false
+    if (progress.isWaiting) this.#waiting.add(shard)
+    else this.#waiting.delete(shard)
+    if (progress.rows === 0) return false
+    for (const other of this.#waiting) if (other !== shard) this.#shards.get(other)?.wake()
     metrics.projected(shard, progress.rows, (clock.now() - start) / 1000)
     return progress.rows === this.#options.limit
   }

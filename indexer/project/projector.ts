@@ -5,7 +5,7 @@
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../db/client.ts'
-import { readRows } from '../db/shard-log.ts'
+import { type LoggedRow, readRows } from '../db/shard-log.ts'
 import { entriesOf, projectEntries, touchedBy } from './project.ts'
 import { loadSubjects, saveChanges } from './store.ts'
 
@@ -16,6 +16,8 @@ export interface Progress {
   readonly seq: number
   /** Rows in this chunk; 0 at the head. */
   readonly rows: number
+  /** Its next row tells of other shards that are not projected so far: it goes on when they are. */
+  readonly isWaiting: boolean
 }
 
 export interface ChunkOptions {
@@ -41,15 +43,29 @@ async function projectRows(tx: Tx, shard: string, options: ChunkOptions): Promis
     .skipLocked()
     .executeTakeFirst()
   if (at === undefined) return null
-  const rows = await readRows(tx, shard, at.seq, options.limit)
+  const logged = await readRows(tx, shard, at.seq, options.limit)
+  const rows = await spannedSoFar(tx, logged)
+  const isWaiting = rows.length < logged.length
   const last = rows.at(-1)
-  if (last === undefined) return { ...at, rows: 0 }
+  if (last === undefined) return { ...at, rows: 0, isWaiting }
   const entries = entriesOf(shard, rows)
   const before = await loadSubjects(tx, entries[0]?.marketId ?? 0, touchedBy(entries))
   await saveChanges(tx, projectEntries(before, entries))
   options.reached('before-projection')
   await moveTo(tx, { shard, seq: last.seq })
-  return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length }
+  return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length, isWaiting }
+}
+
+/** The rows before the first that must wait for other shards. */
+async function spannedSoFar(tx: Tx, logged: readonly LoggedRow[]): Promise<readonly LoggedRow[]> {
+  if (logged.every(({ row }) => row.kind !== 'command_spanned')) return logged
+  const projected = await tx.selectFrom('read.projection').select(['shard', 'seq']).execute()
+  const reached = new Map(projected.map(({ shard, seq }) => [shard, seq]))
+  const waits = ({ row }: LoggedRow): boolean =>
+    row.kind === 'command_spanned' &&
+    Object.entries(row.shards).some(([shard, seq]) => (reached.get(shard) ?? 0) < seq)
+  const first = logged.findIndex(waits)
+  return first < 0 ? logged : logged.slice(0, first)
 }
 
 /** What a crash takes back of the read model is projected again, so its commits need not wait for the disk. */
@@ -71,6 +87,19 @@ export async function projectShard(db: Db, shard: string, options: ChunkOptions)
     const progress = await projectChunk(db, shard, options)
     rows += progress?.rows ?? 0
     if (progress === null || progress.rows < options.limit) return rows
+  }
+}
+
+/** Projects every shard up to its head. Returns the number of rows. */
+export async function projectAll(db: Db, options: ChunkOptions): Promise<number> {
+  const shards = await registerShards(db)
+  let total = 0
+  for (;;) {
+    let rows = 0
+    for (const shard of shards) rows += await projectShard(db, shard, options)
+    total += rows
+    // A shard that waited for others may go on now.
+    if (rows === 0) return total
   }
 }
 

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/client.ts'
 import { lockShards } from '../db/shard-log.ts'
-import { type ChunkOptions, projectShard, registerShards } from './projector.ts'
+import { type ChunkOptions, projectAll } from './projector.ts'
 
 const READ_TABLES = [
   'projection',
@@ -38,7 +38,5 @@ export async function resetReadModel(db: Db): Promise<void> {
 /** Returns the number of rows projected by this process: running projectors take their share. */
 export async function rebuild(db: Db, options: ChunkOptions): Promise<number> {
   await resetReadModel(db)
-  let rows = 0
-  for (const shard of await registerShards(db)) rows += await projectShard(db, shard, options)
-  return rows
+  return projectAll(db, options)
 }

@@ -9,7 +9,7 @@ import type { MarketSpec } from '../../../domain/market.ts'
 import { createDb, createPool, type Db } from '../../../indexer/db/client.ts'
 import { listMarket } from '../../../indexer/db/markets.ts'
 import { appendRows, lockShard } from '../../../indexer/db/shard-log.ts'
-import { projectShard, registerShards } from '../../../indexer/project/projector.ts'
+import { projectAll, projectShard } from '../../../indexer/project/projector.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
@@ -261,10 +261,9 @@ export async function startWorld(env: Env = {}, database?: string): Promise<Worl
         .execute(),
     }),
     async project(...shards) {
-      const all = await registerShards(db)
-      for (const shard of shards.length > 0 ? shards : all) {
-        await projectShard(db, shard, { limit: 1000, reached: () => {} })
-      }
+      const options = { limit: 1000, reached: () => {} }
+      if (shards.length === 0) await projectAll(db, options)
+      for (const shard of shards) await projectShard(db, shard, options)
     },
     async stop() {
       await api.stop()

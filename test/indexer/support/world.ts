@@ -12,7 +12,7 @@ import { listMarket } from '../../../indexer/db/markets.ts'
 import { createShard } from '../../../indexer/db/shard-log.ts'
 import { Follower, type FollowOptions } from '../../../indexer/follow.ts'
 import type { Chain, Log } from '../../../indexer/ports.ts'
-import { projectShard, registerShards } from '../../../indexer/project/projector.ts'
+import { projectAll as projectShards } from '../../../indexer/project/projector.ts'
 import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
@@ -215,5 +215,5 @@ export async function catchUp(follower: Follower): Promise<void> {
 }
 
 export async function projectAll({ db }: TestDatabase): Promise<void> {
-  for (const shard of await registerShards(db)) await projectShard(db, shard, { limit: 500, reached() {} })
+  await projectShards(db, { limit: 500, reached() {} })
 }

@@ -5,7 +5,7 @@ import { marketShard } from '../../../domain/log.ts'
 import { isReservable } from '../../../domain/open-order.ts'
 import { isTerminal } from '../../../domain/order-state.ts'
 import { reservePerStep } from '../../../domain/reservation.ts'
-import { projectShard, registerShards } from '../../../indexer/project/projector.ts'
+import { projectAll } from '../../../indexer/project/projector.ts'
 import type { World } from './world.ts'
 
 /** Fails unless every account holds back exactly what its orders do, and positions and fills add up. */
@@ -101,7 +101,7 @@ export async function expectSameBook(world: World): Promise<void> {
 /** Fails unless what readers see, projected from the log alone, says what the write side says. */
 export async function expectSameReadModel(world: World): Promise<void> {
   const { db } = world
-  for (const shard of await registerShards(db)) await projectShard(db, shard, { limit: 500, reached() {} })
+  await projectAll(db, { limit: 500, reached() {} })
   const seen = await db.selectFrom('read.orders').selectAll().orderBy('seq').execute()
   const orders = await world.orders()
   expect(
