@@ -6,6 +6,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
 import type { Db } from '../indexer/db/client.ts'
 import type { Authenticate } from './auth/authenticator.ts'
+import type { CancelSwitch } from './cancel-switch.ts'
 import type { Config } from './config.ts'
 import type { Faucet } from './faucet.ts'
 import { controlAccess } from './http/access.ts'
@@ -39,6 +40,7 @@ export interface AppPorts {
   readonly markets: MarketDirectory
   readonly readAfter: ReadAfter
   readonly intake: Intake
+  readonly cancelSwitch: CancelSwitch
   readonly faucet: Faucet | null
   readonly checks: readonly Check[]
 }

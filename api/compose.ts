@@ -6,6 +6,7 @@ import { createNotifications } from './adapters/notifications.ts'
 import { buildApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { createBearerVerifier } from './auth/bearer.ts'
+import { createCancelSwitch } from './cancel-switch.ts'
 import type { Config } from './config.ts'
 import { createFaucet } from './faucet.ts'
 import type { App } from './http/types.ts'
@@ -15,6 +16,7 @@ import { createMetrics } from './metrics.ts'
 import { type Clock, killAt, systemClock } from './ports.ts'
 import { createReadAfter } from './read-after.ts'
 import type { Check } from './routes/probes.ts'
+import { createSignaturePool } from './signatures/pool.ts'
 
 export interface Api {
   readonly app: App
@@ -74,7 +76,11 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
   const markets = createMarketDirectory(db, clock)
   const readAfter = createReadAfter({ db, clock, notifications }, config)
   const reached = killAt(config.killAt)
-  const intake = createIntake({ pool: pools.intake, db, clock, reached, markets, metrics, log }, config)
+  const signatures = createSignaturePool(config.signatureThreads)
+  const intakePorts = { pool: pools.intake, reads: pools.reads, db, clock, reached, markets, metrics, log }
+  const { recoverSigners } = signatures
+  const intake = createIntake({ ...intakePorts, recoverSigners }, config)
+  const cancelSwitch = createCancelSwitch(db, clock)
   const faucet = config.faucet ? createFaucet({ db, clock }, config.faucetWaitMs) : null
   metrics.watch('api_read_after_waiting', 'Reads that wait for their bookmark', () => readAfter.waiting)
 
@@ -100,6 +106,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
       markets,
       readAfter,
       intake,
+      cancelSwitch,
       faucet,
       checks,
     },
@@ -116,6 +123,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
       await app.close()
       await notifications.stop()
       limits?.stop()
+      await signatures.stop()
       await Promise.all([pools.intake.end(), pools.reads.end()])
     },
   }

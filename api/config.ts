@@ -1,4 +1,5 @@
 /** The environment of the api, read and checked once. */
+import { availableParallelism } from 'node:os'
 
 export interface BearerConfig {
   readonly jwksUrl: string
@@ -12,6 +13,8 @@ export interface BearerConfig {
 export interface Limits {
   readonly reads: number
   readonly orders: number
+  /** Placements of many orders at once. */
+  readonly batches: number
   readonly cancels: number
   readonly faucet: number
   /** Per network address, all requests together. */
@@ -49,6 +52,10 @@ export interface Config {
   readonly maxQueue: number
   /** How long a command may take from its arrival to its commit. */
   readonly commandTimeoutMs: number
+  /** Threads that check the signatures of batches; 0 checks them where requests are answered. */
+  readonly signatureThreads: number
+  /** How long the answers to named commands are kept. */
+  readonly requestRetentionHours: number
   readonly readAfterWaitMs: number
   readonly readAfterWaiters: number
   readonly readAfterPollMs: number
@@ -103,6 +110,7 @@ function readLimits(env: Env): Limits {
   return {
     reads: count('RATE_LIMIT_READS', 50),
     orders: count('RATE_LIMIT_ORDERS', 100),
+    batches: count('RATE_LIMIT_BATCHES', 20),
     cancels: count('RATE_LIMIT_CANCELS', 100),
     faucet: count('RATE_LIMIT_FAUCET', 1),
     address: count('RATE_LIMIT_ADDRESS', 500),
@@ -140,6 +148,8 @@ export function readConfig(env: Env): Config {
     maxGroup: count('MAX_GROUP', 256),
     maxQueue: count('MAX_QUEUE', 4_096),
     commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
+    signatureThreads: count('SIGNATURE_THREADS', Math.max(1, availableParallelism() - 1)),
+    requestRetentionHours: count('REQUEST_RETENTION_HOURS', 24),
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
     readAfterWaiters: count('READ_AFTER_WAITERS', 1_000),
     readAfterPollMs: count('READ_AFTER_POLL_MS', 250),

@@ -10,8 +10,11 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /** Another transaction was in the way: the same one can succeed at once. */
-export const isContention = (error: unknown): boolean =>
-  ['40001', '40P01'].includes((error as { code?: string }).code ?? '')
+export function isContention(error: unknown): boolean {
+  const { code = '', constraint } = error as { code?: string; constraint?: string }
+  // A twin of the same client request was first: its answer is there now.
+  return ['40001', '40P01'].includes(code) || (code === '23505' && constraint === 'client_requests_pkey')
+}
 
 /** A lock was not given in time, or the statement took too long. */
 export const isTimeout = (error: unknown): boolean =>

@@ -34,7 +34,6 @@ export const CATALOGUE = {
 
   // The order as signed.
   ORDER_TYPE_UNKNOWN: refused(400, 'There is no such order type.'),
-  ORDER_TYPE_UNAVAILABLE: refused(400, 'This order type is not available yet.'),
   PRICE_REQUIRED: refused(400, 'A limit order needs a price.'),
   PRICE_NOT_ALLOWED: refused(400, 'A market order has no price: leave it out or send 0.'),
   TRIGGER_NOT_ALLOWED: refused(400, 'This order type has no trigger price: leave it out or send 0.'),
@@ -58,6 +57,9 @@ export const CATALOGUE = {
   SIGNATURE_HIGH_S: refused(400, 's of the signature is above half the group order.'),
   SIGNATURE_UNRECOVERABLE: refused(400, 'No public key can be recovered from the signature.'),
   SIGNATURE_MISMATCH: refused(400, 'The signature does not bind the account to the order as submitted.'),
+  SESSION_KEY_REVOKED: refused(400, 'The session key that signed the order has been revoked.'),
+  SESSION_KEY_EXPIRED: refused(400, 'The session key that signed the order has expired.'),
+  SESSION_KEY_NOT_PERMITTED: refused(400, 'The session key that signed the order is not permitted to trade.'),
   SIGNATURE_TYPE: refused(400, 'signature_type must be 1.'),
 
   // The order against the market and the account.
@@ -104,6 +106,7 @@ export const CATALOGUE = {
     outcome: 'unknown',
     message: 'The request was taken, but its transaction is not sent yet. Ask again in a moment.',
   },
+  CLIENT_REQUEST_REUSED: refused(409, 'Another command of this account had the same client_request_id.'),
   SALT_USED: refused(409, 'Another order of this account in this market has the same salt.'),
   HTV1_READ_AFTER_STALE_BOOKMARK: refused(409, 'The bookmark cannot be placed: drop it and read again.'),
 
@@ -139,14 +142,18 @@ export interface ErrorContext {
   readonly [more: string]: unknown
 }
 
-export interface ErrorBody {
+/** What happened to a command, or to one of its items. */
+export interface ItemError {
   readonly message: string
   readonly details: ErrorContext & {
     readonly code: ErrorCode
     readonly outcome: Outcome
     readonly retryable: boolean
-    readonly request_id: string
   }
+}
+
+export interface ErrorBody extends ItemError {
+  readonly details: ItemError['details'] & { readonly request_id: string }
 }
 
 /** An answer that is an error. `retryAfter` is in decimal seconds. */
@@ -177,12 +184,17 @@ function brief(value: unknown): unknown {
     : `${text.slice(0, LONGEST_ECHO)}… (${text.length} characters in all)`
 }
 
-export function errorBody({ code, context }: ApiError, requestId: string): ErrorBody {
+export function itemError({ code, context }: ApiError): ItemError {
   const { message, retryable, outcome = 'not_placed' }: Entry = CATALOGUE[code]
   const told: ErrorContext = {
     ...context,
     ...('received' in context ? { received: brief(context.received) } : {}),
     ...(context.field === undefined ? {} : { field: String(brief(context.field)) }),
   }
-  return { message, details: { code, ...told, outcome, retryable, request_id: requestId } }
+  return { message, details: { code, ...told, outcome, retryable } }
+}
+
+export function errorBody(error: ApiError, requestId: string): ErrorBody {
+  const { message, details } = itemError(error)
+  return { message, details: { ...details, request_id: requestId } }
 }

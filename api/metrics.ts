@@ -4,9 +4,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 export interface Metrics {
   readonly registry: Registry
   request(method: string, route: string, status: number, seconds: number): void
-  /** One transaction of a market's lane. */
+  /** One transaction of a lane; `size` in items. */
   group(size: number, seconds: number): void
-  command(kind: 'place' | 'cancel', result: string): void
+  command(kind: string, result: string): void
   watch(name: string, help: string, read: () => number): void
 }
 
@@ -37,7 +37,7 @@ export function createMetrics(): Metrics {
   })
   const commands = new Counter({
     name: 'api_commands_total',
-    help: 'Placements and cancels by result',
+    help: 'Commands by kind and result',
     labelNames: ['kind', 'result'] as const,
     registers,
   })

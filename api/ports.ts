@@ -1,5 +1,9 @@
 /** What the api needs from the computer it runs on. */
+import type { MarketSpec } from '../domain/market.ts'
+import type { Order } from '../domain/order.ts'
+import type { RecoveredOrder, SignatureRefusal } from '../domain/order-hash.ts'
 import type { Millis } from '../domain/units.ts'
+import type { Verdict } from '../domain/verdict.ts'
 
 export interface Clock {
   now(): Millis
@@ -12,6 +16,18 @@ export interface Notifications {
   onLost(listener: () => void): void
   isListening(): boolean
 }
+
+/** An order and the signature that came with it. */
+export interface Signed {
+  readonly spec: MarketSpec
+  readonly order: Order
+  readonly signature: string
+}
+
+export type Recovered = Verdict<RecoveredOrder, SignatureRefusal>
+
+/** Hash and signer of each, in their order. */
+export type RecoverSigners = (signed: readonly Signed[]) => Promise<readonly Recovered[]>
 
 /** Tells where the process is; a kill test ends it there. */
 export type Reached = (point: string) => void

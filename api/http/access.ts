@@ -6,7 +6,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
 
-export type Bucket = 'reads' | 'orders' | 'cancels' | 'faucet'
+export type Bucket = 'reads' | 'orders' | 'batches' | 'cancels' | 'faucet'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,21 +27,22 @@ export function callerOf(request: FastifyRequest): Caller {
 
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
-function limiters(app: FastifyInstance, limits: Limits): Record<Bucket | 'address', Limiter> {
+function limiters(app: FastifyInstance, limits: Limits) {
   const timeWindow = limits.windowSeconds * 1000
-  const limiter = (name: Bucket | 'address'): Limiter =>
-    app.createRateLimit({
-      max: limits[name] * limits.windowSeconds,
-      timeWindow,
-      keyGenerator: ({ caller, ip }) =>
-        `${name}:${caller && name !== 'address' ? caller.userId : normalizeIP(ip)}`,
-    })
+  const limiter = (most: number, keyGenerator: (request: FastifyRequest) => string): Limiter =>
+    app.createRateLimit({ max: most * limits.windowSeconds, timeWindow, keyGenerator })
+  const ofAddress = (name: string): Limiter =>
+    limiter(limits.address, ({ ip }) => `${name}:${normalizeIP(ip)}`)
+  const ofCaller = (name: Bucket): Limiter =>
+    limiter(limits[name], ({ caller, ip }) => `${name}:${caller ? caller.userId : normalizeIP(ip)}`)
   return {
-    address: limiter('address'),
-    reads: limiter('reads'),
-    orders: limiter('orders'),
-    cancels: limiter('cancels'),
-    faucet: limiter('faucet'),
+    // Whatever else an address sends, its cancels go through.
+    address: { cancels: ofAddress('address-cancels'), others: ofAddress('address') },
+    reads: ofCaller('reads'),
+    orders: ofCaller('orders'),
+    batches: ofCaller('batches'),
+    cancels: ofCaller('cancels'),
+    faucet: ofCaller('faucet'),
   }
 }
 
@@ -72,7 +73,7 @@ export function controlAccess(app: FastifyInstance, { authenticate, limits }: Ac
   app.addHook('onRequest', async (request, reply) => {
     const { access = 'public', bucket = 'reads' } = request.routeOptions.config
     if (access === 'internal') return
-    await spend(limiter.address, request, reply, 'address')
+    await spend(limiter.address[bucket === 'cancels' ? 'cancels' : 'others'], request, reply, 'address')
     if (access === 'user') request.caller = await authenticate(request.headers.authorization)
     await spend(limiter[bucket], request, reply, bucket)
   })

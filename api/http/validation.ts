@@ -11,10 +11,22 @@ function integersOf(schema: unknown): string[] {
   return Object.keys(properties).filter((name) => properties[name]?.type === 'integer')
 }
 
+/** The schema without what it says of the items of lists marked `x-each`: whoever takes those looks at them one by one. */
+function withoutItems<Schema>(schema: Schema): Schema {
+  const { properties } = schema as { readonly properties?: Record<string, object> }
+  if (properties === undefined) return schema
+  const loose = Object.entries(properties).map(([name, property]) => [
+    name,
+    'x-each' in property ? { ...property, items: { type: 'object' } } : property,
+  ])
+  return { ...schema, properties: Object.fromEntries(loose) }
+}
+
 /** As the library's, which would read ` 1`, `0x1` and `1.5` in a URL as 1. */
 export const compileValidator: Compile = (route) => {
+  if (route.httpPart === 'body')
+    return TypeBoxValidatorCompiler({ ...route, schema: withoutItems(route.schema) })
   const validate = TypeBoxValidatorCompiler(route)
-  if (route.httpPart === 'body') return validate
   const integers = integersOf(route.schema)
   return (value: unknown) => {
     const fields = value as Record<string, unknown>

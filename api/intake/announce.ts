@@ -4,24 +4,23 @@
  * waits for the next. Whoever misses one sees the rows at the next, or at its own poll.
  */
 import { sql } from 'kysely'
-import { marketShard } from '../../domain/log.ts'
 import type { Db } from '../../indexer/db/client.ts'
 import { SHARD_LOG_CHANNEL } from '../../indexer/db/shard-log.ts'
 
 export interface Announcer {
-  /** The market's log is committed up to here. */
-  announce(marketId: number, head: number): void
+  /** The shard's log is committed up to here. */
+  announce(shard: string, head: number): void
   /** Resolves when everything announced is told. */
   drained(): Promise<void>
 }
 
 export function createAnnouncer(db: Db): Announcer {
-  let heads = new Map<number, number>()
+  let heads = new Map<string, number>()
   let telling: Promise<void> | null = null
 
   const tell = async (): Promise<void> => {
     while (heads.size > 0) {
-      const payloads = [...heads].map(([marketId, head]) => `${marketShard(marketId)}:${head}`)
+      const payloads = [...heads].map(([shard, head]) => `${shard}:${head}`)
       heads = new Map()
       await sql`select pg_notify(${SHARD_LOG_CHANNEL}, p) from unnest(${payloads}::text[]) p`
         .execute(db)
@@ -32,8 +31,8 @@ export function createAnnouncer(db: Db): Announcer {
   }
 
   return {
-    announce(marketId, head) {
-      heads.set(marketId, head)
+    announce(shard, head) {
+      heads.set(shard, head)
       telling ??= tell()
     },
     drained: async () => {

@@ -142,8 +142,18 @@ function flagMistakes(order: Order): Mistake[] {
   ]
 }
 
+const CONDITIONS = [0, 1, 2, 3]
+
+function conditionMistakes({ type, side }: Order): Mistake[] {
+  const right = triggerCondition(type, side)
+  return CONDITIONS.filter((condition) => condition !== right).map((condition) => ({
+    hint: `triggerCondition must be ${right} for ${type} ${side}, ${condition} was signed.`,
+    fields: { condition },
+  }))
+}
+
 function amountMistakes(spec: MarketSpec, order: Order): Mistake[] {
-  const { price, quantity, leverage, expiration } = fieldsOf(spec, order)
+  const { price, quantity, trigger, leverage, expiration } = fieldsOf(spec, order)
   return [
     { hint: 'The signed price is 0, as of a market order.', fields: { price: 0n } },
     { hint: 'The signed price must be times 1e18.', fields: { price: price / ONE } },
@@ -160,8 +170,9 @@ function amountMistakes(spec: MarketSpec, order: Order): Mistake[] {
       hint: 'The signed expiration is in milliseconds: use seconds.',
       fields: { expiration: expiration * 1000n },
     },
-    { hint: 'triggerCondition must be 0 for MARKET and LIMIT, 1 was signed.', fields: { condition: 1 } },
-    { hint: 'triggerCondition must be 0 for MARKET and LIMIT, 2 was signed.', fields: { condition: 2 } },
+    { hint: 'The signed trigger price is 0, another one was submitted.', fields: { trigger: 0n } },
+    { hint: 'The signed trigger price must be times 1e18.', fields: { trigger: trigger / ONE } },
+    ...conditionMistakes(order),
   ]
 }
 

@@ -1,12 +1,13 @@
-/** One transaction for a group of commands of one market. Every command is answered, and only after the commit. */
+/** One transaction for a group of commands of one market, or of several. Every command is answered, and only after the commit. */
 import type pg from 'pg'
 import { isConnectionError, isContention, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
 import type { Clock, Reached } from '../ports.ts'
 import type { Announcer } from './announce.ts'
-import type { Cancelled, Command, Placed } from './commands.ts'
-import { type Ages, decide } from './decide.ts'
-import { openGroup } from './state.ts'
+import { type Command, hashesOf } from './commands.ts'
+import { type Decided, decide } from './decide.ts'
+import type { Ages } from './place.ts'
+import { type GroupScope, openGroup } from './state.ts'
 import { writeGroup } from './write.ts'
 
 export interface GroupLog {
@@ -35,22 +36,29 @@ const ATTEMPTS = 3
 /** Nobody knows whether the commit took effect. */
 class CommitUnknown extends Error {}
 
+function scopeOf({ chainId }: GroupOptions, commands: readonly Command[]): GroupScope {
+  const marketIds = commands.flatMap(({ markets }) => markets.map(({ marketId }) => marketId))
+  const isSpanning = commands.some(({ markets }) => markets.length !== 1)
+  return { chainId, marketIds: [...new Set(marketIds)], isSpanning }
+}
+
 /** Commits the group and returns its answers. Throws where nothing was stored, or CommitUnknown. */
 async function commitGroup(
   ports: GroupPorts,
   options: GroupOptions,
-  marketId: number,
   commands: readonly Command[],
-) {
+): Promise<readonly Decided[]> {
   const client = await ports.pool.connect()
   let broken: Error | undefined
   try {
-    const state = await openGroup(client, options.chainId, marketId, commands)
-    const { writes, answers } = decide(commands, state, ports.clock.now(), options)
-    const head = await writeGroup(client, marketId, state.head, writes)
+    const state = await openGroup(client, scopeOf(options, commands), commands)
+    const now = ports.clock.now()
+    const { draft, answers } = decide(commands, state, now, options)
+    const heads = await writeGroup(client, draft, now)
     await commit(client)
     ports.reached('after-placement-commit')
-    if (head > state.head.head) ports.announcer.announce(marketId, head)
+    if (draft.kept.length > 0) ports.reached('after-request-commit')
+    for (const { shard, head } of heads) ports.announcer.announce(shard, head)
     return answers
   } catch (error) {
     broken = await rollback(client, error as Error)
@@ -87,13 +95,10 @@ function groupError(error: unknown): ApiError | null {
   return null
 }
 
-function answer(command: Command, result: Placed | Cancelled | ApiError): void {
-  if (result instanceof ApiError) command.reject(result)
-  // `decide` answers a placement with Placed and a cancel with Cancelled.
-  else command.resolve(result as Placed & Cancelled)
+function answer(command: Command, decided: Decided): void {
+  if (decided instanceof ApiError) command.reject(decided)
+  else command.resolve(decided.result)
 }
-
-const hashOf = (command: Command): string => (command.kind === 'place' ? command.order.hash : command.hash)
 
 /** A command that has waited for too long is refused before it costs anything: its sender has given up. */
 function takeFresh(ports: GroupPorts, options: GroupOptions, commands: readonly Command[]): Command[] {
@@ -106,32 +111,35 @@ function takeFresh(ports: GroupPorts, options: GroupOptions, commands: readonly 
 }
 
 export function createGroupRunner(ports: GroupPorts, options: GroupOptions) {
-  const attempt = async (marketId: number, commands: readonly Command[], tries: number): Promise<void> => {
+  const attempt = async (commands: readonly Command[], tries: number): Promise<void> => {
     try {
-      const answers = await commitGroup(ports, options, marketId, commands)
-      ports.log.debug({ market_id: marketId, order_hashes: commands.map(hashOf) }, 'group committed')
-      for (const [at, command] of commands.entries()) answer(command, answers[at] as (typeof answers)[number])
+      const answers = await commitGroup(ports, options, commands)
+      ports.log.debug({ order_hashes: commands.flatMap(hashesOf) }, 'group committed')
+      for (const [at, command] of commands.entries()) answer(command, answers[at] as Decided)
     } catch (error) {
-      if (isContention(error) && tries > 1) return attempt(marketId, commands, tries - 1)
+      if (isContention(error) && tries > 1) return attempt(commands, tries - 1)
       const shared = groupError(error)
       if (shared !== null) {
-        ports.log.warn({ err: error, market_id: marketId, commands: commands.length }, 'group failed')
+        ports.log.warn({ err: error, commands: commands.length }, 'group failed')
         for (const command of commands) command.reject(shared)
       } else if (commands.length > 1) {
         // A command that the database refuses fails alone: each gets a transaction of its own.
-        for (const command of commands) await attempt(marketId, [command], ATTEMPTS)
+        for (const command of commands) await attempt([command], ATTEMPTS)
       } else {
-        ports.log.error({ err: error, market_id: marketId }, 'command failed')
+        ports.log.error({ err: error, order_hashes: commands.flatMap(hashesOf) }, 'command failed')
         for (const command of commands) command.reject(new ApiError('INTERNAL'))
       }
     }
   }
 
-  return async (marketId: number, group: readonly Command[]): Promise<void> => {
+  return async (group: readonly Command[]): Promise<void> => {
     const commands = takeFresh(ports, options, group)
     if (commands.length === 0) return
     const start = performance.now()
-    await attempt(marketId, commands, ATTEMPTS)
-    ports.observe(commands.length, (performance.now() - start) / 1000)
+    await attempt(commands, ATTEMPTS)
+    ports.observe(
+      commands.reduce((sum, { items }) => sum + items.length, 0),
+      (performance.now() - start) / 1000,
+    )
   }
 }

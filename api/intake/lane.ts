@@ -1,46 +1,64 @@
 /**
- * One market's commands, in the order of their arrival: while one group commits, the next collects. Under load groups grow by
- * themselves, without load a command waits for nothing.
+ * Commands that share their markets' locks, in the order of their arrival: while one group commits, the next collects. Under load
+ * groups grow by themselves, without load a command waits for nothing. Cancels go first, but never before a command that the same
+ * account has sent earlier.
  */
 import { ApiError } from '../errors.ts'
+import type { Command } from './commands.ts'
 
-export interface LaneOptions<Command> {
+export interface LaneOptions {
   /** Answers every command of the group; never rejects. */
   readonly run: (group: readonly Command[]) => Promise<void>
-  /** Commands that share a key touch the same order: they never meet in one group. */
-  readonly keysOf: (command: Command) => readonly string[]
+  /** Items of one transaction. A command with more has one of its own. */
   readonly maxGroup: number
+  /** Items that may wait. Cancels may wait beyond it, up to twice as many. */
   readonly maxQueue: number
 }
 
-export interface Lane<Command> {
-  /** Throws OVERLOADED when too many wait. */
+export interface Lane {
+  /** Throws OVERLOADED when too much waits. */
   push(command: Command): void
   /** Resolves when nothing waits and nothing runs. */
   drained(): Promise<void>
+  /** Items. */
   readonly waiting: number
 }
 
-export function createLane<Command>({
-  run,
-  keysOf,
-  maxGroup,
-  maxQueue,
-}: LaneOptions<Command>): Lane<Command> {
+const weightOf = ({ items }: Command): number => items.length
+
+/** Cancels before placements, each account's commands in the order they came in. */
+function urgentFirst(queue: Command[]): Command[] {
+  if (queue.every(({ kind }) => kind === queue[0]?.kind)) return queue
+  const urgent: Command[] = []
+  const others: Command[] = []
+  const behind = new Set<number>()
+  for (const command of queue) {
+    if (command.kind === 'cancel' && !behind.has(command.userId)) urgent.push(command)
+    else {
+      others.push(command)
+      behind.add(command.userId)
+    }
+  }
+  return [...urgent, ...others]
+}
+
+export function createLane({ run, maxGroup, maxQueue }: LaneOptions): Lane {
   let queue: Command[] = []
+  let waiting = 0
   let running: Promise<void> | null = null
 
-  const take = (): Command[] => {
-    const keys = new Set<string>()
+  const take = (): readonly Command[] => {
+    const ordered = urgentFirst(queue)
+    let weight = 0
     let end = 0
-    for (const command of queue) {
-      const own = keysOf(command)
-      if (end === maxGroup || own.some((key) => keys.has(key))) break
-      for (const key of own) keys.add(key)
+    for (const command of ordered) {
+      weight += weightOf(command)
+      if (end > 0 && weight > maxGroup) break
       end++
     }
-    const group = queue.slice(0, end)
-    queue = queue.slice(end)
+    const group = ordered.slice(0, end)
+    queue = ordered.slice(end)
+    waiting -= group.reduce((sum, command) => sum + weightOf(command), 0)
     return group
   }
 
@@ -53,15 +71,17 @@ export function createLane<Command>({
 
   return {
     push(command) {
-      if (queue.length >= maxQueue) throw new ApiError('OVERLOADED', {}, '1')
+      const most = command.kind === 'cancel' ? 2 * maxQueue : maxQueue
+      if (waiting >= most) throw new ApiError('OVERLOADED', {}, '1')
       queue.push(command)
+      waiting += weightOf(command)
       running ??= work()
     },
     drained: async () => {
       while (running !== null) await running
     },
     get waiting() {
-      return queue.length
+      return waiting
     },
   }
 }

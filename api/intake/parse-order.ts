@@ -1,20 +1,16 @@
 /** From a request body to an order on its market's grid. */
 import type { MarketSpec } from '../../domain/market.ts'
-import { isConditional, ORDER_TYPES, type Order, type OrderType } from '../../domain/order.ts'
+import { ORDER_TYPES, type Order, type OrderType } from '../../domain/order.ts'
 import { type OrderRefusal, toOrder } from '../../domain/order-request.ts'
 import type { Address, Price, Quantity } from '../../domain/units.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import type { PlaceOrderBody } from '../schemas/order.ts'
 import { parseDecimal } from '../views/amounts.ts'
 
-const AVAILABLE_TYPES: readonly OrderType[] = ORDER_TYPES.filter((type) => !isConditional(type))
-
 function orderType(text: string): OrderType {
   const type = ORDER_TYPES.find((known) => known === text)
-  const context = { field: 'order_type', expected: AVAILABLE_TYPES, received: text }
-  if (type === undefined) throw new ApiError('ORDER_TYPE_UNKNOWN', context)
-  if (isConditional(type)) throw new ApiError('ORDER_TYPE_UNAVAILABLE', context)
-  return type
+  if (type !== undefined) return type
+  throw new ApiError('ORDER_TYPE_UNKNOWN', { field: 'order_type', expected: ORDER_TYPES, received: text })
 }
 
 function decimal(field: string, value: number | string): bigint {

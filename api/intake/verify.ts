@@ -1,33 +1,92 @@
-/** The signature of an order: it must be the maker's. */
+/** The signature of an order: it must be the maker's, or that of a session key of his. */
 import type { MarketSpec } from '../../domain/market.ts'
 import type { Order, SignedOrder } from '../../domain/order.ts'
-import { type OrderVerifier, orderVerifier } from '../../domain/order-hash.ts'
-import { keccak, recover } from '../adapters/crypto.ts'
+import type { Db } from '../../indexer/db/client.ts'
+import type { ApiError } from '../errors.ts'
+import type { MarketDirectory } from '../market-directory.ts'
+import type { Recovered, RecoverSigners, Signed } from '../ports.ts'
 import { diagnose } from './diagnose.ts'
 
-/** A market's verifier holds what does not change from order to order. */
-const verifiers = new WeakMap<MarketSpec, OrderVerifier>()
-
-function verifierOf(spec: MarketSpec): OrderVerifier {
-  const known = verifiers.get(spec)
-  if (known !== undefined) return known
-  const verifier = orderVerifier(spec, keccak, recover)
-  verifiers.set(spec, verifier)
-  return verifier
+export interface Verifier {
+  /** Throws the ApiError of whoever is neither the maker nor known as a key of his. */
+  verify(spec: MarketSpec, order: Order, signature: string): Promise<SignedOrder>
+  /** In the order of the candidates. */
+  verifyAll(candidates: readonly Signed[]): Promise<(SignedOrder | ApiError)[]>
 }
 
-/** Recovers the signer and refuses whoever is not the maker. `others`: markets that it may have been signed for by mistake. */
-export async function verifyOrder(
-  spec: MarketSpec,
-  order: Order,
-  signature: string,
-  others: () => Promise<readonly MarketSpec[]>,
-): Promise<SignedOrder> {
-  const verdict = verifierOf(spec)(order, signature)
-  if (!verdict.ok)
-    throw diagnose({ spec, order, signature, others: await others(), refusal: verdict.refusal })
-  const { hash, signer } = verdict.value
-  if (signer !== order.maker)
-    throw diagnose({ spec, order, signature, others: await others(), refusal: null })
-  return { ...order, hash, signer, signature: signature.toLowerCase() as `0x${string}` }
+export interface VerifierPorts {
+  readonly db: Db
+  /** Markets that an order may have been signed for by mistake. */
+  readonly markets: Pick<MarketDirectory, 'all'>
+  readonly recoverSigners: RecoverSigners
+}
+
+/** Pairs of owner and key that are remembered. */
+const SIZE = 50_000
+
+/**
+ * Which signers have ever been registered as keys of which owners. A first look only, so that a wrong signature is explained at once:
+ * what the key may do now is read in the transaction that places the order.
+ */
+function createKeyDirectory(db: Db) {
+  const known = new Set<string>()
+  const pairOf = (owner: string, key: string): string => `${owner}:${key}`
+  return {
+    async load(pairs: readonly { readonly owner: string; readonly key: string }[]): Promise<void> {
+      const unknown = pairs.filter(({ owner, key }) => !known.has(pairOf(owner, key)))
+      if (unknown.length === 0) return
+      const rows = await db
+        .selectFrom('session_keys')
+        .select(['owner', 'key'])
+        .where(
+          'owner',
+          'in',
+          unknown.map(({ owner }) => owner),
+        )
+        .where(
+          'key',
+          'in',
+          unknown.map(({ key }) => key),
+        )
+        .execute()
+      if (known.size > SIZE) known.clear()
+      for (const { owner, key } of rows) known.add(pairOf(owner, key))
+    },
+    has: (owner: string, key: string): boolean => known.has(pairOf(owner, key)),
+  }
+}
+
+export function createVerifier({ db, markets, recoverSigners }: VerifierPorts): Verifier {
+  const keys = createKeyDirectory(db)
+
+  const verifyAll: Verifier['verifyAll'] = async (candidates) => {
+    const recovered = await recoverSigners(candidates)
+    const strangers = candidates.flatMap(({ order }, at) => {
+      const verdict = recovered[at] as Recovered
+      return verdict.ok && verdict.value.signer !== order.maker
+        ? [{ owner: order.maker, key: verdict.value.signer }]
+        : []
+    })
+    await keys.load(strangers)
+    const isRefused = ({ order }: Signed, verdict: Recovered): boolean =>
+      !verdict.ok || (verdict.value.signer !== order.maker && !keys.has(order.maker, verdict.value.signer))
+    const anyRefused = candidates.some((candidate, at) => isRefused(candidate, recovered[at] as Recovered))
+    const others = anyRefused ? await markets.all() : []
+    return candidates.map((candidate, at) => {
+      const verdict = recovered[at] as Recovered
+      const { order, signature } = candidate
+      if (!verdict.ok) return diagnose({ ...candidate, others, refusal: verdict.refusal })
+      if (isRefused(candidate, verdict)) return diagnose({ ...candidate, others, refusal: null })
+      return { ...order, ...verdict.value, signature: signature.toLowerCase() as `0x${string}` }
+    })
+  }
+
+  return {
+    verifyAll,
+    async verify(spec, order, signature) {
+      const [verified] = await verifyAll([{ spec, order, signature }])
+      if (verified instanceof Error) throw verified
+      return verified as SignedOrder
+    },
+  }
 }

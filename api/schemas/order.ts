@@ -1,6 +1,6 @@
 /** Orders, fills and what is sent to place and cancel. */
 import Type, { type Static } from 'typebox'
-import { STATUS_REASONS } from '../../domain/order.ts'
+import { ORDER_TYPES, STATUS_REASONS } from '../../domain/order.ts'
 import {
   amountOf,
   bookmarkQuery,
@@ -32,11 +32,22 @@ export const ORDER_STATUSES = [
 
 const orderTypeField = Type.String({
   description:
-    'MARKET or LIMIT. The conditional types (STOP_*, TAKE_PROFIT_*, STOP_LOSS_*) are not available yet.',
+    `One of ${ORDER_TYPES.join(', ')}. The conditional types wait until the mark price crosses their trigger, then enter the next ` +
+    'batch as MARKET or LIMIT. Take-profit and stop-loss types are always reduce-only.',
   examples: ['LIMIT', 'MARKET'],
 })
 
-export const PlaceOrderBody = closed({
+const SIZE_IT = 'Ask POST /v0/orders/estimate for the quantity, sign it and send it as `quantity`.'
+
+/** Fields that belong to another endpoint. */
+const NOT_HERE = {
+  usd_amount: SIZE_IT,
+  sizing_intent: SIZE_IT,
+  sizing_value: SIZE_IT,
+  margin_fraction: SIZE_IT,
+} as const
+
+const placement = {
   market_id: marketInput('Market.'),
   side: Side,
   order_type: orderTypeField,
@@ -53,7 +64,7 @@ export const PlaceOrderBody = closed({
   ),
   leverage: Type.Optional(wholeInput('A positive whole number up to the maximum of the market; default 1.')),
   expiration_seconds: Type.Optional(wholeInput('Unix seconds; 0 (default) never expires.')),
-  trigger_price: Type.Optional(decimalInput('Only for conditional types.')),
+  trigger_price: Type.Optional(decimalInput('Required for conditional types, a multiple of the tick size.')),
   reduce_only: Type.Optional(Type.Boolean({ description: 'The order may only shrink a position.' })),
   salt: Type.String({
     pattern: '^\\d{1,20}$',
@@ -62,7 +73,9 @@ export const PlaceOrderBody = closed({
   }),
   signature: Type.String({ description: 'Hex of r, s, v and the suffix 01.' }),
   signature_type: Type.Optional(Type.Integer({ description: 'Send 1.' })),
-})
+}
+
+export const PlaceOrderBody = closed(placement, { 'x-hints': NOT_HERE })
 export type PlaceOrderBody = Static<typeof PlaceOrderBody>
 
 export const Order = Type.Object({
@@ -143,15 +156,15 @@ export const PlaceOrderAnswer = Type.Object({
 })
 export type PlaceOrderAnswer = Static<typeof PlaceOrderAnswer>
 
-export const CancelBody = closed({
-  reason: Type.Optional(
-    Type.String({
-      maxLength: 200,
-      ...expects('a text of at most 200 characters'),
-      description: 'At most 200 characters.',
-    }),
-  ),
+export const cancelReason = Type.String({
+  maxLength: 200,
+  ...expects('a text of at most 200 characters'),
+  description: 'At most 200 characters.',
 })
+export const CancelBody = closed(
+  { reason: Type.Optional(cancelReason) },
+  { 'x-hints': { cancelSignature: 'Cancels need no signature of their own any more: leave it out.' } },
+)
 
 export const CancelAnswer = Type.Object({
   cancelled: Type.Boolean({ description: 'The order is cancelled, or will be when its batch has settled.' }),

@@ -7,8 +7,8 @@ import * as writeSide from './migrations/0001-write-side.ts'
 import * as chain from './migrations/0002-chain.ts'
 import * as readModel from './migrations/0003-read-model.ts'
 import * as orderLife from './migrations/0004-order-life.ts'
-import * as publicFills from './migrations/0006-public-fills.ts'
 import * as clientRequests from './migrations/0005-client-requests.ts'
+import * as publicFills from './migrations/0006-public-fills.ts'
 import type { Database } from './schema.ts'
 
 export type Db = Kysely<Database>
@@ -74,8 +74,8 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0002-chain': chain,
   '0003-read-model': readModel,
   '0004-order-life': orderLife,
-  '0006-public-fills': publicFills,
   '0005-client-requests': clientRequests,
+  '0006-public-fills': publicFills,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -7,6 +7,7 @@ import { freePort } from '../../stack/ports.ts'
 import { e18, future, perpetual } from '../support/markets.ts'
 import { freshDatabase } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
+import { expectSound } from './support/sound.ts'
 import {
   apiEnv,
   createUser,
@@ -17,34 +18,6 @@ import {
   type User,
   type World,
 } from './support/world.ts'
-
-/** The reservation of every account is what its orders hold back, and every log is without gaps. */
-async function expectSound(db: Db): Promise<void> {
-  const accounts = await db.selectFrom('accounts').selectAll().orderBy('user_id').execute()
-  for (const { user_id, free, reserved } of accounts) {
-    const orders = await db.selectFrom('orders').selectAll().where('user_id', '=', user_id).execute()
-    expect(orders.reduce((sum, order) => sum + order.reserved + order.held, 0n)).to.equal(reserved)
-    expect(free >= reserved, 'nobody owes').to.equal(true)
-    const resting = await db.selectFrom('resting').selectAll().where('user_id', '=', user_id).execute()
-    for (const row of resting) {
-      const live = orders.filter(
-        ({ market_id, ended_at }) => market_id === row.market_id && ended_at === null,
-      )
-      expect(row.orders).to.equal(live.length)
-      expect(row.reserved).to.equal(live.reduce((sum, order) => sum + order.reserved + order.held, 0n))
-      expect(row.openable).to.equal(live.reduce((sum, order) => sum + order.openable, 0))
-    }
-  }
-  for (const { shard, head } of await db.selectFrom('shards').selectAll().execute()) {
-    const rows = await db
-      .selectFrom('shard_log')
-      .select('seq')
-      .where('shard', '=', shard)
-      .orderBy('seq')
-      .execute()
-    expect(rows.map(({ seq }) => seq)).to.deep.equal(Array.from({ length: head }, (_, at) => at + 1))
-  }
-}
 
 describe('under load and in trouble', () => {
   describe('many at once', () => {

@@ -26,11 +26,14 @@ export interface Draft {
   readonly side?: 'LONG' | 'SHORT'
   readonly type?: string
   readonly price?: string
+  readonly trigger?: string
   readonly quantity?: string
   readonly leverage?: number
   readonly reduceOnly?: boolean
   readonly expiration?: number
   readonly salt?: bigint
+  /** A session key, if the owner does not sign himself. */
+  readonly signer?: Wallet
 }
 
 /** What was signed differently from what is sent. */
@@ -69,17 +72,24 @@ let nextSalt = 1n
 export const flagsOf = (salt: bigint, side: string, reduceOnly: boolean): string =>
   `0x${((salt << 4n) | (side === 'LONG' ? 1n : 0n) | (reduceOnly ? 2n : 0n)).toString(16).padStart(16, '0')}`
 
+/** As the contract with traders states it; STOP_LOSS as STOP. */
+function conditionOf(type: string, side: string): number {
+  if (type === 'MARKET' || type === 'LIMIT') return 0
+  return type.startsWith('TAKE_PROFIT') === (side === 'LONG') ? 2 : 1
+}
+
 /** A request body, signed with ethers: independent of the exchange's own hashing. */
 export function signedBody(user: User, draft: Draft = {}, forgery: Forgery = {}) {
   const { market = perpetual, side = 'LONG', type = 'LIMIT', reduceOnly = false } = draft
   const { quantity = '1', leverage = 1, expiration = 0, salt = nextSalt++ } = draft
-  const price = draft.price ?? (type === 'MARKET' ? '0' : '100')
+  const price = draft.price ?? (type.endsWith('MARKET') ? '0' : '100')
+  const { trigger = '0' } = draft
   const message = {
     flags: flagsOf(salt, side, reduceOnly),
     quantity: e18(quantity),
     price: e18(price),
-    triggerPrice: 0n,
-    triggerCondition: 0,
+    triggerPrice: e18(trigger),
+    triggerCondition: conditionOf(type, side),
     leverage: e18(String(leverage)),
     maker: user.address,
     expiration,
@@ -101,11 +111,12 @@ export function signedBody(user: User, draft: Draft = {}, forgery: Forgery = {})
       order_type: type,
       price,
       quantity,
+      ...(trigger === '0' ? {} : { trigger_price: trigger }),
       leverage,
       expiration_seconds: expiration,
       reduce_only: reduceOnly,
       salt: salt.toString(),
-      signature: (forgery.sign ?? personally)(digest, user.wallet),
+      signature: (forgery.sign ?? personally)(digest, draft.signer ?? user.wallet),
       signature_type: 1,
     } as Record<string, unknown>,
   }
@@ -121,6 +132,7 @@ const ENV = {
   FAUCET: 'on',
   RATE_LIMIT_READS: '100000',
   RATE_LIMIT_ORDERS: '100000',
+  RATE_LIMIT_BATCHES: '100000',
   RATE_LIMIT_CANCELS: '100000',
   RATE_LIMIT_FAUCET: '100000',
   RATE_LIMIT_ADDRESS: '100000',
@@ -228,9 +240,16 @@ export interface World {
 /** `database`: what the test itself uses, if the api is given another way to it. */
 export async function startWorld(env: Env = {}, database?: string): Promise<World> {
   const url = database ?? (await freshDatabase())
-  const pool = createPool({ url, connections: 2, name: 'test' })
-  const db = createDb(pool)
+  const db = createDb(createPool({ url, connections: 2, name: 'test' }))
   await seedMarkets(db)
+  return serve(db, url, env)
+}
+
+/** Another api process on the same database. */
+export const startTwin = ({ url }: World, env: Env = {}): Promise<World> =>
+  serve(createDb(createPool({ url, connections: 2, name: 'twin' })), url, env)
+
+async function serve(db: Db, url: string, env: Env): Promise<World> {
   const api = await compose(readConfig(apiEnv(url, env)))
 
   const send: World['send'] = async (user, method, path, body, headers = {}) => {

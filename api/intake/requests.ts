@@ -1,0 +1,53 @@
+/** Commands that their trader has named, so that one sent again is answered and not done again. */
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Db } from '../../indexer/db/client.ts'
+import { type ClientRequest, reused } from './commands.ts'
+
+/** The same value gives the same text, in whatever order its fields came. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join()}}`
+}
+
+/** `endpoint` is part of it: an id names one command of the account, whatever it does. */
+export const requestOf = (endpoint: string, body: { readonly client_request_id: string }): ClientRequest => ({
+  id: body.client_request_id,
+  digest: createHash('sha256')
+    .update(`${endpoint} ${canonical(body)}`)
+    .digest(),
+})
+
+/**
+ * What the command was answered, if it has been done: a first look, before checks that time could change. The look that counts is the
+ * one in the command's transaction.
+ */
+export async function answerKept(db: Db, userId: number, request: ClientRequest): Promise<string | null> {
+  const kept = await db
+    .selectFrom('client_requests')
+    .select(['digest', 'answer'])
+    .where('user_id', '=', userId)
+    .where('client_request_id', '=', request.id)
+    .executeTakeFirst()
+  if (kept === undefined) return null
+  if (!kept.digest.equals(request.digest)) throw reused(request)
+  return kept.answer
+}
+
+const SWEEP_ROWS = 500
+
+/** Forgets answers that are older than `before`, the oldest first. Several processes may do it at once. */
+export async function sweepRequests(db: Db, before: number): Promise<number> {
+  for (let total = 0; ; ) {
+    const { numAffectedRows = 0n } = await sql`
+      delete from client_requests where ctid = any(array(
+        select ctid from client_requests where created_at < ${before} order by created_at limit ${SWEEP_ROWS}
+        for update skip locked
+      ))
+    `.execute(db)
+    total += Number(numAffectedRows)
+    if (numAffectedRows < SWEEP_ROWS) return total
+  }
+}

@@ -1,0 +1,16 @@
+/** Hashes of orders and their signers. */
+import type { Order } from '../../domain/order.ts'
+import { type OrderVerifier, orderVerifier, type SigningTerms } from '../../domain/order-hash.ts'
+import { keccak, recover } from '../adapters/crypto.ts'
+import type { Recovered } from '../ports.ts'
+
+/** A market's verifier holds what does not change from order to order. */
+const verifiers = new WeakMap<SigningTerms, OrderVerifier>()
+
+export function recoverSigner(terms: SigningTerms, order: Order, signature: string): Recovered {
+  const known = verifiers.get(terms)
+  if (known !== undefined) return known(order, signature)
+  const verifier = orderVerifier(terms, keccak, recover)
+  verifiers.set(terms, verifier)
+  return verifier(order, signature)
+}

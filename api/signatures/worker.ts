@@ -1,0 +1,13 @@
+/** A thread that recovers signers, so that the thread that answers requests need not. */
+import { parentPort } from 'node:worker_threads'
+import type { Task, TaskAnswer } from './pool.ts'
+import { recoverSigner } from './recovery.ts'
+
+parentPort?.on('message', ({ id, markets, signed }: Task) => {
+  const recovered = signed.map(({ market, order, signature }) => {
+    const terms = markets[market]
+    if (terms === undefined) throw new Error(`the task has no market ${market}`)
+    return recoverSigner(terms, order, signature)
+  })
+  parentPort?.postMessage({ id, recovered } satisfies TaskAnswer)
+})
