@@ -311,6 +311,7 @@ describe('requests', () => {
           '/v0/balance/{user_id}/margin',
           '/v0/contracts/shared',
           '/v0/faucet',
+          '/v0/fills/by-market/{market_id}',
           '/v0/fills/by-user/{user_id}',
           '/v0/markets',
           '/v0/markets/{market_id}',
@@ -325,11 +326,14 @@ describe('requests', () => {
           '/v0/orders/cancel/by-hash/{order_hash}',
           '/v0/orders/place/batch',
           '/v0/orders/{order_id}',
+          '/v0/orders/{order_id}/events',
+          '/v0/orders/{order_id}/fill-processing-status',
           '/v0/orders/{order_id}/fills',
           '/v0/positions/by-user/{user_id}',
           '/v0/status',
           '/v0/time',
           '/v0/users/by-eoa/{address}',
+          '/v0/users/{user_id}/order-events',
         ].sort(),
       )
       const place = body.paths['/v0/orders'].post
