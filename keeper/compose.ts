@@ -16,9 +16,11 @@ import { createAuctionStore } from './adapters/store-auction.ts'
 import { createRelayStore } from './adapters/store-relay.ts'
 import { createRelayerStore } from './adapters/store-relayer.ts'
 import { createSettlementStore } from './adapters/store-settlement.ts'
+import { createSwitchStore } from './adapters/store-switches.ts'
 import { createUnwindStore } from './adapters/store-unwind.ts'
 import type { Config } from './config.ts'
 import { createHeadWatch, type HeadWatch } from './head-watch.ts'
+import { runSwitches } from './jobs/switches.ts'
 import { auctionWork, type Pauses, relayWork, settlementWork } from './lanes.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import { type OwnedLoop, runOwned } from './owned-loop.ts'
@@ -125,6 +127,11 @@ function runFaucet(config: Config, adapters: Adapters, db: Db): OwnedLoop[] {
   return [loop]
 }
 
+const runDeadMan = (adapters: Adapters, db: Db): OwnedLoop =>
+  runOwned(adapters, 'switches', {
+    step: (fence) => runSwitches({ ...adapters, switches: createSwitchStore(db) }, fence),
+  })
+
 /** Takes up every market there is, and later every new one. */
 async function runMarkets(db: Db, run: (spec: MarketSpec) => OwnedLoop[], onError: (err: unknown) => void) {
   const loops: OwnedLoop[] = []
@@ -161,7 +168,7 @@ export async function compose(config: Config): Promise<Keeper> {
   const lanes = [...config.relayerKeys.keys()].map((name) => signerOf(config, name).lane)
   const adapters = adaptersOf(config, log, db, metrics, () => lanes)
   await adapters.watch.start()
-  const faucet = runFaucet(config, adapters, db)
+  const others = [...runFaucet(config, adapters, db), runDeadMan(adapters, db)]
   const onError = (err: unknown): void => log.error({ err }, 'the markets could not be read')
   const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, queues, spec), onError)
   const health = await serve(config, metrics, db, adapters.watch)
@@ -169,7 +176,7 @@ export async function compose(config: Config): Promise<Keeper> {
   return {
     async stop() {
       markets.stop()
-      await Promise.all([...markets.loops, ...faucet].map((loop) => loop.stop()))
+      await Promise.all([...markets.loops, ...others].map((loop) => loop.stop()))
       adapters.watch.stop()
       await queues.close()
       await health.close()

@@ -17,7 +17,9 @@ export interface Clock {
 }
 
 /** Tells where the process is; a kill test ends it there. */
-export type Reached = (point: 'after-batch-commit' | 'after-signing' | 'after-broadcast') => void
+export type Reached = (
+  point: 'after-batch-commit' | 'after-signing' | 'after-broadcast' | 'after-switch-market',
+) => void
 
 export interface Metrics {
   /** A turn of a market that was not skipped. */
@@ -112,6 +114,27 @@ export interface AuctionStore {
   peek(marketId: MarketId): Promise<Peek>
   /** Runs `work` in one transaction; what it writes is committed with it or not at all. */
   turn<T>(marketId: MarketId, fence: Fence, work: (turn: Turn) => Promise<T>): Promise<T>
+}
+
+// ---------------------------------------------------------------------- dead-man switches
+
+/** A dead-man switch that has fired: what the account had open at `firedAt` is to be cancelled. */
+export interface FiredSwitch {
+  readonly account: UserId
+  readonly firedAt: Millis
+}
+
+export interface SwitchStore {
+  /** Disarms every switch that is due and keeps it as fired. One that is armed anew meanwhile is not due. */
+  fire(fence: Fence, now: Millis): Promise<void>
+  /** Those that are not seen through, the oldest first, at most some hundreds. */
+  fired(): Promise<readonly FiredSwitch[]>
+  markets(): Promise<readonly MarketId[]>
+  /** Cancels in one market what was accepted before each switch fired. Returns the number of orders. Safe to repeat. */
+  cancel(fence: Fence, marketId: MarketId, fired: readonly FiredSwitch[], at: Millis): Promise<number>
+  forget(fence: Fence, fired: readonly FiredSwitch[]): Promise<void>
+  /** When the next armed switch is due; null where none is armed. */
+  nextAt(): Promise<Millis | null>
 }
 
 // ---------------------------------------------------------------------- chain

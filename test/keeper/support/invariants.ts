@@ -83,7 +83,12 @@ async function expectSlotsApart({ db }: World): Promise<void> {
 
 /** Fails unless the book that is fed row by row equals the one that is read from the table. */
 export async function expectSameBook(world: World): Promise<void> {
-  const loaded = new BookFeed(world.spec, await world.orders())
+  const { marketId } = world.spec
+  const orders = await world.orders()
+  const loaded = new BookFeed(
+    world.spec,
+    orders.filter(({ orderId }) => orderId.startsWith(`${marketId}-`)),
+  )
   const rows = await world.db
     .selectFrom('shard_log')
     .select(['seq', 'row'])
@@ -102,7 +107,7 @@ export async function expectSameBook(world: World): Promise<void> {
 export async function expectSameReadModel(world: World): Promise<void> {
   const { db } = world
   await projectAll(db, { limit: 500, reached() {} })
-  const seen = await db.selectFrom('read.orders').selectAll().orderBy('seq').execute()
+  const seen = await db.selectFrom('read.orders').selectAll().orderBy('seq').orderBy('order_id').execute()
   const orders = await world.orders()
   expect(
     seen.map(({ order_id, status, status_reason, filled, settling, reserved, triggered }) => ({

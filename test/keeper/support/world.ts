@@ -261,7 +261,7 @@ export class World {
   }
 
   async orders(from: Db | Tx = this.db) {
-    const rows = await from.selectFrom('orders').selectAll().orderBy('seq').execute()
+    const rows = await from.selectFrom('orders').selectAll().orderBy('seq').orderBy('order_id').execute()
     return rows.map(toOpenOrder)
   }
 
