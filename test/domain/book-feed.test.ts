@@ -5,7 +5,7 @@ import { BookFeed } from '../../domain/book-feed.ts'
 import type { MarketRow } from '../../domain/log.ts'
 import type { OpenOrder } from '../../domain/open-order.ts'
 import { reservePerStep } from '../../domain/reservation.ts'
-import type { Seq, Steps } from '../../domain/units.ts'
+import type { Millis, Seq, Steps, UserId } from '../../domain/units.ts'
 import { anyBatch } from '../support/any-auction.ts'
 import { openOrder, placedRow } from '../support/open-orders.ts'
 import { plannedTurn } from '../support/planned.ts'
@@ -113,6 +113,36 @@ describe('domain/book-feed', () => {
     expect(feed.apply(2, unwound)).to.equal('reload')
     expect(feed.apply(3, settled)).to.equal('applied')
     expect(feed.apply(4, { ...settled, rollback: true })).to.equal('reload')
+  })
+
+  it('given a part that closes a position, lets go what protected it, in the book or before it', () => {
+    const feed = new BookFeed(spec, [])
+    feed.apply(1, { ...placedRow(open('A sell 105 x10')), type: 'LIMIT', reduce_only: true })
+    feed.apply(2, {
+      ...placedRow(open('A sell 105 x10')),
+      ...{ order_id: '1-2', type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', reduce_only: true, trigger: 95 },
+    })
+    const gone = { user_id: 1, status: 'CANCELLED', reason: 'POSITION_CLOSED', reserved_delta: '0' } as const
+    feed.apply(3, {
+      ...{ kind: 'part_settled', rollback: false, batch_id: 1, part: 1, parts: 1, action_id: 1, price: 100 },
+      ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1, fills: [], positions: [] },
+      orders: ['1-1', '1-2'].map((order_id) => ({ order_id, ...gone })),
+      position_closed: ['1-1', '1-2'],
+    })
+    expect([feed.book.size, feed.waiting.size]).to.deep.equal([0, 0])
+  })
+
+  it('gives orders that are open and orders that wait by account, and what time has ended of both', () => {
+    const feed = new BookFeed(spec, [])
+    feed.apply(1, { ...placedRow(open('A buy 100 x10')), alive_until: 10 })
+    const waits = { order_id: '1-2', type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', trigger: 105 } as const
+    feed.apply(2, { ...placedRow(open('A buy 100 x10')), ...waits, alive_until: 9 })
+    expect(feed.ordersOf(1 as UserId).map(({ seq }) => seq)).to.deep.equal([1, 2])
+    expect(feed.get(2 as Seq)).to.include({ trigger: 105 })
+    expect(feed.overdue(10_000 as Millis)).to.deep.equal([{ seq: 2, reason: 'EXPIRED' }])
+    expect(feed.overdue(10_001 as Millis).map(({ seq }) => seq)).to.deep.equal([1, 2])
+    feed.apply(3, ended('1-2'))
+    expect(feed.waiting.size).to.equal(0)
   })
 
   it('leaves conditional orders out until they are triggered', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import {
+  aliveUntil,
   bookType,
   isConditional,
   isExpired,
@@ -49,6 +50,25 @@ describe('isTriggered', () => {
       expect(at('TAKE_PROFIT_LIMIT', 'SHORT', mark)).to.equal(mark >= 100)
       expect(at('LIMIT', 'LONG', mark)).to.equal(true)
     }
+  })
+})
+
+describe('aliveUntil', () => {
+  const until = (expiration: number, key: number | null) =>
+    aliveUntil(expiration as Seconds, key as Seconds | null)
+
+  it('is the expiration where the maker signed', () => {
+    expect([until(0, null), until(50, null)]).to.deep.equal([0, 50])
+  })
+
+  it('is the second before the session key expires where that is earlier', () => {
+    expect([until(0, 50), until(49, 50), until(50, 50), until(10, 50)]).to.deep.equal([49, 49, 49, 10])
+  })
+
+  it('so that no order is matched at a time for which its key can no longer sign', () => {
+    const lastMatched = until(0, 50) * 1000
+    expect(isExpired(until(0, 50), lastMatched as Millis)).to.equal(false)
+    expect(isExpired(until(0, 50), (50 * 1000) as Millis), 'the chain refuses from here on').to.equal(true)
   })
 })
 
