@@ -50,6 +50,10 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
   const connections = Math.max(2, Math.ceil(databaseConnections / 2))
   return {
     reads: createPool({ url, connections, name: 'clearbatch api', settings: READ_SETTINGS }),
+    // For orders that are only tried: the intake's statements, without its locks.
+    trials: createPool({
+      ...{ url, connections: 2, name: 'clearbatch api trials', settings: READ_SETTINGS, pipeline: true },
+    }),
     intake: createPool({
       url,
       connections,
@@ -77,7 +81,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
   const readAfter = createReadAfter({ db, clock, notifications }, config)
   const reached = killAt(config.killAt)
   const signatures = createSignaturePool(config.signatureThreads)
-  const intakePorts = { pool: pools.intake, reads: pools.reads, db, clock, reached, markets, metrics, log }
+  const intakePorts = { pool: pools.intake, trials: pools.trials, db, clock, reached, markets, metrics, log }
   const { recoverSigners } = signatures
   const intake = createIntake({ ...intakePorts, recoverSigners }, config)
   const cancelSwitch = createCancelSwitch(db, clock)
@@ -124,7 +128,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
       await notifications.stop()
       limits?.stop()
       await signatures.stop()
-      await Promise.all([pools.intake.end(), pools.reads.end()])
+      await Promise.all([pools.intake.end(), pools.trials.end(), pools.reads.end()])
     },
   }
 }

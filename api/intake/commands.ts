@@ -1,6 +1,7 @@
 /** What waits for a transaction: an account's placements and cancels, and whoever waits for their answer. */
 import type { MarketSpec } from '../../domain/market.ts'
 import type { SignedOrder } from '../../domain/order.ts'
+import type { OrdersTable } from '../../indexer/db/schema.ts'
 import { ApiError } from '../errors.ts'
 import type { OrderRow } from '../views/order.ts'
 import type { BalanceParts } from '../views/position.ts'
@@ -38,7 +39,7 @@ export type Item = PlaceItem | CancelItem | CancelAllItem | RefusedItem
 
 export interface Placed {
   readonly kind: 'placed'
-  readonly order: OrderRow
+  readonly order: OrderRow & Pick<OrdersTable, 'openable' | 'reserved_price'>
   readonly isDuplicate: boolean
   readonly read_after: Bookmark
 }

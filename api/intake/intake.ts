@@ -14,6 +14,7 @@ import type {
   PlaceBatchBody,
 } from '../schemas/command.ts'
 import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../schemas/order.ts'
+import type { ValidateAnswer, ValidateBody } from '../schemas/validation.ts'
 import { type JsonText, placeBatch } from './batch.ts'
 import { cancelAll, cancelBatch } from './cancels.ts'
 import type { GroupLog } from './group.ts'
@@ -21,10 +22,13 @@ import { createHashIndex } from './hash-index.ts'
 import { createLanes } from './lanes.ts'
 import { sweepRequests } from './requests.ts'
 import { cancelOrder, placeOrder } from './single.ts'
+import { validateOrder } from './validate.ts'
 import { createVerifier } from './verify.ts'
 
 export interface Intake {
   place(caller: Caller, body: PlaceOrderBody): Promise<PlaceOrderAnswer>
+  /** What would become of the placement; nothing happens. */
+  validate(caller: Caller, body: ValidateBody): Promise<ValidateAnswer>
   placeBatch(caller: Caller, body: PlaceBatchBody): Promise<JsonText>
   cancel(caller: Caller, hash: string, reason: string | null): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody, reason: string | null): Promise<CancelBatchAnswer>
@@ -37,7 +41,7 @@ export interface Intake {
 export interface IntakeParts {
   /** For the groups alone: a read must never wait for, or hold up, a placement. */
   readonly pool: pg.Pool
-  readonly reads: pg.Pool
+  readonly trials: pg.Pool
   readonly db: Db
   readonly clock: Clock
   readonly reached: Reached
@@ -91,6 +95,7 @@ export function createIntake(parts: IntakeParts, options: IntakeOptions): Intake
   }
   return {
     place: (caller, body) => counted('place', placeOrder(ports, caller, body)),
+    validate: (caller, body) => validateOrder({ ...parts, ...ports }, options, caller, body),
     placeBatch: (caller, body) => counted('place_batch', placeBatch(ports, caller, body)),
     cancel: (caller, hash, reason) => counted('cancel', cancelOrder(ports, caller, { hash, reason })),
     cancelBatch: (caller, body, reason) => counted('cancel_batch', cancelBatch(ports, caller, body, reason)),

@@ -21,6 +21,7 @@ import {
   PlaceOrderAnswer,
   PlaceOrderBody,
 } from '../schemas/order.ts'
+import { ValidateAnswer, ValidateBody } from '../schemas/validation.ts'
 
 export interface OrderPorts {
   readonly intake: Intake
@@ -31,6 +32,7 @@ const tags = ['orders']
 
 export function orderRoutes(app: App, ports: OrderPorts): void {
   placing(app, ports)
+  placingMany(app, ports)
   cancelling(app, ports)
   cancellingMany(app, ports)
   switching(app, ports)
@@ -63,6 +65,25 @@ function placing(app: App, { intake }: OrderPorts): void {
     },
     (request) => intake.place(callerOf(request), request.body),
   )
+  app.post(
+    '/v0/orders/validate',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags,
+        summary: 'Try an order without placing it',
+        description:
+          'Every check of a placement, and the same errors; nothing is stored. Without a signature the answer says what to sign.',
+        operationId: 'validateOrder',
+        body: ValidateBody,
+        response: answers(ValidateAnswer),
+      },
+    },
+    (request) => intake.validate(callerOf(request), request.body),
+  )
+}
+
+function placingMany(app: App, { intake }: OrderPorts): void {
   app.post(
     '/v0/orders/place/batch',
     {

@@ -325,6 +325,7 @@ describe('requests', () => {
           '/v0/orders/cancel/batch',
           '/v0/orders/cancel/by-hash/{order_hash}',
           '/v0/orders/place/batch',
+          '/v0/orders/validate',
           '/v0/orders/{order_id}',
           '/v0/orders/{order_id}/events',
           '/v0/orders/{order_id}/fill-processing-status',
