@@ -133,6 +133,68 @@ export interface Cancellation {
   readonly read_after: Bookmark
 }
 
+/** Why one of several orders was refused. */
+export interface Refusal {
+  readonly error: {
+    readonly message: string
+    readonly details: { readonly code: string; readonly [more: string]: unknown }
+  }
+}
+
+export interface BatchPlacement {
+  readonly client_request_id: string
+  readonly mode: 'atomic' | 'best_effort'
+  /** The same command had been done before; this is its answer. */
+  readonly is_duplicate: boolean
+  readonly accepted: number
+  readonly refused: number
+  /** One per order, in their order. */
+  readonly results: readonly (Pick<Placement, 'order' | 'is_duplicate' | 'read_after'> | Refusal)[]
+  readonly balance: Balance
+  readonly read_after: Bookmark
+}
+
+type CancelResult = Cancellation & { readonly order_hash: string }
+
+export interface BatchCancellation {
+  readonly client_request_id: string
+  readonly is_duplicate: boolean
+  /** One per hash, in their order. */
+  readonly results: readonly (CancelResult | (Refusal & { readonly order_hash: string }))[]
+  readonly read_after: Bookmark
+}
+
+export interface SweepCancellation {
+  readonly cancelled_count: number
+  readonly is_duplicate: boolean
+  readonly results: readonly CancelResult[]
+  readonly read_after: Bookmark
+}
+
+export interface CancelSwitch {
+  readonly armed: boolean
+  readonly timeout_seconds: number | null
+  readonly fire_at: string | null
+  readonly remaining_seconds: number | null
+  readonly server_time: string
+}
+
+export type Validation = Amounts<
+  'opening_quantity' | 'closing_quantity' | 'reserved_price' | 'margin' | 'fee_allowance' | 'reserved_margin'
+> & {
+  readonly order_hash: string
+  readonly digest: string
+  readonly signer: string | null
+  readonly is_duplicate: boolean
+  readonly status: OrderStatus
+  readonly side: Side
+  readonly price_band: Amounts<'lowest' | 'highest' | 'oracle_price'>
+  readonly nearest_valid: Amounts<
+    'lowest_price' | 'highest_price' | 'tick_size' | 'min_quantity' | 'max_quantity' | 'step_size'
+  > & { readonly max_leverage: number }
+  readonly balance: Balance
+}
+
 export interface SharedContracts {
   readonly addressCollateralToken: string
   readonly addressMarginBank: string

@@ -3,8 +3,6 @@ import { JsonRpcProvider, type Signer, Wallet } from 'ethers'
 import type { OrderStatus, Side } from '../domain/order.ts'
 import type {
   Balance,
-  Bookmark,
-  Cancellation,
   FaucetAnswer,
   Fill,
   Market,
@@ -15,11 +13,12 @@ import type {
   SharedContracts,
 } from './answers.ts'
 import { type BankAddresses, deposit, requestWithdrawal, withdraw } from './bank.ts'
-import { type Decimal, toE18, toWire } from './decimals.ts'
+import { type Decimal, toE18 } from './decimals.ts'
 import { ClearbatchError, CODES } from './errors.ts'
-import { createHttp, type Http, type HttpOptions } from './http.ts'
+import { createHttp, type HttpOptions } from './http.ts'
 import { type SaltSequence, saltSequence } from './salts.ts'
-import { buildOrder, type MessageSigner, type OrderDraft, orderSigner, type Signed } from './signing.ts'
+import type { MessageSigner } from './signing.ts'
+import { bookmark, missing, type ReadOptions, Trading } from './trading.ts'
 
 export interface ClientOptions {
   readonly baseUrl: string
@@ -35,15 +34,6 @@ export interface ClientOptions {
   readonly http?: Pick<HttpOptions, 'timeoutMs' | 'budgetMs' | 'fetch'>
 }
 
-export interface NewOrder extends OrderDraft {
-  readonly marketId: number
-}
-
-export interface ReadOptions {
-  /** The read shows at least the write that returned this. */
-  readonly readAfter?: Bookmark
-}
-
 export interface ListOptions extends ReadOptions {
   readonly marketId?: number
   readonly side?: Side
@@ -51,41 +41,28 @@ export interface ListOptions extends ReadOptions {
   readonly cursor?: string
 }
 
-/** A signed order as it is sent; keep it to send the very same again. */
-export interface OutgoingOrder extends Signed {
-  readonly body: Readonly<Record<string, unknown>>
-}
-
-export class Client {
-  readonly #options: ClientOptions
-  readonly #http: Http
-  readonly #salts: SaltSequence
+export class Client extends Trading {
   readonly #wallet: Signer | null
-  readonly #address: string | null
-  readonly #markets = new Map<number, { market: Market; sign: ReturnType<typeof orderSigner> }>()
   #userId: number | null = null
   #contracts: SharedContracts | null = null
 
   constructor(options: ClientOptions) {
-    this.#options = options
-    this.#http = createHttp({
-      ...options.http,
-      baseUrl: options.baseUrl,
-      ...(options.apiKey === undefined ? {} : { authorization: `Key ${options.apiKey}` }),
-    })
-    this.#salts = options.salts ?? saltSequence()
     // Without a cache: it would give the nonce of the approval to the deposit that follows it.
     const settings = { cacheTimeout: -1, pollingInterval: 250 }
     const provider =
       options.rpcUrl === undefined ? null : new JsonRpcProvider(options.rpcUrl, undefined, settings)
     const wallet = options.privateKey === undefined ? null : new Wallet(options.privateKey, provider)
+    const http = createHttp({
+      ...options.http,
+      baseUrl: options.baseUrl,
+      ...(options.apiKey === undefined ? {} : { authorization: `Key ${options.apiKey}` }),
+    })
+    super(http, {
+      maker: wallet?.address ?? null,
+      signer: options.orderSigner ?? wallet,
+      salts: options.salts ?? saltSequence(),
+    })
     this.#wallet = wallet
-    this.#address = wallet?.address ?? null
-  }
-
-  /** The account's address. */
-  get address(): string {
-    return this.#address ?? missing('privateKey')
   }
 
   /** Ends the connection to the chain, which would keep the program alive. */
@@ -96,20 +73,16 @@ export class Client {
   // ------------------------------------------------------------------ public data
 
   async markets({ readAfter }: ReadOptions = {}): Promise<readonly Market[]> {
-    return this.#get('/v0/markets', bookmark(readAfter))
-  }
-
-  async market(marketId: number, { readAfter }: ReadOptions = {}): Promise<Market> {
-    return this.#get(`/v0/markets/${marketId}`, bookmark(readAfter))
+    return this.get('/v0/markets', bookmark(readAfter))
   }
 
   async orderbook(marketId: number, options: ReadOptions & { depth?: number } = {}): Promise<Orderbook> {
     const query = { depth: options.depth, ...bookmark(options.readAfter) }
-    return this.#get(`/v0/orderbook/by-market/${marketId}`, query)
+    return this.get(`/v0/orderbook/by-market/${marketId}`, query)
   }
 
   async contracts(): Promise<SharedContracts> {
-    this.#contracts ??= await this.#get<SharedContracts>('/v0/contracts/shared')
+    this.#contracts ??= await this.get<SharedContracts>('/v0/contracts/shared')
     return this.#contracts
   }
 
@@ -117,7 +90,7 @@ export class Client {
 
   /** Test collateral and gas for the wallet, on chains that have a faucet. Deposits nothing. */
   async faucet(): Promise<FaucetAnswer> {
-    return this.#http.send({ method: 'POST', path: '/v0/faucet', body: {}, repeatable: false })
+    return this.http.send({ method: 'POST', path: '/v0/faucet', body: {}, repeatable: false })
   }
 
   /** Approves and deposits by the trader's own transactions, and comes back when the exchange shows it. */
@@ -143,36 +116,8 @@ export class Client {
 
   // ------------------------------------------------------------------ orders
 
-  /** Signs an order with the next salt. Sending it is a second step, so that the same one can be sent again. */
-  async sign({ marketId, ...draft }: NewOrder): Promise<OutgoingOrder> {
-    const { market, sign } = await this.#signing(marketId)
-    const parts = { market, draft, maker: this.address, salt: this.#salts.next(), now: Date.now() }
-    const signed = await sign(buildOrder(parts), this.#signer())
-    return { ...signed, body: bodyOf(signed, market) }
-  }
-
-  /** Sending the same signed order twice places it once. */
-  async send({ body }: Pick<OutgoingOrder, 'body'>): Promise<Placement> {
-    return this.#http.send({ method: 'POST', path: '/v0/orders', body, repeatable: true })
-  }
-
-  /** Accepted into the book: fills come with later batches. */
-  async place(order: NewOrder): Promise<Placement> {
-    return this.send(await this.sign(order))
-  }
-
-  async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
-    const body = reason === undefined ? {} : { reason }
-    return this.#http.send({
-      method: 'POST',
-      path: `/v0/orders/cancel/by-hash/${orderHash}`,
-      body,
-      repeatable: true,
-    })
-  }
-
   async order(orderId: string, { readAfter }: ReadOptions = {}): Promise<PlacedOrder> {
-    return this.#get(`/v0/orders/${orderId}`, bookmark(readAfter))
+    return this.get(`/v0/orders/${orderId}`, bookmark(readAfter))
   }
 
   /** Newest first. */
@@ -181,36 +126,36 @@ export class Client {
   ): Promise<readonly PlacedOrder[]> {
     const path = `/v0/orders/by-user/${await this.userId()}`
     const query = { ...listQuery(options), status: options.status }
-    return (await this.#get<{ orders: readonly PlacedOrder[] }>(path, query)).orders
+    return (await this.get<{ orders: readonly PlacedOrder[] }>(path, query)).orders
   }
 
   /** Newest first. */
   async fills(options: ListOptions = {}): Promise<readonly Fill[]> {
     const path = `/v0/fills/by-user/${await this.userId()}`
-    return (await this.#get<{ fills: readonly Fill[] }>(path, listQuery(options))).fills
+    return (await this.get<{ fills: readonly Fill[] }>(path, listQuery(options))).fills
   }
 
   async orderFills(orderId: string, { readAfter }: ReadOptions = {}): Promise<readonly Fill[]> {
     const path = `/v0/orders/${orderId}/fills`
-    return (await this.#get<{ fills: readonly Fill[] }>(path, bookmark(readAfter))).fills
+    return (await this.get<{ fills: readonly Fill[] }>(path, bookmark(readAfter))).fills
   }
 
   // ------------------------------------------------------------------ the account
 
   async userId(): Promise<number> {
-    this.#userId ??= (await this.#get<{ user_id: number }>(`/v0/users/by-eoa/${this.address}`)).user_id
+    this.#userId ??= (await this.get<{ user_id: number }>(`/v0/users/by-eoa/${this.address}`)).user_id
     return this.#userId
   }
 
   async positions(options: ReadOptions & { readonly marketId?: number } = {}): Promise<readonly Position[]> {
     const path = `/v0/positions/by-user/${await this.userId()}`
     const query = { market_id: options.marketId, ...bookmark(options.readAfter) }
-    return (await this.#get<{ positions: readonly Position[] }>(path, query)).positions
+    return (await this.get<{ positions: readonly Position[] }>(path, query)).positions
   }
 
   async balance({ readAfter }: ReadOptions = {}): Promise<Balance> {
     const path = `/v0/balance/${await this.userId()}/margin`
-    return (await this.#get<{ balance: Balance }>(path, bookmark(readAfter))).balance
+    return (await this.get<{ balance: Balance }>(path, bookmark(readAfter))).balance
   }
 
   // ------------------------------------------------------------------ waiting
@@ -241,23 +186,6 @@ export class Client {
 
   // ------------------------------------------------------------------ inside
 
-  async #get<Answer>(path: string, query: Record<string, string | number | undefined> = {}): Promise<Answer> {
-    return this.#http.send({ method: 'GET', path, query, repeatable: true })
-  }
-
-  async #signing(marketId: number) {
-    const known = this.#markets.get(marketId)
-    if (known !== undefined) return known
-    const market = await this.market(marketId)
-    const entry = { market, sign: orderSigner(market, market.chain_id) }
-    this.#markets.set(marketId, entry)
-    return entry
-  }
-
-  #signer(): MessageSigner {
-    return this.#options.orderSigner ?? this.#wallet ?? missing('privateKey')
-  }
-
   #walletOnChain(): Signer {
     return this.#wallet?.provider ? this.#wallet : missing('privateKey and rpcUrl')
   }
@@ -282,28 +210,6 @@ export class Client {
   }
 }
 
-const bodyOf = ({ order, signature }: Signed, market: Market): Record<string, unknown> => ({
-  market_id: order.marketId,
-  side: order.side,
-  order_type: order.type,
-  ...(order.price === 0 ? {} : { price: toWire(BigInt(order.price) * BigInt(market.tick_size_e18_raw)) }),
-  quantity_e18_raw: (BigInt(order.quantity) * BigInt(market.step_size_e18_raw)).toString(),
-  leverage: order.leverage,
-  expiration_seconds: order.expiration,
-  ...(order.trigger === 0
-    ? {}
-    : { trigger_price: toWire(BigInt(order.trigger) * BigInt(market.tick_size_e18_raw)) }),
-  reduce_only: order.reduceOnly,
-  salt: order.salt.toString(),
-  signature,
-  signature_type: 1,
-})
-
-const bookmark = (readAfter: Bookmark | undefined): Record<string, string> =>
-  readAfter === undefined
-    ? {}
-    : { read_after_shard_id: readAfter.shard_id, read_after_shard_seq: readAfter.shard_seq }
-
 const listQuery = ({ marketId, side, limit, cursor, readAfter }: ListOptions) => ({
   market_id: marketId,
   side,
@@ -322,7 +228,3 @@ const waitedTooLong = (budgetMs: number, last: unknown): ClearbatchError =>
     requestId: null,
     details: { last },
   })
-
-function missing(option: string): never {
-  throw new TypeError(`this needs the option ${option}`)
-}
