@@ -12,6 +12,7 @@ import type {
   PartTermsStruct,
   PositionStruct,
 } from '../../typechain-types/mocks/LibHarness.ts'
+import { nameOfError } from './errors.ts'
 import { chain, firstSigner } from './exchange.ts'
 
 export const NO_SLOT = 1023
@@ -104,7 +105,6 @@ export async function errorOf(call: Promise<unknown>): Promise<string | null> {
     await call
     return null
   } catch (error) {
-    const { message } = error as Error
-    return /custom error '(\w+)\(/.exec(message)?.[1] ?? message
+    return nameOfError(error) ?? (error as Error).message
   }
 }

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import type { BaseContract } from 'ethers'
 import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { nameOfError } from './errors.ts'
 import { buildPart, type Exchange, type PartInput, send } from './exchange.ts'
 
 export interface Refusal {
@@ -42,7 +43,7 @@ export async function expectRejected(
     (error: unknown) => error as Error,
   )
   expect(failure, `${what} fails`).not.to.equal(null)
-  expect(failure?.message, what).to.match(message)
+  expect(nameOfError(failure) ?? failure?.message, what).to.match(message)
 }
 
 /** The same bytes with some of them replaced. */
