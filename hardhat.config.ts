@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import toolbox from '@nomicfoundation/hardhat-toolbox-mocha-ethers'
 import { defineConfig } from 'hardhat/config'
@@ -17,18 +18,29 @@ const sortedTypes = definePlugin({
   },
 })
 
+const COMPILER = {
+  version: '0.8.36',
+  // An npm package, so that a build downloads nothing.
+  path: fileURLToPath(import.meta.resolve('solc/soljson.js')),
+}
+
 export default defineConfig({
   plugins: [sortedTypes, toolbox],
   solidity: {
-    version: '0.8.36',
-    // The compiler is an npm package, so that a build downloads nothing.
-    path: fileURLToPath(import.meta.resolve('solc/soljson.js')),
-    settings: {
-      viaIR: true,
-      // More runs make IsolatedTrader larger than the chain takes, and settlement hardly cheaper.
-      optimizer: { enabled: true, runs: 400 },
-      evmVersion: 'prague',
-    },
+    compilers: [
+      {
+        ...COMPILER,
+        // More runs make IsolatedTrader larger than the chain takes, and settlement hardly cheaper.
+        settings: { viaIR: true, optimizer: { enabled: true, runs: 400 }, evmVersion: 'prague' },
+      },
+    ],
+    // Tests in Solidity take the contracts from the build; they themselves are compiled often and plainly.
+    overrides: Object.fromEntries(
+      globSync('test/contracts/**/*.sol').map((path) => [
+        path,
+        { ...COMPILER, settings: { evmVersion: 'prague' } },
+      ]),
+    ),
   },
   networks: {
     default: { type: 'edr-simulated', chainId: 6343, hardfork: 'prague', blockGasLimit: 1_000_000_000 },
@@ -39,6 +51,9 @@ export default defineConfig({
   typechain: { outDir: fileURLToPath(new URL('typechain-types', import.meta.url)), tsNocheck: true },
   test: {
     mocha: { timeout: 60_000 },
-    solidity: { fuzz: { runs: 200 }, invariant: { runs: 20, depth: 50 } },
+    solidity: {
+      fuzz: { runs: 200 },
+      invariant: { runs: 10, depth: 50, failOnRevert: true, shrinkRunLimit: 200 },
+    },
   },
 })

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
+import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
+import {ISettlementErrors} from "../../../contracts/interfaces/ISettlementErrors.sol";
+import {MarketKind} from "../../../contracts/types/Market.sol";
+import {SaltState} from "../../../contracts/types/Order.sol";
+import {Position} from "../../../contracts/types/Position.sol";
+import {Clock, Reference} from "../../../contracts/types/TraderState.sol";
+import {Leg, Listing, Stage} from "./Stage.sol";
+import {holds, same, vm, within} from "./Vm.sol";
+
+/**
+ * @title Trading, one random batch at a time
+ * @notice A batch is settled, or refused for a reason that can be accounted for; anything else ends the run. What a batch must
+ * not change is checked on the spot.
+ */
+contract Desk is Stage {
+    // ------------------------------------------------------------------ memory
+
+    /// @notice An order that still has something left.
+    struct Rest {
+        Leg leg;
+        uint256 filled;
+    }
+
+    struct Snapshot {
+        int256[] folded;
+        Position[] positions;
+        uint256[] ledger;
+        Clock clock;
+        Reference last;
+    }
+
+    uint256 private constant GRACE = 5;
+    uint256 private constant MOST_STEPS = 1_000;
+
+    /// @notice Batches settled, and batches refused.
+    uint256 public settled;
+    uint256 public refusals;
+    uint256 internal _oracleTicks;
+    uint256 private _salts;
+    uint256 private _draws;
+    Rest[] private _rests;
+
+    constructor(Listing memory listed) Stage(listed) {
+        _oracleTicks = listed.start;
+    }
+
+    // ------------------------------------------------------------------ steps
+
+    /// @notice One batch of two to four orders, in one part or two.
+    function trade(uint256 seed) external {
+        seed = uint256(keccak256(abi.encode(seed, ++_draws)));
+        Head memory head = _nextHead();
+        // One moment has one price.
+        bool isNew = head.asOf != trader.lastReference().observedAt;
+        uint256 oracleTicks = isNew ? _near(_oracleTicks, seed, 16) : _oracleTicks;
+        head.oraclePrice = oracleTicks * listing.tick;
+        head.price = _near(oracleTicks, seed, 32);
+        bool inParts = seed % 5 == 0;
+        if (inParts) head.parts = 2;
+        if (!_settle(head, _draw(head.price, seed)) || !inParts) return;
+        // The second part may be left out: the next batch goes on.
+        if (seed % 3 == 0) return;
+        head.part = 2;
+        head.actionId += 1;
+        _settle(head, _draw(head.price, seed >> 7));
+    }
+
+    /// @notice A maker cancels what is left of an order: after the grace it never fills again.
+    function cancel(uint256 seed) external {
+        if (_rests.length == 0) return;
+        Rest memory rest = _take(seed % _rests.length);
+        uint256[] memory salts = new uint256[](1);
+        salts[0] = rest.leg.salt;
+        vm.prank(actor(rest.leg.actor));
+        trader.cancelSalts(salts);
+        _mustBeCancelled(rest);
+    }
+
+    /// @notice A maker cancels everything signed so far.
+    function cancelAll(uint256 seed) external {
+        uint256 who = seed % ACTORS;
+        vm.prank(actor(who));
+        trader.cancelSaltsBelow(_salts + 1);
+        Rest memory last;
+        for (uint256 i = _rests.length; i > 0; --i) if (_rests[i - 1].leg.actor == who) last = _take(i - 1);
+        if (last.filled != 0) _mustBeCancelled(last);
+    }
+
+    function _mustBeCancelled(Rest memory rest) private {
+        vm.warp(block.timestamp + GRACE + 3);
+        uint256 reach = _oracleTicks / 25;
+        if (rest.leg.limit + reach < _oracleTicks || rest.leg.limit > _oracleTicks + reach) return;
+        Leg[] memory legs = new Leg[](2);
+        legs[0] = rest.leg;
+        legs[0].fill = 1;
+        legs[0].taker = 1;
+        legs[1] = _fresh((rest.leg.actor + 1) % ACTORS, !rest.leg.buy, 1, rest.leg.limit, 1);
+        Head memory head = _nextHead();
+        head.price = rest.leg.limit;
+        head.oraclePrice = _oracleTicks * listing.tick;
+        _mustFail(_encode(head, legs), ISettlementErrors.OrderCancelled.selector);
+    }
+
+    // ------------------------------------------------------------------ settling
+
+    /// @dev Sends a part and checks what it did. Returns whether it was settled.
+    function _settle(Head memory head, Leg[] memory legs) internal returns (bool) {
+        bytes memory part = _encode(head, legs);
+        Snapshot memory before = _snapshot();
+        try trader.settleBatch(part) {
+            ++settled;
+        } catch (bytes memory reason) {
+            ++refusals;
+            _accountFor(reason, legs, head.price);
+            return false;
+        }
+        _oracleTicks = head.oraclePrice / listing.tick;
+        _checkTime(before, head);
+        _checkAccounts(before, head, legs);
+        for (uint256 i; i < legs.length; ++i) _checkOrder(legs[i], head.batchId);
+        _mustFail(part, ISettlementErrors.ActionOutOfOrder.selector);
+        return true;
+    }
+
+    function _mustFail(bytes memory part, bytes4 expected) internal {
+        try trader.settleBatch(part) {
+            holds("what must fail fails", false);
+        } catch (bytes memory reason) {
+            if (bytes4(reason) != expected) _bubble(reason);
+        }
+    }
+
+    /// @dev What a fair operator can meet: an account that cannot pay, or a pool that owes more than it has, which takes
+    /// somebody whose loss exceeds their margin.
+    function _accountFor(bytes memory reason, Leg[] memory legs, uint256 price) private view {
+        bytes4 selector = bytes4(reason);
+        if (selector == IMarginBank.PoolInsufficient.selector) return holds("somebody is insolvent", _anyInsolvent(price));
+        if (
+            selector != ISettlementErrors.MarginInsufficient.selector
+                && selector != ISettlementErrors.ProceedsNegative.selector
+                && selector != IMarginBank.FreeBalanceInsufficient.selector
+        ) _bubble(reason);
+        address named;
+        assembly ("memory-safe") {
+            named := mload(add(reason, 36))
+        }
+        for (uint256 i; i < legs.length; ++i) if (actor(legs[i].actor) == named) return;
+        holds("a refusal names a party", false);
+    }
+
+    function _bubble(bytes memory reason) private pure {
+        assembly ("memory-safe") {
+            revert(add(reason, 32), mload(reason))
+        }
+    }
+
+    function _anyInsolvent(uint256 price) private view returns (bool) {
+        for (uint256 i; i < ACTORS; ++i) {
+            (int256 equity,) = trader.health(actor(i), price * listing.tick);
+            if (equity < 0) return true;
+        }
+        return false;
+    }
+
+    // ------------------------------------------------------------------ what a part may change
+
+    function _snapshot() internal view returns (Snapshot memory taken) {
+        taken.folded = new int256[](ACTORS);
+        taken.positions = new Position[](ACTORS);
+        taken.ledger = new uint256[](ACTORS);
+        taken.clock = trader.clock();
+        taken.last = trader.lastReference();
+        for (uint256 i; i < ACTORS; ++i) {
+            Position memory held = trader.position(actor(i));
+            taken.positions[i] = held;
+            taken.folded[i] = held.margin + held.size * taken.last.fundingIndex;
+            IMarginBank.Account memory entry = bank.account(actor(i));
+            taken.ledger[i] = uint256(entry.free) + entry.pending;
+        }
+    }
+
+    /// @dev noTimeTravel.
+    function _checkTime(Snapshot memory before, Head memory head) private view {
+        Clock memory clock = trader.clock();
+        Reference memory last = trader.lastReference();
+        same("actions are counted one by one", int48(before.clock.actionId) + 1, int48(clock.actionId));
+        holds("asOf never falls", clock.asOf >= before.clock.asOf && clock.asOf == head.asOf);
+        holds("reports never grow older", last.observedAt >= before.last.observedAt);
+        holds("batches never go back", clock.batchId >= before.clock.batchId);
+    }
+
+    /// @dev nobodyElseMoves for strangers, riskReducingOrHealthy for parties.
+    function _checkAccounts(Snapshot memory before, Head memory head, Leg[] memory legs) private view {
+        Snapshot memory after_ = _snapshot();
+        for (uint256 i; i < ACTORS; ++i) {
+            if (_isParty(i, legs)) {
+                _checkHealth(before.positions[i], after_.positions[i], head.oraclePrice);
+                continue;
+            }
+            same("nobodyElseMoves: ledger", int256(before.ledger[i]), int256(after_.ledger[i]));
+            same("nobodyElseMoves: size", before.positions[i].size, after_.positions[i].size);
+            same("nobodyElseMoves: folded margin", before.folded[i], after_.folded[i]);
+        }
+    }
+
+    function _isParty(uint256 who, Leg[] memory legs) private pure returns (bool) {
+        for (uint256 i; i < legs.length; ++i) if (legs[i].actor == who) return true;
+        return false;
+    }
+
+    function _checkHealth(Position memory before, Position memory held, uint256 oraclePrice) private view {
+        (int256 equity, int256 notional) = _exposure(held, oraclePrice);
+        if (equity * 1e6 >= notional * int256(uint256(listing.imr))) return;
+        holds("riskReducingOrHealthy: same side", held.size == 0 || (held.size > 0) == (before.size > 0));
+        holds("riskReducingOrHealthy: not grown", _size(held) <= _size(before));
+        (int256 equityBefore, int256 notionalBefore) = _exposure(before, oraclePrice);
+        holds("riskReducingOrHealthy: ratio not worse", !_lessThan(equity, notional, equityBefore, notionalBefore));
+    }
+
+    /// @dev a / b < c / d for positive b and d, in 512 bits.
+    function _lessThan(int256 a, int256 b, int256 c, int256 d) private pure returns (bool) {
+        if ((a < 0) != (c < 0)) return a < 0;
+        (uint256 highLeft, uint256 left) = Math.mul512(uint256(a < 0 ? -a : a), uint256(d));
+        (uint256 highRight, uint256 right) = Math.mul512(uint256(c < 0 ? -c : c), uint256(b));
+        bool isLess = highLeft < highRight || (highLeft == highRight && left < right);
+        bool isMore = highLeft > highRight || (highLeft == highRight && left > right);
+        return a < 0 ? isMore : isLess;
+    }
+
+    /// @dev Equity and notional x 1e18, written down once more.
+    function _exposure(Position memory held, uint256 price) internal view returns (int256 equity, int256 notional) {
+        int256 sign = held.size < 0 ? int256(-1) : int256(1);
+        int256 value = held.size * sign * int256(price * listing.step);
+        equity = held.margin * 1e18 + sign * (value - int256(held.entryNotional) * 1e18);
+        bool mirrored = listing.kind == MarketKind.BinaryFuture && held.size < 0;
+        notional = mirrored ? held.size * sign * int256(listing.step) * 1e18 - value : value;
+    }
+
+    function _size(Position memory held) private pure returns (int256) {
+        return held.size < 0 ? -held.size : held.size;
+    }
+
+    /// @dev fillWithinSignature, for what is left of an order.
+    function _checkOrder(Leg memory leg, uint256 batchId) private {
+        address maker = actor(leg.actor);
+        uint256 filled = _filledBefore(leg) + leg.fill;
+        holds("fillWithinSignature: quantity", filled <= leg.quantity);
+        bool dead = filled == leg.quantity || (leg.limit == 0 && leg.slot == NO_SLOT);
+        SaltState expected = dead ? SaltState.Dead : SaltState.PartlyFilled;
+        holds("fillWithinSignature: state", trader.saltState(maker, leg.salt) == expected);
+        if (dead) return;
+        (uint256 salt, uint256 held, uint256 batch) = trader.partialSlot(maker, leg.slot);
+        holds("fillWithinSignature: slot", salt == leg.salt && held == filled && batch == batchId);
+        for (uint256 i = _rests.length; i > 0; --i) {
+            Leg memory other = _rests[i - 1].leg;
+            if (other.actor != leg.actor || other.slot != leg.slot) continue;
+            holds("a slot given away kills", trader.saltState(maker, other.salt) == SaltState.Dead);
+            _take(i - 1);
+        }
+        // An order without a limit fills in no later batch.
+        if (leg.limit != 0) _rests.push(Rest(leg, filled));
+    }
+
+    /// @dev What the order had filled before; it is put back with more, or not at all.
+    function _filledBefore(Leg memory leg) private returns (uint256) {
+        for (uint256 i; i < _rests.length; ++i) {
+            if (_rests[i].leg.actor == leg.actor && _rests[i].leg.salt == leg.salt) return _take(i).filled;
+        }
+        return 0;
+    }
+
+    function _take(uint256 index) private returns (Rest memory taken) {
+        taken = _rests[index];
+        _rests[index] = _rests[_rests.length - 1];
+        _rests.pop();
+    }
+
+    // ------------------------------------------------------------------ drawing
+
+    /// @dev A price up to 4 % away, on the grid and within what the market can clear at.
+    function _near(uint256 ticks, uint256 seed, uint256 shift) private view returns (uint256) {
+        if (listing.steady) return ticks;
+        uint256 reach = ticks / 25;
+        uint256 near = ticks - reach + within(seed >> shift, 0, 2 * reach);
+        uint256 top = listing.kind == MarketKind.BinaryFuture ? 1e18 / listing.tick - 1 : 20 * listing.start;
+        return near < 1 ? 1 : near > top ? top : near;
+    }
+
+    /// @dev Two to four actors next to each other, the first of them buying, the others selling the same quantity.
+    function _draw(uint256 price, uint256 seed) private returns (Leg[] memory legs) {
+        uint256 count = within(seed >> 40, 2, 4);
+        uint256 buyers = within(seed >> 48, 1, count - 1);
+        uint256 total = within(seed >> 56, count, MOST_STEPS);
+        uint256 taker = within(seed >> 72, 0, total);
+        legs = new Leg[](count);
+        _side(legs, 0, buyers, Side(true, total, taker, price, seed));
+        _side(legs, buyers, count, Side(false, total, total - taker, price, seed));
+    }
+
+    struct Side {
+        bool buy;
+        uint256 left;
+        uint256 taker;
+        uint256 price;
+        uint256 seed;
+    }
+
+    function _side(Leg[] memory legs, uint256 from, uint256 end, Side memory side) private {
+        for (uint256 i = from; i < end; ++i) {
+            uint256 random = uint256(keccak256(abi.encode(side.seed, i)));
+            uint256 after_ = end - 1 - i;
+            uint256 fill = after_ == 0 ? side.left : within(random, 1, side.left - after_);
+            uint256 who = (side.seed + i) % ACTORS;
+            Leg memory leg = _resting(who, side, fill);
+            if (leg.quantity == 0) leg = _fresh(who, side.buy, fill, side.price, random);
+            leg.fill = fill;
+            leg.taker = side.taker < fill ? side.taker : fill;
+            side.left -= fill;
+            side.taker -= leg.taker;
+            legs[i] = leg;
+        }
+    }
+
+    /// @dev An order of the actor that was left with enough; one without a quantity if there is none.
+    function _resting(uint256 who, Side memory side, uint256 fill) private view returns (Leg memory none) {
+        for (uint256 i; i < _rests.length; ++i) {
+            Rest memory rest = _rests[i];
+            if (rest.leg.actor != who || rest.leg.buy != side.buy || rest.leg.quantity - rest.filled < fill) continue;
+            if (rest.leg.reduceOnly && !_closes(who, side.buy, fill)) continue;
+            if (side.buy ? rest.leg.limit >= side.price : rest.leg.limit <= side.price) return rest.leg;
+        }
+    }
+
+    function _fresh(uint256 who, bool buy, uint256 fill, uint256 price, uint256 random)
+        private
+        returns (Leg memory leg)
+    {
+        bool isPartial = random % 3 == 0;
+        leg.actor = who;
+        leg.buy = buy;
+        leg.fill = fill;
+        leg.salt = ++_salts;
+        leg.reduceOnly = random % 2 == 0 && _closes(who, buy, fill);
+        leg.leverage = within(random >> 8, 1, listing.maxLeverage);
+        leg.quantity = isPartial ? fill + within(random >> 16, 1, MOST_STEPS) : fill;
+        leg.slot = isPartial ? within(random >> 32, 0, 2) : NO_SLOT;
+        uint256 better = listing.steady ? 0 : within(random >> 40, 0, price / 50);
+        leg.limit = random % 7 == 0 && !listing.steady ? 0 : buy ? price + better : price - better;
+    }
+
+    function _closes(uint256 who, bool buy, uint256 fill) private view returns (bool) {
+        int256 size = trader.position(actor(who)).size;
+        return buy ? size < 0 && fill <= uint256(-size) : size > 0 && fill <= uint256(size);
+    }
+}

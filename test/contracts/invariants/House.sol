@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
+import {Desk} from "./Desk.sol";
+import {Listing} from "./Stage.sol";
+import {holds, same, vm, within} from "./Vm.sol";
+
+/// @title Everything around trading: money in and out, time, strangers
+contract House is Desk {
+    uint256 private constant WITHDRAWAL_SECONDS = 16;
+
+    uint256 public donated;
+    uint256 public deposited = ACTORS * START_BALANCE;
+    uint256 public withdrawn;
+    /// @dev What each actor has paid in, less what they took out.
+    int256[ACTORS] private _paid;
+
+    constructor(Listing memory listed) Desk(listed) {
+        for (uint256 i; i < ACTORS; ++i) _paid[i] = int256(START_BALANCE);
+    }
+
+    // ------------------------------------------------------------------ steps
+
+    function pass(uint256 seed) external {
+        vm.warp(block.timestamp + within(seed, 0, 30));
+    }
+
+    function deposit(uint256 seed) external {
+        uint256 amount = within(seed >> 8, 1, START_BALANCE / 10);
+        token.mint(address(this), amount);
+        bank.depositFor(actor(seed % ACTORS), amount);
+        deposited += amount;
+        _paid[seed % ACTORS] += int256(amount);
+    }
+
+    /// @notice Tokens that nobody is credited with.
+    function donate(uint256 seed) external {
+        uint256 amount = within(seed, 1, 1e21);
+        token.mint(address(bank), amount);
+        donated += amount;
+    }
+
+    function requestWithdrawal(uint256 seed) external {
+        address owner = actor(seed % ACTORS);
+        uint256 free = bank.account(owner).free;
+        if (free == 0) return;
+        vm.prank(owner);
+        bank.requestWithdrawal(within(seed >> 8, 1, free));
+    }
+
+    /// @notice freeAlwaysExits: whatever the market does, pending money leaves after the delay, all of it, and not earlier.
+    function withdraw(uint256 seed) external {
+        address owner = actor(seed % ACTORS);
+        IMarginBank.Account memory entry = bank.account(owner);
+        if (entry.pending == 0) return;
+        if (block.timestamp <= entry.requestedAt + WITHDRAWAL_SECONDS - 1) {
+            vm.prank(owner);
+            try bank.withdraw() {
+                holds("no money leaves early", false);
+            } catch {}
+            vm.warp(entry.requestedAt + WITHDRAWAL_SECONDS);
+        }
+        uint256 before = token.balanceOf(owner);
+        vm.prank(owner);
+        bank.withdraw();
+        same("freeAlwaysExits", int256(uint256(entry.pending)), int256(token.balanceOf(owner) - before));
+        withdrawn += entry.pending;
+        _paid[seed % ACTORS] -= int256(uint256(entry.pending));
+    }
+
+    function collectFees(uint256) external {
+        if (bank.market(address(trader)).fees != 0) bank.collectFees(address(trader));
+    }
+
+    /// @notice What nobody but the operator, the admin or a market may do.
+    function trespass(uint256 seed) external {
+        address stranger = actor(seed % ACTORS);
+        bytes[4] memory tries = [
+            abi.encodeCall(trader.settleBatch, (hex"")),
+            abi.encodeCall(bank.settle, (0, 0, new bytes32[](1))),
+            abi.encodeCall(bank.listMarket, (address(token))),
+            abi.encodeCall(trader.setOperator, (stranger, true))
+        ];
+        for (uint256 i; i < tries.length; ++i) {
+            vm.prank(stranger);
+            (bool done,) = (i == 1 || i == 2 ? address(bank) : address(trader)).call(tries[i]);
+            holds("strangers change nothing", !done);
+        }
+    }
+
+    // ------------------------------------------------------------------ sums
+
+    /// @notice What the ledger owes to accounts.
+    function owed() external view returns (uint256 total) {
+        for (uint256 i; i <= ACTORS; ++i) {
+            IMarginBank.Account memory entry = bank.account(i == ACTORS ? address(this) : actor(i));
+            total += uint256(entry.free) + entry.pending;
+        }
+    }
+
+    /// @notice Sum of sizes, and of equities at a price (x 1e18).
+    function sums(uint256 price) external view returns (int256 size, int256 equityX) {
+        for (uint256 i; i < ACTORS; ++i) {
+            size += trader.position(actor(i)).size;
+            (int256 equity,) = trader.health(actor(i), price);
+            equityX += equity;
+        }
+    }
+
+    /// @notice Least equity of any account at a price (x 1e18).
+    function leastEquity(uint256 price) external view returns (int256 least) {
+        for (uint256 i; i < ACTORS; ++i) {
+            (int256 equity,) = trader.health(actor(i), price);
+            if (equity < least) least = equity;
+        }
+    }
+
+    /// @notice samePriceNoProfit: valued at `price`, nobody has more than they paid in.
+    function requireNoProfit(uint256 price) external view {
+        for (uint256 i; i < ACTORS; ++i) {
+            IMarginBank.Account memory entry = bank.account(actor(i));
+            (int256 equityX,) = trader.health(actor(i), price);
+            int256 wealthX = int256(uint256(entry.free) + entry.pending) * 1e18 + equityX;
+            holds("samePriceNoProfit", wealthX <= _paid[i] * 1e18);
+        }
+    }
+}

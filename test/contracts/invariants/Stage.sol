@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {TestUSDM} from "../../../contracts/TestUSDM.sol";
+import {IAccountManager} from "../../../contracts/interfaces/IAccountManager.sol";
+import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
+import {ISignedPriceOracle} from "../../../contracts/interfaces/ISignedPriceOracle.sol";
+import {IIsolatedTrader} from "../../../contracts/interfaces/IIsolatedTrader.sol";
+import {MarketGrid, MarketKind, MarketMode, Parameters} from "../../../contracts/types/Market.sol";
+import {Order} from "../../../contracts/types/Order.sol";
+import {Clock} from "../../../contracts/types/TraderState.sol";
+import {deploy, vm} from "./Vm.sol";
+
+/// @notice How a market is listed for a run.
+struct Listing {
+    MarketKind kind;
+    uint256 tick;
+    uint256 step;
+    uint8 maxLeverage;
+    uint24 imr;
+    uint24 mmr;
+    uint24 makerFee;
+    uint24 takerFee;
+    /// Oracle price at the start, in ticks.
+    uint256 start;
+    /// Whether the oracle price ever moves.
+    bool steady;
+}
+
+/// @notice One order of a part. Prices in ticks, quantities in steps.
+struct Leg {
+    uint256 actor;
+    bool buy;
+    bool reduceOnly;
+    uint256 fill;
+    uint256 taker;
+    uint256 quantity;
+    uint256 limit;
+    uint256 leverage;
+    uint256 salt;
+    uint256 slot;
+}
+
+/// @title A deployed exchange with actors who sign for themselves
+contract Stage {
+    uint256 internal constant ACTORS = 5;
+    uint256 internal constant ORACLE_KEY = 0x0AC1E;
+    uint256 internal constant NO_SLOT = 1023;
+    uint256 internal constant START_BALANCE = 1e24;
+    bytes32 internal constant FEED = bytes32(uint256(1));
+
+    TestUSDM public immutable token;
+    IMarginBank public immutable bank;
+    IAccountManager public immutable keys;
+    ISignedPriceOracle public immutable oracle;
+    IIsolatedTrader public immutable trader;
+
+    Listing public listing;
+
+    constructor(Listing memory listed) {
+        vm.warp(1_900_000_000);
+        listing = listed;
+        token = TestUSDM(deploy("TestUSDM", ""));
+        keys = IAccountManager(deploy("AccountManager", abi.encode(address(1))));
+        oracle = ISignedPriceOracle(deploy("SignedPriceOracle", abi.encode(address(this))));
+        bank = IMarginBank(deploy("MarginBank", abi.encode(token, address(this), address(this))));
+        trader = IIsolatedTrader(
+            deploy(
+                "IsolatedTrader",
+                abi.encode(_grid(listed), _parameters(listed), bank, keys, oracle, address(1), address(this))
+            )
+        );
+        address[] memory signers = new address[](1);
+        signers[0] = vm.addr(ORACLE_KEY);
+        oracle.setFeed(FEED, signers, 1);
+        trader.setOperator(address(this), true);
+        bank.listMarket(address(trader));
+        token.mint(address(this), ACTORS * START_BALANCE);
+        token.approve(address(bank), type(uint256).max);
+        for (uint256 i; i < ACTORS; ++i) bank.depositFor(actor(i), START_BALANCE);
+    }
+
+    function _grid(Listing memory listed) private pure returns (MarketGrid memory grid) {
+        grid.marketId = 1;
+        grid.kind = listed.kind;
+        grid.tick = listed.tick;
+        grid.step = listed.step;
+        grid.feedId = FEED;
+    }
+
+    function _parameters(Listing memory listed) private pure returns (Parameters memory p) {
+        p.imr = listed.imr;
+        p.mmr = listed.mmr;
+        p.mtbLong = 50_000;
+        p.mtbShort = 50_000;
+        p.makerFee = listed.makerFee;
+        p.takerFee = listed.takerFee;
+        p.reportMaxAge = 10_000;
+        p.moveBase = 100_000;
+        p.moveSlope = 20_000;
+        p.maxLeverage = listed.maxLeverage;
+        p.mode = MarketMode.Open;
+    }
+
+    // ------------------------------------------------------------------ actors
+
+    function keyOf(uint256 index) internal pure returns (uint256) {
+        return 0xA11CE + index;
+    }
+
+    function actor(uint256 index) public pure returns (address) {
+        return vm.addr(keyOf(index));
+    }
+
+    // ------------------------------------------------------------------ parts
+
+    /// @notice What the head of a part says, besides what follows from the clock.
+    struct Head {
+        uint256 actionId;
+        uint256 batchId;
+        uint256 asOf;
+        uint256 part;
+        uint256 parts;
+        uint256 price;
+        uint256 oraclePrice;
+    }
+
+    /// @notice The next action of the market, as of now.
+    function _nextHead() internal view returns (Head memory head) {
+        Clock memory clock = trader.clock();
+        uint256 blockTime = block.timestamp * 1000;
+        head.actionId = uint256(clock.actionId) + 1;
+        head.batchId = uint256(clock.batchId) + 1;
+        head.asOf = clock.asOf > blockTime ? clock.asOf : blockTime;
+        head.part = 1;
+        head.parts = 1;
+    }
+
+    function _encode(Head memory head, Leg[] memory legs) internal view returns (bytes memory part) {
+        bytes memory proof = _report(head.oraclePrice, head.asOf);
+        uint256 rates = (uint256(listing.makerFee) << 24) | listing.takerFee;
+        part = abi.encodePacked(
+            uint48(head.actionId),
+            uint48(head.batchId),
+            uint48(head.asOf),
+            uint8(head.part),
+            uint8(head.parts),
+            uint16(legs.length),
+            uint16(proof.length),
+            uint48(rates),
+            _version()
+        );
+        part = abi.encodePacked(
+            part, uint40(head.price), uint96(head.oraclePrice), uint48(head.asOf), uint72(0)
+        );
+        for (uint256 i; i < legs.length; ++i) part = abi.encodePacked(part, _record(legs[i]));
+        return abi.encodePacked(part, proof);
+    }
+
+    function _version() internal pure virtual returns (uint16) {
+        return 1;
+    }
+
+    function _record(Leg memory leg) private view returns (bytes memory) {
+        Order memory order = _orderOf(leg);
+        (uint8 v, bytes32 r, bytes32 s) = vm.sign(keyOf(leg.actor), _personal(trader.hashOrder(order)));
+        uint256 tail = (leg.slot << 6) | (uint256(v - 27) << 3);
+        bytes memory first = abi.encodePacked(order.maker, uint48(leg.quantity), uint48(leg.fill), order.flags);
+        bytes memory second = abi.encodePacked(uint40(leg.limit), uint40(0), uint40(0), uint48(leg.taker));
+        return abi.encodePacked(first, second, uint8(leg.leverage), uint16(tail), r, s);
+    }
+
+    function _orderOf(Leg memory leg) internal view returns (Order memory order) {
+        uint256 flags = (leg.salt << 4) | (leg.reduceOnly ? 2 : 0) | (leg.buy ? 1 : 0);
+        order.flags = bytes8(uint64(flags));
+        order.quantity = uint128(leg.quantity * listing.step);
+        order.price = uint128(leg.limit * listing.tick);
+        order.leverage = uint128(leg.leverage * 1e18);
+        order.maker = actor(leg.actor);
+    }
+
+    function _personal(bytes32 digest) internal pure returns (bytes32) {
+        return keccak256(abi.encodePacked("\x19Ethereum Signed Message:\n32", digest));
+    }
+
+    function _report(uint256 price, uint256 observedAt) internal view returns (bytes memory) {
+        (uint8 v, bytes32 r, bytes32 s) = vm.sign(ORACLE_KEY, oracle.reportDigest(FEED, price, observedAt));
+        return abi.encodePacked(r, s, v);
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+/// @notice What these tests use of the cheat codes that Hardhat's Solidity runner offers.
+interface Vm {
+    function getCode(string calldata artifact) external view returns (bytes memory creationCode);
+    function sign(uint256 privateKey, bytes32 digest) external pure returns (uint8 v, bytes32 r, bytes32 s);
+    function addr(uint256 privateKey) external pure returns (address);
+    function warp(uint256 timestamp) external;
+    function prank(address sender) external;
+    function assume(bool condition) external pure;
+}
+
+Vm constant vm = Vm(address(uint160(uint256(keccak256("hevm cheat code")))));
+
+/// @notice What a test says of a promise that did not hold.
+error Broken(string invariant, int256 expected, int256 found);
+
+function same(string memory invariant, int256 expected, int256 found) pure {
+    if (expected != found) revert Broken(invariant, expected, found);
+}
+
+function holds(string memory invariant, bool condition) pure {
+    if (!condition) revert Broken(invariant, 1, 0);
+}
+
+/// @notice `value` folded into lowest..highest, both included.
+function within(uint256 value, uint256 lowest, uint256 highest) pure returns (uint256) {
+    return lowest + (value % (highest - lowest + 1));
+}
+
+/// @dev The very code that the build made, so that nothing here is compiled twice.
+function deploy(string memory name, bytes memory arguments) returns (address created) {
+    bytes memory code = bytes.concat(vm.getCode(name), arguments);
+    assembly ("memory-safe") {
+        created := create(0, add(code, 32), mload(code))
+    }
+    require(created != address(0), name);
+}
