@@ -80,7 +80,7 @@ contract House is Desk {
             abi.encodeCall(trader.settleBatch, (hex"")),
             abi.encodeCall(bank.settle, (0, 0, new bytes32[](1))),
             abi.encodeCall(bank.listMarket, (address(token))),
-            abi.encodeCall(trader.setOperator, (stranger, true))
+            abi.encodeCall(trader.proposeOperator, (stranger))
         ];
         for (uint256 i; i < tries.length; ++i) {
             vm.prank(stranger);

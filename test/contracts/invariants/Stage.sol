@@ -47,6 +47,7 @@ contract Stage {
     uint256 internal constant ORACLE_KEY = 0x0AC1E;
     uint256 internal constant NO_SLOT = 1023;
     uint256 internal constant START_BALANCE = 1e24;
+    address internal constant FORWARDER = address(1);
     bytes32 internal constant FEED = bytes32(uint256(1));
 
     TestUSDM public immutable token;
@@ -61,19 +62,18 @@ contract Stage {
         vm.warp(1_900_000_000);
         listing = listed;
         token = TestUSDM(deploy("TestUSDM", ""));
-        keys = IAccountManager(deploy("AccountManager", abi.encode(address(1))));
-        oracle = ISignedPriceOracle(deploy("SignedPriceOracle", abi.encode(address(this))));
-        bank = IMarginBank(deploy("MarginBank", abi.encode(token, address(this), address(this))));
-        trader = IIsolatedTrader(
-            deploy(
-                "IsolatedTrader",
-                abi.encode(_grid(listed), _parameters(listed), bank, keys, oracle, address(1), address(this))
-            )
-        );
+        // Its admin may do everything that nobody else was given.
+        address access = deploy("ExchangeAccess", abi.encode(address(this), 0));
+        keys = IAccountManager(deploy("AccountManager", abi.encode(FORWARDER)));
+        oracle = ISignedPriceOracle(deploy("SignedPriceOracle", abi.encode(access)));
+        bank = IMarginBank(deploy("MarginBank", abi.encode(token, access, address(this))));
+        bytes memory arguments = abi.encode(_grid(listed), _parameters(listed), bank, keys, oracle, FORWARDER, access);
+        trader = IIsolatedTrader(deploy("IsolatedTrader", arguments));
         address[] memory signers = new address[](1);
         signers[0] = vm.addr(ORACLE_KEY);
         oracle.setFeed(FEED, signers, 1);
-        trader.setOperator(address(this), true);
+        trader.proposeOperator(address(this));
+        trader.acceptOperator();
         bank.listMarket(address(trader));
         token.mint(address(this), ACTORS * START_BALANCE);
         token.approve(address(bank), type(uint256).max);
@@ -86,6 +86,7 @@ contract Stage {
         grid.tick = listed.tick;
         grid.step = listed.step;
         grid.feedId = FEED;
+        if (listed.kind != MarketKind.Perpetual) grid.finalHigh = listed.kind == MarketKind.Future ? 1e24 : 1e18;
     }
 
     function _parameters(Listing memory listed) private pure returns (Parameters memory p) {
