@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Mutant, mutantsOf, nameOf } from './mutants.ts'
 import { type Stage, TARGETS, type Target } from './targets.ts'
@@ -81,13 +81,24 @@ async function judge(worker: Worker, { stages }: Target, mutant: Mutant): Promis
 
 // ---------------------------------------------------------------------- notes and report
 
-type Notes = Record<string, string | null>
+/** What noticed each fault; for the unnoticed, the tests that did not. */
+interface Notes {
+  readonly noticed: Record<string, string>
+  readonly unnoticed: Record<string, string>
+}
 
-const keyOf = (mutant: Mutant): string =>
-  createHash('sha256')
-    .update(`${readFileSync(mutant.file)}${mutant.source}`)
-    .digest('hex')
-    .slice(0, 24)
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 24)
+
+const keyOf = (mutant: Mutant): string => digestOf(`${readFileSync(mutant.file)}${mutant.source}`)
+
+/** The tests of a target: changed, they are asked again about what they did not notice. */
+const testsOf = ({ stages }: Target): string =>
+  digestOf(
+    [...stages.flatMap(({ tests }) => globSync([...tests])), ...globSync('test/support/*.ts')]
+      .sort()
+      .map((path) => readFileSync(path, 'utf8'))
+      .join(),
+  )
 
 const readJson = <T>(path: string, otherwise: T): T =>
   existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T) : otherwise
@@ -123,10 +134,16 @@ interface Options {
   readonly notes: Notes
 }
 
+const NOT_COMPILED = 'does not compile'
+
 async function work(target: Target, { workers, until, notes }: Options): Promise<Score> {
+  const tests = testsOf(target)
   const mutants = mutantsOf(target.file)
-  const queue = mutants.filter((mutant) => typeof notes[keyOf(mutant)] !== 'string')
-  const survivors: Mutant[] = []
+  const isOpen = (mutant: Mutant): boolean => {
+    const key = keyOf(mutant)
+    return !(key in notes.noticed) && notes.unnoticed[key] !== tests
+  }
+  const queue = mutants.filter(isOpen)
   const lanes = Array.from({ length: Math.min(workers, queue.length) }, async () => {
     const worker = new Worker()
     if (Date.now() < until) for (const stage of target.stages) await requireSound(worker, stage)
@@ -134,20 +151,19 @@ async function work(target: Target, { workers, until, notes }: Options): Promise
       const mutant = queue.shift()
       if (mutant === undefined) break
       const noticed = await judge(worker, target, mutant)
-      if (noticed === null) survivors.push(mutant)
-      notes[keyOf(mutant)] = noticed === undefined ? 'does not compile' : noticed
+      if (noticed === null) notes.unnoticed[keyOf(mutant)] = tests
+      else notes.noticed[keyOf(mutant)] = noticed ?? NOT_COMPILED
       writeFileSync(NOTES, JSON.stringify(notes, null, 1))
     }
     worker.stop()
   })
   await Promise.all(lanes)
-  const tried = mutants.filter((mutant) => notes[keyOf(mutant)] !== 'does not compile')
-  const noticed = tried.filter((mutant) => typeof notes[keyOf(mutant)] === 'string').length
+  const tried = mutants.filter((mutant) => notes.noticed[keyOf(mutant)] !== NOT_COMPILED && !isOpen(mutant))
+  const survivors = tried.filter((mutant) => !(keyOf(mutant) in notes.noticed))
+  const noticed = tried.length - survivors.length
   const { file } = target
-  return { file, mutants: tried.length, noticed, survivors: survivors.sort(byLine), open: queue.length }
+  return { file, mutants: tried.length, noticed, survivors, open: mutants.filter(isOpen).length }
 }
-
-const byLine = (a: Mutant, b: Mutant): number => a.line - b.line
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -158,7 +174,8 @@ const { values, positionals } = parseArgs({
   },
 })
 mkdirSync('cache', { recursive: true })
-const notes: Notes = values.fresh ? {} : readJson(NOTES, {})
+const nothing: Notes = { noticed: {}, unnoticed: {} }
+const notes = values.fresh ? nothing : readJson(NOTES, nothing)
 const until = values.minutes ? Date.now() + Number(values.minutes) * 60_000 : Number.POSITIVE_INFINITY
 const chosen = TARGETS.filter(
   ({ file }) => positionals.length === 0 || positionals.some((name) => file.includes(name)),

@@ -15,7 +15,7 @@ export interface Target {
 const HARNESS: Stage = {
   path: 'contracts/mocks/LibHarness.sol',
   contract: 'LibHarness',
-  tests: ['test/parity/{rules,position,codec}.test.ts'],
+  tests: ['test/parity/*.test.ts'],
 }
 
 const MARKET: Stage = {
@@ -41,6 +41,8 @@ export const TARGETS: readonly Target[] = [
   library('ListingLib', MARKET),
   library('PositionLib', HARNESS, MARKET),
   library('OrderLib', HARNESS, MARKET),
+  library('BackstopLib', HARNESS),
+  library('DeleverageLib', HARNESS),
   library('SaltLib', MARKET),
   library('SettlementCodec', HARNESS, MARKET),
   alone('MarginBank'),

@@ -89,4 +89,5 @@ process.on('message', async ({ id, stage, sources }: Task) => {
   const noticed = await firstFailure(stage.tests)
   process.send?.({ id, noticed } satisfies Verdict)
 })
+process.on('disconnect', () => process.exit())
 process.send?.({ id: -1, noticed: null } satisfies Verdict)
