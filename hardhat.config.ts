@@ -24,6 +24,9 @@ const COMPILER = {
   path: fileURLToPath(import.meta.resolve('solc/soljson.js')),
 }
 
+/** A step of a run that is refused says why; a revert is a fault. */
+const INVARIANT = { failOnRevert: true, shrinkRunLimit: 200 }
+
 export default defineConfig({
   plugins: [sortedTypes, toolbox],
   solidity: {
@@ -52,8 +55,10 @@ export default defineConfig({
   test: {
     mocha: { timeout: 60_000 },
     solidity: {
-      fuzz: { runs: 200 },
-      invariant: { runs: 10, depth: 50, failOnRevert: true, shrinkRunLimit: 200 },
+      profiles: {
+        default: { fuzz: { runs: 200 }, invariant: { ...INVARIANT, runs: 10, depth: 50 } },
+        deep: { fuzz: { runs: 50_000, seed: '0x5eed' }, invariant: { ...INVARIANT, runs: 500, depth: 200 } },
+      },
     },
   },
 })

@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { artifacts } from 'hardhat'
+import hre, { artifacts } from 'hardhat'
 import { type GasTable, gasTable } from '../support/gas.ts'
 
 const file = new URL('gas.json', import.meta.url)
@@ -22,6 +22,11 @@ const NAMES = [
 const hasGrown = (now: number, golden: number): boolean => now > golden * 1.01
 
 describe('gas', () => {
+  before(function () {
+    // Instrumented for coverage, code is neither as small nor as cheap.
+    if (hre.globalOptions.coverage) this.skip()
+  })
+
   it('per settled order stays where it was', async () => {
     const table = await gasTable()
     if (process.env.UPDATE_GAS) writeFileSync(file, `${JSON.stringify(table, null, 2)}\n`)
