@@ -85,23 +85,16 @@ const reduced = (
 }
 
 /**
- * Closes up to `steps` of both at the value that leaves the account exactly nothing: entry - margin of the closed share for a
- * long, entry + margin for a short. The shares round as in any partial close. Null where the counterparty does not qualify:
- * same side, `scoreOf` null, or its proceeds at that value below zero. Moves no value in or out: what one side's margin
- * and result lose, the other side is paid.
+ * Closes `steps` of both, opposite sides, at the value that leaves the account exactly nothing: entry - margin of the closed
+ * share for a long, entry + margin for a short. The shares round as in any partial close. Moves no value in or out: what one
+ * side's margin and result lose, the other side is paid. Null where the counterparty's proceeds would be below zero.
  */
-export function closeAgainst(
-  spec: MarketSpec,
+export function closeAtBankruptcy(
   position: Position,
   counterparty: Position,
-  asked: Steps,
+  steps: Steps,
   index: FundingIndex,
-  oracle: Price,
 ): Leg | null {
-  if (position.size * counterparty.size >= 0) return null
-  if (scoreOf(spec, counterparty, index, oracle) === null) return null
-  const held = minOf(Math.abs(position.size), Math.abs(counterparty.size))
-  const steps = minOf(asked, held) as Steps
   const own = closedShare(position, marginOf(position, index), steps)
   const other = closedShare(counterparty, marginOf(counterparty, index), steps)
   const isLong = position.size > 0
@@ -115,4 +108,19 @@ export function closeAgainst(
     counterparty: reduced(counterparty, steps, other, index),
     payout,
   }
+}
+
+/** As the chain does it: null where the counterparty does not qualify, and no more steps than both sides hold. */
+export function closeAgainst(
+  spec: MarketSpec,
+  position: Position,
+  counterparty: Position,
+  asked: Steps,
+  index: FundingIndex,
+  oracle: Price,
+): Leg | null {
+  if (position.size * counterparty.size >= 0) return null
+  if (scoreOf(spec, counterparty, index, oracle) === null) return null
+  const held = minOf(Math.abs(position.size), Math.abs(counterparty.size))
+  return closeAtBankruptcy(position, counterparty, minOf(asked, held) as Steps, index)
 }

@@ -117,7 +117,7 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
       return moveSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
     case 'undecodable':
       return noteUndecodable(context, fact.spec?.marketId ?? null, fact.problem, log)
-    case 'unconcerning':
+    default:
       return null
   }
 }

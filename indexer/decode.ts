@@ -6,6 +6,7 @@ import type { Address } from '../domain/units.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
+import { decodeRisk } from './decode-risk.ts'
 import type { ChainFact, Contracts, LedgerMoved } from './facts.ts'
 import type { ChainLog } from './ports.ts'
 
@@ -60,7 +61,10 @@ const moved = (
 ): LedgerMoved => ({ kind: 'ledger_moved', cause, account: addressOf(account), freeDelta, pendingDelta })
 
 function decodeTrader(log: ChainLog, spec: MarketSpec): ChainFact {
-  const { name, args } = parse(TRADER, log)
+  const event = parse(TRADER, log)
+  const risk = decodeRisk(event, spec)
+  if (risk !== null) return risk
+  const { name, args } = event
   switch (name) {
     case 'BatchSettled':
       return { kind: 'part_mined', spec, settled: decodeBatchSettled(log.topics, log.data, spec) }

@@ -2,8 +2,17 @@
 
 import type { SessionKeyState } from '../domain/log.ts'
 import type { MarketSpec } from '../domain/market.ts'
+import type {
+  BackstopInheritanceFailed,
+  Claimed,
+  InsolventListed,
+  MarketEnded,
+  PositionInherited,
+  PositionsDeleveraged,
+} from '../domain/risk-replay.ts'
 import type { BatchSettled } from '../domain/settlement.ts'
-import type { Address } from '../domain/units.ts'
+import type { Address, Quote } from '../domain/units.ts'
+import type { Haircut } from '../domain/wind-down.ts'
 
 export interface LedgerMoved {
   readonly kind: 'ledger_moved'
@@ -37,6 +46,63 @@ export interface SessionKeyMoved {
     | { readonly revoked_at: number }
 }
 
+interface OfMarket {
+  readonly spec: MarketSpec
+}
+
+export interface PositionInheritedFact extends OfMarket {
+  readonly kind: 'position_inherited'
+  readonly event: PositionInherited
+}
+
+/** Nothing moved. */
+export interface InheritanceFailedFact extends OfMarket {
+  readonly kind: 'inheritance_failed'
+  readonly event: BackstopInheritanceFailed
+}
+
+export interface PositionsDeleveragedFact extends OfMarket {
+  readonly kind: 'positions_deleveraged'
+  readonly event: PositionsDeleveraged
+}
+
+export interface MarketEndedFact extends OfMarket {
+  readonly kind: 'market_ended'
+  readonly event: MarketEnded
+}
+
+export interface InsolventListedFact extends OfMarket {
+  readonly kind: 'insolvent_listed'
+  readonly event: InsolventListed
+}
+
+export interface HaircutFixedFact extends OfMarket {
+  readonly kind: 'haircut_fixed'
+  readonly haircut: Haircut
+}
+
+export interface DeficitCoveredFact extends OfMarket {
+  readonly kind: 'deficit_covered'
+  readonly payer: Address
+  readonly amount: Quote
+}
+
+export interface ClaimedFact extends OfMarket {
+  readonly kind: 'claimed'
+  readonly event: Claimed
+}
+
+/** What happened to positions outside batches and adjustments. */
+export type RiskFact =
+  | PositionInheritedFact
+  | InheritanceFailedFact
+  | PositionsDeleveragedFact
+  | MarketEndedFact
+  | InsolventListedFact
+  | HaircutFixedFact
+  | DeficitCoveredFact
+  | ClaimedFact
+
 /** Known, and nothing to us. */
 export interface Unconcerning {
   readonly kind: 'unconcerning'
@@ -55,6 +121,7 @@ export type ChainFact =
   | PartMined
   | SaltsCancelled
   | SessionKeyMoved
+  | RiskFact
   | Unconcerning
   | Undecodable
 

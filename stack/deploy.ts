@@ -80,6 +80,10 @@ export const feedIdOf = (marketId: number): string => toBeHex(marketId, 32)
 export const sessionFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'session'])
 
+/** The feed of a market's final price, where it has one. */
+export const finalFeedIdOf = (marketId: number): string =>
+  solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'final'])
+
 export const gridOf = (spec: MarketSpec): MarketGridStruct => ({
   marketId: spec.marketId,
   kind: KINDS[spec.kind],
@@ -175,7 +179,13 @@ export async function deployMarket(
 
   const signers = options.oracleSigners.map(address).sort()
   const oracle = SignedPriceOracle__factory.connect(shared.oracle, signer)
-  await (await oracle.setFeed(feedIdOf(spec.marketId), signers, options.threshold ?? signers.length)).wait()
+  const feeds = [
+    feedIdOf(spec.marketId),
+    ...(spec.kind === 'perpetual' ? [] : [finalFeedIdOf(spec.marketId)]),
+  ]
+  for (const feed of feeds) {
+    await (await oracle.setFeed(feed, signers, options.threshold ?? signers.length)).wait()
+  }
   for (const operator of options.operators) {
     await (await trader.proposeOperator(operator)).wait()
     await (await trader.connect(operator).acceptOperator()).wait()

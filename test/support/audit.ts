@@ -14,13 +14,12 @@ import {
   moveFree,
 } from '../../domain/settlement-replay.ts'
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../domain/units.ts'
+import { decodeRisk } from '../../indexer/decode-risk.ts'
+import { ALIVE, applyRisk, type Exit, type RiskBooks } from './audit-risk.ts'
 import type { Exchange } from './exchange.ts'
 
-interface Books {
-  accounts: Map<Address, LedgerAccount>
-  positions: Map<Address, Position>
+interface Books extends RiskBooks {
   states: FillStates
-  pool: bigint
   fees: bigint
 }
 
@@ -74,6 +73,7 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
     states: { orders: new Map(), slots: new Map() },
     pool: 0n,
     fees: 0n,
+    exit: ALIVE(),
   }
   const logs: Log[] = await exchange.connection.ethers.provider.getLogs({
     address: [shared.marginBank, spec.trader],
@@ -82,9 +82,11 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
   for (const log of logs) {
     const parsed = (lower(log.address) === shared.marginBank ? bank : trader).interface.parseLog(log)
     if (parsed === null) continue
+    const risk = decodeRisk(parsed, spec)
+    if (risk !== null && risk.kind !== 'unconcerning') applyRisk(books, risk, spec)
     if (parsed.name === 'BatchSettled')
       applyBatch(books, decodeBatchSettled(log.topics, log.data, spec), exchange)
-    else applyBankLog(books, parsed.name, parsed.args.toObject())
+    if (lower(log.address) === shared.marginBank) applyBankLog(books, parsed.name, parsed.args.toObject())
   }
   return books
 }
@@ -124,6 +126,19 @@ async function compareOrders(exchange: Exchange, states: FillStates): Promise<vo
   }
 }
 
+/** Once a market has ended, its claims are what was owed less what was paid: not positions any more, but debts. */
+async function compareExit(
+  { trader }: Exchange,
+  { ended, deficit, haircut, unpaid }: Exit,
+  owners: readonly Address[],
+): Promise<void> {
+  const wind = await trader.wind()
+  expect([wind.endedAt > 0n, wind.price]).to.deep.equal([ended !== null, ended?.price ?? 0n])
+  expect([wind.poolAtEnd, wind.deficit]).to.deep.equal([ended?.pool ?? 0n, deficit])
+  expect([wind.haircutFixed, wind.haircutPool]).to.deep.equal([haircut !== null, haircut?.pool ?? 0n])
+  for (const owner of owners) expect(await trader.unpaidClaim(owner)).to.equal(unpaid.get(owner) ?? 0n)
+}
+
 /** Logs rebuild every view; the bank holds what it owes; longs equal shorts; the pool is the claims on it, at any price. */
 export async function audit(exchange: Exchange): Promise<void> {
   const { bank, usdm, users, treasury, spec, shared } = exchange
@@ -131,7 +146,8 @@ export async function audit(exchange: Exchange): Promise<void> {
   let owed = 0n
   let size = 0n
   let claims = 0n
-  for (const owner of [...users.map(({ address }) => lower(address)), lower(treasury.address)]) {
+  const owners = [...users.map(({ address }) => lower(address)), lower(treasury.address), shared.backstop]
+  for (const owner of owners) {
     const account = await bank.account(owner)
     const rebuilt = books.accounts.get(owner) ?? EMPTY
     expect([account.free, account.pending, Number(account.requestedAt)]).to.deep.equal([
@@ -148,6 +164,8 @@ export async function audit(exchange: Exchange): Promise<void> {
   const market = await bank.market(spec.trader)
   expect([market.pool, market.fees]).to.deep.equal([books.pool, books.fees])
   expect(await usdm.balanceOf(shared.marginBank)).to.equal(owed + market.pool + market.fees)
+  await compareExit(exchange, books.exit, owners)
+  if (books.exit.ended !== null) return
   expect(size).to.equal(0n)
   // Sizes cancel out, so the claims at price 0 are the claims at every price.
   expect(market.pool).to.equal(claims)

@@ -1,0 +1,231 @@
+import { expect } from 'chai'
+import { audit } from '../../support/audit.ts'
+import { caller, chain, type Exchange, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import {
+  type AskedLeg,
+  actionOf,
+  byAddress,
+  deleverage,
+  inherit,
+  pass,
+  trade,
+  withBackstop,
+} from '../../support/risk.ts'
+
+const alice = wallet('alice')
+const bob = wallet('bob')
+const carol = wallet('carol')
+const dave = wallet('dave')
+const erin = wallet('erin')
+
+/**
+ * Alice bought 1 at 100 with 5 of margin: bankrupt at 95. Carol sold 0.6 with 3 of margin, Bob 0.4 with 20: Carol is the more
+ * leveraged, so she comes first.
+ */
+const opening = {
+  price: 1000,
+  fills: [
+    { by: alice, side: 'LONG', fill: 1000, leverage: 20 },
+    { by: carol, side: 'SHORT', fill: 600, leverage: 20 },
+    { by: bob, side: 'SHORT', fill: 400, leverage: 2 },
+  ],
+} as const
+const BANKRUPT = e18('94')
+const legs = (...asked: [AskedLeg['of'], number | bigint][]): AskedLeg[] =>
+  asked.map(([of, steps]) => ({ of, steps }))
+
+describe('deleverage', () => {
+  let exchange: Exchange
+  const freeOf = async (of: { address: string }) => (await exchange.bank.account(of.address)).free
+  const sizeOf = async (of: { address: string }) => (await exchange.trader.position(of.address)).size
+  const run = (listed: readonly AskedLeg[], price = BANKRUPT) =>
+    deleverage(exchange, alice, listed, { price })
+  const refused = (listed: readonly AskedLeg[], error: string, price = BANKRUPT) =>
+    expect(run(listed, price)).to.be.revertedWithCustomError(exchange.trader, error)
+
+  /** Steps and payouts as the event tells them. */
+  async function legsOf(sent: ReturnType<typeof run>): Promise<[string, bigint, bigint][]> {
+    const receipt = await (await sent).wait()
+    const event = exchange.trader.interface.parseLog(receipt!.logs[0]!)
+    expect(event?.name).to.equal('PositionsDeleveraged')
+    return event!.args.legs.map((leg: { counterparty: string; steps: bigint; payout: bigint }) => [
+      leg.counterparty,
+      leg.steps,
+      leg.payout,
+    ])
+  }
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    await settle(exchange, opening)
+  })
+  afterEach(() => audit(exchange))
+
+  it('when nothing is left of its margin, the position closes at its bankruptcy price, without fees', async () => {
+    const before = [await freeOf(alice), await freeOf(bob), await freeOf(carol)]
+    const closed = await legsOf(run(legs([carol, 600], [bob, 400])))
+    // Sold at 100 and bought back at 95: 3 of profit on 0.6, 2 on 0.4, and their margins.
+    expect(closed).to.deep.equal([
+      [carol.address, 600n, e18('6')],
+      [bob.address, 400n, e18('22')],
+    ])
+    expect([await freeOf(alice), await freeOf(bob), await freeOf(carol)]).to.deep.equal([
+      before[0],
+      before[1]! + e18('22'),
+      before[2]! + e18('6'),
+    ])
+    for (const each of [alice, bob, carol]) expect(await sizeOf(each)).to.equal(0n)
+    expect((await exchange.bank.market(exchange.spec.trader)).pool).to.equal(0n)
+  })
+
+  it('when only some of it is asked for, the rest stays as it was', async () => {
+    await run(legs([carol, 100]))
+    const held = await exchange.trader.position(alice.address)
+    expect([held.size, held.entryNotional, held.margin]).to.deep.equal([900n, e18('90'), e18('4.5')])
+    await run(legs([carol, 500], [bob, 400]))
+    expect(await sizeOf(alice)).to.equal(0n)
+  })
+
+  it('when more is asked for than there is, it is cut: never a step too much', async () => {
+    const closed = await legsOf(run(legs([carol, 10n ** 30n], [bob, 10n ** 30n])))
+    expect(closed.map(([, steps]) => steps)).to.deep.equal([600n, 400n])
+    await trade(exchange, dave, erin, { steps: 100, price: 940 })
+    expect(await sizeOf(alice)).to.equal(0n)
+  })
+
+  it('when the account has less than the counterparties, the last one keeps the rest', async () => {
+    await trade(exchange, erin, alice, { steps: 500, price: 1000, leverage: 20 })
+    const closed = await legsOf(run(legs([carol, 600], [bob, 400])))
+    expect(closed).to.deep.equal([
+      [carol.address, 500n, e18('5')],
+      [bob.address, 0n, 0n],
+    ])
+    expect([await sizeOf(carol), await sizeOf(bob)]).to.deep.equal([-100n, -400n])
+  })
+
+  it('when it closes a short, the mirror image', async () => {
+    // Frank's side: short from 100 with 5, bankrupt at 105; Dave is long from 100.
+    await trade(exchange, dave, erin, { steps: 1000, price: 1000, leverage: 2, sellerLeverage: 20 })
+    const before = await freeOf(dave)
+    await deleverage(exchange, erin, legs([dave, 1000]), { price: e18('106') })
+    // 50 of margin and 5 of profit.
+    expect(await freeOf(dave)).to.equal(before + e18('55'))
+    expect(await sizeOf(erin)).to.equal(0n)
+  })
+
+  describe('counterparties that do not qualify are passed over', () => {
+    const passedOver = async (whom: { address: string }) => {
+      const closed = await legsOf(run(legs([whom, 100], [carol, 600])))
+      expect(closed[0]).to.deep.equal([whom.address, 0n, 0n])
+      expect(closed[1]?.[1]).to.equal(600n)
+    }
+
+    it('when it is on the same side', async () => {
+      await trade(exchange, dave, erin, { steps: 100, price: 1000, leverage: 1 })
+      await passedOver(dave)
+    })
+
+    it('when it is the account itself', () => passedOver(alice))
+    it('when it has no position', () => passedOver(dave))
+
+    it('when it has no profit at the oracle price', async () => {
+      await trade(exchange, erin, dave, { steps: 100, price: 940, leverage: 1 })
+      await passedOver(dave)
+    })
+
+    it('when it could not pay the bankruptcy price', async () => {
+      // Dave sells at 81, and would have to buy at 95 with 4.05 of margin.
+      await pass(exchange, 30)
+      await trade(exchange, erin, dave, { steps: 1000, price: 810, leverage: 20 })
+      const closed = await legsOf(run(legs([carol, 100], [bob, 100], [dave, 100]), e18('80')))
+      expect(closed.map(([, steps]) => steps)).to.deep.equal([100n, 100n, 0n])
+    })
+
+    it('when none does, the action is spent and nothing moves', async () => {
+      const { actionId } = await exchange.trader.clock()
+      expect(await legsOf(run(legs([dave, 100])))).to.deep.equal([[dave.address, 0n, 0n]])
+      expect((await exchange.trader.clock()).actionId).to.equal(actionId + 1n)
+      expect(await sizeOf(alice)).to.equal(1000n)
+    })
+  })
+
+  describe('order', () => {
+    it('when a lower score comes before a higher one', () =>
+      refused(legs([bob, 400], [carol, 600]), 'CounterpartyOutOfOrder'))
+
+    it('when scores are equal, the lower address comes first', async () => {
+      await trade(exchange, alice, dave, { steps: 600, price: 1000, leverage: 20 })
+      const [first, second] = [carol, dave].sort(byAddress) as [typeof carol, typeof dave]
+      await refused(legs([second, 1], [first, 1]), 'CounterpartyOutOfOrder')
+      await run(legs([first, 1], [second, 1]))
+    })
+
+    it('when one is listed twice', () => refused(legs([carol, 1], [carol, 1]), 'CounterpartyRepeated'))
+    it('when no steps are asked of one', () => refused(legs([carol, 0]), 'StepsZero'))
+    it('when nobody is listed', () => refused([], 'CounterpartiesInvalid'))
+
+    it('when there are more names than steps', async () => {
+      const { actionId, asOf, report } = await actionOf(exchange, { price: BANKRUPT })
+      const { trader } = exchange
+      await expect(
+        trader.deleverage(actionId, asOf, alice.address, [carol.address, bob.address], [1], report),
+      ).to.be.revertedWithCustomError(trader, 'CounterpartiesInvalid')
+    })
+  })
+
+  describe('who may be deleveraged', () => {
+    it('when the ratio is at maintenance', () => refused(legs([carol, 1]), 'NotLiquidatable', e18('97.2')))
+    it('when there is no position', async () => {
+      await expect(
+        deleverage(exchange, erin, legs([carol, 1]), { price: BANKRUPT }),
+      ).to.be.revertedWithCustomError(exchange.trader, 'NotLiquidatable')
+    })
+
+    it('when it has a wei of equity and the backstop could take it, the backstop comes first', async () => {
+      await withBackstop(exchange, e18('10000'), e18('1000'))
+      await refused(legs([carol, 1]), 'BackstopFirst', e18('95') + 1n)
+      // Nothing left.
+      await run(legs([carol, 1]), e18('95'))
+    })
+
+    it('when the market has no backstop, equity does not protect', async () => {
+      await run(legs([carol, 600], [bob, 400]), e18('96'))
+      expect(await sizeOf(alice)).to.equal(0n)
+    })
+
+    it('when the cap of the backstop is a wei short', async () => {
+      await withBackstop(exchange, e18('96'), e18('1000'))
+      await refused(legs([carol, 1]), 'BackstopFirst', e18('96'))
+      await exchange.trader.connect(exchange.admin).setBackstop(exchange.shared.backstop, e18('96') - 1n)
+      await run(legs([carol, 1]), e18('96'))
+    })
+
+    it('when the free balance of the backstop is a wei short', async () => {
+      // 4.32 are required, 1 comes with the position.
+      await withBackstop(exchange, e18('10000'), e18('3.32') - 1n)
+      await run(legs([carol, 1]), e18('96'))
+    })
+
+    it('when it is the backstop itself, only without equity', async () => {
+      const backstop = { address: await withBackstop(exchange, e18('10000'), e18('3.395')) }
+      await inherit(exchange, alice, { price: e18('97') })
+      await pass(exchange, 10)
+      await expect(
+        deleverage(exchange, backstop, legs([carol, 1]), { price: e18('94') }),
+      ).to.be.revertedWithCustomError(exchange.trader, 'BackstopFirst')
+      await deleverage(exchange, backstop, legs([carol, 600], [bob, 400]), { price: e18('92') })
+      expect(await sizeOf(backstop)).to.equal(0n)
+    })
+  })
+
+  it('when the caller is not an operator', async () => {
+    const { actionId, asOf, report } = await actionOf(exchange, { price: BANKRUPT })
+    const stranger = await caller(exchange, dave)
+    await expect(
+      exchange.trader
+        .connect(stranger)
+        .deleverage(actionId, asOf, alice.address, [carol.address], [1], report),
+    ).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
+  })
+})
