@@ -1,0 +1,119 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { closeAgainst, scoreOf } from '../../domain/deleverage.ts'
+import { inherit, merge } from '../../domain/liquidation.ts'
+import type { Position } from '../../domain/position.ts'
+import { INHERITANCE_FAILURES } from '../../domain/risk-replay.ts'
+import type { Quote, Steps } from '../../domain/units.ts'
+import type { LibHarness } from '../../typechain-types/mocks/LibHarness.ts'
+import { chain, type Exchange, fieldsOf, perpetualExchange } from '../support/exchange.ts'
+import { anyScene, type Scene } from '../support/held.ts'
+import { e18 } from '../support/markets.ts'
+import { harness, positionStruct, randomOf } from '../support/parity.ts'
+
+const RUNS = 200
+const MILLIONTH = 10n ** 12n
+const scenes = (seed: number): Scene[] => fc.sample(anyScene(2), { numRuns: RUNS, seed })
+
+const valuationOf = ({ spec, oracle }: Scene) => ({
+  oracleStepX: oracle * spec.step,
+  step: spec.step,
+  binary: spec.kind === 'binary_future',
+  imr: spec.imr / MILLIONTH,
+  mmr: spec.mmr / MILLIONTH,
+})
+
+type Held = Awaited<ReturnType<LibHarness['merge']>>
+const read = (held: Held) => {
+  const { size, leverage, ...rest } = fieldsOf(held)
+  return { ...rest, size: Number(size), leverage: Number(leverage) }
+}
+
+describe('parity: backstop and deleveraging', () => {
+  let rules: LibHarness
+  let exchange: Exchange
+  before(async () => {
+    rules = await harness()
+    exchange = await perpetualExchange()
+    await chain()
+  })
+
+  it(`merges ${RUNS} pairs of positions to the same wei`, async () => {
+    for (const { positions, index } of scenes(1)) {
+      const [a, b] = positions as [Position, Position]
+      const merged = await rules.merge(positionStruct(a, index), positionStruct(b, index))
+      expect(read(merged)).to.deep.equal(positionStruct(merge(a, b, index), index))
+    }
+  }).timeout(60_000)
+
+  it(`inherits, or fails for the same reason, ${RUNS} times`, async () => {
+    const random = randomOf(2)
+    const seen = new Map<string, number>()
+    const { bank, shared, users } = exchange
+    // Somebody with a free balance stands for the backstop.
+    const backstop = users[0]?.address as string
+    const { free } = await bank.account(backstop)
+    for (const scene of scenes(2)) {
+      const { spec, positions, index, oracle } = scene
+      const [own, position] = positions as [Position, Position]
+      const cap = (random(2) === 0 ? e18('1000000000') : BigInt(random(1000)) * e18('100')) as Quote
+      const isNamed = random(10) > 0
+      const [held, result] = await rules.inherit(
+        positionStruct(own, index),
+        positionStruct(position, index),
+        { backstop: isNamed ? backstop : `0x${'00'.repeat(20)}`, backstopCap: cap },
+        valuationOf(scene),
+        shared.marginBank,
+      )
+      const twin = isNamed ? { position: own, cap, free: free as Quote } : null
+      const verdict = inherit(spec, position, twin, index, oracle)
+      const outcome = verdict.ok ? 'inherited' : verdict.refusal.code
+      seen.set(outcome, (seen.get(outcome) ?? 0) + 1)
+      if (verdict.ok) {
+        expect([result.failure, result.freeDelta]).to.deep.equal([0n, verdict.value.freeDelta])
+        expect(read(held)).to.deep.equal(positionStruct(verdict.value.position, index))
+        continue
+      }
+      const { code } = verdict.refusal
+      expect(Number(result.failure)).to.equal(INHERITANCE_FAILURES.indexOf(code) + 1)
+      if ('needed' in verdict.refusal) {
+        const { needed, available } = verdict.refusal
+        expect([result.needed, result.available]).to.deep.equal([needed, available])
+      }
+    }
+    for (const outcome of ['inherited', ...INHERITANCE_FAILURES]) {
+      expect(seen.get(outcome), outcome).to.be.greaterThan(3)
+    }
+  }).timeout(60_000)
+
+  it(`scores ${RUNS} counterparties alike`, async () => {
+    let qualified = 0
+    for (const scene of scenes(3)) {
+      const [position] = scene.positions as [Position]
+      const [qualifies, value] = await rules.score(positionStruct(position, scene.index), valuationOf(scene))
+      const score = scoreOf(scene.spec, position, scene.index, scene.oracle)
+      expect(qualifies ? value : null).to.equal(score)
+      if (qualifies) qualified++
+    }
+    expect(qualified).to.be.greaterThan(RUNS / 10)
+  }).timeout(60_000)
+
+  it('closes pairs of positions to the same wei', async () => {
+    const random = randomOf(4)
+    let closed = 0
+    for (const { spec, positions, index, oracle } of fc.sample(anyScene(2), { numRuns: 1500, seed: 4 })) {
+      const [a, b] = positions as [Position, Position]
+      const asked = (1 + random(random(2) === 0 ? 60 : 3_000_000)) as Steps
+      const leg = closeAgainst(spec, a, b, asked, index, oracle)
+      // Who qualifies is `score`'s to say.
+      if (a.size * b.size >= 0 || scoreOf(spec, b, index, oracle) === null) continue
+      const result = await rules.closeAgainst(positionStruct(a, index), positionStruct(b, index), asked)
+      const [rest, other, steps, payout] = result
+      expect([Number(steps), payout]).to.deep.equal([leg?.steps ?? 0, leg?.payout ?? 0n])
+      expect(read(rest)).to.deep.equal(positionStruct(leg?.position ?? a, index))
+      expect(read(other)).to.deep.equal(positionStruct(leg?.counterparty ?? b, index))
+      if (leg !== null) closed++
+    }
+    expect(closed).to.be.greaterThan(50)
+  }).timeout(60_000)
+})
