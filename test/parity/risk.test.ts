@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Wallet } from 'ethers'
 import fc from 'fast-check'
 import { closeAgainst, scoreOf } from '../../domain/deleverage.ts'
 import { inherit, merge } from '../../domain/liquidation.ts'
@@ -6,7 +7,7 @@ import type { Position } from '../../domain/position.ts'
 import { INHERITANCE_FAILURES } from '../../domain/risk-replay.ts'
 import type { Quote, Steps } from '../../domain/units.ts'
 import type { LibHarness } from '../../typechain-types/mocks/LibHarness.ts'
-import { chain, type Exchange, fieldsOf, perpetualExchange } from '../support/exchange.ts'
+import { caller, type Exchange, fieldsOf, perpetualExchange, START_BALANCE } from '../support/exchange.ts'
 import { anyScene, type Scene } from '../support/held.ts'
 import { e18 } from '../support/markets.ts'
 import { harness, positionStruct, randomOf } from '../support/parity.ts'
@@ -35,7 +36,10 @@ describe('parity: backstop and deleveraging', () => {
   before(async () => {
     rules = await harness()
     exchange = await perpetualExchange()
-    await chain()
+    const [, poor] = exchange.users as [Wallet, Wallet]
+    await exchange.bank
+      .connect(await caller(exchange, poor))
+      .requestWithdrawal((START_BALANCE * 99_999n) / 100_000n)
   })
 
   it(`merges ${RUNS} pairs of positions to the same wei`, async () => {
@@ -50,13 +54,15 @@ describe('parity: backstop and deleveraging', () => {
     const random = randomOf(2)
     const seen = new Map<string, number>()
     const { bank, shared, users } = exchange
-    // Somebody with a free balance stands for the backstop.
-    const backstop = users[0]?.address as string
-    const { free } = await bank.account(backstop)
+    // Somebody rich or poor stands for the backstop.
+    const named = await Promise.all(
+      users.slice(0, 2).map(async ({ address }) => ({ address, free: (await bank.account(address)).free })),
+    )
     for (const scene of scenes(2)) {
       const { spec, positions, index, oracle } = scene
       const [own, position] = positions as [Position, Position]
       const cap = (random(2) === 0 ? e18('1000000000') : BigInt(random(1000)) * e18('100')) as Quote
+      const { address: backstop, free } = named[random(2)] as { address: string; free: bigint }
       const isNamed = random(10) > 0
       const [held, result] = await rules.inherit(
         positionStruct(own, index),
