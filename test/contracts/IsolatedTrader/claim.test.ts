@@ -1,0 +1,171 @@
+import { expect } from 'chai'
+import { audit } from '../../support/audit.ts'
+import { caller, type Exchange, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
+import { byAnyone, claimAll, freeOf, freeze, fresh, poke, type Scene } from '../../support/exit.ts'
+import { e18 } from '../../support/markets.ts'
+import { LISTING_WINDOW, pass } from '../../support/risk.ts'
+
+const alice = wallet('alice')
+const bob = wallet('bob')
+const carol = wallet('carol')
+const dave = wallet('dave')
+const frank = wallet('frank')
+const everyone = [alice, bob, carol, dave]
+
+describe('claims', () => {
+  const scene = {} as Scene
+  afterEach(() => audit(scene.exchange))
+
+  /**
+   * Alice bought 1 at 100 with 5, Carol 1 at 100 with 100; Bob sold 2 with 40. At 90: Alice owes 5, Carol has 90, Bob 60; the
+   * pool holds 145 for 150.
+   */
+  const insolvent = async (): Promise<Exchange> => {
+    const exchange = await perpetualExchange()
+    await settle(exchange, {
+      price: 1000,
+      fills: [
+        { by: alice, side: 'LONG', fill: 1000, leverage: 20 },
+        { by: carol, side: 'LONG', fill: 1000, leverage: 1 },
+        { by: bob, side: 'SHORT', fill: 2000, leverage: 5 },
+      ],
+    })
+    await pass(exchange, 60)
+    await poke({ exchange }, e18('90'))
+    await freeze({ exchange })
+    return exchange
+  }
+
+  beforeEach(async () => {
+    scene.exchange = await fresh(insolvent)
+  })
+
+  it('when deficits are listed, one haircut is shared by value, whoever comes first', async () => {
+    const { connection } = scene.exchange
+    const trader = await byAnyone(scene)
+    await expect(trader.listInsolvent(everyone.map(({ address }) => address)))
+      .to.emit(trader, 'InsolventListed')
+      .withArgs(alice.address, e18('5'))
+    await pass(scene.exchange, LISTING_WINDOW)
+    const snapshot = await connection.networkHelpers.takeSnapshot()
+    const paid = await claimAll(scene, everyone)
+    await audit(scene.exchange)
+    await snapshot.restore()
+    expect(await claimAll(scene, [...everyone].reverse())).to.deep.equal(new Map([...paid].reverse()))
+    // 145 / 150 of each.
+    expect([...paid]).to.deep.equal(
+      [
+        [bob.address, e18('58')],
+        [carol.address, e18('87')],
+      ].sort(
+        (a, b) =>
+          everyone.findIndex((e) => e.address === a[0]) - everyone.findIndex((e) => e.address === b[0]),
+      ),
+    )
+    expect((await scene.exchange.bank.market(scene.exchange.spec.trader)).pool).to.equal(0n)
+  })
+
+  it('when an account is listed twice, it is counted once', async () => {
+    const trader = await byAnyone(scene)
+    await trader.listInsolvent([alice.address, alice.address])
+    await trader.listInsolvent([alice.address])
+    expect((await trader.wind()).deficit).to.equal(e18('5'))
+  })
+
+  it('when an account is solvent or empty, it is passed over', async () => {
+    const trader = await byAnyone(scene)
+    await trader.listInsolvent([bob.address, carol.address, dave.address])
+    expect((await trader.wind()).deficit).to.equal(0n)
+    expect((await trader.position(bob.address)).size).to.equal(-2000n)
+  })
+
+  it('when the three days are over, deficits are no more counted; until then, nothing is paid', async () => {
+    const { exchange } = scene
+    const trader = await byAnyone(scene)
+    const { endedAt } = await trader.wind()
+    const { time } = exchange.connection.networkHelpers
+    await time.setNextBlockTimestamp(Number(endedAt) / 1000 + LISTING_WINDOW)
+    await expect(trader.claim(bob.address)).to.be.revertedWithCustomError(trader, 'ClaimEarly')
+    await time.setNextBlockTimestamp(Number(endedAt) / 1000 + LISTING_WINDOW + 1)
+    await expect(trader.listInsolvent([alice.address])).to.be.revertedWithCustomError(trader, 'ListingOver')
+    await trader.claim(bob.address)
+  })
+
+  it('when claimed twice, or without anything to claim', async () => {
+    const trader = await byAnyone(scene)
+    await trader.listInsolvent([alice.address])
+    await pass(scene.exchange, LISTING_WINDOW)
+    await trader.claim(bob.address)
+    for (const each of [bob, alice, dave]) {
+      await expect(trader.claim(each.address)).to.be.revertedWithCustomError(trader, 'NothingToClaim')
+    }
+  })
+
+  it('when nobody listed the insolvent, the pool pays what it has and owes the rest', async () => {
+    const trader = await byAnyone(scene)
+    await pass(scene.exchange, LISTING_WINDOW)
+    // 60 and 90 are due without a haircut, 145 are there.
+    await expect(trader.claim(carol.address))
+      .to.emit(trader, 'Claimed')
+      .withArgs(carol.address, e18('90'), e18('90'), 0n)
+    await expect(trader.claim(bob.address))
+      .to.emit(trader, 'Claimed')
+      .withArgs(bob.address, e18('60'), e18('55'), e18('5'))
+    expect(await trader.unpaidClaim(bob.address)).to.equal(e18('5'))
+    await expect(trader.claim(bob.address)).to.be.revertedWithCustomError(trader, 'NothingToClaim')
+
+    // Somebody makes up for it.
+    await trader.coverDeficit(e18('6'))
+    await expect(trader.claim(bob.address)).to.emit(trader, 'Claimed').withArgs(bob.address, 0n, e18('5'), 0n)
+    expect(await trader.unpaidClaim(bob.address)).to.equal(0n)
+  })
+
+  it('when the deficit is covered before the haircut is fixed, everyone is paid in full', async () => {
+    const trader = await byAnyone(scene)
+    await trader.listInsolvent([alice.address])
+    await trader.coverDeficit(e18('5'))
+    await pass(scene.exchange, LISTING_WINDOW)
+    expect([...(await claimAll(scene, [bob, carol])).values()]).to.deep.equal([e18('60'), e18('90')])
+  })
+
+  it('when more is covered than is owed, nobody gets more than is due', async () => {
+    const trader = await byAnyone(scene)
+    await trader.listInsolvent([alice.address])
+    await trader.coverDeficit(e18('50'))
+    await pass(scene.exchange, LISTING_WINDOW)
+    expect([...(await claimAll(scene, [bob, carol])).values()]).to.deep.equal([e18('60'), e18('90')])
+  })
+
+  it('when what covers it is nothing, or not free', async () => {
+    const { exchange } = scene
+    const trader = await byAnyone(scene)
+    await expect(trader.coverDeficit(0)).to.be.revertedWithCustomError(trader, 'AmountZero')
+    const poor = exchange.trader.connect(await caller(exchange, wallet('poor')))
+    await expect(poor.coverDeficit(1)).to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
+    // What is pending backs batches, not gifts.
+    const bank = exchange.bank.connect(await caller(exchange, frank))
+    await bank.requestWithdrawal(await freeOf(scene, frank))
+    await expect(trader.coverDeficit(1)).to.be.revertedWithCustomError(
+      exchange.bank,
+      'FreeBalanceInsufficient',
+    )
+  })
+})
+
+describe('while the market lives', () => {
+  it('when it has not ended, nothing is listed, covered or claimed', async () => {
+    const exchange = await fresh(perpetualExchange)
+    const { trader } = exchange
+    const early = (call: Promise<unknown>) =>
+      expect(call).to.be.revertedWithCustomError(trader, 'MarketNotEnded')
+    await early(trader.listInsolvent([alice.address]))
+    await early(trader.coverDeficit(1))
+    await early(trader.claim(alice.address))
+  })
+
+  it('when the caller of a heartbeat is not the operator', async () => {
+    const exchange = await fresh(perpetualExchange)
+    const trader = exchange.trader.connect(await caller(exchange, frank))
+    await expect(trader.heartbeat()).to.be.revertedWithCustomError(trader, 'NotOperator')
+  })
+})

@@ -1,0 +1,117 @@
+import { expect } from 'chai'
+import { audit } from '../../support/audit.ts'
+import {
+  binaryExchange,
+  type Exchange,
+  futureExchange,
+  nextSecond,
+  perpetualExchange,
+  wallet,
+} from '../../support/exchange.ts'
+import { claimAll, freeze, fresh, type Scene } from '../../support/exit.ts'
+import { e18 } from '../../support/markets.ts'
+import { actionOf, DAY, finalize, LISTING_WINDOW, pass, tick, trade } from '../../support/risk.ts'
+
+const alice = wallet('alice')
+const bob = wallet('bob')
+
+describe('finalizeMarket', () => {
+  const scene = {} as Scene
+  afterEach(() => audit(scene.exchange))
+  const SETTLING = 3
+
+  /** Settling was announced a day ago. */
+  async function settling(exchange: Exchange): Promise<void> {
+    const later = (await nextSecond(exchange)) * 1000 + DAY * 1000
+    await exchange.trader.connect(exchange.admin).scheduleMode(SETTLING, later)
+    await pass(exchange, DAY)
+  }
+
+  async function opened(fixture: () => Promise<Exchange>, price: number): Promise<void> {
+    scene.exchange = await fresh(fixture)
+    await trade(scene.exchange, alice, bob, { steps: 1000, price, leverage: 1 })
+  }
+
+  it('when the final price is in, everyone is paid by it', async () => {
+    await opened(futureExchange, 1000)
+    await settling(scene.exchange)
+    const { trader } = scene.exchange
+    // Bought and sold 10 at 500, at 1x.
+    await expect(finalize(scene.exchange, { price: e18('600') })).to.emit(trader, 'MarketFinalized')
+    await pass(scene.exchange, LISTING_WINDOW)
+    expect([...(await claimAll(scene, [alice, bob])).values()]).to.deep.equal([e18('6000'), e18('4000')])
+  })
+
+  it('when a binary market ends at 0 or at 1, all of it goes to one side', async () => {
+    for (const [price, yes, no] of [
+      [0n, 0n, e18('1000')],
+      [e18('1'), e18('1000'), 0n],
+    ] as const) {
+      await opened(binaryExchange, 300)
+      await settling(scene.exchange)
+      await finalize(scene.exchange, { price })
+      await pass(scene.exchange, LISTING_WINDOW)
+      const [winner, loser] = yes > 0n ? [alice, bob] : [bob, alice]
+      expect((await claimAll(scene, [winner])).get(winner.address)).to.equal(yes + no)
+      const { trader } = scene.exchange
+      await expect(trader.claim(loser.address)).to.be.revertedWithCustomError(trader, 'NothingToClaim')
+    }
+  })
+
+  it('when a binary price is neither, or a future price out of bounds', async () => {
+    await opened(binaryExchange, 300)
+    await settling(scene.exchange)
+    for (const price of [e18('0.5'), 1n, e18('1') - 1n, e18('1') + 1n]) {
+      await expect(finalize(scene.exchange, { price })).to.be.revertedWithCustomError(
+        scene.exchange.trader,
+        'FinalPriceInvalid',
+      )
+    }
+    await opened(futureExchange, 1000)
+    await settling(scene.exchange)
+    const { finalLow, finalHigh } = await scene.exchange.trader.grid()
+    for (const price of [finalHigh + 1n, ...(finalLow > 0n ? [finalLow - 1n] : [])]) {
+      await expect(finalize(scene.exchange, { price })).to.be.revertedWithCustomError(
+        scene.exchange.trader,
+        'FinalPriceInvalid',
+      )
+    }
+  })
+
+  it('when the report is of the ordinary feed, or stale', async () => {
+    await opened(futureExchange, 1000)
+    await settling(scene.exchange)
+    const { trader, oracle } = scene.exchange
+    const { report, asOf, actionId } = await actionOf(scene.exchange, { price: e18('600') })
+    await tick(scene.exchange)
+    await expect(trader.finalizeMarket(actionId, asOf, report)).to.be.revertedWithCustomError(
+      oracle,
+      'SignerUnknown',
+    )
+    await expect(
+      finalize(scene.exchange, { price: e18('600'), observedAt: asOf - 60_000 }),
+    ).to.be.revertedWithCustomError(trader, 'ReportStale')
+  })
+
+  it('when the market is not settling, or is a perpetual', async () => {
+    await opened(futureExchange, 1000)
+    await expect(finalize(scene.exchange, { price: e18('600') })).to.be.revertedWithCustomError(
+      scene.exchange.trader,
+      'MarketNotOpen',
+    )
+    await opened(perpetualExchange, 1000)
+    await settling(scene.exchange)
+    await expect(finalize(scene.exchange, { price: e18('100') })).to.be.revertedWithCustomError(
+      scene.exchange.trader,
+      'MarketWithoutExpiry',
+    )
+  })
+
+  it('when the operator leaves before the final price, the market can still be frozen', async () => {
+    await opened(futureExchange, 1000)
+    await settling(scene.exchange)
+    await freeze(scene)
+    await pass(scene.exchange, LISTING_WINDOW)
+    expect([...(await claimAll(scene, [alice, bob])).values()]).to.deep.equal([e18('5000'), e18('5000')])
+  })
+})

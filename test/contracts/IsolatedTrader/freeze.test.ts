@@ -1,0 +1,181 @@
+import { expect } from 'chai'
+import { audit } from '../../support/audit.ts'
+import { fieldsOf, nextSecond, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
+import { byAnyone, freeze, fresh, poke, type Scene } from '../../support/exit.ts'
+import { e18 } from '../../support/markets.ts'
+import { DAY, finalize, inherit, pass, SILENCE, trade } from '../../support/risk.ts'
+
+const alice = wallet('alice')
+const bob = wallet('bob')
+
+describe('freeze', () => {
+  const scene = {} as Scene
+  beforeEach(async () => {
+    scene.exchange = await fresh(perpetualExchange)
+    await trade(scene.exchange, alice, bob, { steps: 1000, price: 1000, leverage: 5 })
+  })
+  afterEach(() => audit(scene.exchange))
+
+  it('when a day has passed in silence, anyone may; a second before, nobody', async () => {
+    const { exchange } = scene
+    const trader = await byAnyone(scene)
+    await trader.requestFreeze()
+    const { requestedAt } = await trader.wind()
+    const { time } = exchange.connection.networkHelpers
+    await time.setNextBlockTimestamp(Number(requestedAt) / 1000 + DAY)
+    await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeEarly')
+    await time.setNextBlockTimestamp(Number(requestedAt) / 1000 + DAY + 1)
+    const { actionId } = await trader.clock()
+    await expect(trader.freeze()).to.emit(trader, 'MarketFrozen')
+    expect((await trader.clock()).actionId).to.equal(actionId + 1n)
+    expect((await trader.parameters()).mode).to.equal(4n)
+    expect((await trader.wind()).price).to.equal(e18('100'))
+  })
+
+  it('when nobody has asked', async () => {
+    const trader = await byAnyone(scene)
+    await pass(scene.exchange, 2 * SILENCE)
+    await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeNotRequested')
+  })
+
+  it('when the operator gave a heartbeat in between, the request is void and has to be made again', async () => {
+    const { exchange } = scene
+    const trader = await byAnyone(scene)
+    await trader.requestFreeze()
+    await pass(exchange, SILENCE - 10)
+    await exchange.trader.heartbeat()
+    await pass(exchange, 100)
+    await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeRequestVoid')
+    await freeze(scene)
+    expect((await trader.wind()).endedAt).to.not.equal(0n)
+  })
+
+  it('when the operator settled a batch in between, likewise', async () => {
+    const trader = await byAnyone(scene)
+    await trader.requestFreeze()
+    await pass(scene.exchange, 100)
+    await trade(scene.exchange, alice, bob, { steps: 1000, price: 1000, leverage: 5 })
+    await pass(scene.exchange, SILENCE)
+    await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeRequestVoid')
+  })
+
+  it('when a request stands, another does not restart its clock', async () => {
+    const trader = await byAnyone(scene)
+    await trader.requestFreeze()
+    await pass(scene.exchange, 100)
+    await expect(trader.requestFreeze()).to.be.revertedWithCustomError(trader, 'FreezeAlreadyRequested')
+  })
+
+  it('when the last action is as of a moment to come, it does not make void what was asked after it', async () => {
+    const { exchange } = scene
+    const { spec } = exchange
+    const asOf = (await nextSecond(exchange)) * 1000 + 2000
+    await settle(exchange, {
+      price: 1000,
+      asOf: asOf as never,
+      fills: [
+        { by: alice, side: 'LONG', fill: 1 },
+        { by: bob, side: 'SHORT', fill: 1 },
+      ],
+    })
+    const trader = await byAnyone(scene)
+    await trader.requestFreeze()
+    expect((await trader.wind()).requestedAt).to.equal(BigInt(asOf))
+    await pass(exchange, SILENCE + 3)
+    await trader.freeze()
+    expect(spec.kind).to.equal('perpetual')
+  })
+
+  it('when frozen, nothing else happens in the market', async () => {
+    await freeze(scene)
+    const { exchange } = scene
+    const { trader, admin } = exchange
+    const ended = (call: Promise<unknown>) =>
+      expect(call).to.be.revertedWithCustomError(trader, 'MarketEnded')
+    await ended(trader.heartbeat())
+    await ended(trader.requestFreeze())
+    await ended(trader.freeze())
+    await ended(poke(scene, e18('100')))
+    const notOpen = (call: Promise<unknown>) =>
+      expect(call).to.be.revertedWithCustomError(trader, 'MarketNotOpen')
+    await notOpen(trade(exchange, alice, bob, { steps: 1, price: 1000 }))
+    await notOpen(inherit(exchange, alice, { price: e18('100') }))
+    await notOpen(finalize(exchange, { price: e18('100') }))
+    const parameters = fieldsOf(await trader.parameters())
+    const later = BigInt(await nextSecond(exchange)) * 1000n + 10n * 86_400_000n
+    await expect(trader.connect(admin).scheduleParameters(parameters, later)).to.be.revertedWithCustomError(
+      trader,
+      'ModeFinal',
+    )
+    await expect(trader.connect(admin).scheduleMode(0, later)).to.be.revertedWithCustomError(
+      trader,
+      'ModeFinal',
+    )
+    await expect(trader.connect(admin).restrictMode(1)).to.be.revertedWithCustomError(
+      trader,
+      'ModeNotStricter',
+    )
+  })
+
+  it('when parameters were waiting, they wait for ever', async () => {
+    const { exchange } = scene
+    const { trader, admin } = exchange
+    const fields = fieldsOf(await trader.parameters())
+    const later = BigInt(await nextSecond(exchange)) * 1000n + 5n * 86_400_000n
+    await trader.connect(admin).scheduleParameters({ ...fields, takerFee: 1n }, later)
+    await freeze(scene)
+    expect((await trader.pendingChange()).parametersFrom).to.equal(0n)
+    expect((await trader.parameters()).takerFee).to.equal(fields.takerFee)
+  })
+
+  describe('at the newest price known', () => {
+    it('when a newer report was poked, at that', async () => {
+      await pass(scene.exchange, 60)
+      await expect(poke(scene, e18('103'))).to.emit(scene.exchange.trader, 'PricePoked')
+      await freeze(scene)
+      expect((await scene.exchange.trader.wind()).price).to.equal(e18('103'))
+    })
+
+    it('when the operator has used a newer one since, at that', async () => {
+      await pass(scene.exchange, 60)
+      await poke(scene, e18('103'))
+      await trade(scene.exchange, alice, bob, { steps: 1000, price: 1020, leverage: 5 })
+      await freeze(scene)
+      expect((await scene.exchange.trader.wind()).price).to.equal(e18('102'))
+    })
+
+    it('when the poked report is older than the last one, leaps, is stale, to come, or not signed', async () => {
+      const { exchange } = scene
+      const { trader, oracle } = exchange
+      const { observedAt } = await trader.lastReference()
+      const refused = (call: Promise<unknown>, error: string) =>
+        expect(call).to.be.revertedWithCustomError(trader, error)
+      await refused(poke(scene, e18('100'), { observedAt: Number(observedAt) - 1 }), 'ReportOlder')
+      await refused(poke(scene, e18('101'), { observedAt: Number(observedAt) }), 'ReportConflict')
+      await refused(poke(scene, e18('150')), 'ReportMoveTooLarge')
+      await poke(scene, e18('110'))
+      // Measured from what was poked, too.
+      await refused(poke(scene, e18('95')), 'ReportMoveTooLarge')
+      await refused(
+        poke(scene, e18('110'), { observedAt: (await nextSecond(exchange)) * 1000 + 2001 }),
+        'ReportAhead',
+      )
+      const old = (await nextSecond(exchange)) * 1000
+      await pass(exchange, 20)
+      await refused(poke(scene, e18('110'), { observedAt: old }), 'ReportStale')
+      const signers = [wallet('mallory'), wallet('mallet')].sort((a, b) =>
+        a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1,
+      )
+      await expect(poke(scene, e18('110'), { signers })).to.be.revertedWithCustomError(
+        oracle,
+        'SignerUnknown',
+      )
+    })
+
+    it('when poked, no action is judged by it', async () => {
+      await pass(scene.exchange, 60)
+      await poke(scene, e18('103'))
+      expect((await scene.exchange.trader.lastReference()).oraclePrice).to.equal(e18('100'))
+    })
+  })
+})
