@@ -36,7 +36,7 @@ export const packFlags = (order: Pick<Order, 'salt' | 'side' | 'reduceOnly'>): b
   (order.salt << 4n) | (order.side === 'LONG' ? BUY : 0n) | (order.reduceOnly ? REDUCE_ONLY : 0n)
 
 /** ASCII only, which is all that the type strings and prefixes have. */
-const ascii = (text: string): Uint8Array => Uint8Array.from(text, (letter) => letter.charCodeAt(0))
+export const ascii = (text: string): Uint8Array => Uint8Array.from(text, (letter) => letter.charCodeAt(0))
 
 const WORD = 32
 const U64_MASK = (1n << 64n) - 1n
@@ -61,6 +61,17 @@ export function domainSeparator(spec: Pick<MarketSpec, 'chainId' | 'trader'>, ke
   return keccak(words).slice()
 }
 
+/** What a wallet signs for a digest: its hash as a personal message. Its results are views that the next call overwrites. */
+export function personalHasher(keccak: Keccak): (digest: Uint8Array) => Uint8Array {
+  const prefix = ascii('\x19Ethereum Signed Message:\n32')
+  const personal = new Uint8Array(prefix.length + WORD)
+  personal.set(prefix, 0)
+  return (digest) => {
+    personal.set(digest, prefix.length)
+    return keccak(personal)
+  }
+}
+
 /**
  * Hashes the orders of one market. Its results are views that the next call overwrites: copy what must last.
  */
@@ -81,20 +92,13 @@ export function orderHasher(spec: SigningTerms, keccak: Keccak): OrderHasher {
   typed.set([0x19, 0x01], 0)
   typed.set(domainSeparator(spec, keccak), 2)
 
-  const prefix = ascii('\x19Ethereum Signed Message:\n32')
-  const personal = new Uint8Array(prefix.length + WORD)
-  personal.set(prefix, 0)
-
   return {
     digest(order) {
       writeStruct(struct, view, spec, order)
       typed.set(keccak(struct), 2 + WORD)
       return keccak(typed)
     },
-    personalHash(digest) {
-      personal.set(digest, prefix.length)
-      return keccak(personal)
-    },
+    personalHash: personalHasher(keccak),
   }
 }
 

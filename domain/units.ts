@@ -21,6 +21,8 @@ export type Quote = Amount<'Quote'>
 export type Rate = Amount<'Rate'>
 /** Wei that a long has paid per quantity step since the market began; signed, grows while longs pay. */
 export type FundingIndex = Amount<'FundingIndex'>
+/** Wei that a long pays per quantity step and hour; negative where shorts pay. */
+export type HourlyFunding = Amount<'HourlyFunding'>
 
 /** A price counted in ticks of its market. */
 export type Ticks = Count<'Ticks'>

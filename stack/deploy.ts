@@ -10,10 +10,12 @@ import {
   IsolatedTrader__factory,
   type IsolatedTraderLibraryAddresses,
 } from '../typechain-types/factories/IsolatedTrader__factory.ts'
+import { AdjustLib__factory } from '../typechain-types/factories/libraries/AdjustLib__factory.ts'
 import { ChangeLib__factory } from '../typechain-types/factories/libraries/ChangeLib__factory.ts'
 import { LiquidationLib__factory } from '../typechain-types/factories/libraries/LiquidationLib__factory.ts'
 import { OrderDeskLib__factory } from '../typechain-types/factories/libraries/OrderDeskLib__factory.ts'
 import { WindLib__factory } from '../typechain-types/factories/libraries/WindLib__factory.ts'
+import { FundingLib__factory } from '../typechain-types/factories/libraries/FundingLib__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
 import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
 import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'
@@ -113,14 +115,18 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
 
 /** Libraries by the names under which the compiler links them. A new one takes one line. */
 async function deployLibraries(signer: Signer): Promise<IsolatedTraderLibraryAddresses> {
-  const [change, liquidation, desk, wind] = [
+  const [adjust, change, funding, liquidation, desk, wind] = [
+    await new AdjustLib__factory(signer).deploy(),
     await new ChangeLib__factory(signer).deploy(),
+    await new FundingLib__factory(signer).deploy(),
     await new LiquidationLib__factory(signer).deploy(),
     await new OrderDeskLib__factory(signer).deploy(),
     await new WindLib__factory(signer).deploy(),
   ]
   return {
+    'project/contracts/libraries/AdjustLib.sol:AdjustLib': await adjust.getAddress(),
     'project/contracts/libraries/ChangeLib.sol:ChangeLib': await change.getAddress(),
+    'project/contracts/libraries/FundingLib.sol:FundingLib': await funding.getAddress(),
     'project/contracts/libraries/LiquidationLib.sol:LiquidationLib': await liquidation.getAddress(),
     'project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib': await desk.getAddress(),
     'project/contracts/libraries/WindLib.sol:WindLib': await wind.getAddress(),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {IAdjustments} from "./IAdjustments.sol";
+import {IFunding} from "./IFunding.sol";
 import {IMarketChanges} from "./IMarketChanges.sol";
 import {IMarketExit} from "./IMarketExit.sol";
 import {IMarketRisk} from "./IMarketRisk.sol";
@@ -21,7 +23,7 @@ import {CancelFloor, Clock, PendingChange, Reference} from "../types/TraderState
  * `asOf` (milliseconds) is the only clock: expiry, session keys, report age and late cancels are judged by it. It never
  * decreases, lies at most 2 s ahead of block time, and dies 10 s (L) behind it.
  */
-interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IMarketRisk, IMarketExit {
+interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjustments, IMarketRisk, IMarketExit {
     /// @notice One settled part. `data` is documented in contracts/README.md; domain/settlement-codec.ts decodes it.
     event BatchSettled(uint256 indexed actionId, uint256 indexed batchId, bytes data);
     event MarketCreated(MarketGrid grid, address bank, address accountManager, address oracle);
@@ -100,7 +102,6 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IMarketRisk, IMa
         returns (uint256 salt, uint256 filled, uint256 batchId);
 
     function cancelFloor(address maker) external view returns (CancelFloor memory);
-    function minimumMarginNonce(address account) external view returns (uint256);
     function operatorStatus(address operator) external view returns (OperatorStatus);
     function clock() external view returns (Clock memory);
     function lastReference() external view returns (Reference memory);

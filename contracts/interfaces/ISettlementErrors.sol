@@ -33,8 +33,6 @@ interface ISettlementErrors {
     error Unbalanced(uint256 bought, uint256 sold);
     error TakerMismatch(uint256 matched, uint256 taker);
 
-    error FundingIndexOutOfRange(int256 index);
-
     // ------------------------------------------------------------------ the oracle report
 
     error ReportStale(uint256 asOf, uint256 observedAt, uint256 maxAge);

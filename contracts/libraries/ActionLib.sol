@@ -65,7 +65,9 @@ library ActionLib {
         requireMode(action.parameters.mode, kind);
 
         Reference memory reference_ = state.reference_;
-        if (reference_.funded) FundingLib.accrue(state.funding, reference_, clock.asOf, asOf);
+        if (reference_.funded && asOf != clock.asOf) {
+            FundingLib.accrue(state.funding, reference_, clock.asOf, asOf);
+        }
         // A batch ends with the first action that is not its next part: of another kind or another time.
         if (kind != ActionKind.Batch || asOf != clock.asOf) clock.parts = clock.part;
         // Both fit: they come in 48 bits, or are refused as out of time.

@@ -14,6 +14,8 @@ import {PartTerms} from "../types/Settlement.sol";
 library MarginLib {
     /// @dev Requirements are in millionths.
     int256 internal constant MILLION = 1e6;
+    /// @notice A position is eligible for liquidation below MMR and this, in millionths.
+    uint256 internal constant LIQUIDATION_BUFFER = 5_000;
 
     /// @notice Equity, and the notional it is measured against: size x oracle price, or x (1 - price) for a binary short.
     /// @param oracleStepX Oracle price of one step.

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
+import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/MessageHashUtils.sol";
+import {IAdjustments} from "../interfaces/IAdjustments.sol";
+import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
+import {AdjustLeverage, AdjustMargin} from "../types/Adjustment.sol";
+import {MarketKind, Parameters} from "../types/Market.sol";
+import {MarketContext} from "../types/MarketContext.sol";
+import {Position} from "../types/Position.sol";
+import {Report} from "../types/Report.sol";
+import {Reference, TraderState} from "../types/TraderState.sol";
+import {ActionKind, ActionLib} from "./ActionLib.sol";
+import {BandLib} from "./BandLib.sol";
+import {FundingLib} from "./FundingLib.sol";
+import {MarginLib} from "./MarginLib.sol";
+import {PositionLib} from "./PositionLib.sol";
+
+/// @title Margin and leverage, changed by the owner of a position. Linked. Twin of domain/adjust.ts
+library AdjustLib {
+    // ------------------------------------------------------------------ types
+
+    /// @dev What an adjustment is judged by. `…X` are wei x 1e18.
+    struct Desk {
+        uint256 asOf;
+        Parameters parameters;
+        Position position;
+        /// As of `asOf`.
+        int256 fundingIndex;
+        int256 equityX;
+        uint256 notionalX;
+        uint256 step;
+        bool binary;
+    }
+
+    // ------------------------------------------------------------------ constants
+
+    bytes32 internal constant MARGIN_TYPEHASH = keccak256(
+        "AdjustMargin(address account,int256 amount,uint8 removeMode,uint256 minAmount,uint256 nonce,uint256 deadline)"
+    );
+    bytes32 internal constant LEVERAGE_TYPEHASH = keccak256(
+        "AdjustLeverage(address account,uint256 leverage,uint256 maxMarginIn,uint256 minMarginOut,uint256 nonce,uint256 deadline)"
+    );
+    uint256 internal constant NONCE_END = 1 << 64;
+    /// @dev Permission bit of session keys.
+    uint256 private constant CHANGE_MARGIN = 2;
+    uint256 private constant ONE = 1e18;
+    uint256 private constant MILLION = 1e6;
+
+    // ------------------------------------------------------------------ adjustments
+
+    /// @notice See `IAdjustments.adjustMargin`.
+    function adjustMargin(
+        TraderState storage state,
+        MarketContext memory context,
+        uint256 asOf,
+        AdjustMargin calldata signed,
+        bytes calldata signature,
+        Report calldata report
+    ) external {
+        // Check: the owner wants it, and the position bears it.
+        address account = signed.account;
+        _spendNonce(state, account, signed.nonce);
+        _requireInTime(account, signed.deadline, asOf);
+        address signer = _requireSigner(context, account, hashMargin(context.domainSeparator, signed), signature, asOf);
+        Desk memory desk = _open(state, context, account, report, asOf);
+        int256 moved = marginToMove(desk, signed);
+        ActionLib.requireMode(desk.parameters.mode, moved > 0 ? ActionKind.AddMargin : ActionKind.RemoveMargin);
+
+        // Effect: position, then balance.
+        int256 folded = _move(state, context, desk, account, moved);
+        emit IAdjustments.MarginAdjusted(account, signer, signed.nonce, asOf, moved, folded);
+        ActionLib.requireTimely(asOf);
+    }
+
+    /// @notice See `IAdjustments.adjustLeverage`.
+    function adjustLeverage(
+        TraderState storage state,
+        MarketContext memory context,
+        uint256 asOf,
+        AdjustLeverage calldata signed,
+        bytes calldata signature,
+        Report calldata report
+    ) external {
+        address account = signed.account;
+        _spendNonce(state, account, signed.nonce);
+        _requireInTime(account, signed.deadline, asOf);
+        address signer = _requireSigner(context, account, hashLeverage(context.domainSeparator, signed), signature, asOf);
+        Desk memory desk = _open(state, context, account, report, asOf);
+        ActionLib.requireMode(desk.parameters.mode, ActionKind.ChangeLeverage);
+        int256 moved = marginForLeverage(desk, signed);
+
+        desk.position.leverage = signed.leverage / ONE;
+        int256 folded = _move(state, context, desk, account, moved);
+        emit IAdjustments.LeverageAdjusted(
+            account, signer, signed.nonce, asOf, desk.position.leverage, moved, folded
+        );
+        ActionLib.requireTimely(asOf);
+    }
+
+    /// @notice See `IAdjustments.invalidateMarginNonces`.
+    function invalidateNonces(TraderState storage state, address account, uint256 newMinimum) external {
+        uint256 minimum = state.minimumMarginNonce[account];
+        if (newMinimum <= minimum) revert IAdjustments.MarginNonceMinimumNotRaised(account, minimum, newMinimum);
+        if (newMinimum > NONCE_END) revert IAdjustments.MarginNonceTooLarge(account, newMinimum);
+        state.minimumMarginNonce[account] = newMinimum;
+        emit IAdjustments.MarginNoncesInvalidated(account, newMinimum);
+    }
+
+    // ------------------------------------------------------------------ the owner's word
+
+    function _spendNonce(TraderState storage state, address account, uint256 nonce) private {
+        if (nonce >= NONCE_END) revert IAdjustments.MarginNonceTooLarge(account, nonce);
+        uint256 minimum = state.minimumMarginNonce[account];
+        if (nonce < minimum) revert IAdjustments.MarginNonceBelowMinimum(account, minimum, nonce);
+        uint256 key = nonceKey(account, nonce);
+        uint256 bit = 1 << (nonce & 255);
+        uint256 used = state.marginNonces[key];
+        if (used & bit != 0) revert IAdjustments.MarginNonceUsed(account, nonce);
+        state.marginNonces[key] = used | bit;
+    }
+
+    function isNonceUsed(TraderState storage state, address account, uint256 nonce) internal view returns (bool) {
+        return nonce < NONCE_END && (state.marginNonces[nonceKey(account, nonce)] >> (nonce & 255)) & 1 == 1;
+    }
+
+    /// @notice The word that holds the nonce's bit, at `nonce & 255`. For nonces below `NONCE_END`.
+    function nonceKey(address account, uint256 nonce) internal pure returns (uint256) {
+        return (uint256(uint160(account)) << 96) | (nonce >> 8);
+    }
+
+    /// @dev `asOf` may lie behind block time by L: so late can an adjustment still come.
+    function _requireInTime(address account, uint256 deadline, uint256 asOf) private pure {
+        if ((asOf + 999) / 1000 > deadline) revert IAdjustments.DeadlinePassed(account, deadline, asOf);
+    }
+
+    function hashMargin(bytes32 domainSeparator, AdjustMargin calldata signed) internal pure returns (bytes32) {
+        bytes32 structHash = keccak256(abi.encode(MARGIN_TYPEHASH, signed));
+        return MessageHashUtils.toTypedDataHash(domainSeparator, structHash);
+    }
+
+    function hashLeverage(bytes32 domainSeparator, AdjustLeverage calldata signed)
+        internal
+        pure
+        returns (bytes32)
+    {
+        bytes32 structHash = keccak256(abi.encode(LEVERAGE_TYPEHASH, signed));
+        return MessageHashUtils.toTypedDataHash(domainSeparator, structHash);
+    }
+
+    function _requireSigner(
+        MarketContext memory context,
+        address account,
+        bytes32 digest,
+        bytes calldata signature,
+        uint256 asOf
+    ) private view returns (address signer) {
+        if (signature.length == 66 && signature[65] == 0x01) {
+            signature = signature[:65];
+            digest = MessageHashUtils.toEthSignedMessageHash(digest);
+        }
+        ECDSA.RecoverError problem;
+        // Refuses other lengths, high s values and the zero address.
+        (signer, problem,) = ECDSA.tryRecoverCalldata(digest, signature);
+        if (problem != ECDSA.RecoverError.NoError) revert IAdjustments.AdjustmentSignatureInvalid(account);
+        if (signer != account && !context.accountManager.isAuthorized(account, signer, CHANGE_MARGIN, asOf)) {
+            revert IAdjustments.AdjusterUnauthorized(account, signer);
+        }
+    }
+
+    // ------------------------------------------------------------------ what may move
+
+    /// @notice Into the position, negative out of it. Refuses what the rules do not allow.
+    function marginToMove(Desk memory desk, AdjustMargin calldata signed) internal pure returns (int256 moved) {
+        address account = signed.account;
+        int256 amount = signed.amount;
+        if (signed.removeMode > 1 || (signed.removeMode == 1 && amount > 0)) {
+            revert IAdjustments.RemoveModeInvalid(account, signed.removeMode);
+        }
+        if (desk.position.size == 0) revert IAdjustments.NoPosition(account);
+        uint256 moves;
+        if (amount > 0) {
+            moves = uint256(amount);
+            _requireAdditionEnough(desk, account, moves);
+        } else {
+            // Of the least int256 too.
+            uint256 asked;
+            unchecked {
+                asked = uint256(-amount);
+            }
+            uint256 most = maxRemovable(desk);
+            if (signed.removeMode == 0 && asked > most) revert IAdjustments.RemovalTooLarge(account, most, asked);
+            moves = asked < most ? asked : most;
+            if (moves == 0) revert IAdjustments.NothingMoves(account);
+        }
+        if (moves < signed.minAmount) revert IAdjustments.AmountBelowMinimum(account, signed.minAmount, moves);
+        return amount > 0 ? int256(moves) : -int256(moves);
+    }
+
+    function _requireAdditionEnough(Desk memory desk, address account, uint256 amount) private pure {
+        uint256 trigger = uint256(desk.parameters.mmr) + MarginLib.LIQUIDATION_BUFFER;
+        if (desk.equityX * int256(MILLION) >= int256(desk.notionalX * trigger)) return;
+        uint256 needed = uint256(-_surplus(desk.equityX, _initialRequirement(desk)));
+        if (amount < needed) revert IAdjustments.AdditionInsufficient(account, needed, amount);
+    }
+
+    /// @notice The ratio stays at IMR and at 1 / leverage, margin does not fall below zero, full collateral stays full. Down.
+    function maxRemovable(Desk memory desk) internal pure returns (uint256) {
+        Position memory position = desk.position;
+        if (position.size == 0) return 0;
+        uint256 requiredX = _initialRequirement(desk);
+        uint256 atLeverageX = _divUp(desk.notionalX, position.leverage);
+        int256 most = _surplus(desk.equityX, atLeverageX > requiredX ? atLeverageX : requiredX);
+        int256 margin = position.margin;
+        if (desk.binary) {
+            int256 loss = _maximumLoss(desk);
+            if (margin >= loss && loss > 0) margin -= loss;
+        }
+        if (margin < most) most = margin;
+        return most > 0 ? uint256(most) : 0;
+    }
+
+    /// @notice Into the position, negative out of it: what brings equity to notional / leverage, as far as there is margin.
+    function marginForLeverage(Desk memory desk, AdjustLeverage calldata signed) internal pure returns (int256) {
+        uint256 leverage = signed.leverage / ONE;
+        if (signed.leverage % ONE != 0 || leverage == 0 || leverage > desk.parameters.maxLeverage) {
+            revert IAdjustments.LeverageInvalid(
+                signed.account, desk.parameters.maxLeverage * ONE, signed.leverage
+            );
+        }
+        int256 spare = _surplus(desk.equityX, _divUp(desk.notionalX, leverage));
+        uint256 needed = spare < 0 ? uint256(-spare) : 0;
+        int256 margin = desk.position.margin;
+        int256 free = margin < spare ? margin : spare;
+        uint256 available = free > 0 ? uint256(free) : 0;
+        if (needed > signed.maxMarginIn) {
+            revert IAdjustments.MarginInTooLarge(signed.account, signed.maxMarginIn, needed);
+        }
+        if (available < signed.minMarginOut) {
+            revert IAdjustments.MarginOutTooSmall(signed.account, signed.minMarginOut, available);
+        }
+        return int256(needed) - int256(available);
+    }
+
+    /// @dev Covers the largest loss that a binary position can have: its entry, or for a short what price 1 costs beyond it.
+    function _maximumLoss(Desk memory desk) private pure returns (int256) {
+        int256 entry = int256(desk.position.entryNotional);
+        int256 size = desk.position.size;
+        return size > 0 ? entry : -size * int256(desk.step) - entry;
+    }
+
+    function _initialRequirement(Desk memory desk) private pure returns (uint256) {
+        return _divUp(desk.notionalX * desk.parameters.imr, MILLION);
+    }
+
+    /// @dev Equity less what is required in whole wei, down.
+    function _surplus(int256 equityX, uint256 requiredX) private pure returns (int256) {
+        int256 difference = equityX - int256(requiredX);
+        int256 whole = difference / int256(ONE);
+        return difference < 0 && difference % int256(ONE) != 0 ? whole - 1 : whole;
+    }
+
+    function _divUp(uint256 amount, uint256 divisor) private pure returns (uint256) {
+        return (amount + divisor - 1) / divisor;
+    }
+
+    // ------------------------------------------------------------------ state
+
+    function _open(
+        TraderState storage state,
+        MarketContext memory context,
+        address account,
+        Report calldata report,
+        uint256 asOf
+    ) private view returns (Desk memory desk) {
+        Reference memory last = state.reference_;
+        desk.asOf = asOf;
+        desk.parameters = ActionLib.parametersAt(state, asOf);
+        desk.step = context.grid.step;
+        desk.binary = context.grid.kind == MarketKind.BinaryFuture;
+        uint256 price = _newestPrice(context, desk, report, last);
+        desk.fundingIndex = last.funded
+            ? FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, asOf)
+            : int256(last.fundingIndex);
+        PositionLib.unpack(state.positions[account].bits, desk.fundingIndex, desk.position);
+        (desk.equityX, desk.notionalX) =
+            MarginLib.exposure(desk.position, price * desk.step, desk.step, desk.binary);
+    }
+
+    /// @dev The price of the report, or of the market's last one where that is as new: a batch that came in between makes nothing
+    /// fail, and nobody can choose an older price.
+    function _newestPrice(
+        MarketContext memory context,
+        Desk memory desk,
+        Report calldata report,
+        Reference memory last
+    ) private view returns (uint256) {
+        if (last.oraclePrice != 0 && report.observedAt <= last.observedAt) {
+            uint256 maxAge = desk.parameters.reportMaxAge;
+            if (desk.asOf <= last.observedAt + maxAge) return last.oraclePrice;
+            revert ISettlementErrors.ReportStale(desk.asOf, last.observedAt, maxAge);
+        }
+        BandLib.checkReport(desk.asOf, report.price, report.observedAt, last, desk.parameters, desk.binary);
+        context.oracle.verify(context.grid.feedId, report.price, report.observedAt, report.proof);
+        return report.price;
+    }
+
+    /// @dev Margin changes by `moved`, the free balance by the opposite. Returns the stored margin.
+    function _move(
+        TraderState storage state,
+        MarketContext memory context,
+        Desk memory desk,
+        address account,
+        int256 moved
+    ) private returns (int256 folded) {
+        Position memory position = desk.position;
+        int256 freeDelta = -moved;
+        if (freeDelta != int96(freeDelta)) revert ISettlementErrors.PositionOutOfRange(account);
+        position.margin += moved;
+        state.positions[account].bits = PositionLib.pack(position, desk.fundingIndex, account);
+        if (moved != 0) {
+            bytes32[] memory deltas = new bytes32[](1);
+            deltas[0] = bytes32((uint256(uint160(account)) << 96) | uint96(int96(freeDelta)));
+            // As of never: a withdrawal that is pending backs no adjustment.
+            context.bank.settle(type(uint256).max, 0, deltas);
+        }
+        return position.margin + position.size * desk.fundingIndex;
+    }
+}
