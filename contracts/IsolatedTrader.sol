@@ -2,9 +2,9 @@
 pragma solidity ^0.8.28;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {ForwardedSender} from "./base/ForwardedSender.sol";
-import {MarketExit} from "./base/MarketExit.sol";
-import {MarketRisk} from "./base/MarketRisk.sol";
+import {MarketDoors} from "./base/MarketDoors.sol";
 import {MarketState} from "./base/MarketState.sol";
 import {Restricted} from "./base/Restricted.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
@@ -31,7 +31,7 @@ import {FillOutcome, OrderFill, PartHeader, PartTerms, PartTotals} from "./types
 import {CancelFloor, Clock, PendingChange, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: positions, signed orders, batches
-contract IsolatedTrader is IIsolatedTrader, MarketRisk, MarketExit, EIP712, ForwardedSender {
+contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuardTransient {
     using SaltLib for TraderState;
 
     // ------------------------------------------------------------------ types
@@ -75,8 +75,9 @@ contract IsolatedTrader is IIsolatedTrader, MarketRisk, MarketExit, EIP712, Forw
         address keys,
         address priceOracle,
         address forwarder,
-        address access
-    ) EIP712("IsolatedTrader", "2.0") Restricted(access) ForwardedSender(forwarder) {
+        address access,
+        address code
+    ) EIP712("IsolatedTrader", "2.0") Restricted(access) ForwardedSender(forwarder) MarketDoors(code) {
         if (marginBank == address(0) || keys == address(0) || priceOracle == address(0)) revert AddressZero();
         ListingLib.requireGrid(marketGrid);
         ListingLib.requireParameters(firstParameters, marketGrid.kind);
@@ -363,11 +364,6 @@ contract IsolatedTrader is IIsolatedTrader, MarketRisk, MarketExit, EIP712, Forw
     }
 
     /// @inheritdoc IIsolatedTrader
-    function minimumMarginNonce(address account) external view returns (uint256) {
-        return _state.minimumMarginNonce[account];
-    }
-
-    /// @inheritdoc IIsolatedTrader
     function operatorStatus(address operator) external view returns (OperatorStatus) {
         return _operators[operator];
     }
@@ -419,6 +415,11 @@ contract IsolatedTrader is IIsolatedTrader, MarketRisk, MarketExit, EIP712, Forw
     /// @inheritdoc IIsolatedTrader
     function oracle() external view returns (address) {
         return address(_ORACLE);
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function marketDesk() external view returns (address) {
+        return _DESK;
     }
 
     /// @inheritdoc IIsolatedTrader

@@ -12,11 +12,15 @@ import {
 } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { AdjustLib__factory } from '../typechain-types/factories/libraries/AdjustLib__factory.ts'
 import { ChangeLib__factory } from '../typechain-types/factories/libraries/ChangeLib__factory.ts'
+import { FundingLib__factory } from '../typechain-types/factories/libraries/FundingLib__factory.ts'
 import { LiquidationLib__factory } from '../typechain-types/factories/libraries/LiquidationLib__factory.ts'
 import { OrderDeskLib__factory } from '../typechain-types/factories/libraries/OrderDeskLib__factory.ts'
 import { WindLib__factory } from '../typechain-types/factories/libraries/WindLib__factory.ts'
-import { FundingLib__factory } from '../typechain-types/factories/libraries/FundingLib__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
+import {
+  MarketDesk__factory,
+  type MarketDeskLibraryAddresses,
+} from '../typechain-types/factories/MarketDesk__factory.ts'
 import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
 import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'
 import type { MarketGridStruct, ParametersStruct } from '../typechain-types/IsolatedTrader.ts'
@@ -33,6 +37,8 @@ export interface SharedContracts {
   readonly backstop: Address
   /** What every market's code is linked to. */
   readonly libraries: IsolatedTraderLibraryAddresses
+  /** Code that every market runs for everything but settlement. */
+  readonly desk: Address
 }
 
 export interface SharedOptions {
@@ -114,8 +120,10 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
 })
 
 /** Libraries by the names under which the compiler links them. A new one takes one line. */
-async function deployLibraries(signer: Signer): Promise<IsolatedTraderLibraryAddresses> {
-  const [adjust, change, funding, liquidation, desk, wind] = [
+async function deployLibraries(
+  signer: Signer,
+): Promise<IsolatedTraderLibraryAddresses & MarketDeskLibraryAddresses> {
+  const [adjust, change, funding, liquidation, orders, wind] = [
     await new AdjustLib__factory(signer).deploy(),
     await new ChangeLib__factory(signer).deploy(),
     await new FundingLib__factory(signer).deploy(),
@@ -128,7 +136,7 @@ async function deployLibraries(signer: Signer): Promise<IsolatedTraderLibraryAdd
     'project/contracts/libraries/ChangeLib.sol:ChangeLib': await change.getAddress(),
     'project/contracts/libraries/FundingLib.sol:FundingLib': await funding.getAddress(),
     'project/contracts/libraries/LiquidationLib.sol:LiquidationLib': await liquidation.getAddress(),
-    'project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib': await desk.getAddress(),
+    'project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib': await orders.getAddress(),
     'project/contracts/libraries/WindLib.sol:WindLib': await wind.getAddress(),
   }
 }
@@ -143,6 +151,7 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
   const oracle = await new SignedPriceOracle__factory(signer).deploy(access)
   const bank = await new MarginBank__factory(signer).deploy(usdm, access, options.treasury ?? admin)
   const libraries = await deployLibraries(signer)
+  const desk = await new MarketDesk__factory(libraries, signer).deploy()
   await bank.waitForDeployment()
   for (const role of ['listing', 'parameters', 'guardian', 'treasury'] as const) {
     await takeRole(access, role, signer)
@@ -160,6 +169,7 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
     oracle: address(await oracle.getAddress()),
     backstop: address(await backstop.getAddress()),
     libraries,
+    desk: address(await desk.getAddress()),
   }
 }
 
@@ -178,6 +188,7 @@ export async function deployMarket(
     shared.oracle,
     shared.forwarder,
     shared.access,
+    shared.desk,
   )
   await trader.waitForDeployment()
   const traderAddress = await trader.getAddress()

@@ -25,6 +25,21 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type DeleveragedLegStructOutput = [counterparty: string, steps: bigint, payout: bigint] & {counterparty: string, steps: bigint, payout: bigint }
   
 
+    export type AdjustLeverageStruct = {account: AddressLike, leverage: BigNumberish, maxMarginIn: BigNumberish, minMarginOut: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}
+
+    export type AdjustLeverageStructOutput = [account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint] & {account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint }
+  
+
+    export type ReportStruct = {price: BigNumberish, observedAt: BigNumberish, proof: BytesLike}
+
+    export type ReportStructOutput = [price: bigint, observedAt: bigint, proof: string] & {price: bigint, observedAt: bigint, proof: string }
+  
+
+    export type AdjustMarginStruct = {account: AddressLike, amount: BigNumberish, removeMode: BigNumberish, minAmount: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}
+
+    export type AdjustMarginStructOutput = [account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint] & {account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint }
+  
+
     export type CancelFloorStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish}
 
     export type CancelFloorStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint }
@@ -35,9 +50,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean }
   
 
-    export type ReportStruct = {price: BigNumberish, observedAt: BigNumberish, proof: BytesLike}
+    export type FundingRateStruct = {rate: BigNumberish, validFrom: BigNumberish, validUntil: BigNumberish}
 
-    export type ReportStructOutput = [price: bigint, observedAt: bigint, proof: string] & {price: bigint, observedAt: bigint, proof: string }
+    export type FundingRateStructOutput = [rate: bigint, validFrom: bigint, validUntil: bigint] & {rate: bigint, validFrom: bigint, validUntil: bigint }
   
 
     export type OrderStruct = {flags: BytesLike, quantity: BigNumberish, price: BigNumberish, triggerPrice: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, maker: AddressLike, expiration: BigNumberish}
@@ -76,12 +91,14 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "authority" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "eip712Domain" | "finalizeMarket" | "freeze" | "grid" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isConsumingScheduledOp" | "isTrustedForwarder" | "lastReference" | "listInsolvent" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "validateOrder" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "eip712Domain" | "finalizeMarket" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "isTrustedForwarder" | "lastReference" | "listInsolvent" | "marketDesk" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "EIP712DomainChanged" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "EIP712DomainChanged" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
+encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
 encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
 encodeFunctionData(functionFragment: 'cancelFloor', values: [AddressLike]): string;
@@ -96,15 +113,21 @@ encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): str
 encodeFunctionData(functionFragment: 'eip712Domain', values?: undefined): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
+encodeFunctionData(functionFragment: 'fundingRate', values?: undefined): string;
 encodeFunctionData(functionFragment: 'grid', values?: undefined): string;
+encodeFunctionData(functionFragment: 'hashLeverageAdjustment', values: [AdjustLeverageStruct]): string;
+encodeFunctionData(functionFragment: 'hashMarginAdjustment', values: [AdjustMarginStruct]): string;
 encodeFunctionData(functionFragment: 'hashOrder', values: [OrderStruct]): string;
 encodeFunctionData(functionFragment: 'health', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'heartbeat', values?: undefined): string;
 encodeFunctionData(functionFragment: 'inheritPosition', values: [BigNumberish, BigNumberish, AddressLike, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'invalidateMarginNonces', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefined): string;
+encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'isTrustedForwarder', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
+encodeFunctionData(functionFragment: 'marketDesk', values?: undefined): string;
 encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
@@ -126,11 +149,14 @@ encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): str
 encodeFunctionData(functionFragment: 'setBackstop', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string;
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'updateFunding', values: [BigNumberish, BigNumberish, BigNumberish, BigNumberish, ReportStruct, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'wind', values?: undefined): string;
 
     decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'adjustLeverage', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'adjustMargin', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'authority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'bank', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelFloor', data: BytesLike): Result;
@@ -145,15 +171,21 @@ decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Resu
 decodeFunctionResult(functionFragment: 'eip712Domain', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'fundingRate', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'grid', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'hashLeverageAdjustment', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'hashMarginAdjustment', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'hashOrder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'health', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'heartbeat', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'inheritPosition', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'invalidateMarginNonces', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isTrustedForwarder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'marketDesk', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
@@ -175,6 +207,7 @@ decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setBackstop', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
   }
@@ -276,6 +309,18 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
   
 
+    export namespace FundingUpdatedEvent {
+      export type InputTuple = [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, fundingIndex: BigNumberish, oraclePrice: BigNumberish, observedAt: BigNumberish];
+      export type OutputTuple = [actionId: bigint, asOf: bigint, rate: bigint, validUntil: bigint, fundingIndex: bigint, oraclePrice: bigint, observedAt: bigint];
+      export interface OutputObject {actionId: bigint, asOf: bigint, rate: bigint, validUntil: bigint, fundingIndex: bigint, oraclePrice: bigint, observedAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace HaircutFixedEvent {
       export type InputTuple = [pool: BigNumberish, owed: BigNumberish];
       export type OutputTuple = [pool: bigint, owed: bigint];
@@ -304,6 +349,42 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       export type InputTuple = [account: AddressLike, deficit: BigNumberish];
       export type OutputTuple = [account: string, deficit: bigint];
       export interface OutputObject {account: string, deficit: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace LeverageAdjustedEvent {
+      export type InputTuple = [account: AddressLike, signer: AddressLike, nonce: BigNumberish, asOf: BigNumberish, leverage: BigNumberish, amount: BigNumberish, foldedMargin: BigNumberish];
+      export type OutputTuple = [account: string, signer: string, nonce: bigint, asOf: bigint, leverage: bigint, amount: bigint, foldedMargin: bigint];
+      export interface OutputObject {account: string, signer: string, nonce: bigint, asOf: bigint, leverage: bigint, amount: bigint, foldedMargin: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace MarginAdjustedEvent {
+      export type InputTuple = [account: AddressLike, signer: AddressLike, nonce: BigNumberish, asOf: BigNumberish, amount: BigNumberish, foldedMargin: BigNumberish];
+      export type OutputTuple = [account: string, signer: string, nonce: bigint, asOf: bigint, amount: bigint, foldedMargin: bigint];
+      export interface OutputObject {account: string, signer: string, nonce: bigint, asOf: bigint, amount: bigint, foldedMargin: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace MarginNoncesInvalidatedEvent {
+      export type InputTuple = [account: AddressLike, newMinimum: BigNumberish];
+      export type OutputTuple = [account: string, newMinimum: bigint];
+      export interface OutputObject {account: string, newMinimum: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -530,6 +611,22 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    adjustLeverage: TypedContractMethod<
+      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    adjustMargin: TypedContractMethod<
+      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     authority: TypedContractMethod<
       [],
       [string],
@@ -579,7 +676,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     claim: TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -595,7 +692,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     coverDeficit: TypedContractMethod<
-      [amount: BigNumberish, ],
+      [arg0: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -603,7 +700,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     deleverage: TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
+      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: AddressLike[], arg4: BigNumberish[], arg5: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -627,7 +724,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     finalizeMarket: TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -642,9 +739,33 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    fundingRate: TypedContractMethod<
+      [],
+      [FundingRateStructOutput],
+      'view'
+    >
+    
+
+    
     grid: TypedContractMethod<
       [],
       [MarketGridStructOutput],
+      'view'
+    >
+    
+
+    
+    hashLeverageAdjustment: TypedContractMethod<
+      [adjustment: AdjustLeverageStruct, ],
+      [string],
+      'view'
+    >
+    
+
+    
+    hashMarginAdjustment: TypedContractMethod<
+      [adjustment: AdjustMarginStruct, ],
+      [string],
       'view'
     >
     
@@ -675,7 +796,15 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     inheritPosition: TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, report: ReportStruct, ],
+      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    invalidateMarginNonces: TypedContractMethod<
+      [newMinimum: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -685,6 +814,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     isConsumingScheduledOp: TypedContractMethod<
       [],
       [string],
+      'view'
+    >
+    
+
+    
+    isMarginNonceUsed: TypedContractMethod<
+      [account: AddressLike, nonce: BigNumberish, ],
+      [boolean],
       'view'
     >
     
@@ -707,9 +844,17 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     listInsolvent: TypedContractMethod<
-      [accounts: AddressLike[], ],
+      [arg0: AddressLike[], ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    marketDesk: TypedContractMethod<
+      [],
+      [string],
+      'view'
     >
     
 
@@ -763,7 +908,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     poke: TypedContractMethod<
-      [report: ReportStruct, ],
+      [arg0: ReportStruct, ],
       [void],
       'nonpayable'
     >
@@ -882,6 +1027,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    updateFunding: TypedContractMethod<
+      [arg0: BigNumberish, arg1: BigNumberish, arg2: BigNumberish, arg3: BigNumberish, arg4: ReportStruct, arg5: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     validateOrder: TypedContractMethod<
       [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
       [[string, string] & {hash: string, signer: string }],
@@ -909,6 +1062,16 @@ getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
       [],
       [string],
       'view'
+    >;
+getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
+      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
+      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'authority'): TypedContractMethod<
       [],
@@ -941,7 +1104,7 @@ getFunction(nameOrSignature: 'cancelScheduledParameters'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'claim'): TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -951,12 +1114,12 @@ getFunction(nameOrSignature: 'clock'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'coverDeficit'): TypedContractMethod<
-      [amount: BigNumberish, ],
+      [arg0: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'deleverage'): TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, counterparties: AddressLike[], steps: BigNumberish[], report: ReportStruct, ],
+      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: AddressLike[], arg4: BigNumberish[], arg5: ReportStruct, ],
       [void],
       'nonpayable'
     >;
@@ -971,7 +1134,7 @@ getFunction(nameOrSignature: 'eip712Domain'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
+      [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
       'nonpayable'
     >;
@@ -980,9 +1143,24 @@ getFunction(nameOrSignature: 'freeze'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'fundingRate'): TypedContractMethod<
+      [],
+      [FundingRateStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'grid'): TypedContractMethod<
       [],
       [MarketGridStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'hashLeverageAdjustment'): TypedContractMethod<
+      [adjustment: AdjustLeverageStruct, ],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'hashMarginAdjustment'): TypedContractMethod<
+      [adjustment: AdjustMarginStruct, ],
+      [string],
       'view'
     >;
 getFunction(nameOrSignature: 'hashOrder'): TypedContractMethod<
@@ -1001,13 +1179,23 @@ getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'inheritPosition'): TypedContractMethod<
-      [actionId: BigNumberish, asOf: BigNumberish, account: AddressLike, report: ReportStruct, ],
+      [arg0: BigNumberish, arg1: BigNumberish, arg2: AddressLike, arg3: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'invalidateMarginNonces'): TypedContractMethod<
+      [newMinimum: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
       [],
       [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'isMarginNonceUsed'): TypedContractMethod<
+      [account: AddressLike, nonce: BigNumberish, ],
+      [boolean],
       'view'
     >;
 getFunction(nameOrSignature: 'isTrustedForwarder'): TypedContractMethod<
@@ -1021,9 +1209,14 @@ getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
-      [accounts: AddressLike[], ],
+      [arg0: AddressLike[], ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'marketDesk'): TypedContractMethod<
+      [],
+      [string],
+      'view'
     >;
 getFunction(nameOrSignature: 'minimumMarginNonce'): TypedContractMethod<
       [account: AddressLike, ],
@@ -1056,7 +1249,7 @@ getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'poke'): TypedContractMethod<
-      [report: ReportStruct, ],
+      [arg0: ReportStruct, ],
       [void],
       'nonpayable'
     >;
@@ -1130,6 +1323,11 @@ getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
       [bigint],
       'view'
     >;
+getFunction(nameOrSignature: 'updateFunding'): TypedContractMethod<
+      [arg0: BigNumberish, arg1: BigNumberish, arg2: BigNumberish, arg3: BigNumberish, arg4: ReportStruct, arg5: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
       [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
       [[string, string] & {hash: string, signer: string }],
@@ -1149,9 +1347,13 @@ getEvent(key: 'Claimed'): TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEve
 getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
 getEvent(key: 'EIP712DomainChanged'): TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;
 getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
+getEvent(key: 'FundingUpdated'): TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
 getEvent(key: 'Heartbeat'): TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
 getEvent(key: 'InsolventListed'): TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+getEvent(key: 'LeverageAdjusted'): TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
+getEvent(key: 'MarginAdjusted'): TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
+getEvent(key: 'MarginNoncesInvalidated'): TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
 getEvent(key: 'MarketCreated'): TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
 getEvent(key: 'MarketFinalized'): TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
 getEvent(key: 'MarketFrozen'): TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
@@ -1201,6 +1403,10 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       FreezeRequested: TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
     
 
+      'FundingUpdated(uint256,uint256,int256,uint256,int256,uint256,uint256)': TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
+      FundingUpdated: TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
+    
+
       'HaircutFixed(uint256,uint256)': TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
       HaircutFixed: TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
     
@@ -1211,6 +1417,18 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
 
       'InsolventListed(address,uint256)': TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
       InsolventListed: TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+    
+
+      'LeverageAdjusted(address,address,uint256,uint256,uint256,int256,int256)': TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
+      LeverageAdjusted: TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
+    
+
+      'MarginAdjusted(address,address,uint256,uint256,int256,int256)': TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
+      MarginAdjusted: TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
+    
+
+      'MarginNoncesInvalidated(address,uint256)': TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
+      MarginNoncesInvalidated: TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
     
 
       'MarketCreated(tuple,address,address,address)': TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;

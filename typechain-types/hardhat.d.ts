@@ -17,17 +17,18 @@ getContractFactory(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | Fac
 getContractFactory(name: 'Forwarder', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Forwarder__factory>
 getContractFactory(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IsolatedTrader__factory>
 getContractFactory(name: 'MarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarginBank__factory>
+getContractFactory(name: 'MarketDesk', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketDesk__factory>
 getContractFactory(name: 'SettlementLens', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SettlementLens__factory>
 getContractFactory(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SignedPriceOracle__factory>
 getContractFactory(name: 'TestUSDM', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.TestUSDM__factory>
 getContractFactory(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ForwardedSender__factory>
-getContractFactory(name: 'MarketExit', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketExit__factory>
-getContractFactory(name: 'MarketRisk', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketRisk__factory>
-getContractFactory(name: 'MarketState', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketState__factory>
+getContractFactory(name: 'MarketDoors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketDoors__factory>
 getContractFactory(name: 'Restricted', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Restricted__factory>
 getContractFactory(name: 'IAccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAccountManager__factory>
+getContractFactory(name: 'IAdjustments', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAdjustments__factory>
 getContractFactory(name: 'IBackstop', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IBackstop__factory>
 getContractFactory(name: 'IExchangeAccess', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IExchangeAccess__factory>
+getContractFactory(name: 'IFunding', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IFunding__factory>
 getContractFactory(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IIsolatedTrader__factory>
 getContractFactory(name: 'IMarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarginBank__factory>
 getContractFactory(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketChanges__factory>
@@ -36,7 +37,9 @@ getContractFactory(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | Factor
 getContractFactory(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IPriceOracle__factory>
 getContractFactory(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISettlementErrors__factory>
 getContractFactory(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISignedPriceOracle__factory>
+getContractFactory(name: 'AdjustLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.AdjustLib__factory>
 getContractFactory(name: 'ChangeLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ChangeLib__factory>
+getContractFactory(name: 'FundingLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FundingLib__factory>
 getContractFactory(name: 'LiquidationLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LiquidationLib__factory>
 getContractFactory(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.OrderDeskLib__factory>
 getContractFactory(name: 'WindLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.WindLib__factory>
@@ -49,17 +52,18 @@ getContractAt(name: 'ExchangeAccess', address: string | ethers.Addressable, sign
 getContractAt(name: 'Forwarder', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Forwarder>
 getContractAt(name: 'IsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IsolatedTrader>
 getContractAt(name: 'MarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarginBank>
+getContractAt(name: 'MarketDesk', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketDesk>
 getContractAt(name: 'SettlementLens', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SettlementLens>
 getContractAt(name: 'SignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SignedPriceOracle>
 getContractAt(name: 'TestUSDM', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.TestUSDM>
 getContractAt(name: 'ForwardedSender', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ForwardedSender>
-getContractAt(name: 'MarketExit', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketExit>
-getContractAt(name: 'MarketRisk', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketRisk>
-getContractAt(name: 'MarketState', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketState>
+getContractAt(name: 'MarketDoors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketDoors>
 getContractAt(name: 'Restricted', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Restricted>
 getContractAt(name: 'IAccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAccountManager>
+getContractAt(name: 'IAdjustments', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAdjustments>
 getContractAt(name: 'IBackstop', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IBackstop>
 getContractAt(name: 'IExchangeAccess', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IExchangeAccess>
+getContractAt(name: 'IFunding', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IFunding>
 getContractAt(name: 'IIsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IIsolatedTrader>
 getContractAt(name: 'IMarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarginBank>
 getContractAt(name: 'IMarketChanges', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketChanges>
@@ -68,7 +72,9 @@ getContractAt(name: 'IMarketRisk', address: string | ethers.Addressable, signer?
 getContractAt(name: 'IPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IPriceOracle>
 getContractAt(name: 'ISettlementErrors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISettlementErrors>
 getContractAt(name: 'ISignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISignedPriceOracle>
+getContractAt(name: 'AdjustLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AdjustLib>
 getContractAt(name: 'ChangeLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ChangeLib>
+getContractAt(name: 'FundingLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FundingLib>
 getContractAt(name: 'LiquidationLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LiquidationLib>
 getContractAt(name: 'OrderDeskLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.OrderDeskLib>
 getContractAt(name: 'WindLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.WindLib>
@@ -81,17 +87,18 @@ deployContract(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | DeployC
 deployContract(name: 'Forwarder', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
+deployContract(name: 'MarketDesk', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDesk>
 deployContract(name: 'SettlementLens', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
 deployContract(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
-deployContract(name: 'MarketExit', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketExit>
-deployContract(name: 'MarketRisk', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketRisk>
-deployContract(name: 'MarketState', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketState>
+deployContract(name: 'MarketDoors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDoors>
 deployContract(name: 'Restricted', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
+deployContract(name: 'IAdjustments', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdjustments>
 deployContract(name: 'IBackstop', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IBackstop>
 deployContract(name: 'IExchangeAccess', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IExchangeAccess>
+deployContract(name: 'IFunding', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IFunding>
 deployContract(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
@@ -100,7 +107,9 @@ deployContract(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | DeployCont
 deployContract(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
+deployContract(name: 'AdjustLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AdjustLib>
 deployContract(name: 'ChangeLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
+deployContract(name: 'FundingLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
 deployContract(name: 'LiquidationLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LiquidationLib>
 deployContract(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
 deployContract(name: 'WindLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
@@ -113,17 +122,18 @@ deployContract(name: 'ExchangeAccess', args: any[], signerOrOptions?: ethers.Sig
 deployContract(name: 'Forwarder', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
+deployContract(name: 'MarketDesk', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDesk>
 deployContract(name: 'SettlementLens', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
 deployContract(name: 'ForwardedSender', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
-deployContract(name: 'MarketExit', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketExit>
-deployContract(name: 'MarketRisk', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketRisk>
-deployContract(name: 'MarketState', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketState>
+deployContract(name: 'MarketDoors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDoors>
 deployContract(name: 'Restricted', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
+deployContract(name: 'IAdjustments', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdjustments>
 deployContract(name: 'IBackstop', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IBackstop>
 deployContract(name: 'IExchangeAccess', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IExchangeAccess>
+deployContract(name: 'IFunding', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IFunding>
 deployContract(name: 'IIsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
@@ -132,7 +142,9 @@ deployContract(name: 'IMarketRisk', args: any[], signerOrOptions?: ethers.Signer
 deployContract(name: 'IPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
+deployContract(name: 'AdjustLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AdjustLib>
 deployContract(name: 'ChangeLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
+deployContract(name: 'FundingLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
 deployContract(name: 'LiquidationLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LiquidationLib>
 deployContract(name: 'OrderDeskLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
 deployContract(name: 'WindLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>

@@ -5,10 +5,10 @@ import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
 import {OperatorStatus} from "../types/Market.sol";
 import {MarketContext} from "../types/MarketContext.sol";
 import {TraderState} from "../types/TraderState.sol";
-import {Restricted} from "./Restricted.sol";
 
 /// @title What every part of a market works on
-abstract contract MarketState is Restricted {
+/// @dev The first base of the market and of its desk, so that both find their storage at the same slots.
+abstract contract MarketState {
     // ------------------------------------------------------------------ storage
 
     TraderState internal _state;

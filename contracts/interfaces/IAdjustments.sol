@@ -19,8 +19,8 @@ import {Report} from "../types/Report.sol";
 interface IAdjustments {
     // ------------------------------------------------------------------ events
 
-    /// @notice `amount` moved from free to margin, if negative back. `foldedMargin` is the stored margin after it: margin + size x
-    /// funding index. `asOf` in milliseconds.
+    /// @notice `amount` moved from free to margin, if negative back. `foldedMargin` is the stored margin after it: margin +
+    /// size x funding index. `asOf` in milliseconds.
     event MarginAdjusted(
         address indexed account,
         address indexed signer,

@@ -15,8 +15,8 @@ import {Report} from "../types/Report.sol";
  * stops funding, he does not freeze it.
  */
 interface IFunding {
-    /// @notice `rate` runs from `asOf` until `validUntil`, both milliseconds. `fundingIndex` is the index as of `asOf`; the report
-    /// has become the market's last.
+    /// @notice `rate` runs from `asOf` until `validUntil`, both milliseconds. `fundingIndex` is the index as of `asOf`; the
+    /// report has become the market's last.
     event FundingUpdated(
         uint256 indexed actionId,
         uint256 asOf,

@@ -36,6 +36,8 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     error OperatorNotProposed(address caller);
     error GridInvalid();
     error AddressZero();
+    /// @notice The desk is code for markets to run, nothing else.
+    error DeskCalledDirectly();
     error SaltTooLarge(uint256 salt);
     error AmountOffGrid(uint256 amount, uint256 increment);
     error SignatureLengthWrong(uint256 expected, uint256 given);
@@ -112,6 +114,8 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
 
     function grid() external view returns (MarketGrid memory);
     function bank() external view returns (address);
+    /// @notice Whose code the market runs for everything but settlement.
+    function marketDesk() external view returns (address);
     function accountManager() external view returns (address);
     function oracle() external view returns (address);
     function domainSeparator() external view returns (bytes32);

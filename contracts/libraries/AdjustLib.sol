@@ -14,6 +14,7 @@ import {Reference, TraderState} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
 import {FundingLib} from "./FundingLib.sol";
+import {LedgerLib} from "./LedgerLib.sol";
 import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
@@ -315,16 +316,10 @@ library AdjustLib {
         int256 moved
     ) private returns (int256 folded) {
         Position memory position = desk.position;
-        int256 freeDelta = -moved;
-        if (freeDelta != int96(freeDelta)) revert ISettlementErrors.PositionOutOfRange(account);
         position.margin += moved;
         state.positions[account].bits = PositionLib.pack(position, desk.fundingIndex, account);
-        if (moved != 0) {
-            bytes32[] memory deltas = new bytes32[](1);
-            deltas[0] = bytes32((uint256(uint160(account)) << 96) | uint96(int96(freeDelta)));
-            // As of never: a withdrawal that is pending backs no adjustment.
-            context.bank.settle(type(uint256).max, 0, deltas);
-        }
+        // As of never: a withdrawal that is pending backs no adjustment.
+        LedgerLib.move(context.bank, type(uint256).max, account, -moved);
         return position.margin + position.size * desk.fundingIndex;
     }
 }

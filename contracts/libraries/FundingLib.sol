@@ -8,6 +8,7 @@ import {Report} from "../types/Report.sol";
 import {FundingRate, Reference, TraderState} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
+import {ReportLib} from "./ReportLib.sol";
 
 /**
  * @title Funding: one index in wei per step, and the rate at which it grows. Twin of domain/funding.ts
@@ -25,16 +26,16 @@ library FundingLib {
 
     // ------------------------------------------------------------------ accrual
 
-    /// @notice Settles into the index what the rate has come to between two moments, and forgets a rate that has ended, so that
-    /// the next actions need not read it.
+    /// @notice Settles into the index what the rate has come to between two moments, and forgets a rate that has ended, so
+    /// that the next actions need not read it.
     function accrue(FundingRate memory running, Reference memory reference_, uint256 from, uint256 to) internal pure {
         // `updateFunding` has seen to it that the index stays in its bits for as long as the rate is valid.
         reference_.fundingIndex = int96(indexAt(running, reference_.fundingIndex, from, to));
         if (to >= running.validUntil) reference_.funded = false;
     }
 
-    /// @notice Rate x overlap of the time with the rate's validity / 1 h, toward zero. In n steps the index grows by at most n - 1
-    /// wei less than in one, never by more.
+    /// @notice Rate x overlap of the time with the rate's validity / 1 h, toward zero. In n steps the index grows by at most
+    /// n - 1 wei less than in one, never by more.
     function indexAt(FundingRate memory running, int256 index, uint256 from, uint256 to) internal pure returns (int256) {
         uint256 start = from > running.validFrom ? from : running.validFrom;
         uint256 end = to < running.validUntil ? to : running.validUntil;
@@ -65,7 +66,7 @@ library FundingLib {
         if (context.grid.kind != MarketKind.Perpetual) revert IFunding.NotPerpetual();
         ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.UpdateFunding);
         Reference memory reference_ = action.reference_;
-        _takeReport(action, context, report);
+        ReportLib.take(action, context, report);
         _requireValidity(context, asOf, validUntil, session, action.parameters.reportMaxAge);
         int256 cap = capAt(action.parameters.fundingCap, reference_.oraclePrice, context.grid.step);
         (int256 lowest, int256 highest) = bounds(state.funding, cap, asOf);
@@ -86,19 +87,6 @@ library FundingLib {
             reference_.observedAt
         );
         ActionLib.requireTimely(asOf);
-    }
-
-    function _takeReport(ActionLib.Action memory action, MarketContext memory context, Report calldata report)
-        private
-        view
-    {
-        Reference memory last = action.reference_;
-        BandLib.checkReport(
-            action.clock.asOf, report.price, report.observedAt, last, action.parameters, false
-        );
-        context.oracle.verify(context.grid.feedId, report.price, report.observedAt, report.proof);
-        last.oraclePrice = report.price;
-        last.observedAt = report.observedAt;
     }
 
     function _requireValidity(

@@ -3,7 +3,5 @@
 /* tslint:disable */
 /* eslint-disable */
 export type { ForwardedSender } from './ForwardedSender.js';
-export type { MarketExit } from './MarketExit.js';
-export type { MarketRisk } from './MarketRisk.js';
-export type { MarketState } from './MarketState.js';
+export type { MarketDoors } from './MarketDoors.js';
 export type { Restricted } from './Restricted.js';

@@ -149,6 +149,11 @@ import type { NonPayableOverrides } from "../common.js"
         "internalType": "address",
         "name": "access",
         "type": "address"
+      },
+      {
+        "internalType": "address",
+        "name": "code",
+        "type": "address"
       }
     ],
     "stateMutability": "nonpayable",
@@ -209,8 +214,88 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "needed",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "AdditionInsufficient",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "target",
+        "type": "address"
+      }
+    ],
+    "name": "AddressEmptyCode",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "AddressZero",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "address",
+        "name": "signer",
+        "type": "address"
+      }
+    ],
+    "name": "AdjusterUnauthorized",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "AdjustmentSignatureInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "minAmount",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "moves",
+        "type": "uint256"
+      }
+    ],
+    "name": "AmountBelowMinimum",
     "type": "error"
   },
   {
@@ -454,8 +539,39 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "deadline",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      }
+    ],
+    "name": "DeadlinePassed",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "DeskCalledDirectly",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "EmptyPart",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "FailedCall",
     "type": "error"
   },
   {
@@ -550,6 +666,48 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "int256",
+        "name": "lowest",
+        "type": "int256"
+      },
+      {
+        "internalType": "int256",
+        "name": "highest",
+        "type": "int256"
+      },
+      {
+        "internalType": "int256",
+        "name": "given",
+        "type": "int256"
+      }
+    ],
+    "name": "FundingRateOutOfRange",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "after_",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "latest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "FundingValidityInvalid",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "GridInvalid",
     "type": "error"
@@ -562,6 +720,27 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [],
     "name": "InvalidShortString",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "maxLeverage",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "leverage",
+        "type": "uint256"
+      }
+    ],
+    "name": "LeverageInvalid",
     "type": "error"
   },
   {
@@ -635,6 +814,27 @@ import type { NonPayableOverrides } from "../common.js"
         "type": "address"
       },
       {
+        "internalType": "uint256",
+        "name": "maxMarginIn",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "needed",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarginInTooLarge",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
         "internalType": "int256",
         "name": "required",
         "type": "int256"
@@ -646,6 +846,101 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "name": "MarginInsufficient",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "minimum",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "nonce",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarginNonceBelowMinimum",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "minimum",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarginNonceMinimumNotRaised",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "nonce",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarginNonceTooLarge",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "nonce",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarginNonceUsed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "minMarginOut",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "available",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarginOutTooSmall",
     "type": "error"
   },
   {
@@ -765,6 +1060,17 @@ import type { NonPayableOverrides } from "../common.js"
         "internalType": "address",
         "name": "account",
         "type": "address"
+      }
+    ],
+    "name": "NoPosition",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
       },
       {
         "internalType": "int256",
@@ -789,6 +1095,22 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "name": "NotOperator",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "NotPerpetual",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "NothingMoves",
     "type": "error"
   },
   {
@@ -1095,6 +1417,43 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [
       {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "maxRemovable",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asked",
+        "type": "uint256"
+      }
+    ],
+    "name": "RemovalTooLarge",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint8",
+        "name": "removeMode",
+        "type": "uint8"
+      }
+    ],
+    "name": "RemoveModeInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "uint256",
         "name": "asOf",
         "type": "uint256"
@@ -1223,6 +1582,22 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "name": "SaltTooLarge",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "sessionEnd",
+        "type": "uint256"
+      }
+    ],
+    "name": "SessionClosed",
     "type": "error"
   },
   {
@@ -1618,6 +1993,55 @@ import type { NonPayableOverrides } from "../common.js"
     "anonymous": false,
     "inputs": [
       {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "int256",
+        "name": "rate",
+        "type": "int256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "validUntil",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "int256",
+        "name": "fundingIndex",
+        "type": "int256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "oraclePrice",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "observedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "FundingUpdated",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
         "indexed": false,
         "internalType": "uint256",
         "name": "pool",
@@ -1663,6 +2087,117 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "name": "InsolventListed",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "signer",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "nonce",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "leverage",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "int256",
+        "name": "amount",
+        "type": "int256"
+      },
+      {
+        "indexed": false,
+        "internalType": "int256",
+        "name": "foldedMargin",
+        "type": "int256"
+      }
+    ],
+    "name": "LeverageAdjusted",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "signer",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "nonce",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "int256",
+        "name": "amount",
+        "type": "int256"
+      },
+      {
+        "indexed": false,
+        "internalType": "int256",
+        "name": "foldedMargin",
+        "type": "int256"
+      }
+    ],
+    "name": "MarginAdjusted",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "newMinimum",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarginNoncesInvalidated",
     "type": "event"
   },
   {
@@ -2286,6 +2821,160 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "function"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      },
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "account",
+            "type": "address"
+          },
+          {
+            "internalType": "uint256",
+            "name": "leverage",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "maxMarginIn",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "minMarginOut",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "nonce",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "deadline",
+            "type": "uint256"
+          }
+        ],
+        "internalType": "struct AdjustLeverage",
+        "name": "",
+        "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "",
+        "type": "bytes"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "name": "adjustLeverage",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      },
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "account",
+            "type": "address"
+          },
+          {
+            "internalType": "int256",
+            "name": "amount",
+            "type": "int256"
+          },
+          {
+            "internalType": "uint8",
+            "name": "removeMode",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint256",
+            "name": "minAmount",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "nonce",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "deadline",
+            "type": "uint256"
+          }
+        ],
+        "internalType": "struct AdjustMargin",
+        "name": "",
+        "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "",
+        "type": "bytes"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "name": "adjustMargin",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
     "inputs": [],
     "name": "authority",
     "outputs": [
@@ -2384,7 +3073,7 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "internalType": "address",
-        "name": "account",
+        "name": "",
         "type": "address"
       }
     ],
@@ -2457,7 +3146,7 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "internalType": "uint96",
-        "name": "amount",
+        "name": "",
         "type": "uint96"
       }
     ],
@@ -2470,27 +3159,27 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "actionId",
+        "name": "",
         "type": "uint256"
       },
       {
         "internalType": "uint256",
-        "name": "asOf",
+        "name": "",
         "type": "uint256"
       },
       {
         "internalType": "address",
-        "name": "account",
+        "name": "",
         "type": "address"
       },
       {
         "internalType": "address[]",
-        "name": "counterparties",
+        "name": "",
         "type": "address[]"
       },
       {
         "internalType": "uint256[]",
-        "name": "steps",
+        "name": "",
         "type": "uint256[]"
       },
       {
@@ -2512,7 +3201,7 @@ import type { NonPayableOverrides } from "../common.js"
           }
         ],
         "internalType": "struct Report",
-        "name": "report",
+        "name": "",
         "type": "tuple"
       }
     ],
@@ -2581,12 +3270,12 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "actionId",
+        "name": "",
         "type": "uint256"
       },
       {
         "internalType": "uint256",
-        "name": "asOf",
+        "name": "",
         "type": "uint256"
       },
       {
@@ -2608,7 +3297,7 @@ import type { NonPayableOverrides } from "../common.js"
           }
         ],
         "internalType": "struct Report",
-        "name": "report",
+        "name": "",
         "type": "tuple"
       }
     ],
@@ -2622,6 +3311,36 @@ import type { NonPayableOverrides } from "../common.js"
     "name": "freeze",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "fundingRate",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "int96",
+            "name": "rate",
+            "type": "int96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "validFrom",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "validUntil",
+            "type": "uint48"
+          }
+        ],
+        "internalType": "struct FundingRate",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -2674,6 +3393,108 @@ import type { NonPayableOverrides } from "../common.js"
         "internalType": "struct MarketGrid",
         "name": "",
         "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "account",
+            "type": "address"
+          },
+          {
+            "internalType": "uint256",
+            "name": "leverage",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "maxMarginIn",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "minMarginOut",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "nonce",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "deadline",
+            "type": "uint256"
+          }
+        ],
+        "internalType": "struct AdjustLeverage",
+        "name": "adjustment",
+        "type": "tuple"
+      }
+    ],
+    "name": "hashLeverageAdjustment",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "",
+        "type": "bytes32"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "account",
+            "type": "address"
+          },
+          {
+            "internalType": "int256",
+            "name": "amount",
+            "type": "int256"
+          },
+          {
+            "internalType": "uint8",
+            "name": "removeMode",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint256",
+            "name": "minAmount",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "nonce",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "deadline",
+            "type": "uint256"
+          }
+        ],
+        "internalType": "struct AdjustMargin",
+        "name": "adjustment",
+        "type": "tuple"
+      }
+    ],
+    "name": "hashMarginAdjustment",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "",
+        "type": "bytes32"
       }
     ],
     "stateMutability": "view",
@@ -2780,17 +3601,17 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "actionId",
+        "name": "",
         "type": "uint256"
       },
       {
         "internalType": "uint256",
-        "name": "asOf",
+        "name": "",
         "type": "uint256"
       },
       {
         "internalType": "address",
-        "name": "account",
+        "name": "",
         "type": "address"
       },
       {
@@ -2812,11 +3633,24 @@ import type { NonPayableOverrides } from "../common.js"
           }
         ],
         "internalType": "struct Report",
-        "name": "report",
+        "name": "",
         "type": "tuple"
       }
     ],
     "name": "inheritPosition",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "newMinimum",
+        "type": "uint256"
+      }
+    ],
+    "name": "invalidateMarginNonces",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"
@@ -2829,6 +3663,30 @@ import type { NonPayableOverrides } from "../common.js"
         "internalType": "bytes4",
         "name": "",
         "type": "bytes4"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "nonce",
+        "type": "uint256"
+      }
+    ],
+    "name": "isMarginNonceUsed",
+    "outputs": [
+      {
+        "internalType": "bool",
+        "name": "",
+        "type": "bool"
       }
     ],
     "stateMutability": "view",
@@ -2892,13 +3750,26 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "internalType": "address[]",
-        "name": "accounts",
+        "name": "",
         "type": "address[]"
       }
     ],
     "name": "listInsolvent",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "marketDesk",
+    "outputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -3189,7 +4060,7 @@ import type { NonPayableOverrides } from "../common.js"
           }
         ],
         "internalType": "struct Report",
-        "name": "report",
+        "name": "",
         "type": "tuple"
       }
     ],
@@ -3528,6 +4399,78 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [
       {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      },
+      {
+        "internalType": "int96",
+        "name": "",
+        "type": "int96"
+      },
+      {
+        "internalType": "uint48",
+        "name": "",
+        "type": "uint48"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "",
+        "type": "tuple"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "bytes",
+            "name": "proof",
+            "type": "bytes"
+          }
+        ],
+        "internalType": "struct Report",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "name": "updateFunding",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "components": [
           {
             "internalType": "bytes8",
@@ -3658,7 +4601,7 @@ import type { NonPayableOverrides } from "../common.js"
   }
 ] as const;
 
-  const _bytecode = "0x6102e060405234610bbe57616ae6803803809161001e826102e0610bd6565b6102e0396103208112610bbe576101008112610bbe576040519061010082016001600160401b03811183821017610bc2576040526102e051825261030051906003821015610bbe5760208301919091526103205160408301526103405160608301526103605160808301526103805160a0830152610180906100a16103a0610bf9565b60c08401526100b16103c0610bf9565b60e084015260ff190112610bbe576040519061018082016001600160401b03811183821017610bc2576040526100e86103e0610c0d565b82526100f5610400610c0d565b6020830152610105610420610c0d565b6040830152610115610440610c0d565b6060830152610125610460610c0d565b6080830152610135610480610c0d565b60a08301526101456104a0610c0d565b60c08301526101556104c0610c0d565b60e08301526101656104e0610c0d565b610100830152610176610500610c0d565b6101208301526105205160ff81168103610bbe57610140830152610540516005811015610bbe576101608301526101ae610560610c1d565b6101b9610580610c1d565b6101c46105a0610c1d565b6101cf6105c0610c1d565b6101da6105e0610c1d565b6040516101e8604082610bd6565b600e81526d24b9b7b630ba32b22a3930b232b960911b602082015260405191610212604084610bd6565b60038352620322e360ec1b602084015260018060a01b038116908160018060a01b03195f5416175f557f2f658b440c35314f52658ea8a740e05b284cdc84dc9ae01e891f21b8933e7cad6020604051848152a13b15610bac575061027581610c44565b6101205261028282610c44565b6101405260208151910120908160e0526020815191012080610100524660a0526040519060208201927f8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f8452604083015260608201524660808201523060a082015260a081526102f360c082610bd6565b5190206080523060c052610160526001600160a01b038316158015610b9b575b8015610b8a575b610b7b5760408401516060850151811591828015610b73575b8015610b5e575b8015610b49575b610a5d5769d3c21bcecceda100000061035a8383610c31565b061592602088015160038110156108f557600214610a9c575b50505080610a8d575b80610a6c575b15610a5d57602084015160038110156108f55762ffffff602087015116908115159182610a2a575b5081610a18575b81610a03575b816109dc575b816109c4575b816109ad575b81610996575b8161097f575b8161096c575b81610955575b8161093d575b81610918575b501561090957835161018052602084015160038110156108f5576101a05260408401516101c05260608401516101e05260808401516102005260a08401516102205260018060601b0360c0850151166102405260018060601b0360e0850151166102605260018060a01b0383166102805260018060a01b0382166102a05260018060a01b0381166102c05262ffffff855116856003549165ffffff000000602083015160181b1668ffffff000000000000604084015160301b16936bffffff000000000000000000606085015160481b166effffff000000000000000000000000608086015160601b169562ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b015160058110156108f55760ff60f81b9060f81b169b60018060f81b039960ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b19936effffff00000000000000000000000019926bffffff000000000000000000199160018060481b031916171617161716171617161716171617161716171717600355604051918451835260208501519360038510156108f557602084019490945260408086015190840152606080860151908401526080808601519084015260a0808601519084015260c0808601516001600160601b039081169185019190915260e09586015116948301949094526001600160a01b0392831661010083015292821661012082015291166101408201527fd9720f29a909e444caa551b72a5df147315d402c36a572fc0da25888257106e09061016090a16101606040519162ffffff815116835262ffffff602082015116602084015262ffffff604082015116604084015262ffffff606082015116606084015262ffffff608082015116608084015262ffffff60a08201511660a084015262ffffff60c08201511660c084015262ffffff60e08201511660e084015262ffffff6101008201511661010084015262ffffff6101208201511661012084015260ff6101408201511661014084015201519060058210156108f557610180815f936101607fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e6940152a2604051615d939081610d538239608051816149d4015260a05181614a91015260c051816149a5015260e05181614a2301526101005181614a490152610120518161105e015261014051816110870152610160518181816118e101526148e2015261018051816144ab01526101a051818181610423015281816111dd01528181611f39015261448101526101c0518181816120c7015281816120ed015281816121280152818161215301528181612189015281816121b5015281816121d90152818161221f01528181612260015281816122b7015281816124bd015281816125180152818161257501526144dc01526101e0518181816111ae0152818161253e015261450201526102005181818161203c01526145280152610220518161454e0152610240518161457c015261026051816145ab0152610280518181816112f001528181613501015261483301526102a051818181610f8c01528181612937015261486201526102c05181818161116701528181611ffd0152818161208701526148910152f35b634e487b7160e01b5f52602160045260245ffd5b6313a13a4160e11b5f5260045ffd5b61012087015162ffffff161591508115610934575b505f6103ed565b9050155f61092d565b9050619c4062ffffff610120880151161115906103e7565b905061ea6062ffffff60c0880151161115906103e1565b60c087015162ffffff16151591506103db565b905061c35062ffffff60a0880151161115906103d5565b905061c35062ffffff6080880151161115906103cf565b9050620f424062ffffff60608801511610906103c9565b9050620f424062ffffff6040880151161115906103c3565b9050620f42406109fb62ffffff88511660ff6101408a01511690610c31565b1115906103bd565b9050607f60ff610140880151161115906103b7565b61014087015160ff16151591506103b1565b90915062ffffff875116611d4c8201809211610a49571015905f6103aa565b634e487b7160e01b5f52601160045260245ffd5b634922d3e160e11b5f5260045ffd5b5060a084015115806103825750602084015160038110156108f55715610382565b50610a9784610caf565b61037c565b83610b30575b83610b00575b5082610af0575b82610abf575b50505f8080610373565b710b7abc627050305adf14a3d9e40000000000925090610ae282610ae793610c31565b610c31565b06155f80610ab5565b64e8d4a510008106159250610aaf565b909250610b1c57600182670de0b6b3a76400000411915f610aa8565b634e487b7160e01b5f52601260045260245ffd5b809350610b1c5780670de0b6b3a7640000061592610aa2565b506a0100000000000000000000821015610341565b506a010000000000000000000081101561033a565b508115610333565b639fabe1c160e01b5f5260045ffd5b506001600160a01b0381161561031a565b506001600160a01b03821615610313565b6361798f2f60e11b5f5260045260245ffd5b5f80fd5b634e487b7160e01b5f52604160045260245ffd5b601f909101601f19168101906001600160401b03821190821017610bc257604052565b51906001600160601b0382168203610bbe57565b519062ffffff82168203610bbe57565b51906001600160a01b0382168203610bbe57565b81810292918115918404141715610a4957565b601f815111610c6f576020815191015160208210610c60571790565b5f198260200360031b1b161790565b604460209160405192839163305a27a960e01b83528160048401528051918291826024860152018484015e5f828201840152601f01601f19168101030190fd5b60208101805160038110156108f55715610d25575160038110156108f557600214610cf05760c081015160e0909101516001600160601b0391821691161190565b60c08101516001600160601b0316159081610d09575090565b60e001516001600160601b0316670de0b6b3a764000014919050565b5060c08101516001600160601b0316159081610d3f575090565b60e001516001600160601b03161591905056fe6101c06040526004361015610012575f80fd5b5f60e0525f3560e01c80631661f53014613aa75780631e83409a146139ef578063217459ad1461398d57806324069db6146138f3578063279b3b9514611b4f578063308b1cfb14611ad4578063351945bc14611a2e5780633ba8e8421461198b5780633defb96214611908578063572b6c05146118b7578063603855df1461175257806362a5af3b146116c357806362d224dd14611591578063690129c7146114855780636b7e84e7146114055780636bdc18721461131457806376cdb03b146112cf5780637a9e5e4b146112185780637c9e23ca1461118b5780637dc0d1d01461114657806384b0196e1461104457806389035730146110115780638fb3603714610fb057806391c2c46914610f6b57806391ddadf414610eb95780639cca9d1814610e52578063a23836ef14610e26578063aa9991eb14610dea578063ac53266414610d92578063ae65d77514610d16578063b44ce39c14610c13578063b7648fb914610bbd578063bb04804d14610b26578063bf7e214f14610afd578063c30abf1814610a54578063c3a4e739146109a8578063c687f27714610960578063ca32c5441461082f578063cba81a6b146107bd578063d1e8984914610764578063dafb2422146106c0578063dfbf37eb14610663578063e01832fb146105c9578063f60a0e79146103d2578063f698da25146103ae578063fad8b32a14610322578063fbbffad7146102e65763fcad44481461022e575f80fd5b346102e05760e0513660031901126102e05760e08051339052601460205251604090205460019060ff1661026181613cab565b036102c95760e0805133905260146020525160409020805460ff19166002179055604051600281527fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af47060203392a260e05180f35b634e487b7160e01b5f52602160045260245ffd5b63652824af60e11b60e0515233600452602460e051fd5b60e05180fd5b346102e05760203660031901126102e0576001600160a01b03610307613b39565b1660e0515260126020526020604060e0512054604051908152f35b346102e05760203660031901126102e0576001600160a01b03610343613b39565b61034d3633614660565b168060e051526014602052604060e0512061036960e051613cab565b60ff1981541690557fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af47060206040516103a260e051613cab565b60e0518152a260e05180f35b346102e05760e0513660031901126102e05760206103ca61499b565b604051908152f35b346102e05736600319016101a081126102e057610180136102e0576101843565ffffffffffff8116908190036102e05761040c3633614660565b73__$a35447e41756b600540267cddc2a453f83$__7f000000000000000000000000000000000000000000000000000000000000000091813b156102e057604051630783960760e01b8152600160048201529261046881613cab565b602484015260043562ffffff8116908190036102e057604484015260243562ffffff8116908190036102e057606484015260443562ffffff8116908190036102e057608484015260643562ffffff8116908190036102e05760a484015260843562ffffff8116908190036102e05760c484015260a43562ffffff8116908190036102e05760e484015260c43562ffffff8116908190036102e05761010484015260e43562ffffff8116908190036102e0576101248401526101043562ffffff8116908190036102e0576101448401526101243562ffffff8116908190036102e0576101648401526101443560ff8116908190036102e0576101848401526101643560058110156102e057610581906101a4850190613bc2565b6101c4830152816101e48160e051935af480156105bc576105a3575b60e05180f35b60e0516105af91613e03565b60e0516102e0578061059d565b6040513d60e051823e3d90fd5b346102e05760403660031901126102e05760043560058110156102e05760243565ffffffffffff8116908190036102e0576106043633614660565b73__$a35447e41756b600540267cddc2a453f83$__90813b156102e05760405163367504a560e01b81526001600482015292610644906024850190613bc2565b60448301528160648160e051935af480156105bc576105a35760e05180f35b346102e05760e0513660031901126102e05773__$92fac3d227b575815f623325807a0b97e0$__803b156102e05760405190632435bf7d60e01b8252600160048301528160248160e051935af480156105bc576105a35760e05180f35b346102e0576101003660031901126102e0576106da61499b565b6040519063d9c129a960e01b825260048201526106f960248201614094565b6020816101248173__$bf759459f958bd5c55715570a535341f2e$__5af480156105bc5760e05190610731575b602090604051908152f35b506020813d60201161075c575b8161074b60209383613e03565b810103126102e05760209051610726565b3d915061073e565b346102e05760e0513660031901126102e05761077e6145d3565b506040805161078c81613d7a565b65ffffffffffff600b548160206001600160601b03831694858152019160601c168152835192835251166020820152f35b346102e05760403660031901126102e05760606108186107db613b39565b602435906001600160601b03199060601b16175f52600e60205260405f20548060701c916001600160401b0365ffffffffffff8360401c16921690565b906040519260e05150835260208301526040820152f35b346102e05760603660031901126102e0576044356001600160401b0381116102e057606060031982360301126102e05760e08051339052601460205251604090205460029060ff1661088081613cab565b036109495761088d6147a8565b73__$92fac3d227b575815f623325807a0b97e0$__906108ab6147dd565b823b156102e0576040516368d9498b60e01b8152600160048201529283916108d7906024840190613e24565b6004356101a48301526024356101c48301526102006101e4830152818061090960e05195610204830190600401613f04565b03915af480156105bc57610930575b60e0515f516020615d3e5f395f51905f525d60e05180f35b60e05161093c91613e03565b60e0516102e05780610918565b633b63649d60e11b60e0515233600452602460e051fd5b346102e05760203660031901126102e0576001600160a01b03610981613b39565b1660e051526014602052602060ff604060e051205416604051906109a481613cab565b8152f35b346102e05760203660031901126102e0576004356001600160401b0381116102e0576109d8903690600401613b92565b73__$bf759459f958bd5c55715570a535341f2e$__916109f66148d8565b92803b156102e0576001600160a01b03610a4094604051958694859384936305fc452d60e11b8552600160048601521660248401526060604484015260e051966064840191614070565b03915af480156105bc576105a35760e05180f35b346102e05760203660031901126102e0576004356001600160601b038116908190036102e057610a826147a8565b73__$92fac3d227b575815f623325807a0b97e0$__610a9f6147dd565b91813b156102e05760405163320adf5b60e01b81526001600482015292610aca906024850190613e24565b6101a4830152816101c48160e051935af480156105bc576109305760e0515f516020615d3e5f395f51905f525d60e05180f35b346102e05760e0513660031901126102e05760206001600160a01b0360e0515416604051908152f35b346102e05760403660031901126102e057610b3f613b39565b6024356001600160601b038116908190036102e057610b5e3633614660565b73__$f99bd2f295b53acaa028f00fb14da59698$__90813b156102e0576001600160a01b036040519363119e5ca760e01b85526001600486015216602484015260448301528160648160e051935af480156105bc576105a35760e05180f35b346102e05760203660031901126102e05760a0610be0610bdb613b39565b6145eb565b60806040519180518352602081015160208401526040810151604084015260608101516060840152015115156080820152f35b346102e05760e0513660031901126102e057610c2d614437565b50610100604051610c3d81613d14565b6dffffffffffffffffffffffffffff600854916001600160601b038316928382526001600160801b036020830165ffffffffffff8360601c168152846040850165ffffffffffff8560901c16815265ffffffffffff606087019560c01c16855265ffffffffffff6009549581608089019385891685528160a08b0197898b60701c16895260ff60c08d019b60f01c1615158b5260e088600a54169c019b8c526040519d8e52511660208d0152511660408b01525116606089015251166080870152511660a085015251151560c0840152511660e0820152f35b346102e05760403660031901126102e0576003610d31613b39565b602435908160071c906001600160601b03199060601b161760e05152600d60205260fe604060e05120549160e0515060011b161c166004811015610d7a57604051908152602090f35b634e487b7160e01b60e051526021600452602460e051fd5b346102e05760e0513660031901126102e057610dac6145d3565b5060408051610dba81613d7a565b6001600160601b0360075460206001600160a01b03821693848152019060a01c8152835192835251166020820152f35b346102e05760203660031901126102e0576001600160a01b03610e0b613b39565b1660e0515260136020526020604060e0512054604051908152f35b346102e05760e0513660031901126102e057610100610e43614473565b610e506040518092613cb5565bf35b346102e05760e0513660031901126102e057610e6e3633614660565b73__$a35447e41756b600540267cddc2a453f83$__803b156102e0576040519063a5888a9760e01b8252600160048301528160248160e051935af480156105bc576105a35760e05180f35b346102e05760e0513660031901126102e057610ed3614365565b50610120610edf6143a8565b6101006040519165ffffffffffff815116835265ffffffffffff602082015116602084015265ffffffffffff604082015116604084015260ff606082015116606084015260ff608082015116608084015264ffffffffff60a08201511660a084015262ffffff60c08201511660c084015262ffffff60e08201511660e084015201511515610100820152f35b346102e05760e0513660031901126102e05760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b346102e05760e0513660031901126102e05760e0515460a01c60ff1615611007576020638fb3603760e01b5b6040517fffffffff000000000000000000000000000000000000000000000000000000009091168152f35b602060e051610fdc565b346102e05760e0513660031901126102e05761102b614158565b506101806110376141bc565b610e506040518092613bcf565b346102e05760e0513660031901126102e0576110e66110827f0000000000000000000000000000000000000000000000000000000000000000614f8e565b6110ab7f0000000000000000000000000000000000000000000000000000000000000000614f8e565b604051906020906110f4906110c08385613e03565b60e05184525f368137604051958695600f60f81b875260e08588015260e0870190613c87565b908582036040870152613c87565b46606085015230608085015260e05160a085015283810360c085015281808451928381520193019160e0515b82811061112f57505050500390f35b835185528695509381019392810192600101611120565b346102e05760e0513660031901126102e05760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b346102e05760403660031901126102e057604061120c6111ac610bdb613b39565b7f00000000000000000000000000000000000000000000000000000000000000006111d981602435614327565b60027f000000000000000000000000000000000000000000000000000000000000000061120581613cab565b1492614931565b82519182526020820152f35b346102e05760203660031901126102e057611231613b39565b60e05154906001600160a01b03821633036112b957803b15611299577f2f658b440c35314f52658ea8a740e05b284cdc84dc9ae01e891f21b8933e7cad916001600160a01b036020921680916001600160a01b0319161760e05155604051908152a160e05180f35b6001600160a01b03906361798f2f60e11b60e0515216600452602460e051fd5b62d1953b60e31b60e0515233600452602460e051fd5b346102e05760e0513660031901126102e05760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b346102e05760803660031901126102e05761132d613b4f565b6064356001600160401b0381116102e057606060031982360301126102e05760e08051339052601460205251604090205460029060ff1661136d81613cab565b036109495761137a6147a8565b73__$f99bd2f295b53acaa028f00fb14da59698$__6113976147dd565b90803b156102e0576001600160a01b036113cc9460405195869463b93fdb0f60e01b8652600160048701526024860190613e24565b6004356101a48501526024356101c4850152166101e4830152610220610204830152818061090960e05195610224830190600401613f04565b346102e05760203660031901126102e05760043560058110156102e05761142c3633614660565b73__$a35447e41756b600540267cddc2a453f83$__803b156102e05760405163a34b733960e01b8152600160048201529161146b906024840190613bc2565b8160448160e051935af480156105bc576105a35760e05180f35b346102e05760e0513660031901126102e0576040516114a381613d5f565b6114ab614158565b815260e051602082015260e051604082015260e051606082015260e051608082015260a060e05191015260e051506102206040516114e881613d5f565b6114f26005614272565b815265ffffffffffff600654611587602084018383168152836040860161151f60ff8660301c16826141b0565b6115736060880191838760381c1683528360808a019561154560ff8a60681c16886141b0565b8160a08c019960701c16895261155f604051809c51613bcf565b51166101808a0152516101a0890190613bc2565b51166101c0860152516101e0850190613bc2565b5116610200820152f35b346102e057366003190161014081126102e057610100136102e057610104356001600160401b0381116102e05760406115d1611601923690600401613b65565b92906116226115de6147dd565b84516333ab454960e21b8152600160048201529586948594926024860190613e24565b61160e6101a48501614094565b6102e06102a48501526102e4840191613ee4565b610124356102c4830152038173__$bf759459f958bd5c55715570a535341f2e$__5af49081156105bc5760e0519060e05192611672575b506001600160a01b036040928351928352166020820152f35b9150506040813d6040116116bb575b8161168e60409383613e03565b810103126102e057602081519101516001600160a01b03811681036102e057906001600160a01b03611659565b3d9150611681565b346102e05760e0513660031901126102e0576116dd6147a8565b73__$92fac3d227b575815f623325807a0b97e0$__6116fa6147dd565b90803b156102e057604051633329bb2760e21b81526001600482015291611725906024840190613e24565b816101a48160e051935af480156105bc576109305760e0515f516020615d3e5f395f51905f525d60e05180f35b346102e05760c03660031901126102e05761176b613b4f565b6064356001600160401b0381116102e05761178a903690600401613b92565b916084356001600160401b0381116102e0576117aa903690600401613b92565b60a494919435936001600160401b0385116102e057606060031986360301126102e05760e08051339052601460205251604090205460029060ff166117ee81613cab565b03610949576117fb6147a8565b73__$f99bd2f295b53acaa028f00fb14da59698$__926118196147dd565b91843b156102e0576001600160a01b039761185e9461188b61189e93610909956040519c8d9b8c9a8b9a63beec962960e01b8c52600160048d015260248c0190613e24565b6004356101a48b01526024356101c48b0152166101e4890152610260610204890152610264880191614023565b8581036003190161022487015291614070565b8281036003190161024484015260e05196600401613f04565b346102e05760203660031901126102e05760206118d2613b39565b604051906001600160a01b03807f0000000000000000000000000000000000000000000000000000000000000000169116148152f35b346102e05760e0513660031901126102e05760e08051339052601460205251604090205460029060ff1661193b81613cab565b036109495773__$92fac3d227b575815f623325807a0b97e0$__803b156102e057604051906301fc6efb60e01b8252600160048301528160248160e051935af480156105bc576105a35760e05180f35b346102e05760203660031901126102e0576004356001600160401b0381116102e0576119bb903690600401613b92565b6119c36147a8565b73__$92fac3d227b575815f623325807a0b97e0$__916119e16147dd565b92803b156102e05760405163a1bee3e360e01b8152600160048201529384928391829161090991611a16906024850190613e24565b6101c06101a484015260e051966101c4840191614023565b346102e05760203660031901126102e0576001600160a01b03611a4f613b39565b604051611a5b81613d44565b60e051815260e0516020820152604060e0519101521660e0515260106020526060604060e0512065ffffffffffff60405191611a9683613d44565b5466ffffffffffffff808216938481528360406020830192848660381c168452019360701c1683526040519485525116602084015251166040820152f35b346102e05760203660031901126102e05773__$bf759459f958bd5c55715570a535341f2e$__611b026148d8565b90803b156102e0576001600160a01b0360405192631fbb8f3b60e31b84526001600485015216602483015260043560448301528160648160e051935af480156105bc576105a35760e05180f35b346102e05760203660031901126102e0576004356001600160401b0381116102e057611b7f903690600401613b65565b60e08051339052601460205251604090205460029060ff16611ba081613cab565b0361094957611bad6147a8565b611bb5614158565b60a052604081106138d857806020116102e0578135604082106102e057602083013561ffff82166001148015906138c4575b6138b15765ffffffffffff908260d01c60a05152818360a01c16602060a0510152818360701c16604060a051015260ff8360681c16606060a051015260ff8360601c16608060a051015262ffffff61ffff8460501c16938460a08051015261ffff8160401c1660c060a0510152818160281c1661010060a051015260101c1661012060a05101528060d81c60e060a05101526001600160601b038160781c1661014060a051015260481c1661016060a05101521561389e5760a08051015160c88111613884575060a0805101518060071b9080820460801490151715612ddd5760400180604011612ddd5760a05160c00151611ce2916148be565b80820361386b57506040516101a052611cfd6101a051613d14565b611d05613f7b565b6101a05152611d12613e78565b60206101a0510152604051806102208101106001600160401b036102208301111761385357610220810160405260e051815260e051602082015260e051604082015260e051606082015260e051608082015260e05160a082015260e05160c082015260e05160e082015260e05161010082015260e05161012082015260e05161014082015260e05161016082015260e05161018082015260e0516101a082015260e0516101c082015260e0516101e082015260e05161020082015260406101a0510152611ddd613e78565b60606101a0510152611ded613ff9565b60806101a051015260e05160a06101a051015260e05160c06101a051015260e05160e06101a0510152611e1e613f7b565b5060a0515190604060a05101519160405192611e3984613d44565b611e41614365565b8452611e4b613e78565b6020850152611e58614158565b6040850152611e656143a8565b9065ffffffffffff82511660018101809111612ddd5783036138245765ffffffffffff60408301511680821061380b5750611e9e6141bc565b8060408701528184846101008101516137f4575b50505050610160604086015101516005811015610d7a576001600160fc1b0381168103612ddd5760e051612ddd5760016670006001ef01ef8260041b1c16156137d9575065ffffffffffff9081611f07613e9c565b9460608601516137c3575b8160408601511683036137b1575b16835216604082015283528060208401526040830151927f000000000000000000000000000000000000000000000000000000000000000092611f6284613cab565b611f6f60a0518351614ab7565b1561375a57611f9c604060a0510151868561014060a051015192600289149361016060a051015191614c7d565b6001600160601b0361014060a051015116835265ffffffffffff61016060a05101511660208401525b61014060a05101519061016060a0510151611fe660c060a0510151836148cb565b828111613756578089019203926001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000163b156137565761207b5f936040519586948594637e1e14c760e11b86527f0000000000000000000000000000000000000000000000000000000000000000600487015260248601526044850152608060648501526084840191613ee4565b03816001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000165afa801561374b57613737575b5060a05161014001516002840361372b577f000000000000000000000000000000000000000000000000000000000000000015613713577f0000000000000000000000000000000000000000000000000000000000000000670de0b6b3a7640000045f198101908111612ddd57905b61214d7f000000000000000000000000000000000000000000000000000000000000000082614c5f565b916121787f0000000000000000000000000000000000000000000000000000000000000000836148be565b5f198101908111612ddd576121ae907f000000000000000000000000000000000000000000000000000000000000000090614c5f565b92620f42407f00000000000000000000000000000000000000000000000000000000000000008102047f000000000000000000000000000000000000000000000000000000000000000003612ddd5762ffffff606089015116620f424003620f42408111612ddd5761224f9061224a7f0000000000000000000000000000000000000000000000000000000000000000620f4240029186614327565b6148be565b5f198101908111612ddd5761228a907f0000000000000000000000000000000000000000000000000000000000000000620f42400290614c5f565b9262ffffff60408a015116620f4240019081620f424011612ddd57612304946122e685926122e16122f5957f0000000000000000000000000000000000000000000000000000000000000000620f42400292614327565b614c5f565b938082101561370c57506155fb565b938082111561370c57506155fb565b60e060a0510151918083108015613703575b6136e75750505061010060a051015162ffffff6080860151168082116136ce57505061012060a051015162ffffff60a0860151168082116136ce57505080518051602082810151604084810151606080870151608088015160a0808a015160c08b015160e0808d0151610100909d015160309a909a1b6bffffffffffff0000000000001665ffffffffffff9c909c169b909b1796861b71ffffffffffff00000000000000000000000090811697909717609095861b60ff60901b161760989490941b60ff60981b1693909317911b64ffffffffff60a01b161760c89190911b62ffffff60c81b16179790961b62ffffff60e01b169690961792151560f81b7fff000000000000000000000000000000000000000000000000000000000000009081169390931760015595830151805160028054958301518385015193890151969095166001600160601b0392909216919091179390961b909616919091179490921b6bffffffffffffffffffffffff60901b169390931792151560f01b60ff60f01b16929092178155910151909190600b0b62ffffff6124b4613f7b565b946125fb6124e87f000000000000000000000000000000000000000000000000000000000000000060e060a0510151614327565b6124f061499b565b8852604060a05101516020890152602060a0510151604089015260e060a051015160608901527f000000000000000000000000000000000000000000000000000000000000000060808901527f00000000000000000000000000000000000000000000000000000000000000008060a08a01526125ac670de0b6b3a7640000612599837f0000000000000000000000000000000000000000000000000000000000000000614327565b048060c08c015260e060a0510151614327565b60e08a019081526125c48261014060a0510151614327565b6101008b01526125e2815161010060a05101519084868d8d14615618565b6101208b0152519061012060a051015192898914615618565b61014087015260ff6101408201511661016087015251166101808501526101a0840152146101c08201526101a0515260a080510151906040810160a06101a05101526126596126498361434e565b6040516101205261012051613e03565b8161012051526126688261434e565b601f19013660206101205101376101a0805151015190604283029280840460421481151715612ddd578360500180605011612ddd576070850110612ddd5760409283836126d160706126bb818a01614e33565b986126c885519a8b613e03565b01808952614e33565b6020880190601f19013682373760801b60608501526070840160e06101a0510152612704836101a0510151848401614e4e565b60e0516101405260e0516101405260071b010160c06101a05101525b60a06101a051015160c06101a0510151146134b5576101a051516101805260406101a051015151610100526001600160a01b03610100511660e05152600c602052604060e05120610160526127cd61016051546101a061018051015160806101a0510151916040918160070b8085526b0fffffffffffffffffffffff83851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b60e05160c081905260016080525b6080511561348b575b60e05160805260406101a051015160606101a051015161016082015115613460576101808201516101608301519081811161342557505060c0820151801515806133fc575b6133b65750610120820151801580156133a5575b613361575060e082015180159081158092613353575b6132b4575b5050610140820151801515806132a0575b61325a575061295b6042610180515160a0610180510151906080610180510151604051927f34926dc46793e7842203bc3561373ea22a32700e8a8fd5b513e2ce1aad9c8c1b8452602088015160c01b602085015260a08801510260408401528060c088015102606084015260e087015102608083015261010086015160a0830152670de0b6b3a76400006101208701510260c0830152855160e083015261014086015161010083015261012082209061190160f01b83526002830152602282015220602061018051015190847f0000000000000000000000000000000000000000000000000000000000000000615713565b506080806101a0510151015161316a575b604061018051015160206101805101516001600160a01b038451169160fe6040860151938460071c906001600160601b03199060601b16179360e0515060011b16908360e05152600d602052604060e05120928354916002600384861c161461313f5782841c60039081166001811493911490816130a3575b50821561309a576103ff6101a08a01511461306f57612a486001600160a01b038a51166101a08b0151906001600160601b03199060601b16175f52600e60205260405f20548060701c916001600160401b0365ffffffffffff8360401c16921690565b90918215908115613060575b5061302b5760c08b01511580613021575b612fe45750905b60a08a01518280821115612fda57612a83916148cb565b6101608b0151818111612f9f5750908a959493929161016087015114988915612f7b575b8915612f5d576002945b8a15612e7e575b50505050506003919250831b921b191617905515156060820152612ae881610180518460806101a05101516158b1565b91815180600b0b8103612e50575060206101a051015160208301516060820190815101905261018082015160408201908151019052606082015115155f14612e3b5761016082015181510190525b6101a05160e0015161018082015180612e20575060e051915b6101a081015160061b8360021b176060850151612e18575b6040850151612e10575b6001600160601b0319825160601b1661012083015160591b17602083015160201b1790610160830151916001600160601b0360801b875160801b168360e01b179260201c9160101b1717835260208301526002603083019314612df5575b5050906040810151612dc3575b5060e06101a0510152612db9575b60606101a05101515101608060a06101a0510151018060a06101a051015260c06101a05101518114612c2c576101a05160400151612c2791614e4e565b6127db565b505b6101a0805160800151610180519091015181516040830151602084015190916b1000000000000000000000008210801590612da0575b8015612d79575b612d25576001600160401b03608094606087015160f81b946b0fffffffffffffffffffffff609c1b91840201609c1b169260401b9116171717910151612d6e575b60c051612d48575b610160515580600b0b8103612d2557610140519060016101405101610140526101205151821015612d0d576001600160601b03602091166001600160601b03196101005160601b16179160051b61012051010152612720565b634e487b7160e01b60e051526032600452602460e051fd5b63402f1cc960e01b60e051526001600160a01b036101005116600452602460e051fd5b612d696001600160a01b0361010051166101805160806101a051015161569e565b612cb4565b600160ff1b17612cac565b506b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff85830285010111612c6b565b50663ffffffffffffe661fffffffffffff820111612c64565b600160c052612bea565b6020015160a01b8152600c8101908110612ddd5784612bdc565b634e487b7160e01b60e051526011600452602460e051fd5b610180015160d01b8252603601908110612ddd578580612bcf565b601017612b71565b602017612b67565b61016083015103612e345760015b91612b4f565b6002612e2e565b60206101608301519101908151019052612b36565b9060406001600160a01b03825116910151906339f4765b60e11b60e05152600452602452604452606460e051fd5b159687612f41575b5050908160039596612eaa9391612f39575b50612efb575b6101608b0151906148be565b60408a015160701b908a516101a08c01519060e051506001600160601b0319906001600160601b03199060601b16161760e05152600e60205260401b1717604060e05120558792918b808080612ab8565b8a516040808d015160e0805160609490941b6bffffffffffffffffffffffff1916909117909252600f6020529051208054600160ff1b179055612e9e565b90508e612e98565b600396612eaa949392612f5392615a45565b955090918b612e86565b6002196003878a1c1601612f745760035b94612ab1565b6001612f6e565b985060c08601511580612f8f575b98612aa7565b506103ff6101a087015114612f89565b8b516040808e01519051638b2294eb60e01b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b505060e051612a83565b8a516040808d01519051632f68a66160e21b81526001600160a01b0390921660048301526024820152604481019190915260648101849052608490fd5b5083811415612a65565b8a6001600160a01b03815116906101a060408201519101519163fe60f8d760e01b60e05152600452602452604452606460e051fd5b905060408c015114158e612a54565b8860406001600160a01b0382511691015190631bc9b84160e31b60e05152600452602452604460e051fd5b60e05190612a6c565b89516040808c015160e0805160609490941b6bffffffffffffffffffffffff1916909117909252600f602052905120549193506001600160ff1b038216906113888201808311612ddd578111613104575050600160ff1b161515918b6129e5565b8a516040808d015190516306bcef5d60e41b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b8760406001600160a01b0382511691015190637be3af5f60e01b60e05152600452602452604460e051fd5b60206101805101516001600160a01b0383511660e0515060e051526010602052604060e05120906040519161319e83613d44565b5466ffffffffffffff8116835265ffffffffffff602084019166ffffffffffffff8160381c16835260701c1690604084019382855261138883018311612ddd5766ffffffffffffff9261138801841115613251575051165b66ffffffffffffff6040860151911681106132135750505061296c565b6084935065ffffffffffff6001600160a01b0386511693511690604051936306bcef5d60e41b85526004850152602484015260448301526064820152fd5b905051166131f6565b825160408085015161018051602001519151630460a9bb60e11b81526001600160a01b039093166004840152602483015260448201929092526064810191909152608490fd5b5060206101805101516103e8820210612869565b610100840151918061333f575b6060850151156133355760028314905b1590811561331b575b5015612858578351604080860151905163049f876760e31b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b905080613329575b876132da565b50608084015115613323565b60018314906132d1565b5060018214806132c15750600282146132c1565b506101008401511515612853565b8251604080850151610180516101600151915163bd219a6b60e01b81526001600160a01b039093166004840152602483015260448201526064810191909152608490fd5b50610160610180510151811161283d565b82516040808501516101805160600151915163933ce64560e01b81526001600160a01b039093166004840152602483015260448201929092526064810191909152608490fd5b506060830151156134165780606061018051015111612829565b80606061018051015110612829565b83516040808601519051630641f69b60e21b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b5060406001600160a01b0382511691015190633db6c18960e01b60e05152600452602452604460e051fd5b6001600160a01b0361010051166001600160a01b0360406101a0510151511603156127e457612c2e565b610140516101205152601f198160e06101a05101510301815260206101a051015180516020820151908181036136b55750506040810151815180820361369c5750506001600160a01b037f000000000000000000000000000000000000000000000000000000000000000016906060604060a051015191015191803b156102e0579160405192839163d3f375d160e01b83526064830193600484015260248301526060604483015261012051518093526084820192602061012051019060e0515b81811061368357505050818060e05194039160e051905af180156105bc5761366a575b5060a051517fc7cf846dc3972beaae7179f0b18b759b209565af416d4df5ec7b7ecce9a5ff1d6135de602060a051015193604051918291602083526020830190613c87565b0390a3604060a05101516103e842024281046103e81442151715612ddd576107d08101808211612ddd578211613651576127108201808311612ddd5781116136385760e0515f516020615d3e5f395f51905f525d60e05180f35b630f77854760e31b60e05152600452602452604460e051fd5b633c0917a360e01b60e05152600452602452604460e051fd5b60e05161367691613e03565b60e0516102e05781613599565b8251865260209586019587955090920191600101613576565b6302356a4d60e01b60e05152600452602452604460e051fd5b63311c37a960e21b60e05152600452602452604460e051fd5b630828d64f60e21b60e05152600452602452604460e051fd5b6305fcef0b60e21b60e05152600452602452604452606460e051fd5b50818311612316565b90506155fb565b634e487b7160e01b60e051526012600452602460e051fd5b64ffffffffff90612123565b5f61374191613e03565b5f60e052856120b4565b6040513d5f823e3d90fd5b5f80fd5b61014060a05101516001600160601b0384511614801590613794575b15611fc557602060a05101516344426e5960e01b5f5260045260245ffd5b5061016060a051015165ffffffffffff6020850151161415613776565b60ff6060860151166080860152611f20565b6137d4838360408801511688615504565b611f12565b6397cd483760e01b5f5260058110156102b55760045260245ffd5b6137fd93614fcc565b604086015286818484611eb2565b634da9b89b60e01b60e05152600452602452604460e051fd5b5065ffffffffffff90511660018101809111612ddd57631c86133160e11b60e05152600452602452604460e051fd5b634e487b7160e01b60e051526041600452602460e051fd5b63148fbc5560e21b60e05152600452602452604460e051fd5b62e4289f60e51b60e0515260c8600452602452604460e051fd5b630a5ecf1f60e41b60e05152600460e051fd5b636065093960e11b60e05152600460e051fd5b5068ffffffffffffffffff81161515611be7565b63148fbc5560e21b60e051526040600452602452604460e051fd5b346102e05760203660031901126102e0576004356001600160401b0381116102e057606060031982360301126102e05773__$92fac3d227b575815f623325807a0b97e0$__906139416147dd565b823b156102e05760405163768b84b360e01b81526001600482015292839161396d906024840190613e24565b6101c06101a48301528180610a4060e051956101c4830190600401613f04565b346102e05760e0513660031901126102e0576139a7613e78565b5060806139b2613e9c565b6060604051916001600160601b03815116835265ffffffffffff60208201511660208401526040810151600b0b6040840152015115156060820152f35b3461375657602036600319011261375657613a08613b39565b613a106147a8565b73__$92fac3d227b575815f623325807a0b97e0$__613a2d6147dd565b813b15613756576101c4613a68915f936001600160a01b036040519687958694633e8b9a7f60e01b8652600160048701526024860190613e24565b166101a48301525af4801561374b57613a935760e0515f516020615d3e5f395f51905f525d60e05180f35b5f613a9d91613e03565b5f60e05280610918565b34613756576020366003190112613756576001600160a01b03613ac8613b39565b613ad23633614660565b16805f52601460205260ff60405f205416613aec81613cab565b15613af357005b5f818152601460205260409020805460ff1916600117905560405160208160017fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af4709352a2005b600435906001600160a01b038216820361375657565b604435906001600160a01b038216820361375657565b9181601f84011215613756578235916001600160401b038311613756576020838186019501011161375657565b9181601f84011215613756578235916001600160401b038311613756576020808501948460051b01011161375657565b9060058210156102b55752565b9061016080613c859362ffffff815116845262ffffff602082015116602085015262ffffff604082015116604085015262ffffff606082015116606085015262ffffff608082015116608085015262ffffff60a08201511660a085015262ffffff60c08201511660c085015262ffffff60e08201511660e085015262ffffff6101008201511661010085015262ffffff6101208201511661012085015260ff610140820151166101408501520151910190613bc2565b565b805180835260209291819084018484015e5f828201840152601f01601f1916010190565b600311156102b557565b6001600160601b0360e08092805185526020810151613cd381613cab565b602086015260408101516040860152606081015160608601526080810151608086015260a081015160a08601528260c08201511660c0860152015116910152565b61010081019081106001600160401b03821117613d3057604052565b634e487b7160e01b5f52604160045260245ffd5b606081019081106001600160401b03821117613d3057604052565b60c081019081106001600160401b03821117613d3057604052565b604081019081106001600160401b03821117613d3057604052565b608081019081106001600160401b03821117613d3057604052565b60a081019081106001600160401b03821117613d3057604052565b61018081019081106001600160401b03821117613d3057604052565b61012081019081106001600160401b03821117613d3057604052565b90601f801991011681019081106001600160401b03821117613d3057604052565b608061016091613e35848251613cb5565b6001600160a01b036020820151166101008501526001600160a01b036040820151166101208501526001600160a01b036060820151166101408501520151910152565b60405190613e8582613d95565b5f6060838281528260208201528260408201520152565b60405190613ea982613d95565b81606060ff6002546001600160601b038116845265ffffffffffff81841c1660208501528060901c600b0b604085015260f01c161515910152565b908060209392818452848401375f828201840152601f01601f1916010190565b80356001600160601b038116809103613756578252602081013565ffffffffffff81168091036137565760208301526040810135601e19823603018112156137565701602081359101906001600160401b03811161375657803603821361375657606083816040613f789601520191613ee4565b90565b604051906101e082018281106001600160401b03821117613d30576040525f6101c0838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201528261016082015282610180820152826101a08201520152565b6040519061400682613db0565b5f6080838281528260208201528260408201528260608201520152565b916020908281520191905f905b80821061403d5750505090565b9091928335906001600160a01b038216820361375657602080916001600160a01b03600194168152019401920190614030565b81835290916001600160fb1b0383116137565760209260051b809284830137010190565b6004356001600160401b0360c01b81168091036137565781526024356001600160801b0381168091036137565760208201526044356001600160801b0381168091036137565760408201526064356001600160801b03811680910361375657606082015260843560ff811680910361375657608082015260a4356001600160801b0381168091036137565760a082015260c4356001600160a01b0381168091036137565760c082015260e435906001600160801b0382168092036137565760e00152565b6040519061416582613dcb565b5f610160838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201520152565b60058210156102b55752565b604051906141c982613dcb565b613c858261016060035462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c91016141b0565b90613c8560405161428281613dcb565b61016081945462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c91016141b0565b8181029291811591840414171561433a57565b634e487b7160e01b5f52601160045260245ffd5b6001600160401b038111613d305760051b60200190565b6040519061437282613de7565b5f610100838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201520152565b604051906143b582613de7565b8161010060015465ffffffffffff8116835265ffffffffffff8160301c16602084015265ffffffffffff8160601c16604084015260ff8160901c16606084015260ff8160981c16608084015264ffffffffff8160a01c1660a084015262ffffff8160c81c1660c084015262ffffff8160e01c1660e084015260f81c1515910152565b6040519061444482613d14565b5f60e0838281528260208201528260408201528260608201528260808201528260a08201528260c08201520152565b61447b614437565b506040517f00000000000000000000000000000000000000000000000000000000000000006144a982613d14565b7f000000000000000000000000000000000000000000000000000000000000000082526144d581613cab565b60208201527f000000000000000000000000000000000000000000000000000000000000000060408201527f000000000000000000000000000000000000000000000000000000000000000060608201527f000000000000000000000000000000000000000000000000000000000000000060808201527f000000000000000000000000000000000000000000000000000000000000000060a08201526001600160601b037f00000000000000000000000000000000000000000000000000000000000000001660c08201526001600160601b037f00000000000000000000000000000000000000000000000000000000000000001660e082015290565b604051906145e082613d7a565b5f6020838281520152565b906001600160a01b036145fc613ff9565b92165f52600c602052613c858260405f205460025460901c600b0b906040918160070b8085526b0fffffffffffffffffffffff83851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b905f915f54916001600160a01b0383169281600411613756575f5f9060405f8151966001600160a01b03602089019163b700961360e01b8352169788602482015230604482015263ffffffff60e01b8335166064820152606481526146c6608482613e03565b828052826020525190895afa614795575b156146e5575b505050505050565b63ffffffff16156147835760ff60a01b1916600160a01b175f55823b15613756576020925f9283604051809681958294634a63ebf760e11b845260048401526040602484015260448301908082528085848401378181018301859052601f01601f1916010103925af1801561374b57614770575b50805460ff60a01b191690555f80808080806146dd565b61477c91505f90613e03565b5f5f614759565b8262d1953b60e31b5f5260045260245ffd5b50505f516020518060201c1502906146d7565b5f516020615d3e5f395f51905f525c6147ce5760015f516020615d3e5f395f51905f525d565b633ee5aeb560e01b5f5260045ffd5b5f60806040516147ec81613db0565b6147f4614437565b81528260208201528260408201528260608201520152614812614473565b61481a61499b565b6040519161482783613db0565b82526001600160a01b037f00000000000000000000000000000000000000000000000000000000000000001660208301526001600160a01b037f00000000000000000000000000000000000000000000000000000000000000001660408301526001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000166060830152608082015290565b9190820180921161433a57565b9190820391821161433a57565b6001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000163314801590614927575b61492357601319360136811161433a573560601c90565b3390565b506014361061490c565b80516020820151959491939091905f831261496357505093670de0b6b3a7640000916040949502938493015103020191565b916040949196670de0b6b3a7640000915f039485029586930151010203945f146149965702670de0b6b3a7640000020390565b505090565b6001600160a01b037f000000000000000000000000000000000000000000000000000000000000000016301480614a8e575b156149f6577f000000000000000000000000000000000000000000000000000000000000000090565b60405160208101907f8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f82527f000000000000000000000000000000000000000000000000000000000000000060408201527f000000000000000000000000000000000000000000000000000000000000000060608201524660808201523060a082015260a08152614a8860c082613e03565b51902090565b507f000000000000000000000000000000000000000000000000000000000000000046146149cd565b91909160208301928351602083019065ffffffffffff8251168082108015614c57575b614c425750508451815165ffffffffffff1610948515614c1a5760015b6060840190815190808214801590614c0d575b614bf85750505160ff1660608501528515614b685760e09262ffffff9265ffffffffffff610120935116905260ff608082015116608086015264ffffffffff848201511660a0860152826101008201511660c0860152015116910152565b9394505090608082015160ff608083015116149182614bdf575b82614bc7575b82614bad575b505015614b9a57505f90565b516344426e5960e01b5f5260045260245ffd5b610120015160e09091015162ffffff161490505f80614b8e565b61010081015160c083015162ffffff16149250614b88565b60e081015160a083015164ffffffffff16149250614b82565b63fe747dd960e01b5f5260045260245260445ffd5b5060808601518211614b0a565b60ff6060850151166001810180911115614af757634e487b7160e01b5f52601160045260245ffd5b631c92225960e31b5f5260045260245260445ffd5b508115614ada565b8115614c69570490565b634e487b7160e01b5f52601260045260245ffd5b909392948415908115614e14575b50614e015762ffffff60c084015116906107d0810180821161433a578311614dea57614cb782846148be565b8111614dd05750506001600160601b03845116938415614dc9576020019065ffffffffffff825116808210614db4575065ffffffffffff825116811480614daa575b614d8f57826103e8614d3b614d4894614d35614d429565ffffffffffff62ffffff6101008160e0620f42409d01511698015116935116906148cb565b90614327565b04906148be565b84614327565b049180821115614d7f5782614d5d82846148cb565b11614d6757505050565b63b935d08960e01b5f5260045260245260445260645ffd5b82614d8a83836148cb565b614d5d565b84849163aa6afaab60e01b5f5260045260245260445260645ffd5b5084841415614cf9565b635743a65360e11b5f5260045260245260445ffd5b5050505050565b829063db04ac7960e01b5f5260045260245260445260645ffd5b90506359a4a5ab60e01b5f5260045260245260445ffd5b83633b3eb80560e21b5f5260045260245ffd5b905080614e22575b5f614c8b565b50670de0b6b3a76400008411614e1c565b6001600160401b038111613d3057601f01601f191660200190565b9081359165ffffffffffff6020820135938060601c8452818160301c1660a0850152166101608301528260c01c602083015260408201928060c41c8452600160c01b811615156060840152600160c11b81161515608084015264ffffffffff8160981c1660c084015264ffffffffff8160701c1660e084015264ffffffffff8160481c1661014084015265ffffffffffff8160181c1661018084015260ff8160101c166101208401526103ff8160061c166101a084015260038160041c1661010084015260018160031c16601b0180601b1161433a577ffe0000000000000c0000000000000000000000000000000000000000000000079260609161020086015260408101356101c086015201356101e084015216614f6b575050565b6001600160a01b0390511690519063fdd2223360e01b5f5260045260245260445ffd5b60ff811690601f8211614fbd5760405191614faa604084613e03565b6020808452838101919036833783525290565b632cd44ac360e21b5f5260045ffd5b614fd4614158565b50604051614fe181613d5f565b614feb6005614272565b8152600654602082019265ffffffffffff82168452604083019261501560ff8460301c16856141b0565b606081019365ffffffffffff8460381c168552608082019161503d60ff8660681c16846141b0565b65ffffffffffff60a082019560701c168552615057614158565b505f6101608501519a60058c10156102b5578b959b65ffffffffffff8a511680151590816154f9575b506154e9575b65ffffffffffff88511680151590816154de575b506154ab575b5065ffffffffffff88511680151591826154a0575b5050615488575b6150cb6101608c0195866141b0565b1561547c575162ffffff815116906005549165ffffff000000602083015160181b169268ffffff000000000000604084015160301b169062ffffff60481b606085015160481b1662ffffff60601b608086015160601b169262ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b01519860058a10156102b5576001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff191617161716171617161716171617161716171617171760055565ffffffffffff86511665ffffffffffff196006541617600655519060058210156102b557600654916cffffffffffff00000000000000865160381b1691519160058310156102b5576dff000000000000000000000000009165ffffffffffff60701b875160701b169466ff00000000000065ffffffffffff60701b199260301b16906dffffffffffffffff00000000000019161716179160681b16171760065562ffffff875116936003549165ffffff00000060208a015160181b16908968ffffff000000000000604082015160301b169462ffffff60481b606083015160481b169562ffffff60601b608084015160601b169662ffffff60781b60a085015160781b169262ffffff60901b60c086015160901b169062ffffff60a81b60e087015160a81b169162ffffff60c01b61010088015160c01b169462ffffff60d81b61012089015160d81b169761014060ff60f01b91015160f01b1698519660058810156102b5576101009f65ffffffffffff9d6001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff191617161716171617161716171617161716171617171760035551161591821592615469575b508115615456575b5015159101527fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e66101806040516154528186613bcf565ba290565b65ffffffffffff9150511615155f61541b565b5165ffffffffffff16151591505f615413565b50505050505050505090565b508151935060058410156102b5575f865260016150bc565b101590505f806150b5565b909150845160058110156102b557116154cb575b6001905f87525f6150a0565b9350825160058110156102b557936154bf565b90508210155f61509a565b83515f8b529c5060019250615086565b90508210155f615080565b91906040519261551384613d44565b6004549182600b0b855265ffffffffffff808460601c169384602088015260901c16928360408701528082115f146155f35750925b8281109283156155eb5750915b156155e0575b828211156155da57604061557b9101928351600b0b9451600b0b926148cb565b81810291905f8212600160ff1b82141661433a57818305149015171561433a576236ee809005915f838201938412911290801582169115161761433a5781600b0b918281036155c8575052565b630f354e3560e11b5f5260045260245ffd5b50505050565b5f606082015261555b565b905091615555565b905092615548565b80615607575050600190565b81811115615613575090565b905090565b9391939290921561568e575081670de0b6b3a764000003670de0b6b3a7640000811161433a57615654670de0b6b3a76400009161565a94614327565b04614327565b64e8d4a5100081029080820464e8d4a51000149015171561433a57670de0b6b3a7640000918261568a9204614327565b0490565b620f4240935061568a9250614327565b9291909280511561570d576156ca6101809161010086015160a0870151906101c0880151151592614931565b9190940151029182620f4240850212156157075750906001600160a01b03620f42409263016501a160e21b5f52166004520560245260445260645ffd5b92505050565b50509050565b9392916101e082017f7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a081511161588a57604051917f19457468657265756d205369676e6564204d6573736167653a0a3332000000008352601c830152603c8220825261020083015160208301526101c0830151604083015251606082015260208160808160015afa60203d1416905102936001600160a01b038516801561588a57856001600160a01b0384511680921461588257506001600160a01b03916084602092604051948593849263439b50f560e01b84526004840152818b1698896024850152600160448501526064840152165afa90811561374b575f91615847575b501561581e575050565b60406001600160a01b038251169101519063f6f1011760e01b5f5260045260245260445260645ffd5b90506020813d60201161587a575b8161586260209383613e03565b8101031261375657518015158103613756575f615814565b3d9150615855565b955050505050565b8260406001600160a01b03825116910151906362f34c5b60e11b5f5260045260245260445ffd5b9291909261016084015191610180850151946158d68484516060840151151590615b40565b6080820151151580615a3b575b6159fe57604086015f815281156159e857818810156159e15787905b5f86511361590e818589615cb5565b9190928260e0890151870203825f146159da5784015b5f81126159b0576101208901516101408a015187028789039190910201918183116159a3575b508160208d0152038a525f1461599a57838751035b8752602087019081510390526040860190815103905285821461598e576159899703940392615b80565b600190565b50505050505050505f90565b8387510161595f565b915060018192525f61594a565b8760406001600160a01b0382511691015190631374e98560e01b5f5260045260245260445260645ffd5b8403615924565b81906158ff565b50506159899593925f60208701525f8652615b80565b8151604092830151925163135224a360e21b81526001600160a01b0390911660048201526024810192909252604482015260648101849052608490fd5b50848114156158e3565b6101a081016103ff815114615b195781519051906001600160601b0319906001600160601b03199060601b1616175f52600e60205260405f2054908160701c9065ffffffffffff8360401c1615615afb5760fe916001600160a01b037201fffffffffffffffffffffffffffffffffffe9251169060071c906001600160601b03199060601b161792606f1c16169060036002831b921b928114615b10575f52600d60205260405f20918254908281831603615b02575b5050505090565b19161790555f808080615afb565b50919019161790565b5060406001600160a01b0382511691015190631bc9b84160e31b5f5260045260245260445ffd5b908115908115615b72575b50615b6c575f811215615b67575f035b80821015615613575090565b615b5b565b50505f90565b905015155f8213145f615b4b565b949260e0606095929361012095615bb684615b9b8489615c00565b02958086038491906101409061012084015102920151020190565b602082018051820190528151908601900390528487015115615bf757828851015b885201510260208601908151019052604085019081510190520151910152565b82885103615bd7565b6060810151615c9b576101c0820151615c795760c081015180615c5d5750670de0b6b3a7640000610120836101008360e0613f78970151029101518082105f14615c555750925b0151029081015f1901614c5f565b905092615c47565b6101209060c0613f789401510291015190815f19910101614c5f565b6101208260e060a0613f78950151910151900391015190815f19910101614c5f565b61012060e0613f7893015191015190815f19910101614c5f565b92919083515f81125f14615d37575f03905b6020604086015195015194828214615d2f578102948215614c69578286058096845f82129182615d23575b5050615d18575b50029115615d0f57613f789181015f1901614c5f565b613f7891614c5f565b5f190195505f615cf9565b0715159050845f615cf2565b925050509190565b90615cc756fe9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f00a26469706673582212205c7dd518cde5088958881ac42b46226a2f5d7a89f147560c87edb61449765f0d64736f6c63430008240033";
+  const _bytecode = "0x61030060405234610be9576169ed803803809161001e82610300610c01565b610300396103408112610be9576101008112610be9576040519061010082016001600160401b03811183821017610bed5760405261030051825261032051906003821015610be95760208301919091526103405160408301526103605160608301526103805160808301526103a05160a0830152610180906100a16103c0610c24565b60c08401526100b16103e0610c24565b60e084015260ff190112610be9576040519061018082016001600160401b03811183821017610bed576040526100e8610400610c38565b82526100f5610420610c38565b6020830152610105610440610c38565b6040830152610115610460610c38565b6060830152610125610480610c38565b60808301526101356104a0610c38565b60a08301526101456104c0610c38565b60c08301526101556104e0610c38565b60e0830152610165610500610c38565b610100830152610176610520610c38565b6101208301526105405160ff81168103610be957610140830152610560516005811015610be9576101608301526101ae610580610c48565b6101b96105a0610c48565b6101c46105c0610c48565b6101cf6105e0610c48565b6101da610600610c48565b906101e6610620610c48565b604051916101f5604084610c01565b600e83526d24b9b7b630ba32b22a3930b232b960911b60208401526040519361021f604086610c01565b60038552620322e360ec1b602086015260018060a01b038116908160018060a01b031960145416176014557f2f658b440c35314f52658ea8a740e05b284cdc84dc9ae01e891f21b8933e7cad6020604051848152a13b15610bd75750608052803b15610ba65760a05261029181610c6f565b6101605261029e82610c6f565b61018052602081519101209081610120526020815191012080610140524660e0526040519060208201927f8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f8452604083015260608201524660808201523060a082015260a0815261031060c082610c01565b51902060c05230610100526001600160a01b038316158015610bc6575b8015610bb5575b610ba65760408401516060850151811591828015610b9e575b8015610b89575b8015610b74575b610a885769d3c21bcecceda10000006103748383610c5c565b0615926020880151600381101561092057600214610ac7575b50505080610ab8575b80610a97575b15610a8857602084015160038110156109205762ffffff602087015116908115159182610a55575b5081610a43575b81610a2e575b81610a07575b816109ef575b816109d8575b816109c1575b816109aa575b81610997575b81610980575b81610968575b81610943575b50156109345783516101a05260208401516003811015610920576101c05260408401516101e05260608401516102005260808401516102205260a08401516102405260018060601b0360c0850151166102605260018060601b0360e0850151166102805260018060a01b0383166102a05260018060a01b0382166102c05260018060a01b0381166102e05262ffffff855116856002549165ffffff000000602083015160181b1668ffffff000000000000604084015160301b16936bffffff000000000000000000606085015160481b166effffff000000000000000000000000608086015160601b169562ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b015160058110156109205760ff60f81b9060f81b169b60018060f81b039960ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b19936effffff00000000000000000000000019926bffffff000000000000000000199160018060481b0319161716171617161716171617161716171617161717176002556040519184518352602085015193600385101561092057602084019490945260408086015190840152606080860151908401526080808601519084015260a0808601519084015260c0808601516001600160601b039081169185019190915260e09586015116948301949094526001600160a01b0392831661010083015292821661012082015291166101408201527fd9720f29a909e444caa551b72a5df147315d402c36a572fc0da25888257106e09061016090a16101606040519162ffffff815116835262ffffff602082015116602084015262ffffff604082015116604084015262ffffff606082015116606084015262ffffff608082015116608084015262ffffff60a08201511660a084015262ffffff60c08201511660c084015262ffffff60e08201511660e084015262ffffff6101008201511661010084015262ffffff6101208201511661012084015260ff61014082015116610140840152015190600582101561092057610180815f936101607fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e6940152a2604051615c6f9081610d7e82396080518181816117ac01526147d2015260a0518181816109dc0152614787015260c051816148c5015260e0518161498201526101005181614896015261012051816149140152610140518161493a015261016051816111020152610180518161112b01526101a0518161430201526101c0518181816104fb0152818161128101528181611dde01526142d801526101e051818181611f6c01528181611f9201528181611fcd01528181611ff80152818161202e0152818161205a0152818161207e015281816120c4015281816121050152818161215c01528181612368015281816123c3015281816124200152614333015261020051818181611252015281816123e90152614359015261022051818181611ee1015261437f015261024051816143a5015261026051816143d30152610280518161440201526102a051818181611392015281816133ac015261465101526102c051818181611031015281816127e2015261468001526102e05181818161120b01528181611ea201528181611f2c01526146af0152f35b634e487b7160e01b5f52602160045260245ffd5b6313a13a4160e11b5f5260045ffd5b61012087015162ffffff16159150811561095f575b505f610407565b9050155f610958565b9050619c4062ffffff61012088015116111590610401565b905061ea6062ffffff60c0880151161115906103fb565b60c087015162ffffff16151591506103f5565b905061c35062ffffff60a0880151161115906103ef565b905061c35062ffffff6080880151161115906103e9565b9050620f424062ffffff60608801511610906103e3565b9050620f424062ffffff6040880151161115906103dd565b9050620f4240610a2662ffffff88511660ff6101408a01511690610c5c565b1115906103d7565b9050607f60ff610140880151161115906103d1565b61014087015160ff16151591506103cb565b90915062ffffff875116611d4c8201809211610a74571015905f6103c4565b634e487b7160e01b5f52601160045260245ffd5b634922d3e160e11b5f5260045ffd5b5060a0840151158061039c575060208401516003811015610920571561039c565b50610ac284610cda565b610396565b83610b5b575b83610b2b575b5082610b1b575b82610aea575b50505f808061038d565b710b7abc627050305adf14a3d9e40000000000925090610b0d82610b1293610c5c565b610c5c565b06155f80610ae0565b64e8d4a510008106159250610ada565b909250610b4757600182670de0b6b3a76400000411915f610ad3565b634e487b7160e01b5f52601260045260245ffd5b809350610b475780670de0b6b3a7640000061592610acd565b506a010000000000000000000082101561035b565b506a0100000000000000000000811015610354565b50811561034d565b639fabe1c160e01b5f5260045ffd5b506001600160a01b03811615610334565b506001600160a01b0382161561032d565b6361798f2f60e11b5f5260045260245ffd5b5f80fd5b634e487b7160e01b5f52604160045260245ffd5b601f909101601f19168101906001600160401b03821190821017610bed57604052565b51906001600160601b0382168203610be957565b519062ffffff82168203610be957565b51906001600160a01b0382168203610be957565b81810292918115918404141715610a7457565b601f815111610c9a576020815191015160208210610c8b571790565b5f198260200360031b1b161790565b604460209160405192839163305a27a960e01b83528160048401528051918291826024860152018484015e5f828201840152601f01601f19168101030190fd5b60208101805160038110156109205715610d505751600381101561092057600214610d1b5760c081015160e0909101516001600160601b0391821691161190565b60c08101516001600160601b0316159081610d34575090565b60e001516001600160601b0316670de0b6b3a764000014919050565b5060c08101516001600160601b0316159081610d6a575090565b60e001516001600160601b03161591905056fe6101c06040526004361015610012575f80fd5b5f60e0525f3560e01c80631661f530146139645780631e71b66f146138ba5780631e83409a14613898578063217459ad1461383857806324069db6146137fd578063279b3b95146119e1578063308b1cfb14611965578063351945bc146118d7578063361398681461185b5780633ba8e842146118215780633defb9621461075857806341d3c84c146117d3578063572b6c0514611782578063603855df146116fe57806362a5af3b1461075857806362d224dd14611585578063690129c7146114795780636b7e84e7146113f85780636bdc1872146113b657806376cdb03b146113715780637a9e5e4b146112bc5780637c9e23ca1461122f5780637dc0d1d0146111ea57806384b0196e146110e857806389035730146110b55780638fb360371461105557806391c2c4691461101057806391ddadf414610f5e5780639cca9d1814610ef6578063a23836ef14610eca578063aa9991eb14610e8e578063ac53266414610e36578063ae65d77514610dba578063b44ce39c14610cb7578063b7648fb914610c61578063b8ccbe5114610ba6578063bb04804d14610b0e578063bf7e214f14610ae6578063c1362ff7146106a2578063c30abf1814610ac4578063c3a4e73914610a00578063c638cfba146109bb578063c687f27714610973578063ca32c5441461093a578063ca510dd0146108cc578063cba81a6b1461085a578063d1e8984914610801578063dafb24221461075d578063dfbf37eb14610758578063e01832fb146106bd578063f110d05b146106a2578063f60a0e79146104aa578063f698da2514610486578063fad8b32a146103fa578063fbbffad7146103be578063fc224618146103495763fcad444814610291575f80fd5b346103435760e0513660031901126103435760e08051339052601360205251604090205460019060ff166102c481613b80565b0361032c5760e0805133905260136020525160409020805460ff19166002179055604051600281527fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af47060203392a260e05180f35b634e487b7160e01b5f52602160045260245ffd5b63652824af60e11b60e0515233600452602460e051fd5b60e05180fd5b346103435760403660031901126103435760206103646139f6565b6024356801000000000000000081109182610386575b50506040519015158152f35b600192509082918160081c906001600160601b03199060601b161760e051526010845260ff604060e051205491161c1614828061037a565b34610343576020366003190112610343576001600160a01b036103df6139f6565b1660e0515260116020526020604060e0512054604051908152f35b34610343576020366003190112610343576001600160a01b0361041b6139f6565b61042536336144b7565b168060e051526013602052604060e0512061044160e051613b80565b60ff1981541690557fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af470602060405161047a60e051613b80565b60e0518152a260e05180f35b346103435760e0513660031901126103435760206104a261488c565b604051908152f35b346103435736600319016101a081126103435761018013610343576101843565ffffffffffff811690819003610343576104e436336144b7565b73__$a35447e41756b600540267cddc2a453f83$__7f000000000000000000000000000000000000000000000000000000000000000091813b1561034357604051630783960760e01b815260e05160048201529261054181613b80565b602484015260043562ffffff81169081900361034357604484015260243562ffffff81169081900361034357606484015260443562ffffff81169081900361034357608484015260643562ffffff8116908190036103435760a484015260843562ffffff8116908190036103435760c484015260a43562ffffff8116908190036103435760e484015260c43562ffffff8116908190036103435761010484015260e43562ffffff811690819003610343576101248401526101043562ffffff811690819003610343576101448401526101243562ffffff811690819003610343576101648401526101443560ff811690819003610343576101848401526101643560058110156103435761065a906101a4850190613a97565b6101c4830152816101e48160e051935af480156106955761067c575b60e05180f35b60e05161068891613d59565b60e0516103435780610676565b6040513d60e051823e3d90fd5b34610343576106b036613bff565b50505050506106766146dc565b346103435760403660031901126103435760043560058110156103435760243565ffffffffffff811690819003610343576106f836336144b7565b73__$a35447e41756b600540267cddc2a453f83$__90813b156103435760405163367504a560e01b815260e051600482015292610739906024850190613a97565b60448301528160648160e051935af480156106955761067c5760e05180f35b613a7f565b34610343576101003660031901126103435761077761488c565b6040519063d9c129a960e01b8252600482015261079660248201613ee0565b6020816101248173__$bf759459f958bd5c55715570a535341f2e$__5af480156106955760e051906107ce575b602090604051908152f35b506020813d6020116107f9575b816107e860209383613d59565b8101031261034357602090516107c3565b3d91506107db565b346103435760e0513660031901126103435761081b61442a565b506040805161082981613cd0565b65ffffffffffff600a548160206001600160601b03831694858152019160601c168152835192835251166020820152f35b346103435760403660031901126103435760606108b56108786139f6565b602435906001600160601b03199060601b16175f52600d60205260405f20548060701c916001600160401b0365ffffffffffff8360401c16921690565b906040519260e05150835260208301526040820152f35b346103435760c03660031901126103435760443580600b0b03610343576108f1613c69565b506084356001600160401b0381116103435760609060031990360301126103435760a4356001600160401b038111610343576060906003199036030112610343576106766146dc565b34610343576060366003190112610343576044356001600160401b038111610343576060906003199036030112610343576106766146dc565b34610343576020366003190112610343576001600160a01b036109946139f6565b1660e051526013602052602060ff604060e051205416604051906109b781613b80565b8152f35b346103435760e0513660031901126103435760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b34610343576020366003190112610343576004356001600160401b03811161034357610a30903690600401613a4f565b9073__$bf759459f958bd5c55715570a535341f2e$__91610a4f6147c8565b92803b15610343576040516305fc452d60e11b815260e05160048201526001600160a01b0394909416602485015260606044850152606484018290526001600160fb1b03821161034357839160051b809360848401378160848160e0519581010301915af480156106955761067c5760e05180f35b3461034357602036600319011261034357610add613be9565b506106766146dc565b346103435760e0513660031901126103435760206001600160a01b0360145416604051908152f35b3461034357604036600319011261034357610b276139f6565b6024356001600160601b0381169081900361034357610b4636336144b7565b73__$f99bd2f295b53acaa028f00fb14da59698$__90813b15610343576001600160a01b036040519363119e5ca760e01b855260e051600486015216602484015260448301528160648160e051935af480156106955761067c5760e05180f35b346103435760c03660031901126103435760206104a26080610bc66145fb565b0151604051838101907f37933b3bccd87439472ac6fe2c1fa31535cd299eb79a9508e948a4a7f536704882526001600160a01b03610c026139f6565b1660408201526024356060820152604435608082015260643560a082015260843560c082015260a43560e082015260e08152610c4061010082613d59565b519020906042916040519161190160f01b8352600283015260228201522090565b346103435760203660031901126103435760a0610c84610c7f6139f6565b614442565b60806040519180518352602081015160208401526040810151604084015260608101516060840152015115156080820152f35b346103435760e05136600319011261034357610cd161428e565b50610100604051610ce181613c7e565b6dffffffffffffffffffffffffffff600754916001600160601b038316928382526001600160801b036020830165ffffffffffff8360601c168152846040850165ffffffffffff8560901c16815265ffffffffffff606087019560c01c16855265ffffffffffff6008549581608089019385891685528160a08b0197898b60701c16895260ff60c08d019b60f01c1615158b5260e088600954169c019b8c526040519d8e52511660208d0152511660408b01525116606089015251166080870152511660a085015251151560c0840152511660e0820152f35b34610343576040366003190112610343576003610dd56139f6565b602435908160071c906001600160601b03199060601b161760e05152600c60205260fe604060e05120549160e0515060011b161c166004811015610e1e57604051908152602090f35b634e487b7160e01b60e051526021600452602460e051fd5b346103435760e05136600319011261034357610e5061442a565b5060408051610e5e81613cd0565b6001600160601b0360065460206001600160a01b03821693848152019060a01c8152835192835251166020820152f35b34610343576020366003190112610343576001600160a01b03610eaf6139f6565b1660e0515260126020526020604060e0512054604051908152f35b346103435760e05136600319011261034357610100610ee76142ca565b610ef46040518092613b8a565bf35b346103435760e05136600319011261034357610f1236336144b7565b73__$a35447e41756b600540267cddc2a453f83$__803b15610343576040519063a5888a9760e01b825260e05160048301528160248160e051935af480156106955761067c5760e05180f35b346103435760e05136600319011261034357610f786141bd565b50610120610f84614200565b6101006040519165ffffffffffff815116835265ffffffffffff602082015116602084015265ffffffffffff604082015116604084015260ff606082015116606084015260ff608082015116608084015264ffffffffff60a08201511660a084015262ffffff60c08201511660c084015262ffffff60e08201511660e084015201511515610100820152f35b346103435760e0513660031901126103435760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b346103435760e0513660031901126103435760145460a01c60ff16156110ab576020638fb3603760e01b5b6040517fffffffff000000000000000000000000000000000000000000000000000000009091168152f35b602060e051611080565b346103435760e051366003190112610343576110cf613fc4565b506101806110db614028565b610ef46040518092613aa4565b346103435760e0513660031901126103435761118a6111267f0000000000000000000000000000000000000000000000000000000000000000614f00565b61114f7f0000000000000000000000000000000000000000000000000000000000000000614f00565b60405190602090611198906111648385613d59565b60e05184525f368137604051958695600f60f81b875260e08588015260e0870190613b5c565b908582036040870152613b5c565b46606085015230608085015260e05160a085015283810360c085015281808451928381520193019160e0515b8281106111d357505050500390f35b8351855286955093810193928101926001016111c4565b346103435760e0513660031901126103435760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b346103435760403660031901126103435760406112b0611250610c7f6139f6565b7f000000000000000000000000000000000000000000000000000000000000000061127d81602435614193565b60027f00000000000000000000000000000000000000000000000000000000000000006112a981613b80565b1492614821565b82519182526020820152f35b34610343576020366003190112610343576112d56139f6565b601454906001600160a01b038216330361135b57803b1561133b577f2f658b440c35314f52658ea8a740e05b284cdc84dc9ae01e891f21b8933e7cad916001600160a01b036020921680916001600160a01b03191617601455604051908152a160e05180f35b6001600160a01b03906361798f2f60e11b60e0515216600452602460e051fd5b62d1953b60e31b60e0515233600452602460e051fd5b346103435760e0513660031901126103435760206040516001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000168152f35b34610343576080366003190112610343576113cf613a0c565b506064356001600160401b038111610343576060906003199036030112610343576106766146dc565b346103435760203660031901126103435760043560058110156103435761141f36336144b7565b73__$a35447e41756b600540267cddc2a453f83$__803b156103435760405163a34b733960e01b815260e05160048201529161145f906024840190613a97565b8160448160e051935af480156106955761067c5760e05180f35b346103435760e0513660031901126103435760405161149781613cb5565b61149f613fc4565b815260e051602082015260e051604082015260e051606082015260e051608082015260a060e05191015260e051506102206040516114dc81613cb5565b6114e660046140de565b815265ffffffffffff60055461157b602084018383168152836040860161151360ff8660301c168261401c565b6115676060880191838760381c1683528360808a019561153960ff8a60681c168861401c565b8160a08c019960701c168952611553604051809c51613aa4565b51166101808a0152516101a0890190613a97565b51166101c0860152516101e0850190613a97565b5116610200820152f35b346103435736600319016101408112610343576101001361034357610104356001600160401b0381116103435760406115c46080923690600401613a22565b929061165d6115d16145fb565b91845195869485946333ab454960e21b865260e05160048701526115f9602487018251613b8a565b6001600160a01b036020820151166101248701526001600160a01b0388820151166101448701526001600160a01b0360608201511661016487015201516101848501526116496101a48501613ee0565b6102e06102a48501526102e4840191613fa4565b610124356102c4830152038173__$bf759459f958bd5c55715570a535341f2e$__5af49081156106955760e0519060e051926116ad575b506001600160a01b036040928351928352166020820152f35b9150506040813d6040116116f6575b816116c960409383613d59565b8101031261034357602081519101516001600160a01b038116810361034357906001600160a01b03611694565b3d91506116bc565b346103435760c036600319011261034357611717613a0c565b506064356001600160401b03811161034357611737903690600401613a4f565b50506084356001600160401b03811161034357611758903690600401613a4f565b505060a4356001600160401b038111610343576060906003199036030112610343576106766146dc565b3461034357602036600319011261034357602061179d6139f6565b604051906001600160a01b03807f0000000000000000000000000000000000000000000000000000000000000000169116148152f35b346103435760e051366003190112610343576117ed613e8e565b5060606117f8613eac565b65ffffffffffff60408051928051600b0b84528260208201511660208501520151166040820152f35b34610343576020366003190112610343576004356001600160401b03811161034357611851903690600401613a4f565b50506106766146dc565b346103435760203660031901126103435773__$db0d6e8ca6b3b65be31685e547204f5d20$__6118896147c8565b90803b15610343576001600160a01b036040519263d5b84cd360e01b845260e051600485015216602483015260043560448301528160648160e051935af480156106955761067c5760e05180f35b34610343576020366003190112610343576001600160a01b036118f86139f6565b611900613e8e565b501660e05152600f6020526060604060e0512065ffffffffffff6040519161192783613c9a565b5466ffffffffffffff808216938481528360406020830192848660381c168452019360701c1683526040519485525116602084015251166040820152f35b346103435760203660031901126103435773__$bf759459f958bd5c55715570a535341f2e$__6119936147c8565b90803b15610343576001600160a01b0360405192631fbb8f3b60e31b845260e051600485015216602483015260043560448301528160648160e051935af480156106955761067c5760e05180f35b34613614576020366003190112613614576004356001600160401b03811161361457611a11903690600401613a22565b335f526013602052600260ff60405f205416611a2c81613b80565b036137ea577f9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f005c6137db5760017f9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f005d611a83613fc4565b60a052604081106137c4578060201161361457813581604011613614576020830135600161ffff8316148015906137b0575b6137a15765ffffffffffff908260d01c60a05152818360a01c16602060a0510152818360701c16604060a051015260ff8360681c16606060a051015260ff8360601c16608060a051015262ffffff61ffff8460501c16938460a08051015261ffff8160401c1660c060a0510152818160281c1661010060a051015260101c1661012060a05101528060d81c60e060a05101526001600160601b038160781c1661014060a051015260481c1661016060a0510152156137925760a08051015160c8811161377c575060a0805101518060071b90808204608014901517156136e857604001806040116136e85760a05160c00151611bb0916147ae565b80820361376757506040516101a052611bcb6101a051613c7e565b611bd3613de6565b6101a05152611be0613d7a565b60206101a051015260405161022081018181106001600160401b03821117613753576040525f81525f60208201525f60408201525f60608201525f60808201525f60a08201525f60c08201525f60e08201525f6101008201525f6101208201525f6101408201525f6101608201525f6101808201525f6101a08201525f6101c08201525f6101e08201525f61020082015260406101a0510152611c81613d7a565b60606101a0510152611c91613e64565b60806101a05101525f60a06101a05101525f60c06101a05101525f60e06101a0510152611cbc613de6565b5060a0515190604060a05101519160405192611cd784613c9a565b611cdf6141bd565b8452611ce9613d7a565b6020850152611cf6613fc4565b6040850152611d03614200565b9065ffffffffffff825116600181018091116136e85783036137285765ffffffffffff6040830151168082106137135750611d3c614028565b8060408701528184846101008101516136fc575b50505050610160604086015101516005811015610318576001600160fc1b03811681036136e8575f60e05260016670006001ef01ef8260041b1c16156136cd575065ffffffffffff9081611da2613d9e565b946060860180511515806136bd575b613681575b5081604086015116830361366f575b16835216604082015283528060208401526040830151927f000000000000000000000000000000000000000000000000000000000000000092611e0784613b80565b611e1460a0518351614a30565b1561361857611e41604060a0510151868561014060a051015192600289149361016060a051015191614bf6565b6001600160601b0361014060a051015116835265ffffffffffff61016060a05101511660208401525b61014060a05101519061016060a0510151611e8b60c060a0510151836147bb565b828111613614578089019203926001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000163b1561361457611f205f936040519586948594637e1e14c760e11b86527f0000000000000000000000000000000000000000000000000000000000000000600487015260248601526044850152608060648501526084840191613fa4565b03816001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000165afa8015613609576135f5575b5060a0516101400151600284036135e9577f0000000000000000000000000000000000000000000000000000000000000000156135d1577f0000000000000000000000000000000000000000000000000000000000000000670de0b6b3a7640000045f198101908111612c8857905b611ff27f000000000000000000000000000000000000000000000000000000000000000082614bd8565b9161201d7f0000000000000000000000000000000000000000000000000000000000000000836147ae565b5f198101908111612c8857612053907f000000000000000000000000000000000000000000000000000000000000000090614bd8565b92620f42407f00000000000000000000000000000000000000000000000000000000000000008102047f000000000000000000000000000000000000000000000000000000000000000003612c885762ffffff606089015116620f424003620f42408111612c88576120f4906120ef7f0000000000000000000000000000000000000000000000000000000000000000620f4240029186614193565b6147ae565b5f198101908111612c885761212f907f0000000000000000000000000000000000000000000000000000000000000000620f42400290614bd8565b9262ffffff60408a015116620f4240019081620f424011612c88576121a99461218b859261218661219a957f0000000000000000000000000000000000000000000000000000000000000000620f42400292614193565b614bd8565b93808210156135ca5750615476565b93808211156135ca5750615476565b60e060a05101519180831080156135c1575b6135a55750505061010060a051015162ffffff60808601511680821161358c57505061012060a051015162ffffff60a08601511680821161358c5750508051805160e0805160208481015160408681015160608089015160808a015160a0808c015160c08d01518b8e0151610100909e015160309990991b6bffffffffffff0000000000001665ffffffffffff9d909d169c909c1795851b71ffffffffffff00000000000000000000000090811696909617609094851b60ff60901b161760989390931b60ff60981b169290921791901b64ffffffffff60a01b161760c89990991b62ffffff60c81b16989098179890961b62ffffff60e01b169790971791151560f81b7fff000000000000000000000000000000000000000000000000000000000000009081169290921790935595810151805160018054938301518386015193870151949099166001600160601b0392909216919091179790941b909516959095179390921b6bffffffffffffffffffffffff60901b169290921792151560f01b60ff60f01b16929092179055015160029190600b0b62ffffff61235f613de6565b946124a66123937f000000000000000000000000000000000000000000000000000000000000000060e060a0510151614193565b61239b61488c565b8852604060a05101516020890152602060a0510151604089015260e060a051015160608901527f000000000000000000000000000000000000000000000000000000000000000060808901527f00000000000000000000000000000000000000000000000000000000000000008060a08a0152612457670de0b6b3a7640000612444837f0000000000000000000000000000000000000000000000000000000000000000614193565b048060c08c015260e060a0510151614193565b60e08a0190815261246f8261014060a0510151614193565b6101008b015261248d815161010060a05101519084868d8d14615493565b6101208b0152519061012060a051015192898914615493565b61014087015260ff6101408201511661016087015251166101808501526101a0840152146101c08201526101a0515260a080510151906040810160a06101a05101526125046124f4836141a6565b6040516101205261012051613d59565b816101205152612513826141a6565b601f19013660206101205101376101a0805151015190604283029280840460421481151715612c88578360500180605011612c88576070850110612c8857604092838361257c6070612566818a01614da5565b9861257385519a8b613d59565b01808952614da5565b6020880190601f19013682373760801b60608501526070840160e06101a05101526125af836101a0510151848401614dc0565b60e0516101405260e0516101405260071b010160c06101a05101525b60a06101a051015160c06101a051015114613360576101a051516101805260406101a051015151610100526001600160a01b03610100511660e05152600b602052604060e051206101605261267861016051546101a061018051015160806101a0510151916040918160070b8085526b0fffffffffffffffffffffff83851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b60e05160c081905260016080525b60805115613336575b60e05160805260406101a051015160606101a05101516101608201511561330b57610180820151610160830151908181116132d057505060c0820151801515806132a7575b613261575061012082015180158015613250575b61320c575060e0820151801590811580926131fe575b61315f575b50506101408201518015158061314b575b61310557506128066042610180515160a0610180510151906080610180510151604051927f34926dc46793e7842203bc3561373ea22a32700e8a8fd5b513e2ce1aad9c8c1b8452602088015160c01b602085015260a08801510260408401528060c088015102606084015260e087015102608083015261010086015160a0830152670de0b6b3a76400006101208701510260c0830152855160e083015261014086015161010083015261012082209061190160f01b83526002830152602282015220602061018051015190847f000000000000000000000000000000000000000000000000000000000000000061560f565b506080806101a05101510151613015575b604061018051015160206101805101516001600160a01b038451169160fe6040860151938460071c906001600160601b03199060601b16179360e0515060011b16908360e05152600c602052604060e05120928354916002600384861c1614612fea5782841c6003908116600181149391149081612f4e575b508215612f45576103ff6101a08a015114612f1a576128f36001600160a01b038a51166101a08b0151906001600160601b03199060601b16175f52600d60205260405f20548060701c916001600160401b0365ffffffffffff8360401c16921690565b90918215908115612f0b575b50612ed65760c08b01511580612ecc575b612e8f5750905b60a08a01518280821115612e855761292e916147bb565b6101608b0151818111612e4a5750908a959493929161016087015114988915612e26575b8915612e08576002945b8a15612d29575b50505050506003919250831b921b19161790551515606082015261299381610180518460806101a05101516157ad565b91815180600b0b8103612cfb575060206101a051015160208301516060820190815101905261018082015160408201908151019052606082015115155f14612ce65761016082015181510190525b6101a05160e0015161018082015180612ccb575060e051915b6101a081015160061b8360021b176060850151612cc3575b6040850151612cbb575b6001600160601b0319825160601b1661012083015160591b17602083015160201b1790610160830151916001600160601b0360801b875160801b168360e01b179260201c9160101b1717835260208301526002603083019314612ca0575b5050906040810151612c6e575b5060e06101a0510152612c64575b60606101a05101515101608060a06101a0510151018060a06101a051015260c06101a05101518114612ad7576101a05160400151612ad291614dc0565b612686565b505b6101a0805160800151610180519091015181516040830151602084015190916b1000000000000000000000008210801590612c4b575b8015612c24575b612bd0576001600160401b03608094606087015160f81b946b0fffffffffffffffffffffff609c1b91840201609c1b169260401b9116171717910151612c19575b60c051612bf3575b610160515580600b0b8103612bd057610140519060016101405101610140526101205151821015612bb8576001600160601b03602091166001600160601b03196101005160601b16179160051b610120510101526125cb565b634e487b7160e01b60e051526032600452602460e051fd5b63402f1cc960e01b60e051526001600160a01b036101005116600452602460e051fd5b612c146001600160a01b0361010051166101805160806101a0510151615519565b612b5f565b600160ff1b17612b57565b506b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff85830285010111612b16565b50663ffffffffffffe661fffffffffffff820111612b0f565b600160c052612a95565b6020015160a01b8152600c8101908110612c885784612a87565b634e487b7160e01b60e051526011600452602460e051fd5b610180015160d01b8252603601908110612c88578580612a7a565b601017612a1c565b602017612a12565b61016083015103612cdf5760015b916129fa565b6002612cd9565b602061016083015191019081510190526129e1565b9060406001600160a01b03825116910151906339f4765b60e11b60e05152600452602452604452606460e051fd5b159687612dec575b5050908160039596612d559391612de4575b50612da6575b6101608b0151906147ae565b60408a015160701b908a516101a08c01519060e051506001600160601b0319906001600160601b03199060601b16161760e05152600d60205260401b1717604060e05120558792918b808080612963565b8a516040808d015160e0805160609490941b6bffffffffffffffffffffffff1916909117909252600e6020529051208054600160ff1b179055612d49565b90508e612d43565b600396612d55949392612dfe92615941565b955090918b612d31565b6002196003878a1c1601612e1f5760035b9461295c565b6001612e19565b985060c08601511580612e3a575b98612952565b506103ff6101a087015114612e34565b8b516040808e01519051638b2294eb60e01b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b505060e05161292e565b8a516040808d01519051632f68a66160e21b81526001600160a01b0390921660048301526024820152604481019190915260648101849052608490fd5b5083811415612910565b8a6001600160a01b03815116906101a060408201519101519163fe60f8d760e01b60e05152600452602452604452606460e051fd5b905060408c015114158e6128ff565b8860406001600160a01b0382511691015190631bc9b84160e31b60e05152600452602452604460e051fd5b60e05190612917565b89516040808c015160e0805160609490941b6bffffffffffffffffffffffff1916909117909252600e602052905120549193506001600160ff1b038216906113888201808311612c88578111612faf575050600160ff1b161515918b612890565b8a516040808d015190516306bcef5d60e41b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b8760406001600160a01b0382511691015190637be3af5f60e01b60e05152600452602452604460e051fd5b60206101805101516001600160a01b0383511660e0515060e05152600f602052604060e05120906040519161304983613c9a565b5466ffffffffffffff8116835265ffffffffffff602084019166ffffffffffffff8160381c16835260701c1690604084019382855261138883018311612c885766ffffffffffffff92611388018411156130fc575051165b66ffffffffffffff6040860151911681106130be57505050612817565b6084935065ffffffffffff6001600160a01b0386511693511690604051936306bcef5d60e41b85526004850152602484015260448301526064820152fd5b905051166130a1565b825160408085015161018051602001519151630460a9bb60e11b81526001600160a01b039093166004840152602483015260448201929092526064810191909152608490fd5b5060206101805101516103e8820210612714565b61010084015191806131ea575b6060850151156131e05760028314905b159081156131c6575b5015612703578351604080860151905163049f876760e31b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b9050806131d4575b87613185565b506080840151156131ce565b600183149061317c565b50600182148061316c57506002821461316c565b5061010084015115156126fe565b8251604080850151610180516101600151915163bd219a6b60e01b81526001600160a01b039093166004840152602483015260448201526064810191909152608490fd5b5061016061018051015181116126e8565b82516040808501516101805160600151915163933ce64560e01b81526001600160a01b039093166004840152602483015260448201929092526064810191909152608490fd5b506060830151156132c157806060610180510151116126d4565b806060610180510151106126d4565b83516040808601519051630641f69b60e21b81526001600160a01b039092166004830152602482015260448101929092526064820152608490fd5b5060406001600160a01b0382511691015190633db6c18960e01b60e05152600452602452604460e051fd5b6001600160a01b0361010051166001600160a01b0360406101a05101515116031561268f57612ad9565b610140516101205152601f198160e06101a05101510301815260206101a051015180516020820151908181036135735750506040810151815180820361355a5750506001600160a01b037f000000000000000000000000000000000000000000000000000000000000000016906060604060a051015191015191803b15610343579160405192839163d3f375d160e01b83526064830193600484015260248301526060604483015261012051518093526084820192602061012051019060e0515b81811061354157505050818060e05194039160e051905af1801561069557613528575b5060a051517fc7cf846dc3972beaae7179f0b18b759b209565af416d4df5ec7b7ecce9a5ff1d613489602060a051015193604051918291602083526020830190613b5c565b0390a3604060a05101516103e842024281046103e81442151715612c88576107d08101808211612c8857821161350f576127108201808311612c885781116134f65760e0517f9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f005d60e05180f35b630f77854760e31b60e05152600452602452604460e051fd5b633c0917a360e01b60e05152600452602452604460e051fd5b60e05161353491613d59565b60e0516103435781613444565b8251865260209586019587955090920191600101613421565b6302356a4d60e01b60e05152600452602452604460e051fd5b63311c37a960e21b60e05152600452602452604460e051fd5b630828d64f60e21b60e05152600452602452604460e051fd5b6305fcef0b60e21b60e05152600452602452604452606460e051fd5b508183116121bb565b9050615476565b634e487b7160e01b60e051526012600452602460e051fd5b64ffffffffff90611fc8565b5f6135ff91613d59565b5f60e05285611f59565b6040513d5f823e3d90fd5b5f80fd5b61014060a05101516001600160601b0384511614801590613652575b15611e6a57602060a05101516344426e5960e01b5f5260045260245ffd5b5061016060a051015165ffffffffffff6020850151161415613634565b60ff6060860151166080860152611dc5565b826040818189015116613692613eac565b906136a688848d01928351600b0b8561558e565b600b0b90520151168410611db6575f905289611db6565b5082604087015116841415611db1565b6397cd483760e01b5f5260058110156103185760045260245ffd5b634e487b7160e01b5f52601160045260245ffd5b61370593614f3e565b604086015286818484611d50565b634da9b89b60e01b5f5260045260245260445ffd5b5065ffffffffffff905116600181018091116136e857631c86133160e11b5f5260045260245260445ffd5b634e487b7160e01b5f52604160045260245ffd5b63148fbc5560e21b5f5260045260245260445ffd5b62e4289f60e51b5f5260c860045260245260445ffd5b630a5ecf1f60e41b5f5260045ffd5b636065093960e11b5f5260045ffd5b5068ffffffffffffffffff81161515611ab5565b63148fbc5560e21b5f52604060045260245260445ffd5b633ee5aeb560e01b5f5260045ffd5b633b63649d60e11b5f523360045260245ffd5b34613614576020366003190112613614576004356001600160401b038111613614576060906003199036030112613614576138366146dc565b005b34613614575f36600319011261361457613850613d7a565b50608061385b613d9e565b6060604051916001600160601b03815116835265ffffffffffff60208201511660208401526040810151600b0b6040840152015115156060820152f35b34613614576020366003190112613614576138b16139f6565b506138366146dc565b346136145760c03660031901126136145760806138d56145fb565b01516040519060208201907f2d50b48213841140a9055155b93ea50b753f2bd1efaa53cd9b86ef2e419887fa82526001600160a01b036139136139f6565b16604084015260243560608401526044359160ff831680930361361457836104a2936080602096015260643560a082015260843560c082015260a43560e082015260e08152610c4061010082613d59565b34613614576020366003190112613614576001600160a01b036139856139f6565b61398f36336144b7565b16805f52601360205260ff60405f2054166139a981613b80565b156139b057005b5f818152601360205260409020805460ff1916600117905560405160208160017fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af4709352a2005b600435906001600160a01b038216820361361457565b604435906001600160a01b038216820361361457565b9181601f84011215613614578235916001600160401b038311613614576020838186019501011161361457565b9181601f84011215613614578235916001600160401b038311613614576020808501948460051b01011161361457565b34613614575f366003190112613614576138366146dc565b9060058210156103185752565b9061016080613b5a9362ffffff815116845262ffffff602082015116602085015262ffffff604082015116604085015262ffffff606082015116606085015262ffffff608082015116608085015262ffffff60a08201511660a085015262ffffff60c08201511660c085015262ffffff60e08201511660e085015262ffffff6101008201511661010085015262ffffff6101208201511661012085015260ff610140820151166101408501520151910190613a97565b565b805180835260209291819084018484015e5f828201840152601f01601f1916010190565b6003111561031857565b6001600160601b0360e08092805185526020810151613ba881613b80565b602086015260408101516040860152606081015160608601526080810151608086015260a081015160a08601528260c08201511660c0860152015116910152565b600435906001600160601b038216820361361457565b610120600319820112613614576004359160c06023198301126136145760249160e4356001600160401b0381116136145781613c3d91600401613a22565b9290929161010435906001600160401b0382116136145760609082900360031901126136145760040190565b6064359065ffffffffffff8216820361361457565b61010081019081106001600160401b0382111761375357604052565b606081019081106001600160401b0382111761375357604052565b60c081019081106001600160401b0382111761375357604052565b604081019081106001600160401b0382111761375357604052565b608081019081106001600160401b0382111761375357604052565b60a081019081106001600160401b0382111761375357604052565b61018081019081106001600160401b0382111761375357604052565b61012081019081106001600160401b0382111761375357604052565b90601f801991011681019081106001600160401b0382111761375357604052565b60405190613d8782613ceb565b5f6060838281528260208201528260408201520152565b60405190613dab82613ceb565b81606060ff6001546001600160601b038116845265ffffffffffff81841c1660208501528060901c600b0b604085015260f01c161515910152565b604051906101e082018281106001600160401b03821117613753576040525f6101c0838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201528261016082015282610180820152826101a08201520152565b60405190613e7182613d06565b5f6080838281528260208201528260408201528260608201520152565b60405190613e9b82613c9a565b5f6040838281528260208201520152565b60405190613eb982613c9a565b81604065ffffffffffff60035480600b0b8452818160601c16602085015260901c16910152565b6004356001600160401b0360c01b81168091036136145781526024356001600160801b0381168091036136145760208201526044356001600160801b0381168091036136145760408201526064356001600160801b03811680910361361457606082015260843560ff811680910361361457608082015260a4356001600160801b0381168091036136145760a082015260c4356001600160a01b0381168091036136145760c082015260e435906001600160801b0382168092036136145760e00152565b908060209392818452848401375f828201840152601f01601f1916010190565b60405190613fd182613d21565b5f610160838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201520152565b60058210156103185752565b6040519061403582613d21565b613b5a8261016060025462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c910161401c565b90613b5a6040516140ee81613d21565b61016081945462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c910161401c565b818102929181159184041417156136e857565b6001600160401b0381116137535760051b60200190565b604051906141ca82613d3d565b5f610100838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201520152565b6040519061420d82613d3d565b816101005f5465ffffffffffff8116835265ffffffffffff8160301c16602084015265ffffffffffff8160601c16604084015260ff8160901c16606084015260ff8160981c16608084015264ffffffffff8160a01c1660a084015262ffffff8160c81c1660c084015262ffffff8160e01c1660e084015260f81c1515910152565b6040519061429b82613c7e565b5f60e0838281528260208201528260408201528260608201528260808201528260a08201528260c08201520152565b6142d261428e565b506040517f000000000000000000000000000000000000000000000000000000000000000061430082613c7e565b7f0000000000000000000000000000000000000000000000000000000000000000825261432c81613b80565b60208201527f000000000000000000000000000000000000000000000000000000000000000060408201527f000000000000000000000000000000000000000000000000000000000000000060608201527f000000000000000000000000000000000000000000000000000000000000000060808201527f000000000000000000000000000000000000000000000000000000000000000060a08201526001600160601b037f00000000000000000000000000000000000000000000000000000000000000001660c08201526001600160601b037f00000000000000000000000000000000000000000000000000000000000000001660e082015290565b6040519061443782613cd0565b5f6020838281520152565b906001600160a01b03614453613e64565b92165f52600b602052613b5a8260405f205460015460901c600b0b906040918160070b8085526b0fffffffffffffffffffffff83851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b601454916001600160a01b0383169281600411613614575f5f9060405f8151966001600160a01b03602089019163b700961360e01b8352169788602482015230604482015263ffffffff60e01b83351660648201526064815261451b608482613d59565b828052826020525190895afa6145e8575b15614539575b5050505050565b63ffffffff16156145d65760ff60a01b1916600160a01b17601455823b15613614576020925f9283604051809681958294634a63ebf760e11b845260048401526040602484015260448301908082528085848401378181018301859052601f01601f1916010103925af18015613609576145c6575b506014805460ff60a01b191690555f80808080614532565b5f6145d091613d59565b5f6145ae565b8262d1953b60e31b5f5260045260245ffd5b50505f516020518060201c15029061452c565b5f608060405161460a81613d06565b61461261428e565b815282602082015282604082015282606082015201526146306142ca565b61463861488c565b6040519161464583613d06565b82526001600160a01b037f00000000000000000000000000000000000000000000000000000000000000001660208301526001600160a01b037f00000000000000000000000000000000000000000000000000000000000000001660408301526001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000166060830152608082015290565b6147ab6146e76145fb565b614785604051608060208201936146ff858251613b8a565b6001600160a01b036020820151166101208401526001600160a01b036040820151166101408401526001600160a01b03606082015116610160840152015161018082015261018081526147546101a082613d59565b6020604051938492365f8486013736840190838201905f8252519283915e01015f815203601f198101835282613d59565b7f00000000000000000000000000000000000000000000000000000000000000006149a8565b50565b919082018092116136e857565b919082039182116136e857565b6001600160a01b037f0000000000000000000000000000000000000000000000000000000000000000163314801590614817575b6148135760131936013681116136e8573560601c90565b3390565b50601436106147fc565b80516020820151959491939091905f831261485357505093670de0b6b3a7640000916040949502938493015103020191565b916040949196670de0b6b3a7640000915f039485029586930151010203945f146148875702670de0b6b3a764000002035b90565b505090565b6001600160a01b037f00000000000000000000000000000000000000000000000000000000000000001630148061497f575b156148e7577f000000000000000000000000000000000000000000000000000000000000000090565b60405160208101907f8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f82527f000000000000000000000000000000000000000000000000000000000000000060408201527f000000000000000000000000000000000000000000000000000000000000000060608201524660808201523060a082015260a0815261497960c082613d59565b51902090565b507f000000000000000000000000000000000000000000000000000000000000000046146148be565b905f8091602081519101845af48080614a1d575b156149dc5750506040513d81523d5f602083013e60203d82010160405290565b156149fd576001600160a01b0390639996b31560e01b5f521660045260245ffd5b3d15614a0e576040513d5f823e3d90fd5b63d6bda27560e01b5f5260045ffd5b503d1515806149bc5750813b15156149bc565b91909160208301928351602083019065ffffffffffff8251168082108015614bd0575b614bbb5750508451815165ffffffffffff1610948515614b935760015b6060840190815190808214801590614b86575b614b715750505160ff1660608501528515614ae15760e09262ffffff9265ffffffffffff610120935116905260ff608082015116608086015264ffffffffff848201511660a0860152826101008201511660c0860152015116910152565b9394505090608082015160ff608083015116149182614b58575b82614b40575b82614b26575b505015614b1357505f90565b516344426e5960e01b5f5260045260245ffd5b610120015160e09091015162ffffff161490505f80614b07565b61010081015160c083015162ffffff16149250614b01565b60e081015160a083015164ffffffffff16149250614afb565b63fe747dd960e01b5f5260045260245260445ffd5b5060808601518211614a83565b60ff6060850151166001810180911115614a7057634e487b7160e01b5f52601160045260245ffd5b631c92225960e31b5f5260045260245260445ffd5b508115614a53565b8115614be2570490565b634e487b7160e01b5f52601260045260245ffd5b909392948415908115614d86575b50614d735762ffffff60c084015116906107d081018082116136e8578311614d5c57614c3082846147ae565b8111614d425750506001600160601b03845116938415614532576020019065ffffffffffff825116808210614d2d575065ffffffffffff825116811480614d23575b614d0857826103e8614cb4614cc194614cae614cbb9565ffffffffffff62ffffff6101008160e0620f42409d01511698015116935116906147bb565b90614193565b04906147ae565b84614193565b049180821115614cf85782614cd682846147bb565b11614ce057505050565b63b935d08960e01b5f5260045260245260445260645ffd5b82614d0383836147bb565b614cd6565b84849163aa6afaab60e01b5f5260045260245260445260645ffd5b5084841415614c72565b635743a65360e11b5f5260045260245260445ffd5b829063db04ac7960e01b5f5260045260245260445260645ffd5b90506359a4a5ab60e01b5f5260045260245260445ffd5b83633b3eb80560e21b5f5260045260245ffd5b905080614d94575b5f614c04565b50670de0b6b3a76400008411614d8e565b6001600160401b03811161375357601f01601f191660200190565b9081359165ffffffffffff6020820135938060601c8452818160301c1660a0850152166101608301528260c01c602083015260408201928060c41c8452600160c01b811615156060840152600160c11b81161515608084015264ffffffffff8160981c1660c084015264ffffffffff8160701c1660e084015264ffffffffff8160481c1661014084015265ffffffffffff8160181c1661018084015260ff8160101c166101208401526103ff8160061c166101a084015260038160041c1661010084015260018160031c16601b0180601b116136e8577ffe0000000000000c0000000000000000000000000000000000000000000000079260609161020086015260408101356101c086015201356101e084015216614edd575050565b6001600160a01b0390511690519063fdd2223360e01b5f5260045260245260445ffd5b60ff811690601f8211614f2f5760405191614f1c604084613d59565b6020808452838101919036833783525290565b632cd44ac360e21b5f5260045ffd5b614f46613fc4565b50604051614f5381613cb5565b614f5d60046140de565b8152600554602082019265ffffffffffff821684526040830192614f8760ff8460301c168561401c565b606081019365ffffffffffff8460381c1685526080820191614faf60ff8660681c168461401c565b65ffffffffffff60a082019560701c168552614fc9613fc4565b505f6101608501519a60058c1015610318578b959b65ffffffffffff8a5116801515908161546b575b5061545b575b65ffffffffffff8851168015159081615450575b5061541d575b5065ffffffffffff8851168015159182615412575b50506153fa575b61503d6101608c01958661401c565b156153ee575162ffffff815116906004549165ffffff000000602083015160181b169268ffffff000000000000604084015160301b169062ffffff60481b606085015160481b1662ffffff60601b608086015160601b169262ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b01519860058a1015610318576001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff191617161716171617161716171617161716171617171760045565ffffffffffff86511665ffffffffffff1960055416176005555190600582101561031857600554916cffffffffffff00000000000000865160381b169151916005831015610318576dff000000000000000000000000009165ffffffffffff60701b875160701b169466ff00000000000065ffffffffffff60701b199260301b16906dffffffffffffffff00000000000019161716179160681b16171760055562ffffff875116936002549165ffffff00000060208a015160181b16908968ffffff000000000000604082015160301b169462ffffff60481b606083015160481b169562ffffff60601b608084015160601b169662ffffff60781b60a085015160781b169262ffffff60901b60c086015160901b169062ffffff60a81b60e087015160a81b169162ffffff60c01b61010088015160c01b169462ffffff60d81b61012089015160d81b169761014060ff60f01b91015160f01b169851966005881015610318576101009f65ffffffffffff9d6001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff1916171617161716171617161716171617161716171717600255511615918215926153db575b5081156153c8575b5015159101527fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e66101806040516153c48186613aa4565ba290565b65ffffffffffff9150511615155f61538d565b5165ffffffffffff16151591505f615385565b50505050505050505090565b50815193506005841015610318575f8652600161502e565b101590505f80615027565b90915084516005811015610318571161543d575b6001905f87525f615012565b9350825160058110156103185793615431565b90508210155f61500c565b83515f8b529c5060019250614ff8565b90508210155f614ff2565b80615482575050600190565b8181111561548e575090565b905090565b93919392909215615509575081670de0b6b3a764000003670de0b6b3a764000081116136e8576154cf670de0b6b3a7640000916154d594614193565b04614193565b64e8d4a5100081029080820464e8d4a5100014901517156136e857670de0b6b3a764000091826155059204614193565b0490565b620f424093506155059250614193565b92919092805115615588576155456101809161010086015160a0870151906101c0880151151592614821565b9190940151029182620f4240850212156155825750906001600160a01b03620f42409263016501a160e21b5f52166004520560245260445260645ffd5b92505050565b50509050565b90929165ffffffffffff6020830151168082115f146156075750915b604082015165ffffffffffff16808210156155ff5750905b828211156155f9576236ee80926155dd9151600b0b926147bb565b0205905f82820192831291129080158216911516176136e85790565b50505090565b9050906155c2565b9050916155aa565b9392916101e082017f7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a081511161578657604051917f19457468657265756d205369676e6564204d6573736167653a0a3332000000008352601c830152603c8220825261020083015160208301526101c0830151604083015251606082015260208160808160015afa60203d1416905102936001600160a01b038516801561578657856001600160a01b0384511680921461577e57506001600160a01b03916084602092604051948593849263439b50f560e01b84526004840152818b1698896024850152600160448501526064840152165afa908115613609575f91615743575b501561571a575050565b60406001600160a01b038251169101519063f6f1011760e01b5f5260045260245260445260645ffd5b90506020813d602011615776575b8161575e60209383613d59565b8101031261361457518015158103613614575f615710565b3d9150615751565b955050505050565b8260406001600160a01b03825116910151906362f34c5b60e11b5f5260045260245260445ffd5b9291909261016084015191610180850151946157d28484516060840151151590615a3c565b6080820151151580615937575b6158fa57604086015f815281156158e457818810156158dd5787905b5f86511361580a818589615bb1565b9190928260e0890151870203825f146158d65784015b5f81126158ac576101208901516101408a0151870287890391909102019181831161589f575b508160208d0152038a525f1461589657838751035b8752602087019081510390526040860190815103905285821461588a576158859703940392615a7c565b600190565b50505050505050505f90565b8387510161585b565b915060018192525f615846565b8760406001600160a01b0382511691015190631374e98560e01b5f5260045260245260445260645ffd5b8403615820565b81906157fb565b50506158859593925f60208701525f8652615a7c565b8151604092830151925163135224a360e21b81526001600160a01b0390911660048201526024810192909252604482015260648101849052608490fd5b50848114156157df565b6101a081016103ff815114615a155781519051906001600160601b0319906001600160601b03199060601b1616175f52600d60205260405f2054908160701c9065ffffffffffff8360401c16156159f75760fe916001600160a01b037201fffffffffffffffffffffffffffffffffffe9251169060071c906001600160601b03199060601b161792606f1c16169060036002831b921b928114615a0c575f52600c60205260405f209182549082818316036159fe575b5050505090565b19161790555f8080806159f7565b50919019161790565b5060406001600160a01b0382511691015190631bc9b84160e31b5f5260045260245260445ffd5b908115908115615a6e575b50615a68575f811215615a63575f035b8082101561548e575090565b615a57565b50505f90565b905015155f8213145f615a47565b949260e0606095929361012095615ab284615a978489615afc565b02958086038491906101409061012084015102920151020190565b602082018051820190528151908601900390528487015115615af357828851015b885201510260208601908151019052604085019081510190520151910152565b82885103615ad3565b6060810151615b97576101c0820151615b755760c081015180615b595750670de0b6b3a7640000610120836101008360e0614884970151029101518082105f14615b515750925b0151029081015f1901614bd8565b905092615b43565b6101209060c06148849401510291015190815f19910101614bd8565b6101208260e060a0614884950151910151900391015190815f19910101614bd8565b61012060e061488493015191015190815f19910101614bd8565b92919083515f81125f14615c33575f03905b6020604086015195015194828214615c2b578102948215614be2578286058096845f82129182615c1f575b5050615c14575b50029115615c0b576148849181015f1901614bd8565b61488491614bd8565b5f190195505f615bf5565b0715159050845f615bee565b925050509190565b90615bc356fea26469706673582212201ee4bf95cd2b226b4f7591851facc4a2291b1ff12ec977a65a65ec788c820ee864736f6c63430008240033";
 
   
       type IsolatedTraderConstructorParams =
@@ -3700,11 +4643,6 @@ import type { NonPayableOverrides } from "../common.js"
       );
 
       linkedBytecode = linkedBytecode.replace(
-        new RegExp("__\\$92fac3d227b575815f623325807a0b97e0\\$__", "g"),
-        linkLibraryAddresses["project/contracts/libraries/WindLib.sol:WindLib"].replace(/^0x/, '').toLowerCase(),
-      );
-
-      linkedBytecode = linkedBytecode.replace(
         new RegExp("__\\$bf759459f958bd5c55715570a535341f2e\\$__", "g"),
         linkLibraryAddresses["project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib"].replace(/^0x/, '').toLowerCase(),
       );
@@ -3714,14 +4652,19 @@ import type { NonPayableOverrides } from "../common.js"
         linkLibraryAddresses["project/contracts/libraries/LiquidationLib.sol:LiquidationLib"].replace(/^0x/, '').toLowerCase(),
       );
 
+      linkedBytecode = linkedBytecode.replace(
+        new RegExp("__\\$db0d6e8ca6b3b65be31685e547204f5d20\\$__", "g"),
+        linkLibraryAddresses["project/contracts/libraries/AdjustLib.sol:AdjustLib"].replace(/^0x/, '').toLowerCase(),
+      );
+
       return linkedBytecode;
     }
   
-    override getDeployTransaction(marketGrid: MarketGridStruct, firstParameters: ParametersStruct, marginBank: AddressLike, keys: AddressLike, priceOracle: AddressLike, forwarder: AddressLike, access: AddressLike, overrides?: NonPayableOverrides & { from?: string }): Promise<ContractDeployTransaction> {
-      return super.getDeployTransaction(marketGrid, firstParameters, marginBank, keys, priceOracle, forwarder, access, overrides || {});
+    override getDeployTransaction(marketGrid: MarketGridStruct, firstParameters: ParametersStruct, marginBank: AddressLike, keys: AddressLike, priceOracle: AddressLike, forwarder: AddressLike, access: AddressLike, code: AddressLike, overrides?: NonPayableOverrides & { from?: string }): Promise<ContractDeployTransaction> {
+      return super.getDeployTransaction(marketGrid, firstParameters, marginBank, keys, priceOracle, forwarder, access, code, overrides || {});
     };
-    override deploy(marketGrid: MarketGridStruct, firstParameters: ParametersStruct, marginBank: AddressLike, keys: AddressLike, priceOracle: AddressLike, forwarder: AddressLike, access: AddressLike, overrides?: NonPayableOverrides & { from?: string }) {
-      return super.deploy(marketGrid, firstParameters, marginBank, keys, priceOracle, forwarder, access, overrides || {}) as Promise<IsolatedTrader & {
+    override deploy(marketGrid: MarketGridStruct, firstParameters: ParametersStruct, marginBank: AddressLike, keys: AddressLike, priceOracle: AddressLike, forwarder: AddressLike, access: AddressLike, code: AddressLike, overrides?: NonPayableOverrides & { from?: string }) {
+      return super.deploy(marketGrid, firstParameters, marginBank, keys, priceOracle, forwarder, access, code, overrides || {}) as Promise<IsolatedTrader & {
         deploymentTransaction(): ContractTransactionResponse;
       }>;
     }
@@ -3747,8 +4690,8 @@ import type { NonPayableOverrides } from "../common.js"
   
   export interface IsolatedTraderLibraryAddresses {
         ["project/contracts/libraries/ChangeLib.sol:ChangeLib"]: string;
-    ["project/contracts/libraries/WindLib.sol:WindLib"]: string;
     ["project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib"]: string;
     ["project/contracts/libraries/LiquidationLib.sol:LiquidationLib"]: string;
+    ["project/contracts/libraries/AdjustLib.sol:AdjustLib"]: string;
   };
   

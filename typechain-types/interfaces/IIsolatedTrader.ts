@@ -25,6 +25,21 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type DeleveragedLegStructOutput = [counterparty: string, steps: bigint, payout: bigint] & {counterparty: string, steps: bigint, payout: bigint }
   
 
+    export type AdjustLeverageStruct = {account: AddressLike, leverage: BigNumberish, maxMarginIn: BigNumberish, minMarginOut: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}
+
+    export type AdjustLeverageStructOutput = [account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint] & {account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint }
+  
+
+    export type ReportStruct = {price: BigNumberish, observedAt: BigNumberish, proof: BytesLike}
+
+    export type ReportStructOutput = [price: bigint, observedAt: bigint, proof: string] & {price: bigint, observedAt: bigint, proof: string }
+  
+
+    export type AdjustMarginStruct = {account: AddressLike, amount: BigNumberish, removeMode: BigNumberish, minAmount: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}
+
+    export type AdjustMarginStructOutput = [account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint] & {account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint }
+  
+
     export type CancelFloorStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish}
 
     export type CancelFloorStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint }
@@ -35,9 +50,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean }
   
 
-    export type ReportStruct = {price: BigNumberish, observedAt: BigNumberish, proof: BytesLike}
+    export type FundingRateStruct = {rate: BigNumberish, validFrom: BigNumberish, validUntil: BigNumberish}
 
-    export type ReportStructOutput = [price: bigint, observedAt: bigint, proof: string] & {price: bigint, observedAt: bigint, proof: string }
+    export type FundingRateStructOutput = [rate: bigint, validFrom: bigint, validUntil: bigint] & {rate: bigint, validFrom: bigint, validUntil: bigint }
   
 
     export type OrderStruct = {flags: BytesLike, quantity: BigNumberish, price: BigNumberish, triggerPrice: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, maker: AddressLike, expiration: BigNumberish}
@@ -76,12 +91,14 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IIsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "finalizeMarket" | "freeze" | "grid" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "lastReference" | "listInsolvent" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "validateOrder" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "finalizeMarket" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "marketDesk" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
+encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
 encodeFunctionData(functionFragment: 'cancelFloor', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
@@ -94,13 +111,19 @@ encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNum
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
+encodeFunctionData(functionFragment: 'fundingRate', values?: undefined): string;
 encodeFunctionData(functionFragment: 'grid', values?: undefined): string;
+encodeFunctionData(functionFragment: 'hashLeverageAdjustment', values: [AdjustLeverageStruct]): string;
+encodeFunctionData(functionFragment: 'hashMarginAdjustment', values: [AdjustMarginStruct]): string;
 encodeFunctionData(functionFragment: 'hashOrder', values: [OrderStruct]): string;
 encodeFunctionData(functionFragment: 'health', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'heartbeat', values?: undefined): string;
 encodeFunctionData(functionFragment: 'inheritPosition', values: [BigNumberish, BigNumberish, AddressLike, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'invalidateMarginNonces', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
+encodeFunctionData(functionFragment: 'marketDesk', values?: undefined): string;
 encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
@@ -121,11 +144,14 @@ encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersSt
 encodeFunctionData(functionFragment: 'setBackstop', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string;
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'updateFunding', values: [BigNumberish, BigNumberish, BigNumberish, BigNumberish, ReportStruct, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'wind', values?: undefined): string;
 
     decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'adjustLeverage', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'adjustMargin', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'bank', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelFloor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSalts', data: BytesLike): Result;
@@ -138,13 +164,19 @@ decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'fundingRate', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'grid', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'hashLeverageAdjustment', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'hashMarginAdjustment', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'hashOrder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'health', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'heartbeat', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'inheritPosition', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'invalidateMarginNonces', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'marketDesk', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
@@ -165,6 +197,7 @@ decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): R
 decodeFunctionResult(functionFragment: 'setBackstop', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
   }
@@ -242,6 +275,18 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
   
 
+    export namespace FundingUpdatedEvent {
+      export type InputTuple = [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, fundingIndex: BigNumberish, oraclePrice: BigNumberish, observedAt: BigNumberish];
+      export type OutputTuple = [actionId: bigint, asOf: bigint, rate: bigint, validUntil: bigint, fundingIndex: bigint, oraclePrice: bigint, observedAt: bigint];
+      export interface OutputObject {actionId: bigint, asOf: bigint, rate: bigint, validUntil: bigint, fundingIndex: bigint, oraclePrice: bigint, observedAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace HaircutFixedEvent {
       export type InputTuple = [pool: BigNumberish, owed: BigNumberish];
       export type OutputTuple = [pool: bigint, owed: bigint];
@@ -270,6 +315,42 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       export type InputTuple = [account: AddressLike, deficit: BigNumberish];
       export type OutputTuple = [account: string, deficit: bigint];
       export interface OutputObject {account: string, deficit: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace LeverageAdjustedEvent {
+      export type InputTuple = [account: AddressLike, signer: AddressLike, nonce: BigNumberish, asOf: BigNumberish, leverage: BigNumberish, amount: BigNumberish, foldedMargin: BigNumberish];
+      export type OutputTuple = [account: string, signer: string, nonce: bigint, asOf: bigint, leverage: bigint, amount: bigint, foldedMargin: bigint];
+      export interface OutputObject {account: string, signer: string, nonce: bigint, asOf: bigint, leverage: bigint, amount: bigint, foldedMargin: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace MarginAdjustedEvent {
+      export type InputTuple = [account: AddressLike, signer: AddressLike, nonce: BigNumberish, asOf: BigNumberish, amount: BigNumberish, foldedMargin: BigNumberish];
+      export type OutputTuple = [account: string, signer: string, nonce: bigint, asOf: bigint, amount: bigint, foldedMargin: bigint];
+      export interface OutputObject {account: string, signer: string, nonce: bigint, asOf: bigint, amount: bigint, foldedMargin: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace MarginNoncesInvalidatedEvent {
+      export type InputTuple = [account: AddressLike, newMinimum: BigNumberish];
+      export type OutputTuple = [account: string, newMinimum: bigint];
+      export interface OutputObject {account: string, newMinimum: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -496,6 +577,22 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    adjustLeverage: TypedContractMethod<
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, signature: BytesLike, report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    adjustMargin: TypedContractMethod<
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, signature: BytesLike, report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     bank: TypedContractMethod<
       [],
       [string],
@@ -592,9 +689,33 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    fundingRate: TypedContractMethod<
+      [],
+      [FundingRateStructOutput],
+      'view'
+    >
+    
+
+    
     grid: TypedContractMethod<
       [],
       [MarketGridStructOutput],
+      'view'
+    >
+    
+
+    
+    hashLeverageAdjustment: TypedContractMethod<
+      [adjustment: AdjustLeverageStruct, ],
+      [string],
+      'view'
+    >
+    
+
+    
+    hashMarginAdjustment: TypedContractMethod<
+      [adjustment: AdjustMarginStruct, ],
+      [string],
       'view'
     >
     
@@ -632,6 +753,22 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    invalidateMarginNonces: TypedContractMethod<
+      [newMinimum: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    isMarginNonceUsed: TypedContractMethod<
+      [account: AddressLike, nonce: BigNumberish, ],
+      [boolean],
+      'view'
+    >
+    
+
+    
     lastReference: TypedContractMethod<
       [],
       [ReferenceStructOutput],
@@ -644,6 +781,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       [accounts: AddressLike[], ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    marketDesk: TypedContractMethod<
+      [],
+      [string],
+      'view'
     >
     
 
@@ -808,6 +953,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    updateFunding: TypedContractMethod<
+      [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, report: ReportStruct, session: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     validateOrder: TypedContractMethod<
       [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
       [[string, string] & {hash: string, signer: string }],
@@ -835,6 +988,16 @@ getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
       [],
       [string],
       'view'
+    >;
+getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, signature: BytesLike, report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, signature: BytesLike, report: ReportStruct, ],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'bank'): TypedContractMethod<
       [],
@@ -896,9 +1059,24 @@ getFunction(nameOrSignature: 'freeze'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'fundingRate'): TypedContractMethod<
+      [],
+      [FundingRateStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'grid'): TypedContractMethod<
       [],
       [MarketGridStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'hashLeverageAdjustment'): TypedContractMethod<
+      [adjustment: AdjustLeverageStruct, ],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'hashMarginAdjustment'): TypedContractMethod<
+      [adjustment: AdjustMarginStruct, ],
+      [string],
       'view'
     >;
 getFunction(nameOrSignature: 'hashOrder'): TypedContractMethod<
@@ -921,6 +1099,16 @@ getFunction(nameOrSignature: 'inheritPosition'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'invalidateMarginNonces'): TypedContractMethod<
+      [newMinimum: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'isMarginNonceUsed'): TypedContractMethod<
+      [account: AddressLike, nonce: BigNumberish, ],
+      [boolean],
+      'view'
+    >;
 getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
       [],
       [ReferenceStructOutput],
@@ -930,6 +1118,11 @@ getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
       [accounts: AddressLike[], ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'marketDesk'): TypedContractMethod<
+      [],
+      [string],
+      'view'
     >;
 getFunction(nameOrSignature: 'minimumMarginNonce'): TypedContractMethod<
       [account: AddressLike, ],
@@ -1031,6 +1224,11 @@ getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
       [bigint],
       'view'
     >;
+getFunction(nameOrSignature: 'updateFunding'): TypedContractMethod<
+      [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, report: ReportStruct, session: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
       [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
       [[string, string] & {hash: string, signer: string }],
@@ -1048,9 +1246,13 @@ getEvent(key: 'BatchSettled'): TypedContractEvent<BatchSettledEvent.InputTuple, 
 getEvent(key: 'Claimed'): TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
 getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
 getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
+getEvent(key: 'FundingUpdated'): TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
 getEvent(key: 'Heartbeat'): TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
 getEvent(key: 'InsolventListed'): TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+getEvent(key: 'LeverageAdjusted'): TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
+getEvent(key: 'MarginAdjusted'): TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
+getEvent(key: 'MarginNoncesInvalidated'): TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
 getEvent(key: 'MarketCreated'): TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
 getEvent(key: 'MarketFinalized'): TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
 getEvent(key: 'MarketFrozen'): TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
@@ -1092,6 +1294,10 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       FreezeRequested: TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
     
 
+      'FundingUpdated(uint256,uint256,int256,uint256,int256,uint256,uint256)': TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
+      FundingUpdated: TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
+    
+
       'HaircutFixed(uint256,uint256)': TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
       HaircutFixed: TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
     
@@ -1102,6 +1308,18 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
 
       'InsolventListed(address,uint256)': TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
       InsolventListed: TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+    
+
+      'LeverageAdjusted(address,address,uint256,uint256,uint256,int256,int256)': TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
+      LeverageAdjusted: TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
+    
+
+      'MarginAdjusted(address,address,uint256,uint256,int256,int256)': TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
+      MarginAdjusted: TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
+    
+
+      'MarginNoncesInvalidated(address,uint256)': TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
+      MarginNoncesInvalidated: TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
     
 
       'MarketCreated(tuple,address,address,address)': TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;

@@ -3,8 +3,10 @@
 /* tslint:disable */
 /* eslint-disable */
 export type { IAccountManager } from './IAccountManager.js';
+export type { IAdjustments } from './IAdjustments.js';
 export type { IBackstop } from './IBackstop.js';
 export type { IExchangeAccess } from './IExchangeAccess.js';
+export type { IFunding } from './IFunding.js';
 export type { IIsolatedTrader } from './IIsolatedTrader.js';
 export type { IMarginBank } from './IMarginBank.js';
 export type { IMarketChanges } from './IMarketChanges.js';

@@ -2,7 +2,9 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
+export type { AdjustLib } from './AdjustLib.js';
 export type { ChangeLib } from './ChangeLib.js';
+export type { FundingLib } from './FundingLib.js';
 export type { LiquidationLib } from './LiquidationLib.js';
 export type { OrderDeskLib } from './OrderDeskLib.js';
 export type { WindLib } from './WindLib.js';

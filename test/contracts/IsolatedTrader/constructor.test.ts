@@ -16,7 +16,7 @@ describe('constructor', () => {
 
   const deploy = (spec: MarketSpec, change: object = {}, addresses: Partial<Exchange['shared']> = {}) => {
     const { admin } = exchange
-    const { marginBank, accountManager, oracle, forwarder } = { ...exchange.shared, ...addresses }
+    const { marginBank, accountManager, oracle, forwarder, desk } = { ...exchange.shared, ...addresses }
     const parameters = { ...parametersOf(spec), ...change }
     const factory = new IsolatedTrader__factory(exchange.shared.libraries, admin)
     return factory.deploy(
@@ -27,6 +27,7 @@ describe('constructor', () => {
       oracle,
       forwarder,
       exchange.shared.access,
+      desk,
     )
   }
   const refused = (deployment: Promise<unknown>, error: string) =>
@@ -54,6 +55,7 @@ describe('constructor', () => {
     expect((await trader.bank()).toLowerCase()).to.equal(shared.marginBank)
     expect((await trader.accountManager()).toLowerCase()).to.equal(shared.accountManager)
     expect((await trader.oracle()).toLowerCase()).to.equal(shared.oracle)
+    expect((await trader.marketDesk()).toLowerCase()).to.equal(shared.desk)
     expect(await trader.minimumMarginNonce(exchange.admin.address)).to.equal(0n)
     const { name, version, chainId, verifyingContract } = await trader.eip712Domain()
     expect([name, version, chainId, verifyingContract]).to.deep.equal([

@@ -3,7 +3,5 @@
 /* tslint:disable */
 /* eslint-disable */
 export { ForwardedSender__factory } from './ForwardedSender__factory.js';
-export { MarketExit__factory } from './MarketExit__factory.js';
-export { MarketRisk__factory } from './MarketRisk__factory.js';
-export { MarketState__factory } from './MarketState__factory.js';
+export { MarketDoors__factory } from './MarketDoors__factory.js';
 export { Restricted__factory } from './Restricted__factory.js';

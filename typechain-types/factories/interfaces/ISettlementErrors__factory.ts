@@ -141,17 +141,6 @@
     "type": "error"
   },
   {
-    "inputs": [
-      {
-        "internalType": "int256",
-        "name": "index",
-        "type": "int256"
-      }
-    ],
-    "name": "FundingIndexOutOfRange",
-    "type": "error"
-  },
-  {
     "inputs": [],
     "name": "HeaderInvalid",
     "type": "error"

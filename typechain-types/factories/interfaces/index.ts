@@ -3,8 +3,10 @@
 /* tslint:disable */
 /* eslint-disable */
 export { IAccountManager__factory } from './IAccountManager__factory.js';
+export { IAdjustments__factory } from './IAdjustments__factory.js';
 export { IBackstop__factory } from './IBackstop__factory.js';
 export { IExchangeAccess__factory } from './IExchangeAccess__factory.js';
+export { IFunding__factory } from './IFunding__factory.js';
 export { IIsolatedTrader__factory } from './IIsolatedTrader__factory.js';
 export { IMarginBank__factory } from './IMarginBank__factory.js';
 export { IMarketChanges__factory } from './IMarketChanges__factory.js';

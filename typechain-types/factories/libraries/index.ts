@@ -2,7 +2,9 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
+export { AdjustLib__factory } from './AdjustLib__factory.js';
 export { ChangeLib__factory } from './ChangeLib__factory.js';
+export { FundingLib__factory } from './FundingLib__factory.js';
 export { LiquidationLib__factory } from './LiquidationLib__factory.js';
 export { OrderDeskLib__factory } from './OrderDeskLib__factory.js';
 export { WindLib__factory } from './WindLib__factory.js';
