@@ -51,10 +51,12 @@ export async function startIndexer(config: Config): Promise<Indexer> {
   const session = new Session({
     url: config.databaseUrl,
     name: `${name} session`,
-    channels: ['chain', 'shard_log'],
+    channels: ['chain', 'shard_log', 'projected'],
     onNotify(channel, payload) {
+      const [shard = ''] = payload.split(':')
       if (channel === 'chain') follow.loop.wake()
-      else projection.wake(payload.split(':')[0])
+      else if (channel === 'projected') projection.wakeWaiting(shard)
+      else projection.wake(shard)
     },
     onConnect() {
       follow.loop.wake()

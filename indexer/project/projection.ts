@@ -50,6 +50,11 @@ export class Projection {
     else loop.wake()
   }
 
+  /** Some shard has moved: those that wait for others look again. */
+  wakeWaiting(moved: string): void {
+    for (const shard of this.#waiting) if (shard !== moved) this.#shards.get(shard)?.wake()
+  }
+
   /** Resolves once the chunks under way are committed. */
   async stop(): Promise<void> {
     await this.#discovery.stop()
@@ -68,10 +73,13 @@ export class Projection {
     const start = clock.now()
     const progress = await projectChunk(db, shard, this.#options)
     if (progress === null) return false
+    const hasWaited = this.#waiting.has(shard)
     if (progress.isWaiting) this.#waiting.add(shard)
     else this.#waiting.delete(shard)
+    if (progress.rows > 0) this.wakeWaiting(shard)
+    // Another may have moved between the look at it and now: look again, with everyone knowing that it waits.
+    if (progress.isWaiting && !hasWaited) return true
     if (progress.rows === 0) return false
-    for (const other of this.#waiting) if (other !== shard) this.#shards.get(other)?.wake()
     metrics.projected(shard, progress.rows, (clock.now() - start) / 1000)
     return progress.rows === this.#options.limit
   }

@@ -1,12 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { createDb, createPool, type Db } from '../../indexer/db/client.ts'
-import { freePort } from '../../stack/ports.ts'
 import { e18, future, perpetual } from '../support/markets.ts'
 import { freshDatabase } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
+import { type ApiProcess, startApiProcess } from './support/process.ts'
 import { expectSound } from './support/sound.ts'
 import {
   apiEnv,
@@ -232,23 +232,7 @@ describe('under load and in trouble', () => {
     })
     after(() => db.destroy())
 
-    const start = async (
-      env: Env = {},
-    ): Promise<{ readonly process: ChildProcess; readonly base: string }> => {
-      const port = await freePort()
-      const all = { PATH: process.env.PATH ?? '', ...apiEnv(url, { PORT: String(port), ...env }) }
-      const child = spawn(process.execPath, ['api/main.ts'], {
-        env: all,
-        stdio: ['ignore', 'ignore', 'inherit'],
-      })
-      const base = `http://127.0.0.1:${port}`
-      await retry(async () => {
-        const answer = await fetch(`${base}/health/ready`).catch(() => ({ status: 0 }))
-        if (child.exitCode !== null) throw new Error('the api ended')
-        return answer
-      })
-      return { process: child, base }
-    }
+    const start = (env: Env = {}): Promise<ApiProcess> => startApiProcess(url, env)
     const post = (base: string, body: unknown): Promise<Response> =>
       fetch(`${base}/v0/orders`, {
         method: 'POST',

@@ -50,13 +50,48 @@ describe('a process killed at the worst moment', function () {
     })
   }
 
+  it('answers a batch over two markets whose answer was lost: api after-request-commit', async () => {
+    const { api } = exchange.stack
+    const trader = exchange.trader(2)
+    const [one, two] = [await nearOracle(trader, 1, -100), await nearOracle(trader, 2, -100)]
+    const orders = [
+      await trader.sign({ marketId: 1, side: 'LONG', price: one, quantity: '0.01' }),
+      await trader.sign({ marketId: 2, side: 'LONG', price: two, quantity: '1' }),
+    ]
+    const dying = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+      await api.restart('SIGTERM', { CLEARBATCH_KILL_AT: 'after-request-commit' })
+      const died = api.nextEnd()
+      await api.ready()
+      const answer = work()
+      expect(await died).to.equal('SIGKILL')
+      await api.ready()
+      return answer
+    }
+    const placed = await dying(() => trader.placeBatch(orders, { mode: 'atomic' }))
+    expect(placed).to.include({ is_duplicate: true, accepted: 2 })
+    // Nobody was told of the commit: the read model comes to it by itself.
+    const open = await trader.orders({ status: 'OPEN', readAfter: placed.read_after })
+    expect(open.map(({ order_hash }) => order_hash).sort()).to.deep.equal(
+      orders.map(({ hash }) => hash).sort(),
+    )
+
+    const cancelled = await dying(() => trader.cancelBatch(orders.map(({ hash }) => hash)))
+    expect(cancelled.is_duplicate).to.equal(true)
+    expect(cancelled.results.map((result) => 'order' in result && result.order.status)).to.deep.equal([
+      'CANCELLED',
+      'CANCELLED',
+    ])
+    expect(await trader.orders({ status: 'OPEN', readAfter: cancelled.read_after })).to.deep.equal([])
+    expect(await exchange.differences()).to.deep.equal([])
+  })
+
   it('has accepted each order once', async () => {
     const rows = await exchange.stack.db
       .selectFrom('orders')
       .select((select) => ['hash', select.fn.countAll<number>().as('count')])
       .groupBy('hash')
       .execute()
-    expect(rows).to.have.length(2 * POINTS.length)
+    expect(rows).to.have.length(2 * POINTS.length + 2)
     expect(rows.every(({ count }) => count === 1)).to.equal(true)
   })
 

@@ -1,0 +1,23 @@
+/** An api in a process of its own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { freePort } from '../../../stack/ports.ts'
+import { apiEnv, type Env } from './world.ts'
+
+export interface ApiProcess {
+  readonly process: ChildProcess
+  readonly base: string
+}
+
+/** Resolves when it is ready. */
+export async function startApiProcess(url: string, env: Env = {}): Promise<ApiProcess> {
+  const port = await freePort()
+  const all = { PATH: process.env.PATH ?? '', ...apiEnv(url, { PORT: String(port), ...env }) }
+  const child = spawn(process.execPath, ['api/main.ts'], { env: all, stdio: ['ignore', 'ignore', 'inherit'] })
+  const base = `http://127.0.0.1:${port}`
+  for (;;) {
+    const ready = await fetch(`${base}/health/ready`).catch(() => null)
+    if (ready?.ok) return { process: child, base }
+    if (child.exitCode !== null) throw new Error('the api ended')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}

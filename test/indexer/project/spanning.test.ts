@@ -1,0 +1,119 @@
+/** A command over several shards is told in `accounts` once each of them shows its share. */
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { after, before, describe, it } from 'mocha'
+import { ACCOUNTS_SHARD, type LogRow, marketShard } from '../../../domain/log.ts'
+import type { Millis } from '../../../domain/units.ts'
+import { Projection } from '../../../indexer/project/projection.ts'
+import { projectAll, projectChunk, registerShards } from '../../../indexer/project/projector.ts'
+import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import { appendToLog, clearLog } from '../support/read-model.ts'
+
+const reached = () => {}
+const MARKETS = [1, 2] as const
+
+/** A row that changes nothing. */
+const filler = (at: number): LogRow => ({ kind: 'part_confirmed', batch_id: 1, part: 1, block: 1, at })
+const spanned = (shards: Record<string, number>): LogRow => ({
+  kind: 'command_spanned',
+  user_id: 1,
+  shards,
+  at: 1,
+})
+
+describe('a command over several shards', () => {
+  let test: TestDatabase
+  before(async () => {
+    test = await freshDatabase()
+  })
+  after(() => test.close())
+
+  const seqs = async (): Promise<Map<string, number>> => {
+    const rows = await test.db.selectFrom('read.projection').select(['shard', 'seq']).execute()
+    return new Map(rows.map(({ shard, seq }) => [shard, seq]))
+  }
+
+  async function write(accounts: readonly LogRow[], heads: readonly number[]): Promise<string[]> {
+    await clearLog(test.db)
+    await appendToLog(test.db, ACCOUNTS_SHARD, accounts)
+    for (const [at, marketId] of MARKETS.entries()) {
+      const rows = Array.from({ length: heads[at] ?? 0 }, (_, row) => filler(row))
+      await appendToLog(test.db, marketShard(marketId), rows)
+    }
+    return registerShards(test.db)
+  }
+
+  /** How much of each market's log each of some commands needs. */
+  const anyNeeds = fc.array(fc.tuple(fc.nat(12), fc.nat(12)), { minLength: 1, maxLength: 8 })
+
+  it('given any order of projection, its row is never projected before what it tells of', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyNeeds, fc.array(fc.nat(100), { maxLength: 40 }), async (needs, turns) => {
+        const rows = needs.map(([one, two]) => spanned({ m1: one, m2: two }))
+        const shards = await write(rows, [12, 12])
+        for (const turn of turns) {
+          await projectChunk(test.db, shards[turn % shards.length] as string, {
+            limit: 1 + (turn % 5),
+            reached,
+          })
+          const at = await seqs()
+          for (const [one, two] of needs.slice(0, at.get(ACCOUNTS_SHARD) ?? 0)) {
+            expect([one <= (at.get('m1') ?? 0), two <= (at.get('m2') ?? 0)]).to.deep.equal([true, true])
+          }
+        }
+        await projectAll(test.db, { limit: 3, reached })
+        expect(await seqs()).to.deep.equal(
+          new Map([
+            [ACCOUNTS_SHARD, rows.length],
+            ['m1', 12],
+            ['m2', 12],
+          ]),
+        )
+      }),
+      { numRuns: 15 },
+    )
+  }).timeout(60_000)
+
+  it('says that it waits', async () => {
+    await write([spanned({ m1: 1, m2: 2 })], [1, 2])
+    expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, reached })).to.deep.include({
+      rows: 0,
+      isWaiting: true,
+    })
+    await projectChunk(test.db, 'm1', { limit: 5, reached })
+    expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, reached })).to.deep.include({
+      rows: 0,
+      isWaiting: true,
+    })
+    await projectChunk(test.db, 'm2', { limit: 5, reached })
+    expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, reached })).to.deep.include({
+      rows: 1,
+      isWaiting: false,
+    })
+  })
+
+  it('is told at once when the last shard is there, without a notification or a poll', async () => {
+    await write([spanned({ m1: 3, m2: 1 })], [2, 1])
+    const clock = { now: () => Date.now() as Millis }
+    const log = { info() {}, warn() {}, error() {} }
+    const metrics = { projected() {}, failed() {} }
+    const projection = new Projection(
+      { db: test.db, clock, log, metrics },
+      { limit: 10, pollMs: 3_600_000, reached },
+    )
+    projection.start()
+    const until = async (shard: string, seq: number): Promise<void> => {
+      for (let tries = 0; (await seqs()).get(shard) !== seq; tries++) {
+        if (tries > 200) throw new Error(`${shard} does not come to ${seq}`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+    await until('m1', 2)
+    await until('m2', 1)
+    expect((await seqs()).get(ACCOUNTS_SHARD)).to.equal(0)
+    await appendToLog(test.db, 'm1', [filler(3)])
+    projection.wake('m1')
+    await until(ACCOUNTS_SHARD, 1)
+    await projection.stop()
+  })
+})
