@@ -27,7 +27,8 @@ import {MarketGrid, MarketKind, MarketMode, OperatorStatus, Parameters} from "./
 import {MarketContext} from "./types/MarketContext.sol";
 import {Order, SaltState} from "./types/Order.sol";
 import {Position} from "./types/Position.sol";
-import {FillOutcome, OrderFill, PartHeader, PartTerms, PartTotals} from "./types/Settlement.sol";
+import {RecordBody, RecordHead} from "./types/OrderRecord.sol";
+import {PartHeader, PartTerms} from "./types/Settlement.sol";
 import {CancelFloor, Clock, PendingChange, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: positions, signed orders, batches
@@ -36,18 +37,14 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
 
     // ------------------------------------------------------------------ types
 
-    /// @dev What a part is settled with, in memory once and reused from record to record.
+    /// @dev What the records of a part are settled with, in memory once.
     struct Desk {
         PartTerms terms;
-        PartTotals totals;
-        /// The record at hand, and what it did.
-        OrderFill order;
-        FillOutcome outcome;
         /// The account at hand.
         Position position;
-        /// Next record in calldata, and where the records end.
-        uint256 next;
-        uint256 end;
+        uint256 fees;
+        /// Steps, 64 bits each, from the low bit: bought, sold, taker, forced.
+        uint256 volumes;
         /// Where the next log record goes.
         uint256 logEnd;
     }
@@ -105,10 +102,8 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         Desk memory desk;
         desk.terms = _beginPart(part, header);
         (bytes32[] memory deltas, bytes memory log) = _settleOrders(part, header.orders, desk);
-        PartTotals memory totals = desk.totals;
-        if (totals.bought != totals.sold) revert Unbalanced(totals.bought, totals.sold);
-        if (totals.taker != totals.bought) revert TakerMismatch(totals.bought, totals.taker);
-        _BANK.settle(header.asOf, totals.fees, deltas);
+        _requireBalanced(desk.volumes, desk.terms.forcedOnly);
+        _BANK.settle(header.asOf, desk.fees, deltas);
         emit BatchSettled(header.actionId, header.batchId, log);
         ActionLib.requireTimely(header.asOf);
     }
@@ -122,15 +117,13 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         assembly ("memory-safe") {
             next := add(part.offset, 64)
         }
-        desk.next = next;
         deltas = new bytes32[](orders);
         (log, desk.logEnd) = SettlementCodec.startLog(part, orders, desk.terms.fundingIndex);
-        OrderLib.read(next, desk.order);
         uint256 runs;
         // Positions in calldata, and at most 200 runs.
         unchecked {
-            desk.end = next + orders * OrderLib.RECORD;
-            while (desk.next != desk.end) deltas[runs++] = _settleRun(desk);
+            uint256 end = next + orders * OrderLib.RECORD;
+            while (next != end) (deltas[runs++], next) = _settleRun(desk, next, end);
         }
         assembly ("memory-safe") {
             mstore(deltas, runs)
@@ -139,53 +132,86 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
     }
 
     /// @dev The records of one account that stand next to each other: its slot is read before them, judged and written after
-    /// them. Returns the account's word for the bank.
-    function _settleRun(Desk memory desk) private returns (bytes32) {
+    /// them. A forced record begins a run of its own, so that it is judged by what the account holds before it.
+    /// @return delta The account's word for the bank.
+    /// @return Where the next run begins.
+    function _settleRun(Desk memory desk, uint256 next, uint256 end) private returns (bytes32 delta, uint256) {
         PartTerms memory terms = desk.terms;
-        address account = desk.order.maker;
+        Position memory held = desk.position;
+        (RecordHead head, RecordBody body) = OrderLib.read(next);
+        address account = head.maker();
         Word storage place = _state.positions[account];
-        PositionLib.unpack(place.bits, terms.fundingIndex, desk.position);
-        int256 delta;
+        PositionLib.unpack(place.bits, terms.fundingIndex, held);
+        if (body.isForced()) MarginLib.requireLiquidatable(held, terms, account);
+        int256 change;
         bool opened;
         // At most 200 records, and changes below 2^95.
         unchecked {
             do {
-                if (_settleOrder(desk, terms)) opened = true;
-                delta += desk.outcome.freeDelta;
-                desk.next += OrderLib.RECORD;
-                if (desk.next == desk.end) break;
-                OrderLib.read(desk.next, desk.order);
-            } while (desk.order.maker == account);
+                (bool opens, int256 freeDelta) = _settleOrder(desk, head, body, next);
+                if (opens) opened = true;
+                change += freeDelta;
+                next += OrderLib.RECORD;
+                if (next == end) break;
+                (head, body) = OrderLib.read(next);
+            } while (head.maker() == account && !body.isForced());
         }
-        uint256 word = PositionLib.pack(desk.position, terms.fundingIndex, account);
-        if (opened) MarginLib.requireInitial(desk.position, terms, account);
+        uint256 word = PositionLib.pack(held, terms.fundingIndex, account);
+        if (opened) MarginLib.requireInitial(held, terms, account);
         place.bits = word;
-        if (delta != int96(delta)) revert PositionOutOfRange(account);
-        return bytes32((uint256(uint160(account)) << 96) | (uint256(delta) & type(uint96).max));
+        if (change != int96(change)) revert PositionOutOfRange(account);
+        return (bytes32((uint256(uint160(account)) << 96) | (uint256(change) & type(uint96).max)), next);
     }
 
-    /// @dev One record: checks, signature, fill state, position, log. Returns whether it opened anything.
-    function _settleOrder(Desk memory desk, PartTerms memory terms) private returns (bool opened) {
-        OrderFill memory order = desk.order;
-        FillOutcome memory outcome = desk.outcome;
-        OrderLib.checkFill(order, terms);
-        OrderLib.checkTerms(order, terms);
-        OrderLib.requireSigner(_ACCOUNT_MANAGER, order, OrderLib.digest(order, terms), terms.asOf);
-        if (desk.position.hasCancelFloor) _state.requireAboveFloor(order, terms.asOf);
-        outcome.dead = _state.consume(order, terms.batchId, terms.asOf);
-        opened = PositionLib.applyFill(desk.position, order, terms, outcome);
-        if (outcome.freeDelta != int96(outcome.freeDelta)) {
-            revert AmountOutOfRange(order.maker, order.salt, outcome.freeDelta);
+    /// @dev One record: checks, signature, fill state, position, log. Returns whether it opened anything, and the change of the
+    /// free balance.
+    function _settleOrder(Desk memory desk, RecordHead head, RecordBody body, uint256 pointer)
+        private
+        returns (bool opened, int256 freeDelta)
+    {
+        PartTerms memory terms = desk.terms;
+        bool dead;
+        if (body.isForced()) {
+            OrderLib.requireForced(head, body, pointer);
+        } else {
+            OrderLib.requireValid(head, body, terms);
+            _requireSigner(head, body, pointer, terms);
+            if (desk.position.hasCancelFloor) _state.requireAboveFloor(head.maker(), body.salt(), terms.asOf);
+            dead = _state.consume(head, body, terms.batchId, terms.asOf);
         }
-        PartTotals memory totals = desk.totals;
+        uint256 fee;
+        bool capped;
+        (opened, freeDelta, fee, capped) = PositionLib.applyFill(desk.position, head, body, terms);
+        if (freeDelta != int96(freeDelta)) revert AmountOutOfRange(head.maker(), body.salt(), freeDelta);
+        desk.logEnd = SettlementCodec.writeRecord(desk.logEnd, head, body, freeDelta, fee, capped, dead);
+        _count(desk, head.fill(), body, fee);
+    }
+
+    function _count(Desk memory desk, uint256 fill, RecordBody body, uint256 fee) private pure {
         // At most 200 fills below 2^48, with fees below 2^197.
         unchecked {
-            totals.fees += outcome.fee;
-            totals.taker += order.taker;
-            if (order.buy) totals.bought += order.fill;
-            else totals.sold += order.fill;
+            desk.fees += fee;
+            uint256 volumes = (body.isBuy() ? fill : fill << 64) | (body.taker() << 128);
+            if (body.isForced()) volumes |= fill << 192;
+            desk.volumes += volumes;
         }
-        desk.logEnd = SettlementCodec.writeRecord(desk.logEnd, order, outcome);
+    }
+
+    function _requireSigner(RecordHead head, RecordBody body, uint256 pointer, PartTerms memory terms) private view {
+        (bytes32 r, bytes32 s) = OrderLib.readSignature(pointer);
+        address signer = OrderLib.recover(OrderLib.digest(head, body, terms), body.parity(), r, s);
+        OrderLib.requireSigner(_ACCOUNT_MANAGER, head.maker(), body.salt(), signer, terms.asOf);
+    }
+
+    /// @dev Both sides are equal, and every matched step has one taker. Where only liquidations may trade, each of them has one
+    /// that is forced on at least one side.
+    function _requireBalanced(uint256 volumes, bool forcedOnly) private pure {
+        uint256 bought = uint64(volumes);
+        uint256 sold = uint64(volumes >> 64);
+        uint256 taker = uint64(volumes >> 128);
+        if (bought != sold) revert Unbalanced(bought, sold);
+        if (taker != bought) revert TakerMismatch(bought, taker);
+        if (forcedOnly && volumes >> 192 < bought) revert MarketNotOpen(MarketMode.CancelOnly);
     }
 
     // ------------------------------------------------------------------ actions
@@ -233,6 +259,8 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         terms.takerFeePerStep = FeeLib.perStep(binary, price, _STEP, terms.stepNotional, header.takerFee);
         terms.maxLeverage = current.maxLeverage;
         terms.imr = current.imr;
+        terms.liquidationRatio = current.mmr + MarginLib.LIQUIDATION_BUFFER;
+        terms.forcedOnly = current.mode != MarketMode.Open;
         terms.fundingIndex = fundingIndex;
         terms.binary = binary;
     }

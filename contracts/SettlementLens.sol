@@ -3,6 +3,7 @@ pragma solidity ^0.8.28;
 
 import {OrderLib} from "./libraries/OrderLib.sol";
 import {SettlementCodec} from "./libraries/SettlementCodec.sol";
+import {RecordBody, RecordHead} from "./types/OrderRecord.sol";
 import {OrderFill, PartHeader} from "./types/Settlement.sol";
 
 /// @title A part as structs, for auditors and tools: what `settleBatch` reads, with the code it reads it with
@@ -22,8 +23,31 @@ contract SettlementLens {
             pointer := add(part.offset, 64)
         }
         for (uint256 i; i < header.orders; ++i) {
-            OrderLib.read(pointer + i * OrderLib.RECORD, orders[i]);
+            _read(pointer + i * OrderLib.RECORD, orders[i]);
         }
         proof = SettlementCodec.proofOf(part, header);
+    }
+
+    // ------------------------------------------------------------------ internals
+
+    function _read(uint256 pointer, OrderFill memory order) private pure {
+        (RecordHead head, RecordBody body) = OrderLib.read(pointer);
+        order.maker = head.maker();
+        order.flags = body.flags();
+        order.salt = body.salt();
+        order.buy = body.isBuy();
+        order.reduceOnly = body.isReduceOnly();
+        order.quantity = head.quantity();
+        order.price = body.price();
+        order.trigger = body.trigger();
+        order.triggerCondition = body.triggerCondition();
+        order.leverage = body.leverage();
+        order.expiration = body.expiration();
+        order.fill = head.fill();
+        order.taker = body.taker();
+        order.slot = body.slot();
+        order.forced = body.isForced();
+        (order.r, order.s) = OrderLib.readSignature(pointer);
+        order.v = 27 + body.parity();
     }
 }

@@ -168,6 +168,8 @@ export interface FillSettled {
    */
   readonly matched: boolean
   readonly order_id: string
+  /** A liquidation: `order_id` is `<market>-liquidation-<account>-<number>`, and there is no such order. */
+  readonly forced?: true
   readonly user_id: number
   readonly side: Side
   readonly steps: number

@@ -9,14 +9,14 @@
  *           32  price 5 (ticks) · 37 oracle price 12 (x 1e18) · 49 observedAt 6 · 55 zero 9                          = 64
  *   record   0  maker 20 · 20 quantity 6 · 26 fill 6 (steps)
  *           32  flags 8 · 40 price 5 · 45 trigger 5 (ticks) · 50 expiration 5 (s) · 55 taker 6 · 61 leverage 1
- *           62  slot 10 bits · trigger condition 2 bits · v 1 bit · zero 3 bits
+ *           62  slot 10 bits · trigger condition 2 bits · v 1 bit · forced 1 bit · zero 2 bits
  *           64  r 32 · 96 s 32                                                                                      = 128
  *
  * Log: the header again, the funding index, one record per order.
  *
  *   header   0  as above 64 · 64 funding index int128                                                               = 80
  *   record   0  maker 20 · 20 leverage 7 bits, flags 57 bits
- *           28  slot 10 bits · dead 1 · fee capped 1 · taker mode 2 · zero 2
+ *           28  slot 10 bits · dead 1 · fee capped 1 · taker mode 2 · forced 1 · zero 1
  *           30  fill 6 · 36 free delta int96                                                                        = 48
  *           taker 6 if the mode is 2 (mode 0: none of the fill, 1: all of it) · fee 12 if it was capped
  */
@@ -26,7 +26,7 @@ import { invariant } from './invariant.ts'
 import type { MarketSpec } from './market.ts'
 import { triggerCondition } from './order.ts'
 import { packFlags } from './order-hash.ts'
-import type { BatchSettled, SettledFill, SettlementFill, SettlementPart } from './settlement.ts'
+import type { BatchSettled, ForcedFill, SettledFill, SettlementFill, SettlementPart } from './settlement.ts'
 import type { Address, FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks } from './units.ts'
 
 export const HEADER_BYTES = 64
@@ -39,8 +39,9 @@ export const PRICE_END = 2 ** 40
 export const EXPIRATION_END = 2 ** 40
 export const LEVERAGE_MAX = 127
 
-const VERSION = 1n
+const VERSION = 2n
 const NO_SLOT = 1023
+const FORCED = 4n
 const MILLIONTH = 10n ** 12n
 const LOG_HEADER_BYTES = HEADER_BYTES + 16
 const LOG_RECORD_BYTES = 48
@@ -128,6 +129,21 @@ function writeRecord(
   bytes.set(signature.subarray(0, 64), at + 64)
 }
 
+/** A liquidation: no limit, no life, no leverage, no slot, no signature. */
+function writeForced(
+  bytes: Uint8Array,
+  at: number,
+  { account, number, side, fill, taker }: ForcedFill,
+): void {
+  const flags = packFlags({ salt: number, reduceOnly: true, side })
+  invariant(writeHex(account, bytes, at), 'an account is an address')
+  writeUint(bytes, at + 20, 6, BigInt(fill))
+  writeUint(bytes, at + 26, 6, BigInt(fill))
+  writeUint(bytes, at + 32, 8, flags)
+  writeUint(bytes, at + 55, 6, BigInt(taker))
+  writeUint(bytes, at + 62, 2, (BigInt(NO_SLOT) << 6n) | FORCED)
+}
+
 /** The argument of `settleBatch`. */
 export function encodeSettleBatch(part: SettlementPart, spec: MarketSpec): Uint8Array {
   invariant(part.marketId === spec.marketId, 'a part is settled in its market')
@@ -136,7 +152,9 @@ export function encodeSettleBatch(part: SettlementPart, spec: MarketSpec): Uint8
   const bytes = new Uint8Array(proofAt + proof.length)
   writeHeader(bytes, part, proof.length)
   for (const [index, fill] of part.fills.entries()) {
-    writeRecord(bytes, HEADER_BYTES + index * RECORD_BYTES, fill)
+    const at = HEADER_BYTES + index * RECORD_BYTES
+    if ('order' in fill) writeRecord(bytes, at, fill)
+    else writeForced(bytes, at, fill)
   }
   bytes.set(proof, proofAt)
   return bytes
@@ -187,6 +205,7 @@ function readRecord(
   const settled: SettledFill = {
     maker: toHex(bytes.subarray(at, at + 20)) as Address,
     salt: flags >> 4n,
+    isForced: (meta & 2) !== 0,
     side: flags & 1n ? 'LONG' : 'SHORT',
     reduceOnly: (flags & 2n) !== 0n,
     leverage: Number(word >> 57n),

@@ -69,12 +69,12 @@ export interface LedgerAccount {
   readonly requestedAt: Seconds
 }
 
-/** What the bank is told: one change per run of neighbouring records of one account. */
+/** What the bank is told: one change per run of neighbouring records of one account. A forced record begins a run. */
 export function ledgerDeltas(event: BatchSettled): { account: Address; delta: Quote }[] {
   const deltas: { account: Address; delta: Quote }[] = []
-  for (const { maker, freeDelta } of event.fills) {
+  for (const { maker, freeDelta, isForced } of event.fills) {
     const last = deltas.at(-1)
-    if (last?.account === maker) last.delta = (last.delta + freeDelta) as Quote
+    if (last?.account === maker && !isForced) last.delta = (last.delta + freeDelta) as Quote
     else deltas.push({ account: maker, delta: freeDelta })
   }
   return deltas
@@ -114,11 +114,12 @@ export interface FillStates {
 export const saltKey = (maker: Address, salt: bigint): string => `${maker}:${salt}`
 export const slotKey = (maker: Address, slot: number): string => `${maker}#${slot}`
 
-/** Fill states after the part: a fill that claims a slot kills the order that the slot held. */
+/** Fill states after the part: a fill that claims a slot kills the order that the slot held. A liquidation is no order. */
 export function applyFillStates(states: FillStates, event: BatchSettled): FillStates {
   const orders = new Map(states.orders)
   const slots = new Map(states.slots)
-  for (const { maker, salt, fill, isDead, partialSlot } of event.fills) {
+  for (const { maker, salt, fill, isDead, partialSlot, isForced } of event.fills) {
+    if (isForced) continue
     const before = orders.get(saltKey(maker, salt))
     orders.set(saltKey(maker, salt), { filled: ((before?.filled ?? 0) + fill) as Steps, isDead })
     if (isDead || partialSlot === null) continue

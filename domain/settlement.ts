@@ -23,6 +23,16 @@ export interface SettlementFill {
   readonly partialSlot: number | null
 }
 
+/** A liquidation by the book: a market order that only reduces, which nobody signed. Allowed by `isLiquidatable` alone. */
+export interface ForcedFill {
+  readonly account: Address
+  /** Of the liquidation: stands where an order has its salt, and touches no salt. */
+  readonly number: bigint
+  readonly side: Side
+  readonly fill: Steps
+  readonly taker: Steps
+}
+
 /** One transaction's worth of a batch. A batch has one or more parts with the same price, `asOf`, rates and report. */
 export interface SettlementPart {
   readonly marketId: MarketId
@@ -39,14 +49,17 @@ export interface SettlementPart {
   readonly makerFee: Rate
   readonly takerFee: Rate
   readonly oracle: OracleReport
-  /** The fills of one account next to each other, in tranche order: reducing before opening. */
-  readonly fills: readonly SettlementFill[]
+  /** The fills of one account next to each other, in tranche order: forced, reducing, opening. */
+  readonly fills: readonly (SettlementFill | ForcedFill)[]
 }
 
 /** One order's share of a settled part, as decoded from the log. */
 export interface SettledFill {
   readonly maker: Address
+  /** Of the order; the number of a liquidation. */
   readonly salt: bigint
+  /** A liquidation: no order, no salt. */
+  readonly isForced: boolean
   readonly side: Side
   readonly reduceOnly: boolean
   readonly leverage: number

@@ -99,6 +99,10 @@ function realisedBy(spec: MarketSpec, settled: BatchSettled, fill: SettledFill, 
 
 const keyOf = ({ maker, salt }: { maker: Address; salt: bigint }): string => `${maker}-${salt}`
 
+/** The order of a fill, by maker and salt; a liquidation is nobody's order, whatever its number. */
+const find = <Of>(map: ReadonlyMap<string, Of>, fill: SettledFill): Of | undefined =>
+  fill.isForced ? undefined : map.get(keyOf(fill))
+
 export interface Settlement {
   readonly row: PartSettled
   readonly orders: readonly SettlingOrder[]
@@ -117,10 +121,10 @@ export function settlePart(
   const after = new Map<string, SettlingOrder>()
   const releases = new Map<string, bigint>()
   const fills = settled.fills.map((fill, place) => {
-    const match = waiting.get(keyOf(fill))
+    const match = find(waiting, fill)
     // A fill of another size than the one that waits is not the one that waits.
     const wait = match?.steps === fill.fill && match.side === fill.side ? match : undefined
-    const order = after.get(keyOf(fill)) ?? before.get(keyOf(fill))
+    const order = find(after, fill) ?? find(before, fill)
     const next = order && mine(order, fill, wait)
     if (next) {
       after.set(keyOf(fill), next.order)
@@ -214,7 +218,8 @@ function fillSettled(
   return {
     fill_id: wait?.fillId ?? `${marketId}-${batchId}-${part}-c${place}`,
     matched: wait !== undefined,
-    order_id: wait?.orderId ?? order?.orderId ?? `${marketId}-${fill.maker}-${fill.salt}`,
+    order_id: wait?.orderId ?? order?.orderId ?? unknownOrder(marketId, fill),
+    ...(fill.isForced ? { forced: true as const } : {}),
     user_id: users.get(fill.maker) as number,
     side: fill.side,
     steps: fill.fill,
@@ -226,6 +231,10 @@ function fillSettled(
     held: (wait?.held ?? 0n).toString(),
   }
 }
+
+/** What only the chain knows: an order of that salt, or a liquidation of that number. */
+const unknownOrder = (marketId: number, { maker, salt, isForced }: SettledFill): string =>
+  `${marketId}-${isForced ? 'liquidation-' : ''}${maker}-${salt}`
 
 /** The bank takes what free does not cover from a pending withdrawal: told with the account's last fill. */
 function chargePending(fills: FillSettled[], ledger: ReadonlyMap<number, LedgerEntry>): FillSettled[] {

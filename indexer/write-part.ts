@@ -94,7 +94,8 @@ const ORDER_COLUMNS = [
   ...(['settling', 'closing_reason', 'reserved', 'held', 'type', 'triggered'] as const),
 ] as const
 
-async function ordersOfMakers(tx: Tx, marketId: number, { fills }: BatchSettled): Promise<SettlingOrder[]> {
+async function ordersOfMakers(tx: Tx, marketId: number, settled: BatchSettled): Promise<SettlingOrder[]> {
+  const fills = settled.fills.filter(({ isForced }) => !isForced)
   const { rows } = await sql<{ order_id: string }>`
     select order_id from orders
     join unnest(${fills.map(({ maker }) => maker)}::text[], ${fills.map(({ salt }) => salt.toString())}::bigint[])

@@ -66,11 +66,17 @@ interface ISettlementErrors {
     error ProceedsNegative(address maker, uint256 salt, int256 proceeds);
     error AmountOutOfRange(address maker, uint256 salt, int256 amount);
 
+    // ------------------------------------------------------------------ a liquidation
+
+    /// @notice A forced record has a field that it must not have, or a fill that is not its quantity.
+    error ForcedEncoding(address account, uint256 number);
+
     // ------------------------------------------------------------------ an account
 
     error PositionOutOfRange(address account);
     /// @notice Both amounts are wei x 1e18, at the oracle price.
     error MarginInsufficient(address account, int256 required, int256 equity);
-    /// @notice There is no position, or its equity meets the requirement below which it may be taken away; wei x 1e18.
+    /// @notice There is no position, or its equity, before anything is done, meets the requirement below which it may be taken
+    /// away. Wei x 1e18.
     error NotLiquidatable(address account, int256 equityX, int256 requiredX);
 }

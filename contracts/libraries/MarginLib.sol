@@ -68,4 +68,16 @@ library MarginLib {
             revert ISettlementErrors.MarginInsufficient(account, required / MILLION, equityX);
         }
     }
+
+    /// @notice Refuses to liquidate an account whose ratio at the oracle price is not below MMR + `LIQUIDATION_BUFFER`. Call
+    /// before its fills. A fully collateralised binary position never is: its equity covers its notional.
+    function requireLiquidatable(Position memory position, PartTerms memory terms, address account) internal pure {
+        (int256 equityX, uint256 notionalX) = exposure(position, terms.oracleStepX, terms.step, terms.binary);
+        // As above.
+        unchecked {
+            int256 required = int256(notionalX * terms.liquidationRatio);
+            if (equityX * MILLION < required) return;
+            revert ISettlementErrors.NotLiquidatable(account, equityX, required / MILLION);
+        }
+    }
 }

@@ -6,8 +6,10 @@ import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {MarketContext} from "../types/MarketContext.sol";
 import {Order} from "../types/Order.sol";
-import {OrderFill, PartTerms} from "../types/Settlement.sol";
+import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
+import {PartTerms} from "../types/Settlement.sol";
 import {TraderState} from "../types/TraderState.sol";
+import {ActionLib} from "./ActionLib.sol";
 import {OrderLib} from "./OrderLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 import {SaltLib} from "./SaltLib.sol";
@@ -24,22 +26,24 @@ library OrderDeskLib {
         return MessageHashUtils.toTypedDataHash(domainSeparator, structHash);
     }
 
+    /// @notice See `IIsolatedTrader.validateOrder`.
     function validateOrder(
         TraderState storage state,
         MarketContext memory context,
         Order calldata order,
-        bytes calldata signature,
+        bytes memory signature,
         uint256 asOf
     ) external view returns (bytes32 hash, address signer) {
-        OrderFill memory unpacked = OrderLib.fromStruct(order, signature, context.grid.tick, context.grid.step);
-        if (unpacked.quantity == 0) revert ISettlementErrors.ZeroFill(order.maker, unpacked.salt);
+        (RecordHead head, RecordBody body) = _pack(order, context.grid.tick, context.grid.step);
+        if (order.quantity == 0) revert ISettlementErrors.ZeroFill(order.maker, body.salt());
         PartTerms memory terms;
         terms.asOf = asOf;
-        terms.maxLeverage = state.parameters.maxLeverage;
-        OrderLib.checkTerms(unpacked, terms);
+        terms.maxLeverage = ActionLib.parametersAt(state, asOf).maxLeverage;
+        OrderLib.requireTerms(head, body, terms);
         hash = hashOrder(context.domainSeparator, order);
-        signer = OrderLib.requireSigner(context.accountManager, unpacked, hash, asOf);
-        state.requireAlive(unpacked, asOf);
+        signer = _recover(order.maker, body.salt(), hash, signature);
+        OrderLib.requireSigner(context.accountManager, order.maker, body.salt(), signer, asOf);
+        state.requireAlive(order.maker, body.salt(), asOf);
     }
 
     // ------------------------------------------------------------------ cancels
@@ -59,5 +63,51 @@ library OrderDeskLib {
         if (!state.requestFloor(maker, floor, requestedAt)) return;
         state.positions[maker].bits |= PositionLib.CANCEL_FLOOR_BIT;
         emit IIsolatedTrader.SaltsCancelledBelow(maker, floor, requestedAt);
+    }
+
+    // ------------------------------------------------------------------ internals
+
+    /// @dev 66 bytes: r, s, v and 01.
+    function _recover(address maker, uint256 salt, bytes32 hash, bytes memory signature)
+        private
+        view
+        returns (address signer)
+    {
+        if (signature.length != 66) revert IIsolatedTrader.SignatureLengthWrong(66, signature.length);
+        uint8 suffix = uint8(signature[65]);
+        if (suffix != 1) revert IIsolatedTrader.SignatureSuffixWrong(suffix);
+        uint8 v = uint8(signature[64]);
+        bytes32 r;
+        bytes32 s;
+        assembly ("memory-safe") {
+            r := mload(add(signature, 32))
+            s := mload(add(signature, 64))
+        }
+        if (v == 27 || v == 28) signer = OrderLib.recover(hash, v - 27, r, s);
+        if (signer == address(0)) revert ISettlementErrors.SignatureInvalid(maker, salt);
+    }
+
+    /// @dev The record that would settle the order, without a fill.
+    function _pack(Order calldata order, uint256 tick, uint256 step) private pure returns (RecordHead, RecordBody) {
+        uint256 flags = uint64(order.flags);
+        if (flags & OrderLib.RESERVED_FLAGS != 0) revert ISettlementErrors.ReservedBits(order.maker, flags >> 4);
+        if (order.triggerCondition > 3) {
+            revert ISettlementErrors.TriggerEncoding(
+                order.maker, flags >> 4, order.triggerCondition, order.triggerPrice
+            );
+        }
+        uint256 body = (flags << 192) | (_onGrid(order.price, tick, type(uint40).max) << 152)
+            | (_onGrid(order.triggerPrice, tick, type(uint40).max) << 112)
+            | (_onGrid(order.expiration, 1, type(uint40).max) << 72)
+            | (_onGrid(order.leverage, 1e18, type(uint8).max) << 16) | (SaltLib.NO_SLOT << 6)
+            | (uint256(order.triggerCondition) << 4);
+        uint256 head = (uint256(uint160(order.maker)) << 96) | (_onGrid(order.quantity, step, type(uint48).max) << 48);
+        return (RecordHead.wrap(head), RecordBody.wrap(body));
+    }
+
+    /// @dev The record of settlement has no room for more than `most` increments.
+    function _onGrid(uint256 amount, uint256 increment, uint256 most) private pure returns (uint256 count) {
+        count = amount / increment;
+        if (count * increment != amount || count > most) revert IIsolatedTrader.AmountOffGrid(amount, increment);
     }
 }

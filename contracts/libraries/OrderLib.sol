@@ -3,20 +3,14 @@ pragma solidity ^0.8.28;
 
 import {IAccountManager} from "../interfaces/IAccountManager.sol";
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
-import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
-import {Order} from "../types/Order.sol";
-import {OrderFill, PartTerms} from "../types/Settlement.sol";
+import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
+import {PartTerms} from "../types/Settlement.sol";
 
 /**
  * @title Orders: their record, their digest, their signer
- * @notice A record is four words of calldata, from the high bit of each:
- *
- *   0  maker 160 | quantity 48 | fill 48                                                              (steps)
- *   1  flags 64 | price 40 | trigger 40 | expiration 40 | taker 48 | leverage 8 | slot 10 | condition 2 | v 1 | zero 3
- *   2  r        3  s
- *
- * `flags` is the signed field: salt 53 bits above 4 flag bits. The bits above the salt and the two reserved flag bits are
- * zero. The suffix byte of the signature is implied: only personal messages are taken.
+ * @notice A record is four words of calldata: head and body (types/OrderRecord.sol), then r and s of the signature. `flags` is
+ * the signed field: salt 53 bits above 4 flag bits. The bits above the salt and the two reserved flag bits are zero. The suffix
+ * byte of the signature is implied: only personal messages are taken.
  */
 library OrderLib {
     uint256 internal constant RECORD = 128;
@@ -26,146 +20,143 @@ library OrderLib {
         "uint128 leverage,address maker,uint128 expiration)"
     );
 
-    uint256 internal constant BUY = 1;
-    uint256 internal constant REDUCE_ONLY = 2;
-    /// @dev Reserved bits of the signed flags: bits 2 and 3, and all above a 53-bit salt.
-    uint256 internal constant RESERVED_FLAGS = 0xFE0000000000000C;
-    uint256 private constant RESERVED_WORD = (RESERVED_FLAGS << 192) | 7;
-
     /// @dev Permission bit of session keys.
     uint256 private constant SIGN_ORDERS = 1;
+
+    /// @dev Reserved bits of the signed flags: bits 2 and 3, and all above a 53-bit salt.
+    uint256 internal constant RESERVED_FLAGS = 0xFE0000000000000C;
+    uint256 private constant RESERVED_WORD = (RESERVED_FLAGS << 192) | 3;
+    /// @dev Trigger and condition: few orders have them, and those are looked at closely.
+    uint256 private constant TRIGGER_WORD = (uint256(type(uint40).max) << 112) | (3 << 4);
+    /// @dev Both of them: a literal, as assembly asks for one.
+    uint256 private constant ODD_WORD = 0xFE0000000000000C0000000000FFFFFFFFFF0000000000000000000000000033;
+    /// @dev What a forced record says: reduce-only, no slot, forced; and the fields that say it: all but salt, side and taker.
+    uint256 private constant FORCED_WORD = (2 << 192) | (1023 << 6) | 4;
+    uint256 private constant FORCED_MASK =
+        ~((uint256(type(uint56).max >> 3) << 196) | (1 << 192) | (uint256(type(uint48).max) << 24));
 
     /// @dev Half the order of secp256k1.
     uint256 private constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
     // ------------------------------------------------------------------ record
 
-    /// @notice Reads the record at calldata position `pointer` into `order`, which is reused from record to record.
-    function read(uint256 pointer, OrderFill memory order) internal pure {
-        uint256 first;
-        uint256 second;
-        bytes32 r;
-        bytes32 s;
-        // The caller has checked that the part is as long as its header says.
+    /// @notice Reads head and body of the record at calldata position `pointer`. The caller has checked that the part is as
+    /// long as its header says.
+    function read(uint256 pointer) internal pure returns (RecordHead head, RecordBody body) {
         assembly ("memory-safe") {
-            first := calldataload(pointer)
-            second := calldataload(add(pointer, 32))
+            head := calldataload(pointer)
+            body := calldataload(add(pointer, 32))
+        }
+    }
+
+    function readSignature(uint256 pointer) internal pure returns (bytes32 r, bytes32 s) {
+        assembly ("memory-safe") {
             r := calldataload(add(pointer, 64))
             s := calldataload(add(pointer, 96))
         }
-        order.maker = address(uint160(first >> 96));
-        order.quantity = (first >> 48) & type(uint48).max;
-        order.fill = first & type(uint48).max;
-        order.flags = second >> 192;
-        order.salt = second >> 196;
-        order.buy = second & (BUY << 192) != 0;
-        order.reduceOnly = second & (REDUCE_ONLY << 192) != 0;
-        order.price = (second >> 152) & type(uint40).max;
-        order.trigger = (second >> 112) & type(uint40).max;
-        order.expiration = (second >> 72) & type(uint40).max;
-        order.taker = (second >> 24) & type(uint48).max;
-        order.leverage = (second >> 16) & type(uint8).max;
-        order.slot = (second >> 6) & 1023;
-        order.triggerCondition = (second >> 4) & 3;
-        order.v = 27 + ((second >> 3) & 1);
-        order.r = r;
-        order.s = s;
-        if (second & RESERVED_WORD != 0) revert ISettlementErrors.ReservedBits(order.maker, order.salt);
-    }
-
-    /// @notice The same order from its signed struct: on the grid, with a signature of 66 bytes that ends in 01.
-    function fromStruct(Order calldata signed, bytes calldata signature, uint256 tick, uint256 step)
-        internal
-        pure
-        returns (OrderFill memory order)
-    {
-        uint256 flags = uint64(signed.flags);
-        order.maker = signed.maker;
-        order.flags = flags;
-        order.salt = flags >> 4;
-        if (flags & RESERVED_FLAGS != 0) revert ISettlementErrors.ReservedBits(order.maker, order.salt);
-        order.buy = flags & BUY != 0;
-        order.reduceOnly = flags & REDUCE_ONLY != 0;
-        order.quantity = _onGrid(signed.quantity, step, type(uint48).max);
-        order.price = _onGrid(signed.price, tick, type(uint40).max);
-        order.trigger = _onGrid(signed.triggerPrice, tick, type(uint40).max);
-        order.triggerCondition = signed.triggerCondition;
-        order.leverage = _onGrid(signed.leverage, 1e18, type(uint8).max);
-        order.expiration = _onGrid(signed.expiration, 1, type(uint40).max);
-
-        if (signature.length != 66) revert IIsolatedTrader.SignatureLengthWrong(66, signature.length);
-        if (uint8(signature[65]) != 1) revert IIsolatedTrader.SignatureSuffixWrong(uint8(signature[65]));
-        order.r = bytes32(signature[0:32]);
-        order.s = bytes32(signature[32:64]);
-        order.v = uint8(signature[64]);
-        if (order.v != 27 && order.v != 28) revert ISettlementErrors.SignatureInvalid(order.maker, order.salt);
-    }
-
-    /// @dev The record of settlement has no room for more than `most` increments.
-    function _onGrid(uint256 amount, uint256 increment, uint256 most) private pure returns (uint256 count) {
-        count = amount / increment;
-        if (count * increment != amount || count > most) revert IIsolatedTrader.AmountOffGrid(amount, increment);
     }
 
     // ------------------------------------------------------------------ checks
 
-    /// @notice What the operator may do with the order in this part.
-    function checkFill(OrderFill memory order, PartTerms memory terms) internal pure {
-        if (order.fill == 0) revert ISettlementErrors.ZeroFill(order.maker, order.salt);
-        if (order.taker > order.fill) {
-            revert ISettlementErrors.TakerAboveFill(order.maker, order.salt, order.fill, order.taker);
+    /// @notice Refuses a record that breaks a rule of its own or of the part: see `requireTerms` and `_requireFill`.
+    /// @dev All rules in one jump: nearly every record keeps them. What looks odd here is looked at closely, and may pass.
+    function requireValid(RecordHead head, RecordBody body, PartTerms memory terms) internal pure {
+        uint256 fill = head.fill();
+        uint256 price = body.price();
+        uint256 clearing = terms.price;
+        uint256 expiration = body.expiration();
+        bool buy = body.isBuy();
+        bool odd;
+        // Subtracting 1 from both sides of a comparison lets a 0 that means "none" pass as the largest number.
+        assembly ("memory-safe") {
+            odd := and(body, ODD_WORD)
+            odd := or(odd, iszero(fill))
+            odd := or(odd, and(buy, lt(sub(price, 1), sub(clearing, 1))))
+            odd := or(odd, gt(mul(price, iszero(buy)), clearing))
         }
-        if (order.price != 0 && (order.buy ? terms.price > order.price : terms.price < order.price)) {
-            revert ISettlementErrors.LimitViolated(order.maker, order.salt, order.price, terms.price);
+        uint256 taker = body.taker();
+        uint256 leverage = body.leverage();
+        uint256 maxLeverage = terms.maxLeverage;
+        uint256 asOf = terms.asOf;
+        assembly ("memory-safe") {
+            odd := or(odd, gt(taker, fill))
+            odd := or(odd, iszero(lt(sub(leverage, 1), maxLeverage)))
+            odd := or(odd, lt(sub(mul(expiration, 1000), 1), sub(asOf, 1)))
+        }
+        if (!odd) return;
+        _requireFill(head, body, terms);
+        requireTerms(head, body, terms);
+    }
+
+    /// @dev What the operator may do with the order in this part.
+    function _requireFill(RecordHead head, RecordBody body, PartTerms memory terms) private pure {
+        (address maker, uint256 salt, uint256 fill) = (head.maker(), body.salt(), head.fill());
+        if (RecordBody.unwrap(body) & RESERVED_WORD != 0) revert ISettlementErrors.ReservedBits(maker, salt);
+        if (fill == 0) revert ISettlementErrors.ZeroFill(maker, salt);
+        if (body.taker() > fill) revert ISettlementErrors.TakerAboveFill(maker, salt, fill, body.taker());
+        uint256 limit = body.price();
+        if (limit != 0 && (body.isBuy() ? terms.price > limit : terms.price < limit)) {
+            revert ISettlementErrors.LimitViolated(maker, salt, limit, terms.price);
         }
     }
 
-    /// @notice What makes an order acceptable whatever the price: leverage, trigger encoding, life.
-    function checkTerms(OrderFill memory order, PartTerms memory terms) internal pure {
-        if (order.leverage == 0 || order.leverage > terms.maxLeverage) {
-            revert ISettlementErrors.LeverageOutOfRange(order.maker, order.salt, terms.maxLeverage, order.leverage);
+    /// @notice What makes an order acceptable whatever the price: leverage, trigger encoding, life. Reads `asOf` and
+    /// `maxLeverage` of the terms.
+    function requireTerms(RecordHead head, RecordBody body, PartTerms memory terms) internal pure {
+        (address maker, uint256 salt, uint256 leverage) = (head.maker(), body.salt(), body.leverage());
+        if (leverage == 0 || leverage > terms.maxLeverage) {
+            revert ISettlementErrors.LeverageOutOfRange(maker, salt, terms.maxLeverage, leverage);
         }
-        if (order.trigger != 0 || order.triggerCondition != 0) _checkTrigger(order);
-        // The expiration is below 2^40.
-        unchecked {
-            if (order.expiration != 0 && terms.asOf > order.expiration * 1000) {
-                revert ISettlementErrors.OrderExpired(order.maker, order.salt, order.expiration, terms.asOf);
-            }
+        if (RecordBody.unwrap(body) & TRIGGER_WORD != 0) _requireTrigger(maker, body);
+        uint256 expiration = body.expiration();
+        if (expiration != 0 && terms.asOf > expiration * 1000) {
+            revert ISettlementErrors.OrderExpired(maker, salt, expiration, terms.asOf);
         }
     }
 
     /// @dev Condition 1: at or above the trigger, 2: at or below. Stops of a buy are 1 and of a sell 2; the other pairs are
     /// take-profits, which are always reduce-only.
-    function _checkTrigger(OrderFill memory order) private pure {
-        uint256 condition = order.triggerCondition;
-        bool valid = order.trigger != 0 && (condition == 1 || condition == 2);
-        bool takeProfit = order.buy ? condition == 2 : condition == 1;
-        if (!valid || (takeProfit && !order.reduceOnly)) {
-            revert ISettlementErrors.TriggerEncoding(order.maker, order.salt, condition, order.trigger);
+    function _requireTrigger(address maker, RecordBody body) private pure {
+        (uint256 trigger, uint256 condition) = (body.trigger(), body.triggerCondition());
+        bool valid = trigger != 0 && (condition == 1 || condition == 2);
+        bool takeProfit = body.isBuy() ? condition == 2 : condition == 1;
+        if (!valid || (takeProfit && !body.isReduceOnly())) {
+            revert ISettlementErrors.TriggerEncoding(maker, body.salt(), condition, trigger);
+        }
+    }
+
+    /// @notice A forced record says nothing but whose position is closed, by how much, and under which number: it is a market
+    /// order that only reduces. Every other field is zero, and so is the signature.
+    function requireForced(RecordHead head, RecordBody body, uint256 pointer) internal pure {
+        (bytes32 r, bytes32 s) = readSignature(pointer);
+        uint256 fill = head.fill();
+        bool plain = RecordBody.unwrap(body) & FORCED_MASK == FORCED_WORD && (r | s) == 0;
+        if (!plain || fill == 0 || head.quantity() != fill || body.taker() > fill) {
+            revert ISettlementErrors.ForcedEncoding(head.maker(), body.salt());
         }
     }
 
     // ------------------------------------------------------------------ signature
 
     /// @notice The EIP-712 digest: `order_hash` everywhere else.
-    function digest(OrderFill memory order, PartTerms memory terms) internal pure returns (bytes32 result) {
+    function digest(RecordHead head, RecordBody body, PartTerms memory terms) internal pure returns (bytes32 result) {
         bytes32 typeHash = ORDER_TYPEHASH;
         bytes32 domain = terms.domainSeparator;
         uint256 step = terms.step;
         uint256 tick = terms.tick;
         // Fields are below 2^48, increments below 2^80: no product overflows. Works above the free memory pointer and leaves
-        // nothing behind. Offsets into `order` are those of `OrderFill`.
+        // nothing behind. Shifts and masks are those of types/OrderRecord.sol.
         assembly ("memory-safe") {
             let p := mload(0x40)
             mstore(p, typeHash)
-            mstore(add(p, 0x20), shl(192, mload(add(order, 0x20)))) // flags, left-aligned
-            mstore(add(p, 0x40), mul(mload(add(order, 0xa0)), step)) // quantity
-            mstore(add(p, 0x60), mul(mload(add(order, 0xc0)), tick)) // price
-            mstore(add(p, 0x80), mul(mload(add(order, 0xe0)), tick)) // trigger
-            mstore(add(p, 0xa0), mload(add(order, 0x100))) // triggerCondition
-            mstore(add(p, 0xc0), mul(mload(add(order, 0x120)), 1000000000000000000)) // leverage
-            mstore(add(p, 0xe0), mload(order)) // maker
-            mstore(add(p, 0x100), mload(add(order, 0x140))) // expiration
+            mstore(add(p, 0x20), shl(192, shr(192, body))) // flags, left-aligned
+            mstore(add(p, 0x40), mul(and(shr(48, head), 0xffffffffffff), step)) // quantity
+            mstore(add(p, 0x60), mul(and(shr(152, body), 0xffffffffff), tick)) // price
+            mstore(add(p, 0x80), mul(and(shr(112, body), 0xffffffffff), tick)) // trigger
+            mstore(add(p, 0xa0), and(shr(4, body), 3)) // triggerCondition
+            mstore(add(p, 0xc0), mul(and(shr(16, body), 0xff), 1000000000000000000)) // leverage
+            mstore(add(p, 0xe0), shr(96, head)) // maker
+            mstore(add(p, 0x100), and(shr(72, body), 0xffffffffff)) // expiration
             let structHash := keccak256(p, 0x120)
             mstore(p, shl(240, 0x1901))
             mstore(add(p, 0x02), domain)
@@ -174,35 +165,29 @@ library OrderLib {
         }
     }
 
-    /// @notice Who signed `orderDigest` as a personal message. High s values and the zero address are refused.
-    function recover(OrderFill memory order, bytes32 orderDigest) internal view returns (address signer) {
-        if (uint256(order.s) > MAX_S) revert ISettlementErrors.SignatureInvalid(order.maker, order.salt);
-        // Works above the free memory pointer. The precompile returns nothing where there is no signer. Offsets into `order`
-        // are those of `OrderFill`: v is 27 or 28 by construction.
+    /// @notice Who signed `orderDigest` as a personal message; zero for nobody, and for a high s value.
+    /// @param yParity 0 or 1: v - 27.
+    function recover(bytes32 orderDigest, uint256 yParity, bytes32 r, bytes32 s) internal view returns (address signer) {
+        // Works above the free memory pointer. The precompile returns nothing where there is no signer.
         assembly ("memory-safe") {
             let p := mload(0x40)
             mstore(p, "\x19Ethereum Signed Message:\n32")
             mstore(add(p, 28), orderDigest)
             mstore(p, keccak256(p, 60))
-            mstore(add(p, 0x20), mload(add(order, 0x200))) // v
-            mstore(add(p, 0x40), mload(add(order, 0x1c0))) // r
-            mstore(add(p, 0x60), mload(add(order, 0x1e0))) // s
+            mstore(add(p, 0x20), add(27, yParity))
+            mstore(add(p, 0x40), r)
+            mstore(add(p, 0x60), s)
             let done := staticcall(gas(), 1, p, 0x80, p, 0x20)
-            signer := mul(mload(p), and(done, eq(returndatasize(), 0x20)))
+            signer := mul(mload(p), and(and(done, eq(returndatasize(), 0x20)), iszero(gt(s, MAX_S))))
         }
-        if (signer == address(0)) revert ISettlementErrors.SignatureInvalid(order.maker, order.salt);
     }
 
-    /// @notice The maker, or his session key: any other signer is refused.
-    function requireSigner(IAccountManager keys, OrderFill memory order, bytes32 orderDigest, uint256 asOf)
-        internal
-        view
-        returns (address signer)
-    {
-        signer = recover(order, orderDigest);
-        if (signer == order.maker) return signer;
-        if (!keys.isAuthorized(order.maker, signer, SIGN_ORDERS, asOf)) {
-            revert ISettlementErrors.SignerUnauthorized(order.maker, order.salt, signer);
+    /// @notice Refuses an order that neither its maker nor one of his session keys has signed.
+    function requireSigner(IAccountManager keys, address maker, uint256 salt, address signer, uint256 asOf) internal view {
+        if (signer == maker) return;
+        if (signer == address(0)) revert ISettlementErrors.SignatureInvalid(maker, salt);
+        if (!keys.isAuthorized(maker, signer, SIGN_ORDERS, asOf)) {
+            revert ISettlementErrors.SignerUnauthorized(maker, salt, signer);
         }
     }
 }

@@ -2,8 +2,9 @@
 pragma solidity ^0.8.28;
 
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
+import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {Position} from "../types/Position.sol";
-import {FillOutcome, OrderFill, PartTerms} from "../types/Settlement.sol";
+import {PartTerms} from "../types/Settlement.sol";
 import {FeeLib} from "./FeeLib.sol";
 
 /**
@@ -64,34 +65,27 @@ library PositionLib {
     /**
      * @notice Applies one fill to `position` in memory: first the share that closes, then the share that grows or opens.
      * Taker quantity falls on the closing share first.
-     * @param outcome Receives the money that moved between the position and the free balance.
      * @return opened Whether any share grew, opened or flipped the position.
+     * @return freeDelta Change of the account's free balance, fee included.
+     * @return fee Charged for both shares.
+     * @return capped The closing fee was cut to the close proceeds.
      */
-    function applyFill(
-        Position memory position,
-        OrderFill memory order,
-        PartTerms memory terms,
-        FillOutcome memory outcome
-    ) internal pure returns (bool opened) {
+    function applyFill(Position memory position, RecordHead head, RecordBody body, PartTerms memory terms)
+        internal
+        pure
+        returns (bool opened, int256 freeDelta, uint256 fee, bool capped)
+    {
         unchecked {
-            uint256 fill = order.fill;
-            uint256 taker = order.taker;
-            uint256 closing = closingSteps(position.size, order.buy, fill);
-            if (order.reduceOnly && closing != fill) {
-                revert ISettlementErrors.ReduceOnlyExceeded(order.maker, order.salt, closing, fill);
+            uint256 closing = closingSteps(position.size, body.isBuy(), head.fill());
+            if (closing != 0) (freeDelta, fee, capped) = _close(position, head, body, terms, closing);
+            opened = closing != head.fill();
+            if (!opened) return (opened, freeDelta, fee, capped);
+            if (body.isReduceOnly()) {
+                revert ISettlementErrors.ReduceOnlyExceeded(head.maker(), body.salt(), closing, head.fill());
             }
-            outcome.feeCapped = false;
-            if (closing == 0) {
-                outcome.fee = 0;
-                outcome.freeDelta = 0;
-                _grow(position, order, terms, fill, taker, outcome);
-                return true;
-            }
-            uint256 closingTaker = taker < closing ? taker : closing;
-            _close(position, order, terms, closing, closingTaker, outcome);
-            if (closing == fill) return false;
-            _grow(position, order, terms, fill - closing, taker - closingTaker, outcome);
-            return true;
+            (uint256 added, uint256 openingFee) = _grow(position, head, body, terms, closing);
+            freeDelta -= int256(added + openingFee);
+            fee += openingFee;
         }
     }
 
@@ -108,27 +102,25 @@ library PositionLib {
      */
     function _close(
         Position memory position,
-        OrderFill memory order,
+        RecordHead head,
+        RecordBody body,
         PartTerms memory terms,
-        uint256 closing,
-        uint256 taker,
-        FillOutcome memory outcome
-    ) private pure {
+        uint256 closing
+    ) private pure returns (int256 freeDelta, uint256 fee, bool capped) {
         unchecked {
-            bool long = position.size > 0;
-            (int256 released, uint256 entry) = closedShare(position, closing, long);
+            int256 size = position.size;
+            (int256 released, uint256 entry) = closedShare(position, closing, size > 0);
             int256 profit = int256(closing * terms.stepNotional) - int256(entry);
-            int256 proceeds = long ? released + profit : released - profit;
-            if (proceeds < 0) revert ISettlementErrors.ProceedsNegative(order.maker, order.salt, proceeds);
+            int256 proceeds = size > 0 ? released + profit : released - profit;
+            if (proceeds < 0) revert ISettlementErrors.ProceedsNegative(head.maker(), body.salt(), proceeds);
 
-            uint256 fee = FeeLib.ofFill(terms, closing - taker, taker);
-            if (fee > uint256(proceeds)) {
-                fee = uint256(proceeds);
-                outcome.feeCapped = true;
-            }
-            outcome.fee = fee;
-            outcome.freeDelta = proceeds - int256(fee);
-            position.size = long ? position.size - int256(closing) : position.size + int256(closing);
+            uint256 taker = body.taker();
+            if (taker > closing) taker = closing;
+            fee = FeeLib.ofFill(terms, closing - taker, taker);
+            capped = fee > uint256(proceeds);
+            if (capped) fee = uint256(proceeds);
+            freeDelta = proceeds - int256(fee);
+            position.size = size > 0 ? size - int256(closing) : size + int256(closing);
             position.entryNotional -= entry;
             position.margin -= released;
         }
@@ -152,23 +144,24 @@ library PositionLib {
         }
     }
 
+    /// @dev What `closing` leaves of the fill.
     function _grow(
         Position memory position,
-        OrderFill memory order,
+        RecordHead head,
+        RecordBody body,
         PartTerms memory terms,
-        uint256 opening,
-        uint256 taker,
-        FillOutcome memory outcome
-    ) private pure {
+        uint256 closing
+    ) private pure returns (uint256 added, uint256 fee) {
         unchecked {
-            uint256 added = openingMarginPerStep(order, terms) * opening;
-            uint256 fee = FeeLib.ofFill(terms, opening - taker, taker);
-            outcome.fee += fee;
-            outcome.freeDelta -= int256(added + fee);
-            position.size = order.buy ? position.size + int256(opening) : position.size - int256(opening);
+            uint256 opening = head.fill() - closing;
+            uint256 taker = body.taker();
+            taker = taker > closing ? taker - closing : 0;
+            added = openingMarginPerStep(body, terms) * opening;
+            fee = FeeLib.ofFill(terms, opening - taker, taker);
+            position.size = body.isBuy() ? position.size + int256(opening) : position.size - int256(opening);
             position.entryNotional += opening * terms.stepNotional;
             position.margin += int256(added);
-            position.leverage = order.leverage;
+            position.leverage = body.leverage();
         }
     }
 
@@ -177,15 +170,17 @@ library PositionLib {
      * its signed limit, so that a better fill brings profit rather than a larger debit; a market sell at the clearing or oracle
      * price, the lower; a binary sell at 1 less the clearing price.
      */
-    function openingMarginPerStep(OrderFill memory order, PartTerms memory terms) internal pure returns (uint256) {
+    function openingMarginPerStep(RecordBody body, PartTerms memory terms) internal pure returns (uint256) {
         unchecked {
-            if (order.buy) return _divUp(terms.stepNotional, order.leverage);
+            uint256 leverage = body.leverage();
+            if (body.isBuy()) return _divUp(terms.stepNotional, leverage);
             // Price 1 on one step is `step` wei; the band keeps the clearing price below 1.
-            if (terms.binary) return _divUp(terms.step - terms.stepNotional, order.leverage);
-            if (order.price != 0) return _divUp(order.price * terms.tickStepValue, order.leverage);
+            if (terms.binary) return _divUp(terms.step - terms.stepNotional, leverage);
+            uint256 limit = body.price();
+            if (limit != 0) return _divUp(limit * terms.tickStepValue, leverage);
             uint256 clearingX = terms.stepNotional * 1e18;
             uint256 basisX = clearingX < terms.oracleStepX ? clearingX : terms.oracleStepX;
-            return _divUp(basisX, order.leverage * 1e18);
+            return _divUp(basisX, leverage * 1e18);
         }
     }
 

@@ -3,116 +3,142 @@ pragma solidity ^0.8.28;
 
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {SaltState} from "../types/Order.sol";
-import {OrderFill} from "../types/Settlement.sol";
+import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {CancelFloor, TraderState, Word} from "../types/TraderState.sol";
 import {G, L} from "./Delays.sol";
 
 /**
  * @title What is left of an order
- * @notice On the chain an order is its maker and salt. 128 salts share one word, 2 bits each: unused, partly filled, dead,
- * cancel requested; a maker who counts his salts up therefore pays for a fresh slot once in 128 orders.
+ * @notice On the chain an order is its maker and salt. 64 salts share one word, 3 bits each; a maker who counts his salts up
+ * therefore pays for a fresh slot once in 64 orders. Above them the word holds the time of a cancel request.
+ *
+ *   0 unused · 1 partly filled · 2 dead · 4, 5 cancel requested, unused or partly filled then
+ *                                         6, 7 the same, with a time in a slot of its own
+ *
+ * A request takes the word's time if no other request is ripening there; it is then one write to a slot in use. Requests that
+ * share a word within G + L of each other have times of their own, so that none restarts the clock of another.
  *
  * A partly filled order sits in one of its maker's partial slots, at an index which the operator chooses:
  * `salt << 112 | filled << 64 | batch`. Reusing a slot kills the order it held, in the same part, so that an order can never
  * be believed emptier than it is.
- *
- * A cancel request records its time, and whether the order was partly filled then, in a slot of its own that settlement
- * reads only for a salt in that state.
  */
 library SaltLib {
     uint256 internal constant SALT_END = 1 << 53;
     /// @dev The index that means "no partial slot".
     uint256 internal constant NO_SLOT = 1023;
-    uint256 private constant PARTLY_BIT = 1 << 255;
 
-    uint256 private constant UNUSED = uint256(SaltState.Unused);
-    uint256 private constant PARTLY = uint256(SaltState.PartlyFilled);
-    uint256 private constant DEAD = uint256(SaltState.Dead);
-    uint256 private constant REQUESTED = uint256(SaltState.CancelRequested);
+    uint256 private constant PARTLY = 1;
+    uint256 private constant DEAD = 2;
+    uint256 private constant REQUESTED = 4;
+    /// @dev On top of `REQUESTED`.
+    uint256 private constant OWN_TIME = 2;
+    uint256 private constant STATE = 7;
+
+    uint256 private constant TIME_SHIFT = 192;
+    uint256 private constant STATES = (1 << TIME_SHIFT) - 1;
+    /// @dev The lowest bit of every state.
+    uint256 private constant LOWEST = STATES / STATE;
 
     // ------------------------------------------------------------------ filling
 
-    /// @notice Takes `order.fill` out of what is left of the order.
+    /// @notice Takes the fill out of what is left of the order.
     /// @return dead The salt can never fill again.
-    function consume(TraderState storage state, OrderFill memory order, uint256 batchId, uint256 asOf)
+    function consume(TraderState storage state, RecordHead head, RecordBody body, uint256 batchId, uint256 asOf)
         internal
         returns (bool dead)
     {
-        uint256 key = wordKey(order.maker, order.salt);
-        uint256 shift = _shift(order.salt);
-        Word storage place = state.saltWords[key];
+        Word storage place = state.saltWords[wordKey(head.maker(), body.salt())];
         uint256 word = place.bits;
-        uint256 before = (word >> shift) & 3;
-        if (before == DEAD) revert ISettlementErrors.OrderDead(order.maker, order.salt);
-
-        bool partly = before == PARTLY;
-        if (before == REQUESTED) partly = _readRequest(state, order, asOf);
-        uint256 filled = partly ? _filled(state, order, batchId) : 0;
-        uint256 remaining = order.quantity > filled ? order.quantity - filled : 0;
-        if (order.fill > remaining) {
-            revert ISettlementErrors.Overfill(order.maker, order.salt, remaining, order.fill);
+        uint256 shift = _shift(body.salt());
+        uint256 before = (word >> shift) & STATE;
+        // Most orders come once, and whole.
+        if (before | (head.quantity() ^ head.fill()) == 0) {
+            place.bits = word | (DEAD << shift);
+            return true;
         }
+        (word, dead) = _consumeShare(state, head, body, word, batchId, asOf);
+        place.bits = word;
+    }
+
+    /// @dev A share of an order, or what was left of one. Returns the word of its salt.
+    function _consumeShare(
+        TraderState storage state,
+        RecordHead head,
+        RecordBody body,
+        uint256 word,
+        uint256 batchId,
+        uint256 asOf
+    ) private returns (uint256, bool dead) {
+        (address maker, uint256 salt, uint256 fill) = (head.maker(), body.salt(), head.fill());
+        uint256 shift = _shift(salt);
+        uint256 before = (word >> shift) & STATE;
+        if (before == DEAD) revert ISettlementErrors.OrderDead(maker, salt);
+        if (before & REQUESTED != 0) _requireUnbound(state, maker, salt, word, asOf);
+
+        uint256 filled = before & PARTLY != 0 ? _filled(state, maker, body, batchId) : 0;
+        uint256 remaining = head.quantity() > filled ? head.quantity() - filled : 0;
+        if (fill > remaining) revert ISettlementErrors.Overfill(maker, salt, remaining, fill);
 
         // An order without a limit that gets no slot dies here: it could fill in no later batch.
-        dead = order.fill == remaining || (order.price == 0 && order.slot == NO_SLOT);
-        uint256 next = dead ? DEAD : before == REQUESTED ? REQUESTED : PARTLY;
+        dead = fill == remaining || (body.price() == 0 && body.slot() == NO_SLOT);
         if (!dead) {
-            if (!partly) word = _claimSlot(state, order, key, word);
-            if (before == REQUESTED && !partly) state.cancelRequests[requestKey(order.maker, order.salt)] |= PARTLY_BIT;
-            _writeSlot(state, order, filled + order.fill, batchId);
+            if (before & PARTLY == 0) word = _claimSlot(state, maker, body, word);
+            state.partialSlots[slotKey(maker, body.slot())] = (salt << 112) | ((filled + fill) << 64) | batchId;
         }
-        place.bits = (word & ~(3 << shift)) | (next << shift);
+        return (_withState(word, shift, dead ? DEAD : before | PARTLY), dead);
     }
 
     /// @notice Refuses an order that could not fill as of `asOf`, whatever is left of it.
-    function requireAlive(TraderState storage state, OrderFill memory order, uint256 asOf) internal view {
-        SaltState current = stateOf(state, order.maker, order.salt);
-        if (current == SaltState.Dead) revert ISettlementErrors.OrderDead(order.maker, order.salt);
-        if (current == SaltState.CancelRequested) _readRequest(state, order, asOf);
-        requireAboveFloor(state, order, asOf);
+    function requireAlive(TraderState storage state, address maker, uint256 salt, uint256 asOf) internal view {
+        uint256 word = state.saltWords[wordKey(maker, salt)].bits;
+        uint256 current = (word >> _shift(salt)) & STATE;
+        if (current == DEAD) revert ISettlementErrors.OrderDead(maker, salt);
+        if (current & REQUESTED != 0) _requireUnbound(state, maker, salt, word, asOf);
+        requireAboveFloor(state, maker, salt, asOf);
     }
 
-    /// @dev Steps filled so far of an order in state "partly filled".
-    function _filled(TraderState storage state, OrderFill memory order, uint256 batchId) private view returns (uint256) {
-        if (order.slot == NO_SLOT) revert ISettlementErrors.PartialSlotMissing(order.maker, order.salt);
-        (uint256 salt, uint256 filled, uint256 lastBatch) = readSlot(state, order.maker, order.slot);
-        if (filled == 0 || salt != order.salt) {
-            revert ISettlementErrors.PartialSlotMismatch(order.maker, order.salt, order.slot);
-        }
-        if (order.price == 0 && lastBatch != batchId) {
-            revert ISettlementErrors.MarketOrderStale(order.maker, order.salt, lastBatch, batchId);
+    /// @dev Steps filled so far of a partly filled order.
+    function _filled(TraderState storage state, address maker, RecordBody body, uint256 batchId)
+        private
+        view
+        returns (uint256)
+    {
+        uint256 salt = body.salt();
+        if (body.slot() == NO_SLOT) revert ISettlementErrors.PartialSlotMissing(maker, salt);
+        (uint256 held, uint256 filled, uint256 lastBatch) = readSlot(state, maker, body.slot());
+        if (filled == 0 || held != salt) revert ISettlementErrors.PartialSlotMismatch(maker, salt, body.slot());
+        if (body.price() == 0 && lastBatch != batchId) {
+            revert ISettlementErrors.MarketOrderStale(maker, salt, lastBatch, batchId);
         }
         return filled;
     }
 
     /// @dev Kills the order that the slot holds. Its state may lie in the word at hand, which the caller writes.
-    function _claimSlot(TraderState storage state, OrderFill memory order, uint256 key, uint256 word)
+    function _claimSlot(TraderState storage state, address maker, RecordBody body, uint256 word)
         private
         returns (uint256)
     {
-        if (order.slot == NO_SLOT) revert ISettlementErrors.PartialSlotMissing(order.maker, order.salt);
-        (uint256 held, uint256 filled,) = readSlot(state, order.maker, order.slot);
+        uint256 salt = body.salt();
+        if (body.slot() == NO_SLOT) revert ISettlementErrors.PartialSlotMissing(maker, salt);
+        (uint256 held, uint256 filled,) = readSlot(state, maker, body.slot());
         if (filled == 0) return word;
-        uint256 heldKey = wordKey(order.maker, held);
-        uint256 deadBits = DEAD << _shift(held);
-        uint256 mask = 3 << _shift(held);
-        if (heldKey == key) return (word & ~mask) | deadBits;
+        uint256 heldKey = wordKey(maker, held);
+        if (heldKey == wordKey(maker, salt)) return _withState(word, _shift(held), DEAD);
         Word storage place = state.saltWords[heldKey];
-        if (place.bits & mask != deadBits) place.bits = (place.bits & ~mask) | deadBits;
+        uint256 heldWord = place.bits;
+        uint256 deadWord = _withState(heldWord, _shift(held), DEAD);
+        if (heldWord != deadWord) place.bits = deadWord;
         return word;
     }
 
-    function _readRequest(TraderState storage state, OrderFill memory order, uint256 asOf)
+    /// @dev Refuses an order whose cancel, requested, binds a batch as of `asOf`.
+    function _requireUnbound(TraderState storage state, address maker, uint256 salt, uint256 word, uint256 asOf)
         private
         view
-        returns (bool partly)
     {
-        uint256 request = state.cancelRequests[requestKey(order.maker, order.salt)];
-        uint256 requestedAt = request & ~PARTLY_BIT;
-        if (asOf > requestedAt + G) {
-            revert ISettlementErrors.OrderCancelled(order.maker, order.salt, requestedAt, asOf);
-        }
-        return request & PARTLY_BIT != 0;
+        bool own = (word >> _shift(salt)) & OWN_TIME != 0;
+        uint256 requestedAt = own ? state.cancelRequests[requestKey(maker, salt)] : word >> TIME_SHIFT;
+        if (asOf > requestedAt + G) revert ISettlementErrors.OrderCancelled(maker, salt, requestedAt, asOf);
     }
 
     // ------------------------------------------------------------------ cancelling
@@ -120,12 +146,27 @@ library SaltLib {
     /// @notice Requests the cancel of one salt at `requestedAt` (milliseconds). A salt already dead or requested stays so.
     function requestCancel(TraderState storage state, address maker, uint256 salt, uint256 requestedAt) internal {
         Word storage place = state.saltWords[wordKey(maker, salt)];
+        uint256 word = place.bits;
         uint256 shift = _shift(salt);
-        uint256 before = (place.bits >> shift) & 3;
-        if (before == DEAD || before == REQUESTED) return;
-        state.cancelRequests[requestKey(maker, salt)] = before == PARTLY ? requestedAt | PARTLY_BIT : requestedAt;
-        // From 0 or 1 to 3: only adds bits.
-        place.bits |= REQUESTED << shift;
+        uint256 before = (word >> shift) & STATE;
+        if (before == DEAD || before & REQUESTED != 0) return;
+
+        uint256 standing = word >> TIME_SHIFT;
+        if (standing == requestedAt || requestedAt > standing + G + L) {
+            if (standing != requestedAt) word = _endRequests(word) | (requestedAt << TIME_SHIFT);
+            place.bits = word | (REQUESTED << shift);
+        } else {
+            state.cancelRequests[requestKey(maker, salt)] = requestedAt;
+            place.bits = word | ((REQUESTED | OWN_TIME) << shift);
+        }
+    }
+
+    /// @dev Everything requested at the word's time is dead by now: no batch can be left that it does not bind. Frees the time.
+    function _endRequests(uint256 word) private pure returns (uint256) {
+        uint256 ownTime = (word & (LOWEST * OWN_TIME)) << 1;
+        uint256 requested = word & (LOWEST * REQUESTED) & ~ownTime;
+        // 4 and 5 become 2.
+        return (word & STATES & ~(requested | (requested >> 2))) | (requested >> 1);
     }
 
     /// @notice Raises the floor below which salts are cancelled. What was requested longer ago than G + L has settled: no batch
@@ -146,18 +187,17 @@ library SaltLib {
     }
 
     /// @notice Refuses an order whose salt lies below its maker's floor. Call only where the position says that there is one.
-    function requireAboveFloor(TraderState storage state, OrderFill memory order, uint256 asOf) internal view {
-        CancelFloor memory floor = state.cancelFloors[order.maker];
+    function requireAboveFloor(TraderState storage state, address maker, uint256 salt, uint256 asOf) internal view {
+        CancelFloor memory floor = state.cancelFloors[maker];
         uint256 binding = asOf > uint256(floor.requestedAt) + G ? floor.requested : floor.settled;
-        if (order.salt < binding) {
-            revert ISettlementErrors.OrderCancelled(order.maker, order.salt, floor.requestedAt, asOf);
-        }
+        if (salt < binding) revert ISettlementErrors.OrderCancelled(maker, salt, floor.requestedAt, asOf);
     }
 
     // ------------------------------------------------------------------ keys and slots
 
     function stateOf(TraderState storage state, address maker, uint256 salt) internal view returns (SaltState) {
-        return SaltState((state.saltWords[wordKey(maker, salt)].bits >> _shift(salt)) & 3);
+        uint256 current = (state.saltWords[wordKey(maker, salt)].bits >> _shift(salt)) & STATE;
+        return current & REQUESTED != 0 ? SaltState.CancelRequested : SaltState(current);
     }
 
     function readSlot(TraderState storage state, address maker, uint256 index)
@@ -169,12 +209,8 @@ library SaltLib {
         return (slot >> 112, (slot >> 64) & type(uint48).max, slot & type(uint64).max);
     }
 
-    function _writeSlot(TraderState storage state, OrderFill memory order, uint256 filled, uint256 batchId) private {
-        state.partialSlots[slotKey(order.maker, order.slot)] = (order.salt << 112) | (filled << 64) | batchId;
-    }
-
     function wordKey(address maker, uint256 salt) internal pure returns (uint256) {
-        return (uint256(uint160(maker)) << 96) | (salt >> 7);
+        return (uint256(uint160(maker)) << 96) | (salt >> 6);
     }
 
     function slotKey(address maker, uint256 index) internal pure returns (uint256) {
@@ -186,6 +222,10 @@ library SaltLib {
     }
 
     function _shift(uint256 salt) private pure returns (uint256) {
-        return (salt & 127) << 1;
+        return 3 * (salt & 63);
+    }
+
+    function _withState(uint256 word, uint256 shift, uint256 next) private pure returns (uint256) {
+        return (word & ~(STATE << shift)) | (next << shift);
     }
 }

@@ -2,7 +2,8 @@
 pragma solidity ^0.8.28;
 
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
-import {FillOutcome, OrderFill, PartHeader} from "../types/Settlement.sol";
+import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
+import {PartHeader} from "../types/Settlement.sol";
 import {OrderLib} from "./OrderLib.sol";
 
 /**
@@ -15,7 +16,7 @@ import {OrderLib} from "./OrderLib.sol";
  *
  * Log: the same two words, the funding index (int128), then one record per order, in order:
  *
- *   maker 160 | leverage 7 | flags 57 | slot 10 | dead 1 | feeCapped 1 | takerMode 2 | zero 2 | fill 48
+ *   maker 160 | leverage 7 | flags 57 | slot 10 | dead 1 | feeCapped 1 | takerMode 2 | forced 1 | zero 1 | fill 48
  *   freeDelta int96                                                                                  (48 bytes)
  *   if takerMode is 2: taker 48       (otherwise taker is 0 for mode 0, the whole fill for mode 1)
  *   if feeCapped:      fee 96         (otherwise the fee follows from price, rates and taker)
@@ -23,14 +24,14 @@ import {OrderLib} from "./OrderLib.sol";
  * Twin of domain/settlement-codec.ts.
  */
 library SettlementCodec {
-    uint256 internal constant VERSION = 1;
+    uint256 internal constant VERSION = 2;
     uint256 internal constant HEADER = 64;
     uint256 internal constant MAX_ORDERS = 200;
     uint256 internal constant LOG_HEADER = 80;
     /// @dev Largest log record: with taker quantity and fee.
     uint256 internal constant LOG_RECORD_MAX = 66;
 
-    uint256 private constant TAKER_ALL = 1;
+    /// @dev Taker mode: 0 none of the fill, 1 all of it, 2 a share that is written after the record.
     uint256 private constant TAKER_MIXED = 2;
 
     // ------------------------------------------------------------------ calldata
@@ -85,26 +86,31 @@ library SettlementCodec {
     }
 
     /// @notice Writes one record at `end`; the memory up to `end + LOG_RECORD_MAX + 32` belongs to the log.
-    function writeRecord(uint256 end, OrderFill memory order, FillOutcome memory outcome)
-        internal
-        pure
-        returns (uint256 next)
-    {
-        uint256 mode = order.taker == 0 ? 0 : order.taker == order.fill ? TAKER_ALL : TAKER_MIXED;
-        uint256 meta = (order.slot << 6) | (mode << 2);
-        if (outcome.dead) meta |= 32;
-        if (outcome.feeCapped) meta |= 16;
-        uint256 first = (uint256(uint160(order.maker)) << 96) | (order.leverage << 89) | (order.flags << 32)
-            | (meta << 16) | (order.fill >> 32);
-        // The fill's low 32 bits, then 96 bits of the delta.
-        uint256 second = (order.fill << 224) | ((uint256(outcome.freeDelta) & type(uint96).max) << 128);
-        assembly ("memory-safe") {
-            mstore(end, first)
-            mstore(add(end, 32), second)
-            next := add(end, 48)
+    function writeRecord(
+        uint256 end,
+        RecordHead head,
+        RecordBody body,
+        int256 freeDelta,
+        uint256 fee,
+        bool capped,
+        bool dead
+    ) internal pure returns (uint256 next) {
+        uint256 mode;
+        {
+            uint256 fill = head.fill();
+            uint256 taker = body.taker();
+            // Maker above, the fill's high 16 bits below; then its low 32 bits and 96 bits of the delta.
+            assembly ("memory-safe") {
+                mode := mul(sub(TAKER_MIXED, eq(taker, fill)), iszero(iszero(taker)))
+                let meta := or(or(and(body, 0xffc0), shl(5, dead)), or(shl(4, capped), or(shl(2, mode), shr(1, and(body, 4)))))
+                let terms := or(shl(89, and(shr(16, body), 0xff)), shl(32, shr(192, body)))
+                mstore(end, or(shl(96, shr(96, head)), or(terms, or(shl(16, meta), shr(32, fill)))))
+                mstore(add(end, 32), or(shl(224, fill), shr(32, shl(160, freeDelta))))
+                next := add(end, 48)
+            }
         }
-        if (mode == TAKER_MIXED) next = _write(next, order.taker << 208, 6);
-        if (outcome.feeCapped) next = _write(next, outcome.fee << 160, 12);
+        if (mode == TAKER_MIXED) next = _write(next, body.taker() << 208, 6);
+        if (capped) next = _write(next, fee << 160, 12);
     }
 
     function _write(uint256 end, uint256 word, uint256 length) private pure returns (uint256) {

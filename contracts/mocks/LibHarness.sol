@@ -13,17 +13,28 @@ import {PositionLib} from "../libraries/PositionLib.sol";
 import {SettlementCodec} from "../libraries/SettlementCodec.sol";
 import {MarketGrid, MarketKind, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
+import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {Inheritance, RiskTerms, Valuation} from "../types/Risk.sol";
-import {FillOutcome, OrderFill, PartTerms} from "../types/Settlement.sol";
+import {OrderFill, PartTerms} from "../types/Settlement.sol";
 
 /// @title The pure rules, callable one by one: for parity tests with domain/
 contract LibHarness {
+    /// @dev What a fill did to its account, besides the position.
+    struct FillOutcome {
+        int256 freeDelta;
+        uint256 fee;
+        bool feeCapped;
+        bool dead;
+    }
+
     function applyFill(Position memory position, OrderFill memory order, PartTerms memory terms)
         external
         pure
         returns (Position memory held, FillOutcome memory outcome, bool opened, uint256 word)
     {
-        opened = PositionLib.applyFill(position, order, terms, outcome);
+        (RecordHead head, RecordBody body) = pack(order);
+        (opened, outcome.freeDelta, outcome.fee, outcome.feeCapped) =
+            PositionLib.applyFill(position, head, body, terms);
         word = PositionLib.pack(position, terms.fundingIndex, order.maker);
         held = position;
     }
@@ -32,7 +43,7 @@ contract LibHarness {
         PositionLib.unpack(word, fundingIndex, position);
     }
 
-    function pack(Position memory position, int256 fundingIndex) external pure returns (uint256) {
+    function packPosition(Position memory position, int256 fundingIndex) external pure returns (uint256) {
         return PositionLib.pack(position, fundingIndex, address(0));
     }
 
@@ -79,6 +90,10 @@ contract LibHarness {
         return (position, counterparty, steps, payout);
     }
 
+    function requireLiquidatable(Position memory position, PartTerms memory terms) external pure {
+        MarginLib.requireLiquidatable(position, terms, address(0));
+    }
+
     function feePerStep(bool binary, uint256 price, uint256 step, uint256 stepNotional, uint256 rate)
         external
         pure
@@ -96,11 +111,26 @@ contract LibHarness {
     }
 
     function digest(OrderFill memory order, PartTerms memory terms) external pure returns (bytes32) {
-        return OrderLib.digest(order, terms);
+        (RecordHead head, RecordBody body) = pack(order);
+        return OrderLib.digest(head, body, terms);
     }
 
     function recover(OrderFill memory order, bytes32 orderDigest) external view returns (address) {
-        return OrderLib.recover(order, orderDigest);
+        return OrderLib.recover(orderDigest, order.v - 27, order.r, order.s);
+    }
+
+    function requireValid(OrderFill memory order, PartTerms memory terms) external pure {
+        (RecordHead head, RecordBody body) = pack(order);
+        OrderLib.requireValid(head, body, terms);
+    }
+
+    /// @dev The words of a record. Flags carry salt, side and reduce-only.
+    function pack(OrderFill memory order) public pure returns (RecordHead, RecordBody) {
+        uint256 head = (uint256(uint160(order.maker)) << 96) | (order.quantity << 48) | order.fill;
+        uint256 body = (order.flags << 192) | (order.price << 152) | (order.trigger << 112) | (order.expiration << 72)
+            | (order.taker << 24) | (order.leverage << 16) | (order.slot << 6) | (order.triggerCondition << 4)
+            | ((order.v - 27) << 3) | (order.forced ? 4 : 0);
+        return (RecordHead.wrap(head), RecordBody.wrap(body));
     }
 
     function encodeLog(
@@ -112,7 +142,9 @@ contract LibHarness {
         uint256 end;
         (log, end) = SettlementCodec.startLog(part, orders.length, fundingIndex);
         for (uint256 i; i < orders.length; ++i) {
-            end = SettlementCodec.writeRecord(end, orders[i], outcomes[i]);
+            (RecordHead head, RecordBody body) = pack(orders[i]);
+            FillOutcome memory done = outcomes[i];
+            end = SettlementCodec.writeRecord(end, head, body, done.freeDelta, done.fee, done.feeCapped, done.dead);
         }
         SettlementCodec.finishLog(log, end);
     }

@@ -23,7 +23,7 @@ struct PartHeader {
     uint256 observedAt;
 }
 
-/// @notice One order of a part, unpacked: 128 bytes in calldata. Prices in ticks, quantities in steps.
+/// @notice A record as a struct, for auditors and tools. Settlement itself reads the words (types/OrderRecord.sol).
 struct OrderFill {
     address maker;
     /// As signed, right-aligned: salt above 4 flag bits.
@@ -42,6 +42,8 @@ struct OrderFill {
     uint256 taker;
     /// The maker's partial slot, or `NO_SLOT`.
     uint256 slot;
+    /// A liquidation, signed by nobody.
+    bool forced;
     bytes32 r;
     bytes32 s;
     uint256 v;
@@ -65,26 +67,11 @@ struct PartTerms {
     uint256 makerFeePerStep;
     uint256 takerFeePerStep;
     uint256 maxLeverage;
+    /// Requirements in millionths: to open, and below which an account may be liquidated.
     uint256 imr;
+    uint256 liquidationRatio;
     int256 fundingIndex;
     bool binary;
-}
-
-/// @notice What one fill did to its account, besides the position.
-struct FillOutcome {
-    /// Change of the free balance, fee included.
-    int256 freeDelta;
-    uint256 fee;
-    /// The closing fee was cut to the close proceeds.
-    bool feeCapped;
-    /// The salt can never fill again.
-    bool dead;
-}
-
-/// @notice Sums over a part.
-struct PartTotals {
-    uint256 bought;
-    uint256 sold;
-    uint256 taker;
-    uint256 fees;
+    /// Cancel-only: what trades must close an account that is being liquidated.
+    bool forcedOnly;
 }

@@ -102,11 +102,11 @@ struct TraderState {
     Poked poked;
     /// account => packed position (PositionLib).
     mapping(address account => Word) positions;
-    /// maker << 96 | salt >> 7 => 128 states of 2 bits (SaltLib).
+    /// maker << 96 | salt >> 6 => 64 states of 3 bits and the time of a cancel request (SaltLib).
     mapping(uint256 key => Word) saltWords;
     /// maker << 96 | index => salt, filled steps, batch (SaltLib).
     mapping(uint256 key => uint256) partialSlots;
-    /// maker << 96 | salt => time of the cancel request and whether the order was partly filled.
+    /// maker << 96 | salt => time of a cancel request that found the time of its word taken.
     mapping(uint256 key => uint256) cancelRequests;
     mapping(address account => CancelFloor) cancelFloors;
     /// account << 96 | nonce >> 8 => used bits of margin nonces.

@@ -20,6 +20,7 @@ const bob = `0x${'bb'.repeat(20)}` as Address
 const fill = (maker: Address, change: Partial<SettledFill> = {}): SettledFill => ({
   maker,
   salt: 1n,
+  isForced: false,
   side: 'LONG',
   reduceOnly: false,
   leverage: 1,

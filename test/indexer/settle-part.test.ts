@@ -40,7 +40,8 @@ const waiting = (of: SettlingOrder, steps = of.settling as number): WaitingFill 
 })
 
 const fill = (maker: Address, steps: number, freeDelta = -40n): SettledFill => ({
-  ...{ maker, salt: 5n, side: maker === ALICE ? 'LONG' : 'SHORT', reduceOnly: false, leverage: 5 },
+  ...{ maker, salt: 5n, isForced: false, side: maker === ALICE ? 'LONG' : 'SHORT' },
+  ...{ reduceOnly: false, leverage: 5 },
   ...{ fill: steps as Steps, taker: 0 as Steps, partialSlot: null, isDead: true, isFeeCapped: false },
   ...{ fee: 0n as Quote, freeDelta: freeDelta as Quote },
 })

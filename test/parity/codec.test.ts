@@ -1,15 +1,16 @@
 import { expect } from 'chai'
 import { AbiCoder } from 'ethers'
 import { fillFee } from '../../domain/fees.ts'
-import type { SettlementFill, SettlementPart } from '../../domain/settlement.ts'
+import { packFlags } from '../../domain/order-hash.ts'
+import type { ForcedFill, SettlementFill, SettlementPart } from '../../domain/settlement.ts'
 import { BATCH_SETTLED_TOPIC, decodeBatchSettled, encodeSettleBatch } from '../../domain/settlement-codec.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks } from '../../domain/units.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { SettlementLens__factory } from '../../typechain-types/factories/SettlementLens__factory.ts'
-import type { LibHarness } from '../../typechain-types/mocks/LibHarness.ts'
-import { chain, fieldsOf, firstSigner, orderOf, signOrder, wallet } from '../support/exchange.ts'
+import type { LibHarness, OrderFillStruct } from '../../typechain-types/mocks/LibHarness.ts'
+import { addressOf, chain, fieldsOf, firstSigner, orderOf, signOrder, wallet } from '../support/exchange.ts'
 import { markets, perpetual } from '../support/markets.ts'
-import { harness, orderStruct, randomOf } from '../support/parity.ts'
+import { harness, NO_SLOT, orderStruct, randomOf } from '../support/parity.ts'
 
 const RUNS = 60
 type Random = (end: number) => number
@@ -20,10 +21,11 @@ const wide = (random: Random, bits: number): bigint =>
   ((1n << BigInt(bits)) - 1n)
 const count = (random: Random, bits: number): number => Number(wide(random, bits))
 
-function drawFill(random: Random): SettlementFill {
+function drawFill(random: Random): SettlementFill | ForcedFill {
   const signer = wallet(`maker ${random(9)}`)
   const fill = 1 + count(random, 47)
   const taker = [0, fill, count(random, 46) % fill][random(3)] as number
+  if (random(4) === 0) return drawForced(random, fill, taker)
   const order = orderOf(
     {
       by: signer,
@@ -49,6 +51,53 @@ function drawFill(random: Random): SettlementFill {
     partialSlot,
   }
 }
+
+const drawForced = (random: Random, fill: number, taker: number): ForcedFill => ({
+  account: addressOf(wallet(`maker ${random(9)}`)),
+  number: wide(random, 53),
+  side: random(2) === 0 ? 'LONG' : 'SHORT',
+  fill: fill as Steps,
+  taker: taker as Steps,
+})
+
+/** The record as a struct, without its signature. */
+function structOf(record: SettlementFill | ForcedFill): Omit<OrderFillStruct, 'r' | 's' | 'v'> {
+  const { fill, taker } = record
+  if ('order' in record) {
+    const { r: _r, s: _s, v: _v, ...given } = orderStruct(record.order, fill, taker)
+    return { ...given, slot: record.partialSlot ?? NO_SLOT }
+  }
+  const { account: maker, number: salt, side } = record
+  const flags = packFlags({ salt, side, reduceOnly: true })
+  return {
+    ...{ maker, flags, salt, buy: side === 'LONG', reduceOnly: true, quantity: fill, fill, taker },
+    ...{ price: 0, trigger: 0, triggerCondition: 0, leverage: 0, expiration: 0, slot: NO_SLOT, forced: true },
+  }
+}
+
+const UNSIGNED = { r: `0x${'0'.repeat(64)}`, s: `0x${'0'.repeat(64)}`, v: 27 }
+
+/** What the log says of a record whoever signed it. */
+const settledOf = (record: SettlementFill | ForcedFill) =>
+  'order' in record
+    ? {
+        maker: record.order.maker,
+        salt: record.order.salt,
+        isForced: false,
+        side: record.order.side,
+        reduceOnly: record.order.reduceOnly,
+        leverage: record.order.leverage,
+        partialSlot: record.partialSlot,
+      }
+    : {
+        maker: record.account,
+        salt: record.number,
+        isForced: true,
+        side: record.side,
+        reduceOnly: true,
+        leverage: 0,
+        partialSlot: null,
+      }
 
 function drawPart(random: Random): SettlementPart {
   const fills = Array.from({ length: 1 + random(4) }, () => drawFill(random))
@@ -92,14 +141,11 @@ describe('parity: codec', () => {
         part.price,
       ])
       expect(proof).to.equal(part.oracle.signatures)
-      for (const [index, { order, fill, taker, partialSlot }] of part.fills.entries()) {
+      for (const [index, record] of part.fills.entries()) {
         const { r, s, v, ...read } = fieldsOf(orders[index]!)
-        const { r: _r, s: _s, v: _v, ...given } = orderStruct(order, fill, taker)
-        expect({ ...read, maker: read.maker.toLowerCase() }).to.deep.equal({
-          ...big(given),
-          slot: BigInt(partialSlot ?? 1023),
-        })
-        expect(`${r}${s.slice(2)}${v.toString(16)}01`).to.equal(order.signature)
+        expect({ ...read, maker: read.maker.toLowerCase() }).to.deep.equal(big(structOf(record)))
+        const signature = 'order' in record ? record.order.signature : `0x${'0'.repeat(128)}1b01`
+        expect(`${r}${s.slice(2)}${v.toString(16)}01`).to.equal(signature)
       }
     }
   }).timeout(60_000)
@@ -117,10 +163,7 @@ describe('parity: codec', () => {
         feeCapped: random(2) === 0,
         dead: random(2) === 0,
       }))
-      const structs = part.fills.map(({ order, fill, taker, partialSlot }) => ({
-        ...orderStruct(order, fill, taker),
-        slot: partialSlot ?? 1023,
-      }))
+      const structs = part.fills.map((record) => ({ ...structOf(record), ...UNSIGNED }))
       const packed = await rules.encodeLog(encodeSettleBatch(part, spec), structs, outcomes, index)
       const data = AbiCoder.defaultAbiCoder().encode(['bytes'], [packed])
       const event = decodeBatchSettled([BATCH_SETTLED_TOPIC], data, spec)
@@ -132,18 +175,14 @@ describe('parity: codec', () => {
         fundingIndex: index,
         fills: [],
       })
-      for (const [at, { order, fill, taker, partialSlot }] of fills.entries()) {
+      for (const [at, record] of fills.entries()) {
+        const { fill, taker } = record
         const { fee, feeCapped, dead, freeDelta } = outcomes[at]!
         const shares = { taker, maker: (fill - taker) as Steps }
         expect(event.fills[at]).to.deep.equal({
-          maker: order.maker,
-          salt: order.salt,
-          side: order.side,
-          reduceOnly: order.reduceOnly,
-          leverage: order.leverage,
+          ...settledOf(record),
           fill,
           taker,
-          partialSlot,
           isDead: dead,
           isFeeCapped: feeCapped,
           fee: feeCapped ? (fee as Quote) : fillFee(spec, part.price, shares, part),

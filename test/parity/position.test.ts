@@ -165,7 +165,7 @@ describe('parity: applyFill, exposure, margin rule', () => {
     for (const position of [...bounds, ...drawn]) {
       const index = BigInt(random(1000) - 500) as FundingIndex
       const struct = positionStruct(position, index)
-      const word = await rules.pack(struct, index)
+      const word = await rules.packPosition(struct, index)
       const read = fieldsOf(await rules.unpack(word, index))
       expect({ ...read, size: Number(read.size), leverage: Number(read.leverage) }).to.deep.equal(struct)
     }
@@ -179,9 +179,9 @@ describe('parity: applyFill, exposure, margin rule', () => {
     ]
     for (const change of over) {
       const struct = positionStruct({ ...FLAT, ...change }, 0n as FundingIndex)
-      expect(await errorOf(rules.pack(struct, 0))).to.equal('PositionOutOfRange')
+      expect(await errorOf(rules.packPosition(struct, 0))).to.equal('PositionOutOfRange')
     }
     const struct = { ...positionStruct(FLAT, 0n as FundingIndex), size: 1n << 53n }
-    expect(await errorOf(rules.pack(struct, 0))).to.equal('PositionOutOfRange')
+    expect(await errorOf(rules.packPosition(struct, 0))).to.equal('PositionOutOfRange')
   })
 })

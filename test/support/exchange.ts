@@ -13,7 +13,7 @@ import { network } from 'hardhat'
 import type { MarketSpec } from '../../domain/market.ts'
 import type { Order, OrderType, Side, SignedOrder } from '../../domain/order.ts'
 import { hashOrder } from '../../domain/order-hash.ts'
-import type { SettlementFill, SettlementPart } from '../../domain/settlement.ts'
+import type { ForcedFill, SettlementFill, SettlementPart } from '../../domain/settlement.ts'
 import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
 import type { Address, Millis, Price, Quote, Rate, Steps, Ticks } from '../../domain/units.ts'
 import { deployMarket, deployShared, feedIdOf } from '../../stack/deploy.ts'
@@ -139,6 +139,8 @@ export interface FillInput {
   readonly expiration?: number
   /** Signs in the maker's place. */
   readonly signer?: Wallet
+  /** A liquidation of this number; nobody signs it. */
+  readonly forced?: bigint
 }
 
 const salts = { next: 1n }
@@ -166,12 +168,18 @@ export function orderOf(input: FillInput, clearing: number, spec: MarketSpec): O
   }
 }
 
-const fillOf = (input: FillInput, clearing: number, spec: MarketSpec): SettlementFill => ({
-  order: signOrder(orderOf(input, clearing, spec), spec, input.signer ?? input.by),
-  fill: input.fill as Steps,
-  taker: (input.taker ?? (input.side === 'LONG' ? input.fill : 0)) as Steps,
-  partialSlot: input.slot === undefined ? null : input.slot,
-})
+function fillOf(input: FillInput, clearing: number, spec: MarketSpec): SettlementFill | ForcedFill {
+  const fill = input.fill as Steps
+  const taker = (input.taker ?? (input.side === 'LONG' ? input.fill : 0)) as Steps
+  if (input.forced !== undefined)
+    return { account: addressOf(input.by), number: input.forced, side: input.side, fill, taker }
+  const order = signOrder(orderOf(input, clearing, spec), spec, input.signer ?? input.by)
+  return { order, fill, taker, partialSlot: input.slot === undefined ? null : input.slot }
+}
+
+/** The fills of a part that somebody signed. */
+export const signedFills = ({ fills }: Pick<SettlementPart, 'fills'>): SettlementFill[] =>
+  fills.filter((fill) => 'order' in fill)
 
 // ---------------------------------------------------------------------- reports and parts
 

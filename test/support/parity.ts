@@ -18,6 +18,7 @@ import { chain, firstSigner } from './exchange.ts'
 export const NO_SLOT = 1023
 const ZERO_WORD = `0x${'00'.repeat(32)}`
 const MILLIONTH = 10n ** 12n
+const LIQUIDATION_BUFFER = 5_000n * MILLIONTH
 
 export async function harness(): Promise<LibHarness> {
   return new LibHarness__factory(await firstSigner(await chain())).deploy()
@@ -46,6 +47,7 @@ export const orderStruct = (order: Order, fill: number, taker: number): OrderFil
   fill,
   taker,
   slot: NO_SLOT,
+  forced: false,
   r: ZERO_WORD,
   s: ZERO_WORD,
   v: 27,
@@ -83,8 +85,10 @@ export async function termsStruct(
     takerFeePerStep: await feePerStep(terms.takerFee),
     maxLeverage: spec.maxLeverage,
     imr: spec.imr / MILLIONTH,
+    liquidationRatio: (spec.mmr + LIQUIDATION_BUFFER) / MILLIONTH,
     fundingIndex: terms.fundingIndex,
     binary: isBinary,
+    forcedOnly: false,
   }
 }
 

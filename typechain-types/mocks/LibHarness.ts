@@ -10,19 +10,14 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean }
   
 
-    export type OrderFillStruct = {maker: AddressLike, flags: BigNumberish, salt: BigNumberish, buy: boolean, reduceOnly: boolean, quantity: BigNumberish, price: BigNumberish, trigger: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, expiration: BigNumberish, fill: BigNumberish, taker: BigNumberish, slot: BigNumberish, r: BytesLike, s: BytesLike, v: BigNumberish}
+    export type OrderFillStruct = {maker: AddressLike, flags: BigNumberish, salt: BigNumberish, buy: boolean, reduceOnly: boolean, quantity: BigNumberish, price: BigNumberish, trigger: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, expiration: BigNumberish, fill: BigNumberish, taker: BigNumberish, slot: BigNumberish, forced: boolean, r: BytesLike, s: BytesLike, v: BigNumberish}
 
-    export type OrderFillStructOutput = [maker: string, flags: bigint, salt: bigint, buy: boolean, reduceOnly: boolean, quantity: bigint, price: bigint, trigger: bigint, triggerCondition: bigint, leverage: bigint, expiration: bigint, fill: bigint, taker: bigint, slot: bigint, r: string, s: string, v: bigint] & {maker: string, flags: bigint, salt: bigint, buy: boolean, reduceOnly: boolean, quantity: bigint, price: bigint, trigger: bigint, triggerCondition: bigint, leverage: bigint, expiration: bigint, fill: bigint, taker: bigint, slot: bigint, r: string, s: string, v: bigint }
+    export type OrderFillStructOutput = [maker: string, flags: bigint, salt: bigint, buy: boolean, reduceOnly: boolean, quantity: bigint, price: bigint, trigger: bigint, triggerCondition: bigint, leverage: bigint, expiration: bigint, fill: bigint, taker: bigint, slot: bigint, forced: boolean, r: string, s: string, v: bigint] & {maker: string, flags: bigint, salt: bigint, buy: boolean, reduceOnly: boolean, quantity: bigint, price: bigint, trigger: bigint, triggerCondition: bigint, leverage: bigint, expiration: bigint, fill: bigint, taker: bigint, slot: bigint, forced: boolean, r: string, s: string, v: bigint }
   
 
-    export type PartTermsStruct = {domainSeparator: BytesLike, asOf: BigNumberish, batchId: BigNumberish, price: BigNumberish, tick: BigNumberish, step: BigNumberish, tickStepValue: BigNumberish, stepNotional: BigNumberish, oracleStepX: BigNumberish, makerFeePerStep: BigNumberish, takerFeePerStep: BigNumberish, maxLeverage: BigNumberish, imr: BigNumberish, fundingIndex: BigNumberish, binary: boolean}
+    export type PartTermsStruct = {domainSeparator: BytesLike, asOf: BigNumberish, batchId: BigNumberish, price: BigNumberish, tick: BigNumberish, step: BigNumberish, tickStepValue: BigNumberish, stepNotional: BigNumberish, oracleStepX: BigNumberish, makerFeePerStep: BigNumberish, takerFeePerStep: BigNumberish, maxLeverage: BigNumberish, imr: BigNumberish, liquidationRatio: BigNumberish, fundingIndex: BigNumberish, binary: boolean, forcedOnly: boolean}
 
-    export type PartTermsStructOutput = [domainSeparator: string, asOf: bigint, batchId: bigint, price: bigint, tick: bigint, step: bigint, tickStepValue: bigint, stepNotional: bigint, oracleStepX: bigint, makerFeePerStep: bigint, takerFeePerStep: bigint, maxLeverage: bigint, imr: bigint, fundingIndex: bigint, binary: boolean] & {domainSeparator: string, asOf: bigint, batchId: bigint, price: bigint, tick: bigint, step: bigint, tickStepValue: bigint, stepNotional: bigint, oracleStepX: bigint, makerFeePerStep: bigint, takerFeePerStep: bigint, maxLeverage: bigint, imr: bigint, fundingIndex: bigint, binary: boolean }
-  
-
-    export type FillOutcomeStruct = {freeDelta: BigNumberish, fee: BigNumberish, feeCapped: boolean, dead: boolean}
-
-    export type FillOutcomeStructOutput = [freeDelta: bigint, fee: bigint, feeCapped: boolean, dead: boolean] & {freeDelta: bigint, fee: bigint, feeCapped: boolean, dead: boolean }
+    export type PartTermsStructOutput = [domainSeparator: string, asOf: bigint, batchId: bigint, price: bigint, tick: bigint, step: bigint, tickStepValue: bigint, stepNotional: bigint, oracleStepX: bigint, makerFeePerStep: bigint, takerFeePerStep: bigint, maxLeverage: bigint, imr: bigint, liquidationRatio: bigint, fundingIndex: bigint, binary: boolean, forcedOnly: boolean] & {domainSeparator: string, asOf: bigint, batchId: bigint, price: bigint, tick: bigint, step: bigint, tickStepValue: bigint, stepNotional: bigint, oracleStepX: bigint, makerFeePerStep: bigint, takerFeePerStep: bigint, maxLeverage: bigint, imr: bigint, liquidationRatio: bigint, fundingIndex: bigint, binary: boolean, forcedOnly: boolean }
   
 
     export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
@@ -50,8 +45,16 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint }
   
 
+export declare namespace LibHarness {
+      
+    export type FillOutcomeStruct = {freeDelta: BigNumberish, fee: BigNumberish, feeCapped: boolean, dead: boolean}
+
+    export type FillOutcomeStructOutput = [freeDelta: bigint, fee: bigint, feeCapped: boolean, dead: boolean] & {freeDelta: bigint, fee: bigint, feeCapped: boolean, dead: boolean }
+  
+    }
+
   export interface LibHarnessInterface extends Interface {
-    getFunction(nameOrSignature: "applyFill" | "band" | "closeAgainst" | "digest" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "recover" | "requireGrid" | "requireInitial" | "requireParameters" | "score" | "unpack"): FunctionFragment;
+    getFunction(nameOrSignature: "applyFill" | "band" | "closeAgainst" | "digest" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireGrid" | "requireInitial" | "requireLiquidatable" | "requireParameters" | "requireValid" | "score" | "unpack"): FunctionFragment;
 
     
 
@@ -59,16 +62,19 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 encodeFunctionData(functionFragment: 'band', values: [BigNumberish, BigNumberish, ParametersStruct, boolean]): string;
 encodeFunctionData(functionFragment: 'closeAgainst', values: [PositionStruct, PositionStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'digest', values: [OrderFillStruct, PartTermsStruct]): string;
-encodeFunctionData(functionFragment: 'encodeLog', values: [BytesLike, OrderFillStruct[], FillOutcomeStruct[], BigNumberish]): string;
+encodeFunctionData(functionFragment: 'encodeLog', values: [BytesLike, OrderFillStruct[], LibHarness.FillOutcomeStruct[], BigNumberish]): string;
 encodeFunctionData(functionFragment: 'exposure', values: [PositionStruct, BigNumberish, BigNumberish, boolean]): string;
 encodeFunctionData(functionFragment: 'feePerStep', values: [boolean, BigNumberish, BigNumberish, BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'inherit', values: [PositionStruct, PositionStruct, RiskTermsStruct, ValuationStruct, AddressLike]): string;
 encodeFunctionData(functionFragment: 'merge', values: [PositionStruct, PositionStruct]): string;
-encodeFunctionData(functionFragment: 'pack', values: [PositionStruct, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'pack', values: [OrderFillStruct]): string;
+encodeFunctionData(functionFragment: 'packPosition', values: [PositionStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'recover', values: [OrderFillStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'requireGrid', values: [MarketGridStruct]): string;
 encodeFunctionData(functionFragment: 'requireInitial', values: [PositionStruct, PartTermsStruct]): string;
+encodeFunctionData(functionFragment: 'requireLiquidatable', values: [PositionStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'requireParameters', values: [ParametersStruct, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'requireValid', values: [OrderFillStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'score', values: [PositionStruct, ValuationStruct]): string;
 encodeFunctionData(functionFragment: 'unpack', values: [BigNumberish, BigNumberish]): string;
 
@@ -82,10 +88,13 @@ decodeFunctionResult(functionFragment: 'feePerStep', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'inherit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'merge', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pack', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'packPosition', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'recover', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireGrid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireInitial', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'requireLiquidatable', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireParameters', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'requireValid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'score', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
   }
@@ -128,7 +137,7 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     
     applyFill: TypedContractMethod<
       [position: PositionStruct, order: OrderFillStruct, terms: PartTermsStruct, ],
-      [[PositionStructOutput, FillOutcomeStructOutput, boolean, bigint] & {held: PositionStructOutput, outcome: FillOutcomeStructOutput, opened: boolean, word: bigint }],
+      [[PositionStructOutput, LibHarness.FillOutcomeStructOutput, boolean, bigint] & {held: PositionStructOutput, outcome: LibHarness.FillOutcomeStructOutput, opened: boolean, word: bigint }],
       'view'
     >
     
@@ -159,7 +168,7 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
 
     
     encodeLog: TypedContractMethod<
-      [part: BytesLike, orders: OrderFillStruct[], outcomes: FillOutcomeStruct[], fundingIndex: BigNumberish, ],
+      [part: BytesLike, orders: OrderFillStruct[], outcomes: LibHarness.FillOutcomeStruct[], fundingIndex: BigNumberish, ],
       [string],
       'view'
     >
@@ -199,6 +208,14 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
 
     
     pack: TypedContractMethod<
+      [order: OrderFillStruct, ],
+      [[bigint, bigint]],
+      'view'
+    >
+    
+
+    
+    packPosition: TypedContractMethod<
       [position: PositionStruct, fundingIndex: BigNumberish, ],
       [bigint],
       'view'
@@ -230,8 +247,24 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     
 
     
+    requireLiquidatable: TypedContractMethod<
+      [position: PositionStruct, terms: PartTermsStruct, ],
+      [void],
+      'view'
+    >
+    
+
+    
     requireParameters: TypedContractMethod<
       [parameters: ParametersStruct, kind: BigNumberish, ],
+      [void],
+      'view'
+    >
+    
+
+    
+    requireValid: TypedContractMethod<
+      [order: OrderFillStruct, terms: PartTermsStruct, ],
       [void],
       'view'
     >
@@ -258,7 +291,7 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
 
     getFunction(nameOrSignature: 'applyFill'): TypedContractMethod<
       [position: PositionStruct, order: OrderFillStruct, terms: PartTermsStruct, ],
-      [[PositionStructOutput, FillOutcomeStructOutput, boolean, bigint] & {held: PositionStructOutput, outcome: FillOutcomeStructOutput, opened: boolean, word: bigint }],
+      [[PositionStructOutput, LibHarness.FillOutcomeStructOutput, boolean, bigint] & {held: PositionStructOutput, outcome: LibHarness.FillOutcomeStructOutput, opened: boolean, word: bigint }],
       'view'
     >;
 getFunction(nameOrSignature: 'band'): TypedContractMethod<
@@ -277,7 +310,7 @@ getFunction(nameOrSignature: 'digest'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'encodeLog'): TypedContractMethod<
-      [part: BytesLike, orders: OrderFillStruct[], outcomes: FillOutcomeStruct[], fundingIndex: BigNumberish, ],
+      [part: BytesLike, orders: OrderFillStruct[], outcomes: LibHarness.FillOutcomeStruct[], fundingIndex: BigNumberish, ],
       [string],
       'view'
     >;
@@ -302,6 +335,11 @@ getFunction(nameOrSignature: 'merge'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'pack'): TypedContractMethod<
+      [order: OrderFillStruct, ],
+      [[bigint, bigint]],
+      'view'
+    >;
+getFunction(nameOrSignature: 'packPosition'): TypedContractMethod<
       [position: PositionStruct, fundingIndex: BigNumberish, ],
       [bigint],
       'view'
@@ -321,8 +359,18 @@ getFunction(nameOrSignature: 'requireInitial'): TypedContractMethod<
       [void],
       'view'
     >;
+getFunction(nameOrSignature: 'requireLiquidatable'): TypedContractMethod<
+      [position: PositionStruct, terms: PartTermsStruct, ],
+      [void],
+      'view'
+    >;
 getFunction(nameOrSignature: 'requireParameters'): TypedContractMethod<
       [parameters: ParametersStruct, kind: BigNumberish, ],
+      [void],
+      'view'
+    >;
+getFunction(nameOrSignature: 'requireValid'): TypedContractMethod<
+      [order: OrderFillStruct, terms: PartTermsStruct, ],
       [void],
       'view'
     >;

@@ -47,7 +47,7 @@ describe('settleBatch: the part as a whole', () => {
     it('when shorter than a header', () =>
       expectRefused(exchange, new Uint8Array(63), { error: 'PartLengthWrong', args: [64, 63] }))
     it('when of another codec version', () =>
-      expectPartRefused(exchange, part(), { error: 'HeaderInvalid' }, (bytes) => withBytes(bytes, 31, 2)))
+      expectPartRefused(exchange, part(), { error: 'HeaderInvalid' }, (bytes) => withBytes(bytes, 31, 1)))
     it('when a reserved bit of the header is set', () =>
       expectPartRefused(exchange, part(), { error: 'HeaderInvalid' }, (bytes) => withBytes(bytes, 63, 1)))
     it('when without orders', () => expectPartRefused(exchange, part({ fills: [] }), { error: 'EmptyPart' }))

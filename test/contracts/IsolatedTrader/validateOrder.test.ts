@@ -14,6 +14,7 @@ import {
   pair,
   perpetualExchange,
   settle,
+  signedFills,
   signOrder,
   wallet,
   word,
@@ -124,6 +125,6 @@ describe('hashOrder and validateOrder', () => {
       price: 500_000,
       fills: pair(exchange.users[0]!, exchange.users[1]!, 5),
     })
-    for (const { order } of part.fills) expect((await validate(order))[0]).to.equal(order.hash)
+    for (const { order } of signedFills(part)) expect((await validate(order))[0]).to.equal(order.hash)
   })
 })

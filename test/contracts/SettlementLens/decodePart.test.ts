@@ -1,7 +1,15 @@
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
 import { SettlementLens__factory } from '../../../typechain-types/factories/SettlementLens__factory.ts'
-import { addressOf, buildPart, chain, fieldsOf, pair, perpetualExchange } from '../../support/exchange.ts'
+import {
+  addressOf,
+  buildPart,
+  chain,
+  fieldsOf,
+  pair,
+  perpetualExchange,
+  signedFills,
+} from '../../support/exchange.ts'
 
 describe('decodePart', () => {
   it('shows as structs what was packed', async () => {
@@ -30,7 +38,7 @@ describe('decodePart', () => {
       observedAt: BigInt(part.oracle.observedAt),
     })
     expect(proof).to.equal(part.oracle.signatures)
-    for (const [index, { order, fill, taker, partialSlot }] of part.fills.entries()) {
+    for (const [index, { order, fill, taker, partialSlot }] of signedFills(part).entries()) {
       const read = fieldsOf(orders[index]!)
       expect(read.maker.toLowerCase()).to.equal(addressOf({ address: order.maker }))
       expect([read.salt, read.buy, read.reduceOnly]).to.deep.equal([

@@ -159,7 +159,7 @@ contract Stage {
     }
 
     function _version() internal pure virtual returns (uint16) {
-        return 1;
+        return 2;
     }
 
     function _record(Leg memory leg) private view returns (bytes memory) {

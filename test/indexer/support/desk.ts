@@ -13,15 +13,16 @@ const RELAYER = { address: '0xrelayer', chain_id: 6343, lane: 'm1', next_nonce: 
 
 /** Accepts the part's orders and matches it. */
 export async function matchPart(db: Db, part: SettlementPart, txHash: string): Promise<void> {
+  const orders = part.fills.filter((fill) => 'order' in fill)
   await db.transaction().execute(async (tx) => {
     const head = await lockShard(tx, marketShard(part.marketId))
     const users = await findUsers(
       tx,
-      part.fills.map(({ order }) => order.maker),
+      orders.map(({ order }) => order.maker),
     )
     const rows: LogRow[] = []
     const fills: MatchedFill[] = []
-    for (const [place, fill] of part.fills.entries()) {
+    for (const [place, fill] of orders.entries()) {
       const { order, taker } = fill
       const seq = head.head + 1 + rows.length
       const user_id = users.get(order.maker) as number

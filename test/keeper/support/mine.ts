@@ -75,6 +75,7 @@ async function settledPart(world: World, action: Action): Promise<BatchSettled> 
       return {
         maker: order.maker,
         salt: order.salt,
+        isForced: false,
         side: order.side,
         reduceOnly: order.reduceOnly,
         leverage: order.leverage,

@@ -141,6 +141,22 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "number",
+        "type": "uint256"
+      }
+    ],
+    "name": "ForcedEncoding",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "HeaderInvalid",
     "type": "error"
