@@ -7,20 +7,33 @@ import { type Band, tickNearest } from './band.ts'
 import { Book, type RestingOrder } from './book.ts'
 import type { Reference } from './clearing.ts'
 import { liquidationPrice } from './liquidation-price.ts'
+import { quantityOf } from './market.ts'
 import { isConditional, isMarketType, type Order } from './order.ts'
 import { applyFill, type FillResult, FLAT, openingBasis } from './position.ts'
-import type { Depth } from './sizing.ts'
+import {
+  type Binding,
+  type Depth,
+  type Maximum,
+  maximumOf,
+  type Sizing,
+  sizeOf,
+  stepsAt,
+  stepsOfNotional,
+  type UnsizedOrder,
+} from './sizing.ts'
 import {
   type Millis,
   maxOf,
   type Price,
+  type Quote,
   type Seconds,
   type Seq,
   type Steps,
   type Ticks,
+  toDecimal,
   type UserId,
 } from './units.ts'
-import type { Admission, Admittance } from './validate.ts'
+import { type Admission, type Admittance, admit } from './validate.ts'
 
 /** Where the estimated price comes from: the batch, the order's own limit, its trigger, or the oracle where nothing else says. */
 export type PriceSource = 'batch' | 'limit' | 'trigger' | 'oracle'
@@ -127,3 +140,64 @@ export function estimateOutcome(
   if (!result.ok) return null
   return { ...result.value, liquidationPrice: liquidationPrice(spec, result.value.position, fundingIndex) }
 }
+
+/** What a trader has in mind, as an order: how much that is, whether it would be taken, and what it would come to. */
+export interface Estimate {
+  /** 0 where the sizing comes to less than one step. */
+  readonly steps: Steps
+  /** Why an order of that size is refused; null where it is accepted. */
+  readonly refusal: Binding | null
+  /** The rest is null where the order could not even be estimated. What it would reserve is told whether or not it is affordable. */
+  readonly admission: Admission | null
+  readonly fill: EstimatedFill | null
+  readonly outcome: EstimatedOutcome | null
+}
+
+/** More than any order can cost. */
+const BOUNDLESS = (1n << 127n) as Quote
+
+/** The price that a notional is counted at: the order's own where it has one, else the book's. */
+function stepsFor(order: UnsizedOrder, facts: BatchFacts, notional: Quote): Steps {
+  const own = isMarketType(order.type) ? order.trigger : order.price
+  if (own !== 0) return stepsAt(facts, own, notional)
+  const { side } = order
+  const { depth, band, spec, oracle } = facts
+  return stepsOfNotional(facts, { side, depth, band, fallback: tickNearest(spec, oracle) }, notional)
+}
+
+export function estimate(sizing: Sizing, unsized: UnsizedOrder, facts: BatchFacts): Estimate {
+  const steps = sizeOf(sizing, unsized, facts, (notional) => stepsFor(unsized, facts, notional))
+  const nothing = { steps, admission: null, fill: null, outcome: null }
+  if (steps === 0) return { ...nothing, refusal: tooSmall(unsized, facts) }
+
+  const order = { ...unsized, quantity: steps }
+  const verdict = admit(order, facts)
+  const refusal = verdict.ok ? null : verdict.refusal
+  const sketch = verdict.ok ? verdict : admit(order, { ...facts, available: BOUNDLESS })
+  if (!sketch.ok) return { ...nothing, refusal }
+  const admission = sketch.value
+  const fill = estimateFill(order, admission, facts)
+  return { steps, refusal, admission, fill, outcome: estimateOutcome(order, fill, facts) }
+}
+
+/** Either no order at all would be taken, or what was asked for is less than one step. */
+function tooSmall(order: UnsizedOrder, facts: BatchFacts): Binding {
+  const { steps, binding } = maximumOf(order, facts)
+  if (steps === 0) return binding
+  const least = toDecimal(quantityOf(facts.spec, 1 as Steps))
+  return {
+    code: 'QUANTITY_REQUIRED',
+    field: 'quantity',
+    expected: `at least ${least}`,
+    received: '0',
+    nearestValid: least,
+  }
+}
+
+/** The maximum at each leverage, for the same order otherwise. */
+export const maximaByLeverage = (
+  order: UnsizedOrder,
+  facts: Admittance,
+  leverages: readonly number[],
+): (Maximum & { readonly leverage: number })[] =>
+  leverages.map((leverage) => ({ leverage, ...maximumOf({ ...order, leverage }, facts) }))

@@ -25,18 +25,19 @@ import { type AdmissionCode, type Admittance, admit } from './validate.ts'
 export type UnsizedOrder = Omit<Order, 'quantity'>
 
 /** What ends the maximum: a refusal of `admit`, or a bound that admission does not need to know. Closed list. */
-export type BindingCode = AdmissionCode | 'MAX_ORDER_SIZE' | 'POSITION_SIZE'
+export type BindingCode = AdmissionCode | 'MAX_ORDER_SIZE' | 'POSITION_SIZE' | 'QUANTITY_REQUIRED'
+export type Binding = OrderRefusal<BindingCode>
 
 export interface Maximum {
   /** 0 where no quantity is accepted. */
   readonly steps: Steps
   /** Why not one step more; where nothing is accepted, why not the smallest order. */
-  readonly binding: OrderRefusal<BindingCode>
+  readonly binding: Binding
 }
 
 interface Ceiling {
   readonly steps: Steps
-  readonly binding: OrderRefusal<BindingCode>
+  readonly binding: Binding
 }
 
 const tooMuch = (
@@ -44,7 +45,7 @@ const tooMuch = (
   { spec }: Pick<Admittance, 'spec'>,
   most: Steps,
   what: string,
-): OrderRefusal<BindingCode> => {
+): Binding => {
   const nearestValid = toDecimal(quantityOf(spec, most))
   const received = toDecimal(quantityOf(spec, (most + 1) as Steps))
   return { code, field: 'quantity', expected: `at most ${nearestValid}, ${what}`, received, nearestValid }

@@ -1,0 +1,43 @@
+/** What an order would meet in the book, without what its own account has there. */
+import { sql } from 'kysely'
+import type { Reference } from '../../domain/clearing.ts'
+import type { Side } from '../../domain/order.ts'
+import type { Depth } from '../../domain/sizing.ts'
+import type { Millis, Ticks } from '../../domain/units.ts'
+import type { Db } from '../../indexer/db/client.ts'
+
+const LEVELS = 1000
+
+/** The side that faces an order on `side`, best price first. */
+export async function depthFacing(
+  db: Db,
+  { marketId, userId, side }: { readonly marketId: number; readonly userId: number; readonly side: Side },
+): Promise<Depth> {
+  const facing = side === 'LONG' ? 'SHORT' : 'LONG'
+  const { rows } = await sql<Depth[number]>`
+    select l.price, l.quantity - coalesce(o.quantity, 0) as steps
+    from read.book_levels l
+    left join (
+      select price, sum(quantity - filled - settling)::bigint as quantity
+      from orders
+      where market_id = ${marketId} and user_id = ${userId} and ended_at is null and closing_reason is null
+        and status = 'OPEN' and side = ${facing} and price > 0
+      group by price
+    ) o using (price)
+    where l.market_id = ${marketId} and l.side = ${facing} and l.quantity > coalesce(o.quantity, 0)
+    order by case when l.side = 'LONG' then -l.price else l.price end
+    limit ${LEVELS}
+  `.execute(db)
+  return rows
+}
+
+/** The market's last clearing price. */
+export async function referenceOf(db: Db, marketId: number): Promise<Reference | null> {
+  const row = await db
+    .selectFrom('markets')
+    .select(['last_price', 'last_price_at'])
+    .where('market_id', '=', marketId)
+    .executeTakeFirst()
+  if (row === undefined || row.last_price === null || row.last_price_at === null) return null
+  return { price: row.last_price as Ticks, at: row.last_price_at as Millis }
+}
