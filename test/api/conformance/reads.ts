@@ -1,0 +1,147 @@
+/** Tests made of the tables of endpoints and answers. */
+import { expect } from 'chai'
+import { describe } from 'mocha'
+import { expectAmountsAgree, expectField, expectObject } from './answers.ts'
+import { ENDPOINTS, type Endpoint, FIELDS } from './contract.ts'
+import { endpointId, fieldId, test } from './coverage.ts'
+import { type Answer, bookmarkOf } from './exchange.ts'
+import { draftOf, expectAnswer, requestId, type Suite } from './requests.ts'
+import { signed } from './signing.ts'
+
+/** The path with the owner's own names in it. */
+function pathFor({ path }: Endpoint, { fixture }: Suite): string {
+  const { owner, partly, market } = fixture
+  return path
+    .replace(':user_id', String(owner.userId))
+    .replace(':order_id', partly.order_id)
+    .replace(':order_hash', partly.order_hash)
+    .replace(':market_id', String(market.market_id))
+    .replace(':address', owner.address)
+}
+
+const withQuery = (path: string, query: string): string => `${path}${path.includes('?') ? '&' : '?'}${query}`
+
+/** A body that is taken. */
+function bodyFor({ path }: Endpoint, { fixture }: Suite): unknown {
+  const { owner, market, cancelled } = fixture
+  const order = () => signed(owner, market, draftOf(market)).body
+  const sizing = { market_id: 1, side: 'LONG' }
+  switch (path) {
+    case '/v0/orders':
+      return order()
+    case '/v0/orders/place/batch':
+      return { client_request_id: requestId(), mode: 'best_effort', orders: [order()] }
+    case '/v0/orders/cancel/batch':
+      return { client_request_id: requestId(), orderHashes: [cancelled.order_hash] }
+    case '/v0/orders/cancel/all':
+      return { market_id: 4 }
+    case '/v0/orders/calculate-quantity':
+      return { ...sizing, usd_amount: 1000 }
+    case '/v0/orders/estimate':
+      return { ...sizing, order_type: 'MARKET', sizing_intent: 'notional', size: 1000 }
+    default:
+      return {}
+  }
+}
+
+const ask = (endpoint: Endpoint, suite: Suite, account: Suite['fixture']['owner'] | null): Promise<Answer> =>
+  suite.exchange.send(account, endpoint.method, pathFor(endpoint, suite), {
+    ...(endpoint.method === 'POST' && { body: bodyFor(endpoint, suite) }),
+  })
+
+export function testEndpoints(suite: () => Suite): void {
+  for (const endpoint of ENDPOINTS) {
+    const id = endpointId(endpoint)
+    describe(id, () => {
+      test(id, 'answers 200 with its object, amounts twice and alike', async () => {
+        const { fixture } = suite()
+        const account = endpoint.access === 'own' ? fixture.owner : null
+        const { status, body } = await ask(endpoint, suite(), account)
+        expect(status, JSON.stringify(body)).to.equal(200)
+        expectAmountsAgree(body)
+        if (endpoint.answer === 'markets') for (const market of body) expectObject('market', market)
+        else expectObject(endpoint.answer, body)
+      })
+      if (endpoint.access === 'own') testOwnership(endpoint, id, suite)
+      if (endpoint.bookmark) testBookmarks(endpoint, id, suite)
+    })
+  }
+}
+
+function testOwnership(endpoint: Endpoint, id: string, suite: () => Suite): void {
+  test(id, 'needs a credential', async () => {
+    const { status, body } = await ask(endpoint, suite(), null)
+    expect([status, body.details.code]).to.deep.equal([401, 'CREDENTIAL_MISSING'])
+    expectObject('error', body)
+  })
+  if (!/:(user_id|order_id|order_hash)/.test(endpoint.path)) return
+  test(id, "is the caller's own only", async () => {
+    const { status, body } = await ask(endpoint, suite(), suite().fixture.other)
+    expect([status, body.details.code]).to.deep.equal([403, 'NOT_YOURS'])
+  })
+  if (endpoint.path.includes(':user_id')) return
+  test(id, 'is 404 where there is nothing', async () => {
+    const { exchange, fixture } = suite()
+    const path = endpoint.path
+      .replace(':order_id', '1-999999999')
+      .replace(':order_hash', `0x${'00'.repeat(32)}`)
+    const { status, body } = await exchange.send(fixture.owner, endpoint.method, path, {
+      ...(endpoint.method === 'POST' && { body: {} }),
+    })
+    expect([status, body.details.code]).to.deep.equal([404, 'ORDER_NOT_FOUND'])
+  })
+}
+
+function testBookmarks(endpoint: Endpoint, id: string, suite: () => Suite): void {
+  const read = async (query: string): Promise<Answer> => {
+    const { exchange, fixture } = suite()
+    const account = endpoint.access === 'own' ? fixture.owner : null
+    return exchange.get(account, withQuery(pathFor(endpoint, suite()), query))
+  }
+  test(id, 'takes a bookmark', async () => {
+    const { status, body } = await read(bookmarkOf(suite().fixture.readAfter))
+    expect(status, JSON.stringify(body)).to.equal(200)
+  })
+  test(id, 'refuses half a bookmark, and one that cannot be placed', async () => {
+    expectAnswer(await read('read_after_shard_id=m1.1'), {
+      ...{ status: 400, code: 'INCOMPLETE_BOOKMARK', field: 'read_after_shard_seq' },
+    })
+    expectAnswer(await read('read_after_shard_id=m999.1&read_after_shard_seq=1'), {
+      ...{ status: 409, code: 'HTV1_READ_AFTER_STALE_BOOKMARK', field: 'read_after_shard_id' },
+    })
+  })
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+/** Where an object of that name is found. */
+async function sample(name: string, { exchange, fixture }: Suite): Promise<Json> {
+  const { owner, partly, market } = fixture
+  const own = async (path: string): Promise<Answer['body']> => (await exchange.get(owner, path)).body
+  const answers: Readonly<Record<string, () => Promise<Json>>> = {
+    order: () => own(`/v0/orders/${partly.order_id}`),
+    fill: async () => (await own(`/v0/orders/${partly.order_id}/fills`)).fills[0],
+    event: async () => (await own(`/v0/orders/${partly.order_id}/events`)).events[0],
+    level: async () => (await own(`/v0/orderbook/by-market/${market.market_id}`)).long_levels[0],
+    'read after': async () => fixture.readAfter,
+    balance: async () => (await own(`/v0/balance/${owner.userId}/margin`)).balance,
+    market: () => own(`/v0/markets/${market.market_id}`),
+    error: () => own('/v0/orders/1-999999999'),
+  }
+  const known = answers[name]
+  if (known !== undefined) return known()
+  const endpoint = ENDPOINTS.find(({ answer }) => answer === name) as Endpoint
+  return (await ask(endpoint, { exchange, fixture }, owner)).body
+}
+
+export function testFields(suite: () => Suite): void {
+  for (const [name, fields] of Object.entries(FIELDS)) {
+    describe(`the fields of ${name}`, () => {
+      for (const field of Object.keys(fields)) {
+        test(fieldId(name, field), `has ${field}`, async () =>
+          expectField(name, await sample(name, suite()), field),
+        )
+      }
+    })
+  }
+}

@@ -1,0 +1,155 @@
+/** The rules of placing and cancelling, each with its test. */
+import { expect } from 'chai'
+import { type Answer, near } from './exchange.ts'
+import { orderOf } from './fixture.ts'
+import { draftOf, type Proof, requestId } from './requests.ts'
+import { nextSalt, signed } from './signing.ts'
+
+type Body = Answer['body']
+
+const isDone = ({ status }: Body): boolean => ['FILLED', 'CANCELLED', 'EXPIRED'].includes(status)
+
+export const PLACING: Readonly<Record<string, Proof>> = {
+  async 'a placement answers without fills'({ exchange, fixture: { spare, market } }) {
+    const { body } = await exchange.place(spare, draftOf(market))
+    expect(body).to.deep.include({ fills: [], is_duplicate: false })
+    await exchange.cancel(spare, body.order.order_hash)
+  },
+  async 'a salt is used once'({ exchange, fixture: { spare, market } }) {
+    const salt = nextSalt()
+    const first = orderOf(await exchange.place(spare, { ...draftOf(market), salt }))
+    const { status, body } = await exchange.place(spare, { ...draftOf(market, { quantity: '0.02' }), salt })
+    expect([status, body.details.code, body.details.field]).to.deep.equal([409, 'SALT_USED', 'salt'])
+    await exchange.cancel(spare, first.order_hash)
+  },
+  async 'the same signed order again is the same order'({ exchange, fixture: { spare, market } }) {
+    const { body } = signed(spare, market, draftOf(market))
+    const first = await exchange.post(spare, '/v0/orders', body)
+    const again = await exchange.post(spare, '/v0/orders', body)
+    expect(again.body.is_duplicate).to.equal(true)
+    expect(again.body.order.order_id).to.equal(orderOf(first).order_id)
+    await exchange.cancel(spare, orderOf(first).order_hash)
+    const late = await exchange.post(spare, '/v0/orders', body)
+    expect(late.body.order.status).to.equal('CANCELLED')
+  },
+  async 'a reduce-only full close takes exactly the position'(suite) {
+    const { exchange, fixture } = suite
+    const { body } = await exchange.post(fixture.owner, '/v0/orders/estimate', {
+      ...{ market_id: 1, side: 'SHORT', order_type: 'MARKET', sizing_intent: 'reduce_percentage', size: 100 },
+    })
+    const { body: held } = await exchange.get(
+      fixture.owner,
+      `/v0/positions/by-user/${fixture.owner.userId}?market_id=1`,
+    )
+    expect(body.estimate.quantity).to.equal(held.positions[0].size)
+    expect(body.estimate).to.include({ accepted: true, reserved_margin: 0 })
+    expect(body.estimate.position.size).to.equal(0)
+  },
+  async 'an order that reduces reserves nothing'({ exchange, fixture: { owner, market } }) {
+    const draft = draftOf(market, { side: 'SHORT', price: 1030, quantity: '0.01', reduce_only: true })
+    const { body } = await exchange.place(owner, draft)
+    expect(body.order, JSON.stringify(body)).to.include({ status: 'OPEN', reserved_margin: 0 })
+    await exchange.cancel(owner, body.order.order_hash)
+  },
+  async 'a market order is the taker and pays the taker rate, the limit order the maker rate'({ exchange }) {
+    const [maker, taker] = [exchange.account(7), exchange.account(8)]
+    const market = await exchange.market(1)
+    const limit = orderOf(await exchange.place(maker, { price: near(market, 1000), quantity: '0.01' }))
+    const order = orderOf(
+      await exchange.place(taker, { side: 'SHORT', order_type: 'MARKET', quantity: '0.01' }),
+    )
+    await exchange.until(taker, `/v0/orders/${order.order_id}`, isDone)
+    await exchange.until(maker, `/v0/orders/${limit.order_id}`, isDone)
+    const fillOf = async (account: typeof maker, id: string) =>
+      (await exchange.get(account, `/v0/orders/${id}/fills`)).body.fills[0]
+    const [made, taken] = [await fillOf(maker, limit.order_id), await fillOf(taker, order.order_id)]
+    expect(made).to.include({ fee: 0, taker_quantity: 0 })
+    const value = BigInt(taken.price_e18_raw) * BigInt(taken.quantity_e18_raw)
+    expect(taken.fee_e18_raw).to.equal(((value * 5n) / 10_000n / 10n ** 18n).toString())
+  },
+}
+
+export const COMMANDING: Readonly<Record<string, Proof>> = {
+  async 'an atomic batch places all or none'({ exchange, fixture: { market } }) {
+    const account = exchange.account(4)
+    const good = () => signed(account, market, draftOf(market)).body
+    const bad = signed(account, market, draftOf(market, { price: 1060 })).body
+    const body = { client_request_id: requestId(), mode: 'atomic', orders: [good(), bad] }
+    const refused = await exchange.post(account, '/v0/orders/place/batch', body)
+    expect(refused.status, JSON.stringify(refused.body)).to.equal(400)
+    expect(refused.body.details.code).to.equal('PRICE_BAND')
+    const { body: open } = await exchange.get(account, `/v0/orders/by-user/${account.userId}?status=OPEN`)
+    expect(open.orders).to.deep.equal([])
+  },
+  async 'a best-effort batch places what it can'({ exchange, fixture: { market } }) {
+    const account = exchange.account(4)
+    const orders = [draftOf(market), draftOf(market, { price: 1060 }), draftOf(market)]
+    const { body } = await exchange.post(account, '/v0/orders/place/batch', {
+      ...{ client_request_id: requestId(), mode: 'best_effort' },
+      orders: orders.map((draft) => signed(account, market, draft).body),
+    })
+    expect(body, JSON.stringify(body)).to.include({ accepted: 2, refused: 1 })
+    expect(body.results[1].error.details.code).to.equal('PRICE_BAND')
+    await exchange.post(account, '/v0/orders/cancel/all')
+  },
+  async 'a batch has one balance, and its items have order and read_after but no fills'({
+    exchange,
+    fixture,
+  }) {
+    const account = exchange.account(4)
+    const before = (await exchange.get(account, `/v0/balance/${account.userId}/margin`)).body.balance
+    const { body } = await exchange.post(account, '/v0/orders/place/batch', {
+      ...{ client_request_id: requestId(), mode: 'atomic' },
+      orders: [1, 2].map(() => signed(account, fixture.market, draftOf(fixture.market)).body),
+    })
+    for (const item of body.results) {
+      expect(item.read_after).to.have.all.keys('shard_id', 'shard_seq')
+      expect(item.order.status).to.equal('OPEN')
+      expect(item).to.not.have.property('fills')
+      expect(item).to.not.have.property('balance')
+    }
+    const reserved = body.results.reduce(
+      (sum: bigint, { order }: Body) => sum + BigInt(order.reserved_margin_e18_raw),
+      0n,
+    )
+    expect(BigInt(before.available_e18_raw) - BigInt(body.balance.available_e18_raw)).to.equal(reserved)
+    await exchange.post(account, '/v0/orders/cancel/all')
+  },
+  async 'a batch sent again is answered as before, and done once'({ exchange, fixture: { market } }) {
+    const account = exchange.account(4)
+    const orders = [signed(account, market, draftOf(market)).body]
+    const body = { client_request_id: requestId(), mode: 'atomic', orders }
+    const first = await exchange.post(account, '/v0/orders/place/batch', body)
+    await exchange.post(account, '/v0/orders/cancel/all')
+    const again = await exchange.post(account, '/v0/orders/place/batch', body)
+    expect(again.body).to.deep.equal({ ...first.body, is_duplicate: true })
+  },
+  async 'a client_request_id with another body is refused'({ exchange, fixture: { market } }) {
+    const account = exchange.account(4)
+    const id = requestId()
+    const send = () =>
+      exchange.post(account, '/v0/orders/place/batch', {
+        ...{ client_request_id: id, mode: 'atomic' },
+        orders: [signed(account, market, draftOf(market)).body],
+      })
+    expect((await send()).status).to.equal(200)
+    const { status, body } = await send()
+    expect([status, body.details.code]).to.deep.equal([409, 'CLIENT_REQUEST_REUSED'])
+    await exchange.post(account, '/v0/orders/cancel/all')
+  },
+  async 'a cancel sent again says is_duplicate'({ exchange, fixture: { owner, cancelled } }) {
+    const { body } = await exchange.cancel(owner, cancelled.order_hash)
+    expect(body).to.include({ cancelled: true, is_duplicate: true })
+    expect(body.order.status).to.equal('CANCELLED')
+  },
+  async 'a batch cancel sent again is done once'({ exchange, fixture: { market } }) {
+    const account = exchange.account(4)
+    const placed = orderOf(await exchange.place(account, draftOf(market)))
+    const body = { client_request_id: requestId(), orderHashes: [placed.order_hash] }
+    const first = await exchange.post(account, '/v0/orders/cancel/batch', body)
+    expect(first.body.results[0], JSON.stringify(first.body)).to.include({ cancelled: true })
+    const again = await exchange.post(account, '/v0/orders/cancel/batch', body)
+    expect(again.body.is_duplicate).to.equal(true)
+    expect(again.body.results[0].order.status).to.equal('CANCELLED')
+  },
+}
