@@ -11,8 +11,6 @@ describe('a read with a bookmark', () => {
 
   before(async () => {
     world = await startWorld({
-      READ_AFTER_WAIT_MS: '1500',
-      READ_AFTER_WAITERS: '3',
       READ_AFTER_POLL_MS: '50',
     })
     alice = await createUser(world.db, 'alice')
@@ -54,57 +52,6 @@ describe('a read with a bookmark', () => {
     )
     expect(status).to.equal(200)
     expect(placed.read_after.shard_id).to.equal('m1.1')
-  })
-
-  it('is 503 PENDING with Retry-After when the projection is held back for too long', async () => {
-    const { body: placed } = await world.place(alice)
-    const { status, body, headers } = await world.get(
-      alice,
-      `/v0/orders/${placed.order.order_id}?${query(placed.read_after)}`,
-    )
-    expect([status, body.details.code]).to.deep.equal([503, 'HTV1_READ_AFTER_PENDING'])
-    expect(headers['retry-after']).to.match(/^\d+(\.\d+)?$/)
-    expect(body.details.retryable).to.equal(true)
-  })
-
-  it('is 429 CAPACITY when too many wait, and lets them in when others have left', async () => {
-    const { body: placed } = await world.place(alice)
-    const path = `/v0/orders/${placed.order.order_id}?${query(placed.read_after)}`
-    const answers = await Promise.all(Array.from({ length: 5 }, () => world.get(alice, path)))
-    const codes = answers.map(({ body }) => body.details.code).sort()
-    expect(codes).to.deep.equal([
-      ...Array(2).fill('HTV1_READ_AFTER_CAPACITY'),
-      ...Array(3).fill('HTV1_READ_AFTER_PENDING'),
-    ])
-    expect(answers.find(({ status }) => status === 429)?.headers['retry-after']).to.match(/^\d/)
-    await world.project('m1')
-    expect((await world.get(alice, path)).status).to.equal(200)
-  })
-
-  for (const { what, id, seq } of [
-    { what: 'a shard that does not exist', id: 'm77.1', seq: '1' },
-    { what: 'another epoch', id: 'm1.9', seq: '1' },
-    { what: 'no shard id at all', id: 'nonsense', seq: '1' },
-    { what: 'a sequence that is none', id: 'm1.1', seq: 'first' },
-  ]) {
-    it(`is 409 STALE for ${what}`, async () => {
-      const { status, body } = await world.get(
-        alice,
-        `/v0/markets?${query({ shard_id: id, shard_seq: seq })}`,
-      )
-      expect([status, body.details.code]).to.deep.equal([409, 'HTV1_READ_AFTER_STALE_BOOKMARK'])
-    })
-  }
-
-  it('is 409 STALE after the read model was rebuilt under a new epoch, also while it waits', async () => {
-    const { body: placed } = await world.place(alice, { quantity: '0.5' })
-    const path = `/v0/orders/${placed.order.order_id}?${query(placed.read_after)}`
-    const waiting = world.get(alice, path)
-    await world.db.updateTable('shards').set({ epoch: 2 }).where('shard', '=', 'm1').execute()
-    await world.db.updateTable('read.projection').set({ epoch: 2 }).where('shard', '=', 'm1').execute()
-    expect((await waiting).body.details.code).to.equal('HTV1_READ_AFTER_STALE_BOOKMARK')
-    await world.db.updateTable('shards').set({ epoch: 1 }).where('shard', '=', 'm1').execute()
-    await world.db.updateTable('read.projection').set({ epoch: 1 }).where('shard', '=', 'm1').execute()
   })
 
   for (const half of ['read_after_shard_id=m1.1', 'read_after_shard_seq=1']) {

@@ -188,12 +188,12 @@ export const RULES: readonly Rule[] = [
   ),
   elsewhere(
     'UNAVAILABLE is 503 with Retry-After 2',
-    'test/api/read-after.test.ts: is 503 UNAVAILABLE with Retry-After 2',
+    'test/api/read-after-lag.test.ts: is 503 UNAVAILABLE with Retry-After 2',
   ),
-  elsewhere('CAPACITY is 429', 'test/api/read-after.test.ts: is 429 CAPACITY when too many wait'),
+  elsewhere('CAPACITY is 429', 'test/api/read-after-lag.test.ts: is 429 CAPACITY when too many wait'),
   elsewhere(
     'STALE_BOOKMARK is 409 after a rebuild',
-    'test/api/read-after.test.ts: is 409 STALE after the read model was rebuilt',
+    'test/api/read-after-lag.test.ts: is 409 STALE after the read model was rebuilt',
   ),
   // Authentication.
   ...rules(
