@@ -27,6 +27,8 @@ import { marketRoutes } from './routes/markets.ts'
 import { orderReadRoutes } from './routes/order-reads.ts'
 import { orderRoutes } from './routes/orders.ts'
 import { type Check, probeRoutes } from './routes/probes.ts'
+import { sizingRoutes } from './routes/sizing.ts'
+import type { Sizing } from './sizing.ts'
 
 export interface AppPorts {
   readonly config: Config
@@ -40,6 +42,7 @@ export interface AppPorts {
   readonly markets: MarketDirectory
   readonly readAfter: ReadAfter
   readonly intake: Intake
+  readonly sizing: Sizing
   readonly cancelSwitch: CancelSwitch
   readonly faucet: Faucet | null
   readonly checks: readonly Check[]
@@ -73,6 +76,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   orderRoutes(app, ports)
   orderReadRoutes(app, ports)
   fillRoutes(app, ports)
+  sizingRoutes(app, ports)
   return app
 }
 

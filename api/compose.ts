@@ -1,5 +1,6 @@
 /** Wires the api: the one place where ports meet their adapters. */
 import { type Logger, pino } from 'pino'
+import type { MarketSpec } from '../domain/market.ts'
 import { createDb, createPool } from '../indexer/db/client.ts'
 import { createSharedLimits } from './adapters/limit-store.ts'
 import { createNotifications } from './adapters/notifications.ts'
@@ -11,12 +12,14 @@ import type { Config } from './config.ts'
 import { createFaucet } from './faucet.ts'
 import type { App } from './http/types.ts'
 import { createIntake } from './intake/intake.ts'
+import { lookAtAdmittance } from './intake/look.ts'
 import { createMarketDirectory } from './market-directory.ts'
 import { createMetrics } from './metrics.ts'
 import { type Clock, killAt, systemClock } from './ports.ts'
 import { createReadAfter } from './read-after.ts'
 import type { Check } from './routes/probes.ts'
 import { createSignaturePool } from './signatures/pool.ts'
+import { createSizing } from './sizing.ts'
 
 export interface Api {
   readonly app: App
@@ -84,6 +87,9 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
   const intakePorts = { pool: pools.intake, trials: pools.trials, db, clock, reached, markets, metrics, log }
   const { recoverSigners } = signatures
   const intake = createIntake({ ...intakePorts, recoverSigners }, config)
+  const looking = { trials: pools.trials, clock }
+  const admittanceOf = (spec: MarketSpec, userId: number) => lookAtAdmittance(looking, config, spec, userId)
+  const sizing = createSizing({ db, markets, admittanceOf })
   const cancelSwitch = createCancelSwitch(db, clock)
   const faucet = config.faucet ? createFaucet({ db, clock }, config.faucetWaitMs) : null
   metrics.watch('api_read_after_waiting', 'Reads that wait for their bookmark', () => readAfter.waiting)
@@ -110,6 +116,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
       markets,
       readAfter,
       intake,
+      sizing,
       cancelSwitch,
       faucet,
       checks,

@@ -1,32 +1,27 @@
 /** What would become of a placement: every check of one, on a snapshot and without its locks, and nothing is written. */
-import type pg from 'pg'
 import { type Band, priceBand } from '../../domain/band.ts'
-import { feeAllowancePerStep } from '../../domain/fees.ts'
 import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
 import { isConditional, type Order, type SignedOrder } from '../../domain/order.ts'
 import { hashOrder } from '../../domain/order-hash.ts'
-import { maxOf, type Price, type Steps, type Ticks } from '../../domain/units.ts'
+import { maxOf, type Price, type Quote, type Steps, type Ticks } from '../../domain/units.ts'
 import { keccak } from '../adapters/crypto.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { MarketDirectory } from '../market-directory.ts'
-import type { Clock } from '../ports.ts'
 import type { PlaceOrderBody } from '../schemas/order.ts'
 import type { ValidateAnswer, ValidateBody } from '../schemas/validation.ts'
 import { amount } from '../views/amounts.ts'
 import { balanceView } from '../views/position.ts'
+import { bandView, type Reservation, reservationView } from '../views/reservation.ts'
 import { typedData } from '../views/typed-data.ts'
-import type { Command, Placed } from './commands.ts'
-import { Draft } from './draft.ts'
+import type { Placed } from './commands.ts'
 import type { GroupOptions } from './group.ts'
+import { type LookPorts, look } from './look.ts'
 import { parseOrder } from './parse-order.ts'
 import { place } from './place.ts'
-import { single } from './single.ts'
-import { type Funds, type MarketNow, openGroup } from './state.ts'
+import type { Funds, MarketNow } from './state.ts'
 import type { Verifier } from './verify.ts'
 
-export interface ValidatePorts {
-  readonly trials: pg.Pool
-  readonly clock: Clock
+export interface ValidatePorts extends LookPorts {
   readonly markets: MarketDirectory
   readonly verifier: Verifier
 }
@@ -49,31 +44,18 @@ async function signedOrder(
 }
 
 /** Throws the ApiError that a placement would be answered with. */
-async function tryPlacing(
-  { trials, clock }: ValidatePorts,
+function tryPlacing(
+  ports: ValidatePorts,
   options: GroupOptions,
   userId: number,
   spec: MarketSpec,
   order: SignedOrder,
 ): Promise<Tried> {
   const item = { kind: 'place', spec, order } as const
-  const command: Command = {
-    ...{ kind: 'place', userId, markets: [spec], items: [item], ...single(() => null) },
-    ...{ arrivedAt: clock.now(), resolve: () => {}, reject: () => {} },
-  }
-  const scope = { chainId: options.chainId, marketIds: [spec.marketId], isSpanning: false }
-  const client = await trials.connect()
-  let broken: Error | undefined
-  try {
-    const draft = new Draft(await openGroup(client, scope, [command], 'look'))
-    const placed = place(item, userId, draft, clock.now(), options)
+  return look(ports, options, { userId, spec, items: [item] }, (draft) => {
+    const placed = place(item, userId, draft, ports.clock.now(), options)
     return { placed, funds: draft.funds(userId), market: draft.market(spec.marketId) }
-  } finally {
-    await client.query('rollback').catch((error: Error) => {
-      broken = error
-    })
-    client.release(broken)
-  }
+  })
 }
 
 /** The limits between which an order of this side and type is not refused for its price. */
@@ -84,6 +66,13 @@ function limitsOf(spec: MarketSpec, { side, type, trigger }: Order, now: Band): 
     : { lo: maxOf(spec.minPrice, band.lo), hi: highestPrice(spec) }
 }
 
+const reservationOf = ({ order }: Placed): Reservation => ({
+  quantity: order.quantity as Steps,
+  openable: order.openable as Steps,
+  reserved: order.reserved as Quote,
+  reservedPrice: order.reserved_price as Ticks,
+})
+
 function boundsView(spec: MarketSpec, { lo, hi }: Band): ValidateAnswer['nearest_valid'] {
   return {
     ...amount('lowest_price', priceOf(spec, lo)),
@@ -93,28 +82,6 @@ function boundsView(spec: MarketSpec, { lo, hi }: Band): ValidateAnswer['nearest
     ...amount('max_quantity', quantityOf(spec, spec.maxQuantity)),
     ...amount('step_size', spec.step),
     max_leverage: spec.maxLeverage,
-  }
-}
-
-function bandView(spec: MarketSpec, { lo, hi }: Band, oracle: Price): ValidateAnswer['price_band'] {
-  return {
-    ...amount('lowest', priceOf(spec, lo)),
-    ...amount('highest', priceOf(spec, hi)),
-    ...amount('oracle_price', oracle),
-  }
-}
-
-function reservationView(spec: MarketSpec, { order }: Placed) {
-  const { openable, reserved, reserved_price, quantity } = order
-  const price = reserved_price as Ticks
-  const fee = feeAllowancePerStep(spec, price) * BigInt(openable)
-  return {
-    ...amount('opening_quantity', quantityOf(spec, openable as Steps)),
-    ...amount('closing_quantity', quantityOf(spec, (quantity - openable) as Steps)),
-    ...amount('reserved_price', priceOf(spec, price)),
-    ...amount('margin', reserved - fee),
-    ...amount('fee_allowance', fee),
-    ...amount('reserved_margin', reserved),
   }
 }
 
@@ -138,7 +105,7 @@ export async function validateOrder(
     is_duplicate: placed.isDuplicate,
     status: placed.order.status,
     side: order.side,
-    ...reservationView(spec, placed),
+    ...reservationView(spec, reservationOf(placed)),
     price_band: bandView(spec, band, oracle),
     nearest_valid: boundsView(spec, limitsOf(spec, order, band)),
     balance: balanceView(funds),

@@ -13,6 +13,7 @@ import {
   wholeInput,
   words,
 } from './common.ts'
+import { PriceBand, reservationFields } from './reservation.ts'
 
 export const SIZING_INTENTS = ['notional', 'units', 'available_margin', 'max', 'reduce_percentage'] as const
 
@@ -103,11 +104,10 @@ const Estimated = Type.Object({
   ),
   ...maybeAmountOf('notional', 'Quantity at that price.'),
   ...amountOf('fillable_quantity', 'What the book would fill in the next batch.'),
-  ...maybeAmountOf('opening_quantity', 'What opens or grows a position and needs margin.'),
-  ...maybeAmountOf('reserved_price', 'The price that margin and fee allowance are held back at.'),
-  ...maybeAmountOf('margin', 'Margin held back while the order is open.'),
-  ...maybeAmountOf('fee_allowance', 'Held back for the fee, on top of it.'),
-  ...maybeAmountOf('reserved_margin', 'Both together.'),
+  reservation: nullableObject(
+    Type.Object(reservationFields),
+    'What it would hold back, whether or not the account can afford it.',
+  ),
   ...maybeAmountOf('fee', 'Fee if all of it fills at that price.'),
   ...maybeAmountOf('realized_pnl', 'Profit of what closes, fee not deducted.'),
   position: nullableObject(PositionAfter, 'The position if all of it fills at that price.'),
@@ -123,9 +123,7 @@ export const Estimate = Type.Object({
   sizing_intent: words(SIZING_INTENTS, 'As asked.'),
   ...amountOf('size', 'As asked.'),
   ...amountOf('available', 'What the account has for margin and fees.'),
-  ...amountOf('oracle_price', 'Oracle price.'),
-  ...amountOf('band_low', 'Lowest price at which a batch can clear now.'),
-  ...amountOf('band_high', 'Highest price at which a batch can clear now.'),
+  price_band: PriceBand,
   max_leverage: Type.Integer(),
   maximum: Maximum,
   by_leverage: Type.Array(LeverageEffect, { description: 'The maximum at other leverages.' }),

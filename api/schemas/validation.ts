@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { amountOf, closed, nullable, Side } from './common.ts'
 import { Balance, PlaceOrderBody } from './order.ts'
+import { PriceBand, reservationFields } from './reservation.ts'
 
 const { signature: _, signature_type, ...unsigned } = PlaceOrderBody.properties
 
@@ -67,20 +68,8 @@ export const ValidateAnswer = Type.Object({
     description: 'What it would be: OPEN or PENDING_TRIGGER. Of a duplicate, what it is.',
   }),
   side: Side,
-  ...amountOf('opening_quantity', 'What of it may open or grow a position.'),
-  ...amountOf('closing_quantity', 'What of it would only shrink the position.'),
-  ...amountOf('reserved_price', 'The price that margin and fee allowance are computed at.'),
-  ...amountOf('margin', 'Margin held back for what opens.'),
-  ...amountOf('fee_allowance', 'Held back for the fees of what opens, at the taker rate.'),
-  ...amountOf('reserved_margin', 'Both together.'),
-  price_band: Type.Object(
-    {
-      ...amountOf('lowest', 'Lowest price of a batch now.'),
-      ...amountOf('highest', 'Highest price of a batch now.'),
-      ...amountOf('oracle_price', 'What the band lies around.'),
-    },
-    { description: 'Buys above it and sells below it are refused; on the other side they wait.' },
-  ),
+  ...reservationFields,
+  price_band: PriceBand,
   nearest_valid: Type.Object(
     {
       ...amountOf('lowest_price', 'Lowest limit that would be taken on this side.'),

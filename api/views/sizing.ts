@@ -1,6 +1,5 @@
 /** Sizes and estimates as a trader sees them. */
 import type { BatchFacts, Estimate as DomainEstimate } from '../../domain/estimate.ts'
-import { feeAllowancePerStep } from '../../domain/fees.ts'
 import { equityOf, exposureOf, ratioOf } from '../../domain/margin.ts'
 import { type MarketSpec, notionalAt, priceOf, quantityOf } from '../../domain/market.ts'
 import { marginOf, type Position } from '../../domain/position.ts'
@@ -9,6 +8,7 @@ import { mulDivDown, ONE, type Price, type Quote, type Steps, type Ticks } from 
 import { CATALOGUE } from '../errors.ts'
 import type { Estimate, Quantity } from '../schemas/sizing.ts'
 import { amount, maybeAmount } from './amounts.ts'
+import { bandView, reservationView } from './reservation.ts'
 
 const MESSAGES: Readonly<Record<Binding['code'], string>> = {
   ...Object.fromEntries(Object.entries(CATALOGUE).map(([code, { message }]) => [code, message])),
@@ -51,9 +51,7 @@ export function estimateView({ order, facts, ...sized }: Sized): Estimate {
     sizing_intent: sized.intent,
     ...amount('size', sized.size),
     ...amount('available', facts.available),
-    ...amount('oracle_price', facts.oracle),
-    ...amount('band_low', priceOf(spec, band.lo)),
-    ...amount('band_high', priceOf(spec, band.hi)),
+    price_band: bandView(spec, band, facts.oracle),
     max_leverage: spec.maxLeverage,
     maximum: maximumView(spec, sized.maximum, sized.atMaximum),
     by_leverage: sized.byLeverage.map(({ leverage, steps, binding }) => ({
@@ -61,7 +59,7 @@ export function estimateView({ order, facts, ...sized }: Sized): Estimate {
       ...amount('quantity', quantityOf(spec, steps)),
       binding: binding.code,
     })),
-    estimate: sized.estimate && estimatedView(order, sized.estimate, facts),
+    estimate: sized.estimate && estimatedView(sized.estimate, facts),
   }
 }
 
@@ -75,12 +73,10 @@ function maximumView(spec: MarketSpec, { steps, binding }: Maximum, { admission,
 }
 
 function estimatedView(
-  order: UnsizedOrder,
   { steps, refusal, admission, fill, outcome }: DomainEstimate,
   facts: BatchFacts,
 ): NonNullable<Estimate['estimate']> {
   const { spec } = facts
-  const held = admission && heldView(spec, admission)
   return {
     ...amount('quantity', quantityOf(spec, steps)),
     accepted: refusal === null,
@@ -89,23 +85,11 @@ function estimatedView(
     price_source: fill?.source ?? null,
     ...maybeAmount('notional', fill && notionalAt(spec, fill.price, steps)),
     ...amount('fillable_quantity', quantityOf(spec, fill?.fillable ?? (0 as Steps))),
-    ...maybeAmount('opening_quantity', admission && quantityOf(spec, admission.openable)),
-    ...maybeAmount(
-      'reserved_price',
-      admission && !order.reduceOnly ? priceOf(spec, admission.reservedPrice) : null,
-    ),
-    ...maybeAmount('margin', held?.margin ?? null),
-    ...maybeAmount('fee_allowance', held?.fee ?? null),
-    ...maybeAmount('reserved_margin', admission?.reserved ?? null),
+    reservation: admission && reservationView(spec, { ...admission, quantity: steps }),
     ...maybeAmount('fee', outcome?.fee ?? null),
     ...maybeAmount('realized_pnl', outcome?.realised ?? null),
     position: outcome && positionView(outcome.position, outcome.liquidationPrice, facts),
   }
-}
-
-function heldView(spec: MarketSpec, admission: NonNullable<DomainEstimate['admission']>) {
-  const fee = feeAllowancePerStep(spec, admission.reservedPrice) * BigInt(admission.openable)
-  return { fee, margin: admission.reserved - fee }
 }
 
 function positionView(
