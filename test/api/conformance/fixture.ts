@@ -31,6 +31,8 @@ export const orderOf = ({ status, body }: Answer): Placed => {
 
 const isDone = ({ status }: { status: string }) => ['FILLED', 'CANCELLED', 'EXPIRED'].includes(status)
 
+const isTouched = ({ filled_quantity }: { filled_quantity: number }) => filled_quantity > 0
+
 export async function prepare(exchange: Exchange): Promise<Fixture> {
   const [owner, other, spare] = [exchange.account(0), exchange.account(1), exchange.account(2)]
   const market = await exchange.market(1)
@@ -44,14 +46,18 @@ export async function prepare(exchange: Exchange): Promise<Fixture> {
   const waiting = orderOf(
     await exchange.place(owner, { order_type: 'STOP_MARKET', trigger_price: near(market, 1100) }),
   )
-  // The bigger buy fills in part against the sell, then what is left of it is cancelled.
+  // The bigger buy fills in part, then what is left of it is cancelled. A sell may be a step short where the band has risen since
+  // it was accepted, so sells are not counted on to the last step.
+  const sell = { side: 'SHORT', price, leverage: 2 }
   const partly = orderOf(await exchange.place(owner, { price, quantity: '0.03', leverage: 2 }))
-  const sold = await exchange.place(other, { side: 'SHORT', price, quantity: '0.01', leverage: 2 })
-  await exchange.until(other, `/v0/orders/${orderOf(sold).order_id}`, isDone)
+  const first = orderOf(await exchange.place(other, { ...sell, quantity: '0.01' }))
+  await exchange.until(owner, `/v0/orders/${partly.order_id}`, isTouched)
   await exchange.cancel(owner, partly.order_hash)
+  await exchange.cancel(other, first.order_hash)
   const filled = orderOf(await exchange.place(owner, { price, quantity: '0.01', leverage: 2 }))
-  orderOf(await exchange.place(other, { side: 'SHORT', price, quantity: '0.01', leverage: 2 }))
+  const second = orderOf(await exchange.place(other, { ...sell, quantity: '0.02' }))
   await exchange.until(owner, `/v0/orders/${filled.order_id}`, isDone)
+  await exchange.cancel(other, second.order_hash)
   await exchange.until(owner, `/v0/orders/${expiring.order_id}`, isDone)
   return {
     ...{ owner, other, spare, market, filled, partly, waiting },
