@@ -1,5 +1,6 @@
 /** What the exchange answers, by the names on the wire. Every amount comes twice: a number to read, `_e18_raw` to compute with. */
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/order.ts'
+import type { FillStatus, OrderEventKind } from '../domain/order-state.ts'
 
 type Amounts<Name extends string> = { readonly [Key in Name]: number } & {
   readonly [Key in `${Name}_e18_raw`]: string
@@ -50,6 +51,13 @@ export interface Orderbook {
   readonly short_levels: readonly Level[]
 }
 
+/** What triggered a conditional order. */
+export type Trigger = Amounts<'mark_price' | 'oracle_price'> & {
+  readonly at: string
+  readonly oracle_price_at: string
+  readonly batch_id: number
+}
+
 export type PlacedOrder = Amounts<
   | 'price'
   | 'quantity'
@@ -73,6 +81,7 @@ export type PlacedOrder = Amounts<
     readonly status: OrderStatus
     readonly status_reason: StatusReason | null
     readonly cancel_reason: string | null
+    readonly trigger: Trigger | null
     readonly leverage: number
     readonly reduce_only: boolean
     readonly expiration_seconds: number
@@ -89,8 +98,10 @@ export type Fill = Amounts<'price' | 'quantity' | 'taker_quantity' | 'fee'> &
     readonly market_id: number
     readonly symbol: string
     readonly batch_id: number
+    readonly part: number
+    readonly action_id: number | null
     readonly side: Side
-    readonly status: 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
+    readonly status: FillStatus
     readonly tx_hash: string | null
     readonly block_number: number | null
     readonly created_at: string
@@ -105,7 +116,13 @@ export type Position = Amounts<
   'size' | 'pending_size' | 'entry_notional' | 'margin' | 'realized_pnl' | 'fees'
 > &
   MaybeAmounts<
-    'entry_price' | 'mark_price' | 'oracle_price' | 'unrealized_pnl' | 'notional' | 'margin_ratio'
+    | 'entry_price'
+    | 'mark_price'
+    | 'oracle_price'
+    | 'unrealized_pnl'
+    | 'notional'
+    | 'margin_ratio'
+    | 'liquidation_price'
   > & {
     readonly user_id: number
     readonly market_id: number
@@ -207,3 +224,76 @@ export interface FaucetAnswer {
   readonly tx_hash: string
   readonly wallet: string
 }
+
+/** What happened to an order. In `details` what does not belong to the kind is null. */
+export interface OrderEvent {
+  readonly event_id: string
+  readonly kind: OrderEventKind
+  readonly order_id: string
+  readonly order_hash: string
+  readonly user_id: number
+  readonly market_id: number
+  readonly symbol: string
+  readonly shard_seq: string
+  readonly created_at: string
+  readonly details: MaybeAmounts<'price' | 'quantity' | 'fee'> & {
+    readonly status: OrderStatus | null
+    readonly status_reason: StatusReason | null
+    readonly cancel_reason: string | null
+    readonly fill_id: string | null
+    readonly batch_id: number | null
+    readonly part: number | null
+    readonly action_id: number | null
+    readonly tx_hash: string | null
+    readonly trigger: Trigger | null
+  }
+}
+
+export type FillStage = Amounts<'price' | 'quantity'> & {
+  readonly fill_id: string
+  readonly stage: FillStatus
+  readonly batch_id: number
+  readonly part: number
+  readonly action_id: number | null
+  readonly tx_hash: string | null
+  readonly block_number: number | null
+  readonly failure: string | null
+  readonly matched_at: string
+  readonly submitted_at: string | null
+  readonly mined_at: string | null
+  readonly confirmed_at: string | null
+  readonly failed_at: string | null
+  readonly updated_at: string
+}
+
+export type FillProcessing = Amounts<'quantity' | 'filled_quantity' | 'settling_quantity'> & {
+  readonly order_id: string
+  readonly order_hash: string
+  readonly market_id: number
+  readonly symbol: string
+  readonly status: OrderStatus
+  /** Some fill is matched and not mined yet. */
+  readonly settlement_pending: boolean
+  /** Some fill is not in a sealed block yet. */
+  readonly confirmation_pending: boolean
+  readonly stages: Readonly<Record<FillStatus, number>>
+  readonly fills: readonly FillStage[]
+  readonly next_cursor: string | null
+}
+
+/** A fill as everybody sees it. */
+export type PublicFill = Pick<
+  Fill,
+  | 'fill_id'
+  | 'market_id'
+  | 'symbol'
+  | 'batch_id'
+  | 'part'
+  | 'side'
+  | 'status'
+  | 'tx_hash'
+  | 'block_number'
+  | 'created_at'
+  | 'updated_at'
+> &
+  Amounts<'price' | 'quantity' | 'taker_quantity'>

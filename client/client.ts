@@ -1,10 +1,8 @@
 /** A trader's connection to the exchange: signs with his wallet, speaks REST, and asks again where that is safe. */
 import { JsonRpcProvider, type Signer, Wallet } from 'ethers'
-import type { OrderStatus, Side } from '../domain/order.ts'
 import type {
   Balance,
   FaucetAnswer,
-  Fill,
   Market,
   Orderbook,
   PlacedOrder,
@@ -16,9 +14,10 @@ import { type BankAddresses, deposit, requestWithdrawal, withdraw } from './bank
 import { type Decimal, toE18 } from './decimals.ts'
 import { ClearbatchError, CODES } from './errors.ts'
 import { createHttp, type HttpOptions } from './http.ts'
+import { Reading } from './reading.ts'
 import { type SaltSequence, saltSequence } from './salts.ts'
 import type { MessageSigner } from './signing.ts'
-import { bookmark, missing, type ReadOptions, Trading } from './trading.ts'
+import { bookmark, missing, type ReadOptions } from './trading.ts'
 
 export interface ClientOptions {
   readonly baseUrl: string
@@ -34,16 +33,8 @@ export interface ClientOptions {
   readonly http?: Pick<HttpOptions, 'timeoutMs' | 'budgetMs' | 'fetch'>
 }
 
-export interface ListOptions extends ReadOptions {
-  readonly marketId?: number
-  readonly side?: Side
-  readonly limit?: number
-  readonly cursor?: string
-}
-
-export class Client extends Trading {
+export class Client extends Reading {
   readonly #wallet: Signer | null
-  #userId: number | null = null
   #contracts: SharedContracts | null = null
 
   constructor(options: ClientOptions) {
@@ -114,38 +105,7 @@ export class Client extends Trading {
     return withdraw(this.#walletOnChain(), await this.#bank())
   }
 
-  // ------------------------------------------------------------------ orders
-
-  async order(orderId: string, { readAfter }: ReadOptions = {}): Promise<PlacedOrder> {
-    return this.get(`/v0/orders/${orderId}`, bookmark(readAfter))
-  }
-
-  /** Newest first. */
-  async orders(
-    options: ListOptions & { readonly status?: OrderStatus } = {},
-  ): Promise<readonly PlacedOrder[]> {
-    const path = `/v0/orders/by-user/${await this.userId()}`
-    const query = { ...listQuery(options), status: options.status }
-    return (await this.get<{ orders: readonly PlacedOrder[] }>(path, query)).orders
-  }
-
-  /** Newest first. */
-  async fills(options: ListOptions = {}): Promise<readonly Fill[]> {
-    const path = `/v0/fills/by-user/${await this.userId()}`
-    return (await this.get<{ fills: readonly Fill[] }>(path, listQuery(options))).fills
-  }
-
-  async orderFills(orderId: string, { readAfter }: ReadOptions = {}): Promise<readonly Fill[]> {
-    const path = `/v0/orders/${orderId}/fills`
-    return (await this.get<{ fills: readonly Fill[] }>(path, bookmark(readAfter))).fills
-  }
-
   // ------------------------------------------------------------------ the account
-
-  async userId(): Promise<number> {
-    this.#userId ??= (await this.get<{ user_id: number }>(`/v0/users/by-eoa/${this.address}`)).user_id
-    return this.#userId
-  }
 
   async positions(options: ReadOptions & { readonly marketId?: number } = {}): Promise<readonly Position[]> {
     const path = `/v0/positions/by-user/${await this.userId()}`
@@ -209,14 +169,6 @@ export class Client extends Trading {
     }
   }
 }
-
-const listQuery = ({ marketId, side, limit, cursor, readAfter }: ListOptions) => ({
-  market_id: marketId,
-  side,
-  limit,
-  cursor,
-  ...bookmark(readAfter),
-})
 
 const waitedTooLong = (budgetMs: number, last: unknown): ClearbatchError =>
   new ClearbatchError(`not within ${budgetMs} ms`, {

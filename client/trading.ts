@@ -78,12 +78,12 @@ export class Trading {
 
   /** Every check of a placement and nothing else: throws what `send` would throw. */
   async validate({ body }: Pick<OutgoingOrder, 'body'>): Promise<Validation> {
-    return this.#post('/v0/orders/validate', body)
+    return this.post('/v0/orders/validate', body)
   }
 
   /** Sending the same signed order twice places it once. */
   async send({ body }: Pick<OutgoingOrder, 'body'>): Promise<Placement> {
-    return this.#post('/v0/orders', body)
+    return this.post('/v0/orders', body)
   }
 
   /** Accepted into the book, or waiting for its trigger: fills come with later batches. */
@@ -98,13 +98,13 @@ export class Trading {
   ): Promise<BatchPlacement> {
     const signed = await Promise.all(orders.map((order) => ('body' in order ? order : this.sign(order))))
     const bodies = signed.map(({ body }) => body)
-    return this.#post('/v0/orders/place/batch', { client_request_id: clientRequestId, mode, orders: bodies })
+    return this.post('/v0/orders/place/batch', { client_request_id: clientRequestId, mode, orders: bodies })
   }
 
   // ------------------------------------------------------------------ cancelling
 
   async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
-    return this.#post(`/v0/orders/cancel/by-hash/${orderHash}`, { reason })
+    return this.post(`/v0/orders/cancel/by-hash/${orderHash}`, { reason })
   }
 
   /** Up to 100 orders by one command, each for itself. */
@@ -112,7 +112,7 @@ export class Trading {
     orderHashes: readonly string[],
     { reason, clientRequestId = crypto.randomUUID() }: { reason?: string; clientRequestId?: string } = {},
   ): Promise<BatchCancellation> {
-    return this.#post('/v0/orders/cancel/batch', { client_request_id: clientRequestId, orderHashes, reason })
+    return this.post('/v0/orders/cancel/batch', { client_request_id: clientRequestId, orderHashes, reason })
   }
 
   /** Every live order, in one market or in all. */
@@ -123,12 +123,12 @@ export class Trading {
     marketId?: number
     reason?: string
   } = {}): Promise<SweepCancellation> {
-    return this.#post('/v0/orders/cancel/all', { market_id: marketId, reason })
+    return this.post('/v0/orders/cancel/all', { market_id: marketId, reason })
   }
 
   /** The exchange cancels every live order unless this is called again in time. 5 to 900 seconds; 0 disarms. */
   async cancelAllAfter(seconds: number): Promise<CancelSwitch> {
-    return this.#post('/v0/orders/cancel/all-after', { timeout_seconds: seconds })
+    return this.post('/v0/orders/cancel/all-after', { timeout_seconds: seconds })
   }
 
   async cancelSwitch(): Promise<CancelSwitch> {
@@ -141,8 +141,8 @@ export class Trading {
     return this.http.send({ method: 'GET', path, query, repeatable: true })
   }
 
-  /** Each of these commands has the effect of one, however often it is sent. */
-  async #post<Answer>(path: string, body: unknown): Promise<Answer> {
+  /** What has the effect of one, however often it is sent. */
+  protected async post<Answer>(path: string, body: unknown): Promise<Answer> {
     return this.http.send({ method: 'POST', path, body, repeatable: true })
   }
 

@@ -32,6 +32,7 @@ export const Position = Type.Object({
     'margin_ratio',
     'Equity divided by notional at the oracle price; liquidation below maintenance + 0.005.',
   ),
+  ...maybeAmountOf('liquidation_price', 'Oracle price at which liquidation begins; null where none does.'),
   ...amountOf('realized_pnl', 'Realized in this market so far.'),
   ...amountOf('fees', 'Fees paid in this market so far.'),
   updated_at: Time('When it last changed.'),

@@ -1,5 +1,6 @@
 /** Positions and balances as a trader sees them. */
 import type { Selectable } from 'kysely'
+import { liquidationPrice } from '../../domain/liquidation-price.ts'
 import { equityOf, exposureOf, ratioOf } from '../../domain/margin.ts'
 import { type MarketSpec, quantityOf } from '../../domain/market.ts'
 import { type Position as DomainPosition, marginOf } from '../../domain/position.ts'
@@ -40,12 +41,13 @@ function atPrices(spec: MarketSpec, position: DomainPosition, { oracle, mark, fu
     unrealizedPnl: equityAtMark === null ? null : equityAtMark - margin,
     notional: exposure === null ? null : exposure.notional / ONE,
     ratio: exposure === null ? null : ratioOf(exposure),
+    liquidation: liquidationPrice(spec, position, fundingIndex),
   }
 }
 
 export function positionView(spec: MarketSpec, row: PositionRow, prices: Prices): Position {
   const position = toPosition(row)
-  const { margin, unrealizedPnl, notional, ratio } = atPrices(spec, position, prices)
+  const { margin, unrealizedPnl, notional, ratio, liquidation } = atPrices(spec, position, prices)
   return {
     user_id: row.user_id,
     market_id: row.market_id,
@@ -62,6 +64,7 @@ export function positionView(spec: MarketSpec, row: PositionRow, prices: Prices)
     ...maybeAmount('unrealized_pnl', unrealizedPnl),
     ...maybeAmount('notional', notional),
     ...maybeAmount('margin_ratio', ratio),
+    ...maybeAmount('liquidation_price', liquidation),
     ...amount('realized_pnl', row.realized_pnl),
     ...amount('fees', row.fees),
     updated_at: isoTime(row.updated_at),
