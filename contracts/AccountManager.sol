@@ -29,8 +29,12 @@ contract AccountManager is IAccountManager, ForwardedSender {
         if (key == address(0) || key == owner) revert KeyInvalid(owner, key);
         if (permissions == 0 || permissions > ALL_PERMISSIONS) revert PermissionsInvalid(permissions);
 
-        // Check: nothing that was matched under the present permissions is left without them.
+        // Check: its time is not over.
         SessionKey storage entry = _keys[owner][key];
+        uint256 expiresAt = entry.registeredAt + LIFETIME;
+        if (entry.registeredAt != 0 && block.timestamp >= expiresAt) revert KeyExpired(owner, key, expiresAt);
+
+        // Check: nothing that was matched under the present permissions is left without them.
         uint8 current = entry.permissions;
         bool settled = entry.revokedAt != 0 && block.timestamp > entry.revokedAt + (G + L) / 1000;
         if (!settled && current & ~permissions != 0) revert PermissionsNarrowed(owner, key, current, permissions);

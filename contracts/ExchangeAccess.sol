@@ -4,7 +4,8 @@ pragma solidity ^0.8.28;
 import {AccessManager} from "@openzeppelin/contracts/access/manager/AccessManager.sol";
 import {IAccessManager} from "@openzeppelin/contracts/access/manager/IAccessManager.sol";
 import {IExchangeAccess} from "./interfaces/IExchangeAccess.sol";
-import {MAINNET, NOTICE} from "./libraries/Delays.sol";
+import {DelayLib} from "./libraries/DelayLib.sol";
+import {NOTICE} from "./libraries/Delays.sol";
 import {GUARDIAN, LISTING, PARAMETERS, TREASURY} from "./types/Roles.sol";
 
 /// @title Who may do what, and how long it must have been announced
@@ -35,10 +36,7 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
 
     /// @param firstAdmin Sets up the exchange without delay, and should leave when others have taken over.
     constructor(address firstAdmin, uint32 roleDelay) AccessManager(firstAdmin) {
-        if (block.chainid == MAINNET && roleDelay < NOTICE / 1000) {
-            revert MinimumDelayTooShort(roleDelay, uint32(NOTICE / 1000));
-        }
-        _requireBounded(roleDelay);
+        DelayLib.requireWithin(roleDelay, NOTICE / 1000, MAX_DELAY);
         _MINIMUM_DELAY = roleDelay;
         _SETUP_END = uint48(block.timestamp) + SETUP;
         emit RoleLabel(LISTING, "LISTING");
@@ -61,7 +59,7 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
         override(AccessManager, IAccessManager)
         onlyAuthorized
     {
-        _requireBounded(executionDelay);
+        DelayLib.requireWithin(executionDelay, 0, MAX_DELAY);
         (uint48 since,,,) = getAccess(roleId, account);
         if (since != 0) {
             _grantRole(roleId, account, 0, executionDelay);
@@ -143,9 +141,5 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
     /// @notice Always reverts: a call that carries calls hides what is done.
     function multicall(bytes[] calldata) public pure override returns (bytes[] memory) {
         revert NoMulticall();
-    }
-
-    function _requireBounded(uint32 delay) private pure {
-        if (delay > MAX_DELAY) revert DelayTooLong(delay, MAX_DELAY);
     }
 }

@@ -7,6 +7,7 @@ import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {Restricted} from "./base/Restricted.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
+import {DelayLib} from "./libraries/DelayLib.sol";
 import {G, L} from "./libraries/Delays.sol";
 
 /// @title Custody of the collateral token and the ledger over it
@@ -24,38 +25,64 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ constants, immutables
 
     uint256 private constant FREE = type(uint96).max;
+    uint256 private constant PAUSE = 3 days;
+    /// @dev From the beginning of one pause to the beginning of the next.
+    uint256 private constant PAUSE_INTERVAL = 30 days;
+    /// @dev Longer than any pause and the delay of a withdrawal: who dislikes a market is out before it is listed.
+    uint256 private constant MIN_LISTING_DELAY = 7 days;
+    uint256 private constant MAX_LISTING_DELAY = 60 days;
+    /// @dev How long an announced market may be listed.
+    uint256 private constant LISTING_WINDOW = 14 days;
+    /// @dev What the code of an account begins with that delegates to code elsewhere (EIP-7702); no contract's does.
+    bytes3 private constant DELEGATION = 0xef0100;
 
     IERC20 private immutable _TOKEN;
+    uint256 private immutable _LISTING_DELAY;
 
     // ------------------------------------------------------------------ storage
 
     mapping(address owner => Word) private _accounts;
     mapping(address trader => Market) private _markets;
+    mapping(address trader => Announcement) private _announcements;
+    address[] private _listed;
+    Pause private _pause;
 
     /// @inheritdoc IMarginBank
     address public treasury;
 
     // ------------------------------------------------------------------ constructor
 
-    constructor(address collateral, address access, address firstTreasury) Restricted(access) {
+    constructor(address collateral, address access, address firstTreasury, uint256 delay) Restricted(access) {
+        if (collateral.code.length == 0) revert CollateralWithoutCode(collateral);
+        DelayLib.requireWithin(delay, MIN_LISTING_DELAY, MAX_LISTING_DELAY);
         _TOKEN = IERC20(collateral);
+        _LISTING_DELAY = delay;
         _setTreasury(firstTreasury);
+    }
+
+    modifier whenNotPaused() {
+        _requireNotPaused();
+        _;
     }
 
     // ------------------------------------------------------------------ deposits
 
     /// @inheritdoc IMarginBank
-    function deposit(uint256 amount) external nonReentrant {
+    function deposit(uint256 amount) external whenNotPaused nonReentrant {
         _deposit(msg.sender, amount);
     }
 
     /// @inheritdoc IMarginBank
-    function depositFor(address owner, uint256 amount) external nonReentrant {
+    function depositFor(address owner, uint256 amount) external whenNotPaused nonReentrant {
         _deposit(owner, amount);
     }
 
     /// @inheritdoc IMarginBank
-    function depositWithPermit(uint256 amount, uint256 deadline, uint8 v, bytes32 r, bytes32 s) external nonReentrant {
+    function depositWithPermit(uint256 amount, uint256 deadline, uint8 v, bytes32 r, bytes32 s)
+        external
+        whenNotPaused
+        nonReentrant
+    {
         // Anyone may have spent the permit already; the transfer below fails if the allowance is missing.
         try IERC20Permit(address(_TOKEN)).permit(msg.sender, address(this), amount, deadline, v, r, s) {} catch {}
         _deposit(msg.sender, amount);
@@ -71,7 +98,8 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         _TOKEN.safeTransferFrom(msg.sender, address(this), amount);
         uint256 received = _TOKEN.balanceOf(address(this)) - before;
 
-        // Effect: credit what has arrived.
+        // Effect: credit what has arrived, if anything has.
+        if (received == 0) revert NothingArrived(amount);
         _credit(owner, received);
         emit Deposited(owner, msg.sender, received);
     }
@@ -94,7 +122,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     }
 
     /// @inheritdoc IMarginBank
-    function withdraw() external nonReentrant {
+    function withdraw() external whenNotPaused nonReentrant {
         Account memory entry = _unpack(_accounts[msg.sender].bits);
         // Check: something is pending, and no batch that it backs can be settled any more.
         if (entry.pending == 0) revert NothingPending(msg.sender);
@@ -116,8 +144,9 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     /// @inheritdoc IMarginBank
     function settle(uint256 asOf, uint256 fees, bytes32[] calldata deltas) external {
         Market memory entry = _markets[msg.sender];
-        // Check: the market is one of ours.
-        if (!entry.listed) revert MarketNotListed(msg.sender);
+        // Check: the market is one of ours, and not paused.
+        if (entry.openFrom == 0) revert MarketNotListed(msg.sender);
+        if (block.timestamp < entry.openFrom) revert BankPaused(entry.openFrom);
 
         // Effect: accounts first, then the pool takes the difference.
         int256 paidOut = int256(fees);
@@ -185,11 +214,61 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ management
 
     /// @inheritdoc IMarginBank
-    function listMarket(address trader) external restricted {
-        if (_markets[trader].listed) revert MarketAlreadyListed(trader);
-        if (trader.code.length == 0) revert MarketWithoutCode(trader);
-        _markets[trader].listed = true;
-        emit MarketListed(trader, trader.codehash);
+    function announceMarket(address trader) external restricted {
+        if (_markets[trader].openFrom != 0) revert MarketAlreadyListed(trader);
+        if (trader.code.length == 0 || bytes3(trader.code) == DELEGATION) revert MarketWithoutCode(trader);
+        uint64 listableFrom = uint64(block.timestamp + _LISTING_DELAY);
+        uint64 lapsesAt = listableFrom + uint64(LISTING_WINDOW);
+        _announcements[trader] = Announcement(trader.codehash, listableFrom, lapsesAt);
+        emit MarketAnnounced(trader, trader.codehash, listableFrom, lapsesAt);
+    }
+
+    /// @inheritdoc IMarginBank
+    function withdrawAnnouncement(address trader) external restricted {
+        _takeAnnouncement(trader);
+        emit AnnouncementWithdrawn(trader);
+    }
+
+    /// @inheritdoc IMarginBank
+    function listMarket(address trader) external restricted whenNotPaused {
+        Announcement memory announced = _takeAnnouncement(trader);
+        if (block.timestamp < announced.listableFrom) revert ListingEarly(trader, announced.listableFrom);
+        if (block.timestamp >= announced.lapsesAt) revert AnnouncementLapsed(trader, announced.lapsesAt);
+        if (trader.codehash != announced.codeHash) revert MarketCodeChanged(trader, announced.codeHash, trader.codehash);
+        _listed.push(trader);
+        _markets[trader].openFrom = uint32(block.timestamp);
+        emit MarketListed(trader, announced.codeHash);
+    }
+
+    function _takeAnnouncement(address trader) private returns (Announcement memory announced) {
+        announced = _announcements[trader];
+        if (announced.lapsesAt == 0) revert MarketNotAnnounced(trader);
+        delete _announcements[trader];
+    }
+
+    /// @inheritdoc IMarginBank
+    function pause() external restricted {
+        uint256 startedAt = _pause.startedAt;
+        if (startedAt != 0 && block.timestamp < startedAt + PAUSE_INTERVAL) revert PauseTooSoon(startedAt + PAUSE_INTERVAL);
+        _pauseUntil(uint64(block.timestamp), uint64(block.timestamp + PAUSE));
+        emit Paused(uint64(block.timestamp + PAUSE));
+    }
+
+    /// @inheritdoc IMarginBank
+    function unpause() external restricted {
+        if (!isPaused()) revert BankNotPaused();
+        _pauseUntil(_pause.startedAt, uint64(block.timestamp));
+        emit Unpaused();
+    }
+
+    /// @dev Written to every market too, so that settlement reads nothing for it.
+    function _pauseUntil(uint64 startedAt, uint64 endsAt) private {
+        _pause = Pause({startedAt: startedAt, endsAt: endsAt});
+        for (uint256 i; i < _listed.length; ++i) _markets[_listed[i]].openFrom = uint32(endsAt);
+    }
+
+    function _requireNotPaused() private view {
+        if (isPaused()) revert BankPaused(_pause.endsAt);
     }
 
     /// @inheritdoc IMarginBank
@@ -218,6 +297,31 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     /// @inheritdoc IMarginBank
     function market(address trader) external view returns (Market memory) {
         return _markets[trader];
+    }
+
+    /// @inheritdoc IMarginBank
+    function markets() external view returns (address[] memory) {
+        return _listed;
+    }
+
+    /// @inheritdoc IMarginBank
+    function announcement(address trader) external view returns (Announcement memory) {
+        return _announcements[trader];
+    }
+
+    /// @inheritdoc IMarginBank
+    function lastPause() external view returns (Pause memory) {
+        return _pause;
+    }
+
+    /// @inheritdoc IMarginBank
+    function isPaused() public view returns (bool) {
+        return block.timestamp < _pause.endsAt;
+    }
+
+    /// @inheritdoc IMarginBank
+    function listingDelay() external view returns (uint256) {
+        return _LISTING_DELAY;
     }
 
     // ------------------------------------------------------------------ internals

@@ -6,59 +6,88 @@ import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {Restricted} from "./base/Restricted.sol";
 import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
 import {ISignedPriceOracle} from "./interfaces/ISignedPriceOracle.sol";
+import {DelayLib} from "./libraries/DelayLib.sol";
+import {NOTICE} from "./libraries/Delays.sol";
 
 /// @title Prices signed by n of m known signers
 contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
     // ------------------------------------------------------------------ types
 
-    struct Feed {
-        /// Grows with every change of signers, which forgets the old ones at once.
-        uint64 version;
-        uint64 threshold;
+    /// @dev Who signs for what is observed from `activeFrom` on. The first three fields are one slot: all that a report needs.
+    struct SignerSet {
+        uint48 activeFrom;
+        /// Of all the sets that the feed was ever given; 0 if there is none.
+        uint32 number;
+        uint16 threshold;
         address[] signers;
     }
 
-    // ------------------------------------------------------------------ constants
+    // ------------------------------------------------------------------ constants, immutables
 
     bytes32 private constant REPORT_TYPEHASH = keccak256("PriceReport(bytes32 feedId,uint256 price,uint256 observedAt)");
     uint256 private constant SIGNATURE = 65;
+    uint256 private constant MAX_SIGNERS = 32;
+    uint256 private constant MAX_NOTICE = 30 days;
+
+    uint256 private immutable _NOTICE;
 
     // ------------------------------------------------------------------ storage
 
-    mapping(bytes32 feedId => Feed) private _feeds;
-    mapping(bytes32 feedId => mapping(uint256 version => mapping(address signer => bool))) private _isSigner;
+    mapping(bytes32 feedId => SignerSet) private _latest;
+    /// @dev The set before the latest.
+    mapping(bytes32 feedId => SignerSet) private _former;
+    mapping(bytes32 feedId => uint32) private _lastNumber;
+    mapping(bytes32 feedId => mapping(uint256 number => mapping(address signer => bool))) private _isSigner;
 
     // ------------------------------------------------------------------ constructor
 
-    constructor(address access) EIP712("SignedPriceOracle", "1") Restricted(access) {}
+    /// @param noticeSeconds A day at least on the main network. Without notice a change counts at once and for every report.
+    constructor(address access, uint256 noticeSeconds) EIP712("SignedPriceOracle", "1") Restricted(access) {
+        DelayLib.requireWithin(noticeSeconds, NOTICE / 1000, MAX_NOTICE);
+        _NOTICE = noticeSeconds;
+    }
 
     // ------------------------------------------------------------------ management
 
     /// @inheritdoc ISignedPriceOracle
     function setFeed(bytes32 feedId, address[] calldata signers, uint256 threshold) external restricted {
         if (threshold == 0 || threshold > signers.length) revert ThresholdInvalid(signers.length, threshold);
-        Feed storage entry = _feeds[feedId];
-        uint64 version = ++entry.version;
+        if (signers.length > MAX_SIGNERS) revert TooManySigners(MAX_SIGNERS, signers.length);
+        uint32 number = ++_lastNumber[feedId];
         address previous;
         for (uint256 i; i < signers.length; ++i) {
             address signer = signers[i];
             if (signer <= previous) revert SignersNotAscending(previous, signer);
-            _isSigner[feedId][version][signer] = true;
+            _isSigner[feedId][number][signer] = true;
             previous = signer;
         }
-        // Not more than the number of signers.
-        entry.threshold = uint64(threshold);
-        entry.signers = signers;
-        emit FeedSet(feedId, signers, threshold);
+
+        if (!_isWaiting(feedId)) _former[feedId] = _latest[feedId];
+        uint48 activeFrom = _NOTICE == 0 ? 0 : uint48((block.timestamp + _NOTICE) * 1000);
+        // At most 32.
+        _latest[feedId] = SignerSet(activeFrom, number, uint16(threshold), signers);
+        emit FeedSet(feedId, signers, threshold, activeFrom);
+    }
+
+    /// @inheritdoc ISignedPriceOracle
+    function cancelFeed(bytes32 feedId) external restricted {
+        if (!_isWaiting(feedId)) revert NoChangePending(feedId);
+        _latest[feedId] = _former[feedId];
+        delete _former[feedId];
+        emit FeedCancelled(feedId);
+    }
+
+    function _isWaiting(bytes32 feedId) private view returns (bool) {
+        return block.timestamp * 1000 < _latest[feedId].activeFrom;
     }
 
     // ------------------------------------------------------------------ reports
 
     /// @inheritdoc IPriceOracle
     function verify(bytes32 feedId, uint256 price, uint256 observedAt, bytes calldata proof) external view {
-        Feed storage entry = _feeds[feedId];
-        uint256 version = entry.version;
-        uint256 threshold = entry.threshold;
+        SignerSet storage set = _setAt(feedId, observedAt);
+        uint256 number = set.number;
+        uint256 threshold = set.threshold;
         if (threshold == 0) revert FeedUnknown(feedId);
         if (proof.length != threshold * SIGNATURE) revert ProofLengthWrong(threshold * SIGNATURE, proof.length);
 
@@ -69,17 +98,31 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
             (address signer, ECDSA.RecoverError problem,) = ECDSA.tryRecoverCalldata(digest, signature);
             if (problem != ECDSA.RecoverError.NoError) revert ReportSignatureInvalid(i);
             if (signer <= previous) revert SignersNotAscending(previous, signer);
-            if (!_isSigner[feedId][version][signer]) revert SignerUnknown(feedId, signer);
+            if (!_isSigner[feedId][number][signer]) revert SignerUnknown(feedId, signer);
             previous = signer;
         }
+    }
+
+    function _setAt(bytes32 feedId, uint256 observedAt) private view returns (SignerSet storage set) {
+        set = _latest[feedId];
+        if (observedAt < set.activeFrom) set = _former[feedId];
     }
 
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc ISignedPriceOracle
-    function feed(bytes32 feedId) external view returns (address[] memory signers, uint256 threshold) {
-        Feed storage entry = _feeds[feedId];
-        return (entry.signers, entry.threshold);
+    function feedAt(bytes32 feedId, uint256 observedAt)
+        external
+        view
+        returns (address[] memory signers, uint256 threshold)
+    {
+        SignerSet storage set = _setAt(feedId, observedAt);
+        return (set.signers, set.threshold);
+    }
+
+    /// @inheritdoc ISignedPriceOracle
+    function notice() external view returns (uint256) {
+        return _NOTICE;
     }
 
     /// @inheritdoc ISignedPriceOracle

@@ -44,8 +44,12 @@ function decodeBank({ name, args }: LogDescription): ChainFact {
       return moved('withdrawal', args.account, 0n, -BigInt(args.amount))
     case 'FeesCollected':
       return moved('fees_collected', args.treasury, args.amount, 0n)
+    case 'MarketAnnounced':
+    case 'AnnouncementWithdrawn':
     case 'MarketListed':
     case 'TreasuryChanged':
+    case 'Paused':
+    case 'Unpaused':
     case 'AuthorityUpdated':
       return { kind: 'unconcerning', event: name }
     default:

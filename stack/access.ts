@@ -9,16 +9,23 @@ export type Role = keyof typeof ROLES
 
 type Granted = Exclude<Role, 'admin'>
 type Functions = Readonly<Partial<Record<Granted, readonly string[]>>>
-type Restricted = 'MarginBank' | 'IsolatedTrader' | 'SignedPriceOracle' | 'Backstop'
+type Restricted = 'MarginBank' | 'IsolatedTrader' | 'SignedPriceOracle' | 'AggregatorOracle' | 'Backstop'
+
+const ORACLE = { parameters: ['setFeed'], guardian: ['cancelFeed'] } as const
 
 /** Contract => role => its functions. */
 export const FUNCTIONS: Readonly<Record<Restricted, Functions>> = {
-  MarginBank: { listing: ['listMarket'], treasury: ['setTreasury'] },
+  MarginBank: {
+    listing: ['announceMarket', 'listMarket'],
+    guardian: ['withdrawAnnouncement', 'pause', 'unpause'],
+    treasury: ['setTreasury'],
+  },
   IsolatedTrader: {
     parameters: ['proposeOperator', 'scheduleParameters', 'scheduleMode', 'setBackstop'],
     guardian: ['revokeOperator', 'cancelScheduledParameters', 'restrictMode'],
   },
-  SignedPriceOracle: { parameters: ['setFeed'] },
+  SignedPriceOracle: ORACLE,
+  AggregatorOracle: ORACLE,
   Backstop: {
     treasury: ['setBacked', 'registerSessionKey', 'requestWithdrawal', 'withdraw'],
     guardian: ['revokeSessionKey'],

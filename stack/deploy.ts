@@ -88,9 +88,16 @@ export const feedIdOf = (marketId: number): string => toBeHex(marketId, 32)
 export const sessionFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'session'])
 
-/** The feed of a market's final price, where it has one. */
+/** The feed whose one report ends a market that expires. */
 export const finalFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'final'])
+
+/** Every feed that a market asks: all are set before it is listed, so that nobody can claim one later. */
+export const feedsOf = ({ marketId, kind, fundingSession }: MarketSpec): readonly string[] => [
+  feedIdOf(marketId),
+  ...(fundingSession ? [sessionFeedIdOf(marketId)] : []),
+  ...(kind === 'perpetual' ? [] : [finalFeedIdOf(marketId)]),
+]
 
 export const gridOf = (spec: MarketSpec): MarketGridStruct => ({
   marketId: spec.marketId,
@@ -148,8 +155,8 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
   const usdm = options.usdm ?? (await (await new TestUSDM__factory(signer).deploy()).getAddress())
   const forwarder = await new Forwarder__factory(signer).deploy()
   const accountManager = await new AccountManager__factory(signer).deploy(await forwarder.getAddress())
-  const oracle = await new SignedPriceOracle__factory(signer).deploy(access)
-  const bank = await new MarginBank__factory(signer).deploy(usdm, access, options.treasury ?? admin)
+  const oracle = await new SignedPriceOracle__factory(signer).deploy(access, 0)
+  const bank = await new MarginBank__factory(signer).deploy(usdm, access, options.treasury ?? admin, 0)
   const libraries = await deployLibraries(signer)
   const desk = await new MarketDesk__factory(libraries, signer).deploy()
   await bank.waitForDeployment()
@@ -196,18 +203,15 @@ export async function deployMarket(
 
   const signers = options.oracleSigners.map(address).sort()
   const oracle = SignedPriceOracle__factory.connect(shared.oracle, signer)
-  const feeds = [
-    feedIdOf(spec.marketId),
-    ...(spec.kind === 'perpetual' ? [] : [finalFeedIdOf(spec.marketId)]),
-  ]
-  for (const feed of feeds) {
+  for (const feed of feedsOf(spec))
     await (await oracle.setFeed(feed, signers, options.threshold ?? signers.length)).wait()
-  }
   for (const operator of options.operators) {
     await (await trader.proposeOperator(operator)).wait()
     await (await trader.connect(operator).acceptOperator()).wait()
   }
-  await (await MarginBank__factory.connect(shared.marginBank, signer).listMarket(traderAddress)).wait()
+  const bank = MarginBank__factory.connect(shared.marginBank, signer)
+  await (await bank.announceMarket(traderAddress)).wait()
+  await (await bank.listMarket(traderAddress)).wait()
   if (options.backstopCap) {
     await (await Backstop__factory.connect(shared.backstop, signer).setBacked(traderAddress, true)).wait()
     await (await trader.setBackstop(shared.backstop, options.backstopCap)).wait()

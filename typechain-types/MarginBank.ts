@@ -12,53 +12,93 @@ export declare namespace IMarginBank {
     export type AccountStructOutput = [free: bigint, pending: bigint, requestedAt: bigint] & {free: bigint, pending: bigint, requestedAt: bigint }
   
 
-    export type MarketStruct = {pool: BigNumberish, fees: BigNumberish, listed: boolean}
+    export type AnnouncementStruct = {codeHash: BytesLike, listableFrom: BigNumberish, lapsesAt: BigNumberish}
 
-    export type MarketStructOutput = [pool: bigint, fees: bigint, listed: boolean] & {pool: bigint, fees: bigint, listed: boolean }
+    export type AnnouncementStructOutput = [codeHash: string, listableFrom: bigint, lapsesAt: bigint] & {codeHash: string, listableFrom: bigint, lapsesAt: bigint }
+  
+
+    export type PauseStruct = {startedAt: BigNumberish, endsAt: BigNumberish}
+
+    export type PauseStructOutput = [startedAt: bigint, endsAt: bigint] & {startedAt: bigint, endsAt: bigint }
+  
+
+    export type MarketStruct = {pool: BigNumberish, fees: BigNumberish, openFrom: BigNumberish}
+
+    export type MarketStructOutput = [pool: bigint, fees: bigint, openFrom: bigint] & {pool: bigint, fees: bigint, openFrom: bigint }
   
     }
 
   export interface MarginBankInterface extends Interface {
-    getFunction(nameOrSignature: "account" | "authority" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isConsumingScheduledOp" | "listMarket" | "market" | "requestWithdrawal" | "setAuthority" | "setTreasury" | "settle" | "token" | "treasury" | "withdraw"): FunctionFragment;
+    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "authority" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isConsumingScheduledOp" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "requestWithdrawal" | "setAuthority" | "setTreasury" | "settle" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "Deposited" | "FeesCollected" | "MarketListed" | "TreasuryChanged" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AnnouncementWithdrawn" | "AuthorityUpdated" | "Deposited" | "FeesCollected" | "MarketAnnounced" | "MarketListed" | "Paused" | "TreasuryChanged" | "Unpaused" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
 
     encodeFunctionData(functionFragment: 'account', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'announceMarket', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'announcement', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
 encodeFunctionData(functionFragment: 'collectFees', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'deposit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'depositFor', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'depositWithPermit', values: [BigNumberish, BigNumberish, BigNumberish, BytesLike, BytesLike]): string;
 encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefined): string;
+encodeFunctionData(functionFragment: 'isPaused', values?: undefined): string;
+encodeFunctionData(functionFragment: 'lastPause', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listMarket', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'listingDelay', values?: undefined): string;
 encodeFunctionData(functionFragment: 'market', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'markets', values?: undefined): string;
+encodeFunctionData(functionFragment: 'pause', values?: undefined): string;
 encodeFunctionData(functionFragment: 'requestWithdrawal', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'setTreasury', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'settle', values: [BigNumberish, BigNumberish, BytesLike[]]): string;
 encodeFunctionData(functionFragment: 'token', values?: undefined): string;
 encodeFunctionData(functionFragment: 'treasury', values?: undefined): string;
+encodeFunctionData(functionFragment: 'unpause', values?: undefined): string;
 encodeFunctionData(functionFragment: 'withdraw', values?: undefined): string;
+encodeFunctionData(functionFragment: 'withdrawAnnouncement', values: [AddressLike]): string;
 
     decodeFunctionResult(functionFragment: 'account', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'announceMarket', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'announcement', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'authority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'collectFees', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deposit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'depositFor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'depositWithPermit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'isPaused', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'lastPause', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listMarket', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'listingDelay', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'market', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'markets', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'pause', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestWithdrawal', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setTreasury', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'token', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'treasury', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'unpause', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'withdrawAnnouncement', data: BytesLike): Result;
   }
 
   
+    export namespace AnnouncementWithdrawnEvent {
+      export type InputTuple = [market: AddressLike];
+      export type OutputTuple = [market: string];
+      export interface OutputObject {market: string };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace AuthorityUpdatedEvent {
       export type InputTuple = [authority: AddressLike];
       export type OutputTuple = [authority: string];
@@ -95,6 +135,18 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
 
   
 
+    export namespace MarketAnnouncedEvent {
+      export type InputTuple = [market: AddressLike, codeHash: BytesLike, listableFrom: BigNumberish, lapsesAt: BigNumberish];
+      export type OutputTuple = [market: string, codeHash: string, listableFrom: bigint, lapsesAt: bigint];
+      export interface OutputObject {market: string, codeHash: string, listableFrom: bigint, lapsesAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace MarketListedEvent {
       export type InputTuple = [market: AddressLike, codeHash: BytesLike];
       export type OutputTuple = [market: string, codeHash: string];
@@ -107,10 +159,34 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
 
   
 
+    export namespace PausedEvent {
+      export type InputTuple = [endsAt: BigNumberish];
+      export type OutputTuple = [endsAt: bigint];
+      export interface OutputObject {endsAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace TreasuryChangedEvent {
       export type InputTuple = [previous: AddressLike, treasury: AddressLike];
       export type OutputTuple = [previous: string, treasury: string];
       export interface OutputObject {previous: string, treasury: string };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace UnpausedEvent {
+      export type InputTuple = [];
+      export type OutputTuple = [];
+      export interface OutputObject {};
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -185,6 +261,22 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
+    announceMarket: TypedContractMethod<
+      [trader: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    announcement: TypedContractMethod<
+      [trader: AddressLike, ],
+      [IMarginBank.AnnouncementStructOutput],
+      'view'
+    >
+    
+
+    
     authority: TypedContractMethod<
       [],
       [string],
@@ -233,6 +325,22 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
+    isPaused: TypedContractMethod<
+      [],
+      [boolean],
+      'view'
+    >
+    
+
+    
+    lastPause: TypedContractMethod<
+      [],
+      [IMarginBank.PauseStructOutput],
+      'view'
+    >
+    
+
+    
     listMarket: TypedContractMethod<
       [trader: AddressLike, ],
       [void],
@@ -241,10 +349,34 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
+    listingDelay: TypedContractMethod<
+      [],
+      [bigint],
+      'view'
+    >
+    
+
+    
     market: TypedContractMethod<
       [trader: AddressLike, ],
       [IMarginBank.MarketStructOutput],
       'view'
+    >
+    
+
+    
+    markets: TypedContractMethod<
+      [],
+      [string[]],
+      'view'
+    >
+    
+
+    
+    pause: TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
     >
     
 
@@ -297,8 +429,24 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
+    unpause: TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     withdraw: TypedContractMethod<
       [],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    withdrawAnnouncement: TypedContractMethod<
+      [trader: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -310,6 +458,16 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     getFunction(nameOrSignature: 'account'): TypedContractMethod<
       [owner: AddressLike, ],
       [IMarginBank.AccountStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'announceMarket'): TypedContractMethod<
+      [trader: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'announcement'): TypedContractMethod<
+      [trader: AddressLike, ],
+      [IMarginBank.AnnouncementStructOutput],
       'view'
     >;
 getFunction(nameOrSignature: 'authority'): TypedContractMethod<
@@ -342,15 +500,40 @@ getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'isPaused'): TypedContractMethod<
+      [],
+      [boolean],
+      'view'
+    >;
+getFunction(nameOrSignature: 'lastPause'): TypedContractMethod<
+      [],
+      [IMarginBank.PauseStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'listMarket'): TypedContractMethod<
       [trader: AddressLike, ],
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'listingDelay'): TypedContractMethod<
+      [],
+      [bigint],
+      'view'
+    >;
 getFunction(nameOrSignature: 'market'): TypedContractMethod<
       [trader: AddressLike, ],
       [IMarginBank.MarketStructOutput],
       'view'
+    >;
+getFunction(nameOrSignature: 'markets'): TypedContractMethod<
+      [],
+      [string[]],
+      'view'
+    >;
+getFunction(nameOrSignature: 'pause'): TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'requestWithdrawal'): TypedContractMethod<
       [amount: BigNumberish, ],
@@ -382,22 +565,40 @@ getFunction(nameOrSignature: 'treasury'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'unpause'): TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'withdraw'): TypedContractMethod<
       [],
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'withdrawAnnouncement'): TypedContractMethod<
+      [trader: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
 
-    getEvent(key: 'AuthorityUpdated'): TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
+    getEvent(key: 'AnnouncementWithdrawn'): TypedContractEvent<AnnouncementWithdrawnEvent.InputTuple, AnnouncementWithdrawnEvent.OutputTuple, AnnouncementWithdrawnEvent.OutputObject>;
+getEvent(key: 'AuthorityUpdated'): TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
 getEvent(key: 'Deposited'): TypedContractEvent<DepositedEvent.InputTuple, DepositedEvent.OutputTuple, DepositedEvent.OutputObject>;
 getEvent(key: 'FeesCollected'): TypedContractEvent<FeesCollectedEvent.InputTuple, FeesCollectedEvent.OutputTuple, FeesCollectedEvent.OutputObject>;
+getEvent(key: 'MarketAnnounced'): TypedContractEvent<MarketAnnouncedEvent.InputTuple, MarketAnnouncedEvent.OutputTuple, MarketAnnouncedEvent.OutputObject>;
 getEvent(key: 'MarketListed'): TypedContractEvent<MarketListedEvent.InputTuple, MarketListedEvent.OutputTuple, MarketListedEvent.OutputObject>;
+getEvent(key: 'Paused'): TypedContractEvent<PausedEvent.InputTuple, PausedEvent.OutputTuple, PausedEvent.OutputObject>;
 getEvent(key: 'TreasuryChanged'): TypedContractEvent<TreasuryChangedEvent.InputTuple, TreasuryChangedEvent.OutputTuple, TreasuryChangedEvent.OutputObject>;
+getEvent(key: 'Unpaused'): TypedContractEvent<UnpausedEvent.InputTuple, UnpausedEvent.OutputTuple, UnpausedEvent.OutputObject>;
 getEvent(key: 'WithdrawalRequested'): TypedContractEvent<WithdrawalRequestedEvent.InputTuple, WithdrawalRequestedEvent.OutputTuple, WithdrawalRequestedEvent.OutputObject>;
 getEvent(key: 'Withdrawn'): TypedContractEvent<WithdrawnEvent.InputTuple, WithdrawnEvent.OutputTuple, WithdrawnEvent.OutputObject>;
 
     filters: {
       
+      'AnnouncementWithdrawn(address)': TypedContractEvent<AnnouncementWithdrawnEvent.InputTuple, AnnouncementWithdrawnEvent.OutputTuple, AnnouncementWithdrawnEvent.OutputObject>;
+      AnnouncementWithdrawn: TypedContractEvent<AnnouncementWithdrawnEvent.InputTuple, AnnouncementWithdrawnEvent.OutputTuple, AnnouncementWithdrawnEvent.OutputObject>;
+    
+
       'AuthorityUpdated(address)': TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
       AuthorityUpdated: TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
     
@@ -410,12 +611,24 @@ getEvent(key: 'Withdrawn'): TypedContractEvent<WithdrawnEvent.InputTuple, Withdr
       FeesCollected: TypedContractEvent<FeesCollectedEvent.InputTuple, FeesCollectedEvent.OutputTuple, FeesCollectedEvent.OutputObject>;
     
 
+      'MarketAnnounced(address,bytes32,uint64,uint64)': TypedContractEvent<MarketAnnouncedEvent.InputTuple, MarketAnnouncedEvent.OutputTuple, MarketAnnouncedEvent.OutputObject>;
+      MarketAnnounced: TypedContractEvent<MarketAnnouncedEvent.InputTuple, MarketAnnouncedEvent.OutputTuple, MarketAnnouncedEvent.OutputObject>;
+    
+
       'MarketListed(address,bytes32)': TypedContractEvent<MarketListedEvent.InputTuple, MarketListedEvent.OutputTuple, MarketListedEvent.OutputObject>;
       MarketListed: TypedContractEvent<MarketListedEvent.InputTuple, MarketListedEvent.OutputTuple, MarketListedEvent.OutputObject>;
     
 
+      'Paused(uint64)': TypedContractEvent<PausedEvent.InputTuple, PausedEvent.OutputTuple, PausedEvent.OutputObject>;
+      Paused: TypedContractEvent<PausedEvent.InputTuple, PausedEvent.OutputTuple, PausedEvent.OutputObject>;
+    
+
       'TreasuryChanged(address,address)': TypedContractEvent<TreasuryChangedEvent.InputTuple, TreasuryChangedEvent.OutputTuple, TreasuryChangedEvent.OutputObject>;
       TreasuryChanged: TypedContractEvent<TreasuryChangedEvent.InputTuple, TreasuryChangedEvent.OutputTuple, TreasuryChangedEvent.OutputObject>;
+    
+
+      'Unpaused()': TypedContractEvent<UnpausedEvent.InputTuple, UnpausedEvent.OutputTuple, UnpausedEvent.OutputObject>;
+      Unpaused: TypedContractEvent<UnpausedEvent.InputTuple, UnpausedEvent.OutputTuple, UnpausedEvent.OutputObject>;
     
 
       'WithdrawalRequested(address,uint256,uint256,uint64)': TypedContractEvent<WithdrawalRequestedEvent.InputTuple, WithdrawalRequestedEvent.OutputTuple, WithdrawalRequestedEvent.OutputObject>;

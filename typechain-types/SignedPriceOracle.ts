@@ -7,23 +7,27 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface SignedPriceOracleInterface extends Interface {
-    getFunction(nameOrSignature: "authority" | "eip712Domain" | "feed" | "isConsumingScheduledOp" | "reportDigest" | "setAuthority" | "setFeed" | "verify"): FunctionFragment;
+    getFunction(nameOrSignature: "authority" | "cancelFeed" | "eip712Domain" | "feedAt" | "isConsumingScheduledOp" | "notice" | "reportDigest" | "setAuthority" | "setFeed" | "verify"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "EIP712DomainChanged" | "FeedSet"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "EIP712DomainChanged" | "FeedCancelled" | "FeedSet"): EventFragment;
 
     encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
+encodeFunctionData(functionFragment: 'cancelFeed', values: [BytesLike]): string;
 encodeFunctionData(functionFragment: 'eip712Domain', values?: undefined): string;
-encodeFunctionData(functionFragment: 'feed', values: [BytesLike]): string;
+encodeFunctionData(functionFragment: 'feedAt', values: [BytesLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefined): string;
+encodeFunctionData(functionFragment: 'notice', values?: undefined): string;
 encodeFunctionData(functionFragment: 'reportDigest', values: [BytesLike, BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'setFeed', values: [BytesLike, AddressLike[], BigNumberish]): string;
 encodeFunctionData(functionFragment: 'verify', values: [BytesLike, BigNumberish, BigNumberish, BytesLike]): string;
 
     decodeFunctionResult(functionFragment: 'authority', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'cancelFeed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'eip712Domain', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'feed', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'feedAt', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'notice', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'reportDigest', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setFeed', data: BytesLike): Result;
@@ -55,10 +59,22 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
 
   
 
+    export namespace FeedCancelledEvent {
+      export type InputTuple = [feedId: BytesLike];
+      export type OutputTuple = [feedId: string];
+      export interface OutputObject {feedId: string };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace FeedSetEvent {
-      export type InputTuple = [feedId: BytesLike, signers: AddressLike[], threshold: BigNumberish];
-      export type OutputTuple = [feedId: string, signers: string[], threshold: bigint];
-      export interface OutputObject {feedId: string, signers: string[], threshold: bigint };
+      export type InputTuple = [feedId: BytesLike, signers: AddressLike[], threshold: BigNumberish, activeFrom: BigNumberish];
+      export type OutputTuple = [feedId: string, signers: string[], threshold: bigint, activeFrom: bigint];
+      export interface OutputObject {feedId: string, signers: string[], threshold: bigint, activeFrom: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -109,6 +125,14 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
     
 
     
+    cancelFeed: TypedContractMethod<
+      [feedId: BytesLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     eip712Domain: TypedContractMethod<
       [],
       [[string, string, string, bigint, string, string, bigint[]] & {fields: string, name: string, version: string, chainId: bigint, verifyingContract: string, salt: string, extensions: bigint[] }],
@@ -117,8 +141,8 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
     
 
     
-    feed: TypedContractMethod<
-      [feedId: BytesLike, ],
+    feedAt: TypedContractMethod<
+      [feedId: BytesLike, observedAt: BigNumberish, ],
       [[string[], bigint] & {signers: string[], threshold: bigint }],
       'view'
     >
@@ -128,6 +152,14 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
     isConsumingScheduledOp: TypedContractMethod<
       [],
       [string],
+      'view'
+    >
+    
+
+    
+    notice: TypedContractMethod<
+      [],
+      [bigint],
       'view'
     >
     
@@ -172,19 +204,29 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'cancelFeed'): TypedContractMethod<
+      [feedId: BytesLike, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'eip712Domain'): TypedContractMethod<
       [],
       [[string, string, string, bigint, string, string, bigint[]] & {fields: string, name: string, version: string, chainId: bigint, verifyingContract: string, salt: string, extensions: bigint[] }],
       'view'
     >;
-getFunction(nameOrSignature: 'feed'): TypedContractMethod<
-      [feedId: BytesLike, ],
+getFunction(nameOrSignature: 'feedAt'): TypedContractMethod<
+      [feedId: BytesLike, observedAt: BigNumberish, ],
       [[string[], bigint] & {signers: string[], threshold: bigint }],
       'view'
     >;
 getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
       [],
       [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'notice'): TypedContractMethod<
+      [],
+      [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'reportDigest'): TypedContractMethod<
@@ -210,6 +252,7 @@ getFunction(nameOrSignature: 'verify'): TypedContractMethod<
 
     getEvent(key: 'AuthorityUpdated'): TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
 getEvent(key: 'EIP712DomainChanged'): TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;
+getEvent(key: 'FeedCancelled'): TypedContractEvent<FeedCancelledEvent.InputTuple, FeedCancelledEvent.OutputTuple, FeedCancelledEvent.OutputObject>;
 getEvent(key: 'FeedSet'): TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
 
     filters: {
@@ -222,7 +265,11 @@ getEvent(key: 'FeedSet'): TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEve
       EIP712DomainChanged: TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;
     
 
-      'FeedSet(bytes32,address[],uint256)': TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
+      'FeedCancelled(bytes32)': TypedContractEvent<FeedCancelledEvent.InputTuple, FeedCancelledEvent.OutputTuple, FeedCancelledEvent.OutputObject>;
+      FeedCancelled: TypedContractEvent<FeedCancelledEvent.InputTuple, FeedCancelledEvent.OutputTuple, FeedCancelledEvent.OutputObject>;
+    
+
+      'FeedSet(bytes32,address[],uint256,uint256)': TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
       FeedSet: TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
     
     };

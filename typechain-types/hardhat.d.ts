@@ -12,6 +12,7 @@ import * as Contracts from "./index.js";
 declare module "@nomicfoundation/hardhat-ethers/types" {
   interface HardhatEthersHelpers extends HardhatEthersHelpersBase {
   getContractFactory(name: 'AccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.AccountManager__factory>
+getContractFactory(name: 'AggregatorOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.AggregatorOracle__factory>
 getContractFactory(name: 'Backstop', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Backstop__factory>
 getContractFactory(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ExchangeAccess__factory>
 getContractFactory(name: 'Forwarder', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Forwarder__factory>
@@ -26,6 +27,8 @@ getContractFactory(name: 'MarketDoors', signerOrOptions?: ethers.Signer | Factor
 getContractFactory(name: 'Restricted', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Restricted__factory>
 getContractFactory(name: 'IAccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAccountManager__factory>
 getContractFactory(name: 'IAdjustments', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAdjustments__factory>
+getContractFactory(name: 'IAggregator', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAggregator__factory>
+getContractFactory(name: 'IAggregatorOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAggregatorOracle__factory>
 getContractFactory(name: 'IBackstop', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IBackstop__factory>
 getContractFactory(name: 'IExchangeAccess', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IExchangeAccess__factory>
 getContractFactory(name: 'IFunding', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IFunding__factory>
@@ -39,14 +42,19 @@ getContractFactory(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | 
 getContractFactory(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISignedPriceOracle__factory>
 getContractFactory(name: 'AdjustLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.AdjustLib__factory>
 getContractFactory(name: 'ChangeLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ChangeLib__factory>
+getContractFactory(name: 'DelayLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.DelayLib__factory>
 getContractFactory(name: 'FundingLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FundingLib__factory>
 getContractFactory(name: 'LiquidationLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LiquidationLib__factory>
 getContractFactory(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.OrderDeskLib__factory>
 getContractFactory(name: 'WindLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.WindLib__factory>
+getContractFactory(name: 'FeeToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FeeToken__factory>
+getContractFactory(name: 'FeedMock', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FeedMock__factory>
 getContractFactory(name: 'HostileToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.HostileToken__factory>
 getContractFactory(name: 'LibHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LibHarness__factory>
+getContractFactory(name: 'NoReturnToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.NoReturnToken__factory>
 
   getContractAt(name: 'AccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AccountManager>
+getContractAt(name: 'AggregatorOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AggregatorOracle>
 getContractAt(name: 'Backstop', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Backstop>
 getContractAt(name: 'ExchangeAccess', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ExchangeAccess>
 getContractAt(name: 'Forwarder', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Forwarder>
@@ -61,6 +69,8 @@ getContractAt(name: 'MarketDoors', address: string | ethers.Addressable, signer?
 getContractAt(name: 'Restricted', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Restricted>
 getContractAt(name: 'IAccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAccountManager>
 getContractAt(name: 'IAdjustments', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAdjustments>
+getContractAt(name: 'IAggregator', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAggregator>
+getContractAt(name: 'IAggregatorOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAggregatorOracle>
 getContractAt(name: 'IBackstop', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IBackstop>
 getContractAt(name: 'IExchangeAccess', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IExchangeAccess>
 getContractAt(name: 'IFunding', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IFunding>
@@ -74,14 +84,19 @@ getContractAt(name: 'ISettlementErrors', address: string | ethers.Addressable, s
 getContractAt(name: 'ISignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISignedPriceOracle>
 getContractAt(name: 'AdjustLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AdjustLib>
 getContractAt(name: 'ChangeLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ChangeLib>
+getContractAt(name: 'DelayLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.DelayLib>
 getContractAt(name: 'FundingLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FundingLib>
 getContractAt(name: 'LiquidationLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LiquidationLib>
 getContractAt(name: 'OrderDeskLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.OrderDeskLib>
 getContractAt(name: 'WindLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.WindLib>
+getContractAt(name: 'FeeToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FeeToken>
+getContractAt(name: 'FeedMock', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FeedMock>
 getContractAt(name: 'HostileToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.HostileToken>
 getContractAt(name: 'LibHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LibHarness>
+getContractAt(name: 'NoReturnToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.NoReturnToken>
 
   deployContract(name: 'AccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
+deployContract(name: 'AggregatorOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AggregatorOracle>
 deployContract(name: 'Backstop', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Backstop>
 deployContract(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ExchangeAccess>
 deployContract(name: 'Forwarder', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
@@ -96,6 +111,8 @@ deployContract(name: 'MarketDoors', signerOrOptions?: ethers.Signer | DeployCont
 deployContract(name: 'Restricted', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
 deployContract(name: 'IAdjustments', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdjustments>
+deployContract(name: 'IAggregator', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAggregator>
+deployContract(name: 'IAggregatorOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAggregatorOracle>
 deployContract(name: 'IBackstop', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IBackstop>
 deployContract(name: 'IExchangeAccess', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IExchangeAccess>
 deployContract(name: 'IFunding', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IFunding>
@@ -109,14 +126,19 @@ deployContract(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | Depl
 deployContract(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
 deployContract(name: 'AdjustLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AdjustLib>
 deployContract(name: 'ChangeLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
+deployContract(name: 'DelayLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
 deployContract(name: 'LiquidationLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LiquidationLib>
 deployContract(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
 deployContract(name: 'WindLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
+deployContract(name: 'FeeToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeeToken>
+deployContract(name: 'FeedMock', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeedMock>
 deployContract(name: 'HostileToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>
 deployContract(name: 'LibHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
+deployContract(name: 'NoReturnToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.NoReturnToken>
 
   deployContract(name: 'AccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
+deployContract(name: 'AggregatorOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AggregatorOracle>
 deployContract(name: 'Backstop', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Backstop>
 deployContract(name: 'ExchangeAccess', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ExchangeAccess>
 deployContract(name: 'Forwarder', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
@@ -131,6 +153,8 @@ deployContract(name: 'MarketDoors', args: any[], signerOrOptions?: ethers.Signer
 deployContract(name: 'Restricted', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
 deployContract(name: 'IAdjustments', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdjustments>
+deployContract(name: 'IAggregator', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAggregator>
+deployContract(name: 'IAggregatorOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAggregatorOracle>
 deployContract(name: 'IBackstop', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IBackstop>
 deployContract(name: 'IExchangeAccess', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IExchangeAccess>
 deployContract(name: 'IFunding', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IFunding>
@@ -144,12 +168,16 @@ deployContract(name: 'ISettlementErrors', args: any[], signerOrOptions?: ethers.
 deployContract(name: 'ISignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
 deployContract(name: 'AdjustLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AdjustLib>
 deployContract(name: 'ChangeLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
+deployContract(name: 'DelayLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
 deployContract(name: 'LiquidationLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LiquidationLib>
 deployContract(name: 'OrderDeskLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
 deployContract(name: 'WindLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
+deployContract(name: 'FeeToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeeToken>
+deployContract(name: 'FeedMock', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeedMock>
 deployContract(name: 'HostileToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>
 deployContract(name: 'LibHarness', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
+deployContract(name: 'NoReturnToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.NoReturnToken>
 
     // default types
     getContractFactory(

@@ -27,9 +27,12 @@ interface IAccountManager {
     /// @notice A key cannot lose permissions while batches that rely on them may be under way: revoke it first, and register it
     /// again after G + L.
     error PermissionsNarrowed(address owner, address key, uint8 current, uint8 asked);
+    /// @notice The 30 days of a key are over for good: take another one.
+    error KeyExpired(address owner, address key, uint256 expiredAt);
     error KeyNotRegistered(address owner, address key);
 
-    /// @notice Approves `key` for the caller. Approving an approved key may add permissions, not take them.
+    /// @notice Approves `key` for the caller, within the 30 days from its first registration. Approving an approved key may add
+    /// permissions, not take them.
     function registerSessionKey(address key, uint8 permissions) external;
 
     /// @notice Ends the approval: at once for the interface, for batches with an `asOf` later than now + G. Revoking twice

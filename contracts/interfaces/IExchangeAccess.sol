@@ -22,9 +22,6 @@ interface IExchangeAccess is IAccessManager {
 
     error RoleNotOffered(uint64 roleId, address account);
     error LastAdmin(address admin);
-    error DelayTooLong(uint32 asked, uint32 allowed);
-    /// @notice On this chain every role but the guardian's needs at least `required` seconds.
-    error MinimumDelayTooShort(uint32 asked, uint32 required);
     error NoMulticall();
 
     /// @notice Takes up a role that was offered to the caller. A grant delay of the role begins now.

@@ -11,7 +11,11 @@ pragma solidity ^0.8.28;
  * the time of the request + G; a debit takes free first, then pending. It is paid once no such batch can be settled any
  * more: later than the request + G + L. A second request restarts the clock for the whole amount.
  *
- * Listing a market lets its code pull free balances: it is the most dangerous act here.
+ * Listing a market lets its code pull free balances: it is the most dangerous act here. It is announced, waits for
+ * `listingDelay` with nothing paused at its end, and lists exactly the code that was announced.
+ *
+ * A pause stops what moves tokens and what a market asks for. It ends by itself after three days, and another cannot begin
+ * within thirty days of its beginning: nobody can keep an owner from his money for longer.
  */
 interface IMarginBank {
     struct Account {
@@ -26,15 +30,34 @@ interface IMarginBank {
         uint112 pool;
         /// Fees charged and not yet collected.
         uint112 fees;
-        bool listed;
+        /// Unix seconds from which it may settle: its listing, or the end of a pause. 0 if it is not listed.
+        uint32 openFrom;
+    }
+
+    /// @notice A market that is to be listed.
+    struct Announcement {
+        bytes32 codeHash;
+        /// Unix seconds: `listMarket` is open from the one to before the other.
+        uint64 listableFrom;
+        uint64 lapsesAt;
+    }
+
+    /// @notice Unix seconds, both 0 if there never was one.
+    struct Pause {
+        uint64 startedAt;
+        uint64 endsAt;
     }
 
     event Deposited(address indexed account, address indexed payer, uint256 amount);
     event WithdrawalRequested(address indexed account, uint256 amount, uint256 pending, uint64 requestedAt);
     event Withdrawn(address indexed account, uint256 amount);
+    event MarketAnnounced(address indexed market, bytes32 codeHash, uint64 listableFrom, uint64 lapsesAt);
+    event AnnouncementWithdrawn(address indexed market);
     event MarketListed(address indexed market, bytes32 codeHash);
     event FeesCollected(address indexed market, address indexed treasury, uint256 amount);
     event TreasuryChanged(address indexed previous, address indexed treasury);
+    event Paused(uint64 endsAt);
+    event Unpaused();
 
     error AmountZero();
     error AccountZero();
@@ -44,7 +67,18 @@ interface IMarginBank {
     error WithdrawalEarly(address account, uint256 availableAfter);
     error MarketNotListed(address market);
     error MarketAlreadyListed(address market);
+    /// @notice Nothing is there, or an account that delegates to code: it could delegate to other code tomorrow.
     error MarketWithoutCode(address market);
+    error MarketNotAnnounced(address market);
+    error ListingEarly(address market, uint256 listableFrom);
+    error AnnouncementLapsed(address market, uint256 lapsedAt);
+    error MarketCodeChanged(address market, bytes32 announced, bytes32 found);
+    error CollateralWithoutCode(address collateral);
+    /// @notice The transfer went through and nothing arrived.
+    error NothingArrived(uint256 asked);
+    error BankPaused(uint256 endsAt);
+    error BankNotPaused();
+    error PauseTooSoon(uint256 earliest);
     error PoolInsufficient(address market, uint256 pool, uint256 asked);
 
     // ------------------------------------------------------------------ deposits
@@ -79,7 +113,22 @@ interface IMarginBank {
 
     // ------------------------------------------------------------------ management
 
+    /// @notice Records what `market` is and from when it may be listed; announcing again starts anew. Restricted.
+    function announceMarket(address market) external;
+
+    /// @notice Restricted.
+    function withdrawAnnouncement(address market) external;
+
+    /// @notice Lists an announced market for good: the same code, in time, and not while the bank is paused. Restricted.
     function listMarket(address market) external;
+
+    /// @notice Stops deposits, payouts, settlement and listing for three days. Requests to withdraw go on. Restricted.
+    function pause() external;
+
+    /// @notice Ends a pause early. The next one does not come sooner for it. Restricted.
+    function unpause() external;
+
+    /// @notice Where collected fees go from now on. Restricted.
     function setTreasury(address newTreasury) external;
 
     // ------------------------------------------------------------------ views
@@ -88,4 +137,12 @@ interface IMarginBank {
     function treasury() external view returns (address);
     function account(address owner) external view returns (Account memory);
     function market(address trader) external view returns (Market memory);
+    /// @notice Every listed market, in order of listing.
+    function markets() external view returns (address[] memory);
+    function announcement(address trader) external view returns (Announcement memory);
+    function lastPause() external view returns (Pause memory);
+    function isPaused() external view returns (bool);
+
+    /// @notice Seconds between announcement and listing.
+    function listingDelay() external view returns (uint256);
 }

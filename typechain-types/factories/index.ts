@@ -7,6 +7,7 @@ export * as interfaces from './interfaces/index.js';
 export * as libraries from './libraries/index.js';
 export * as mocks from './mocks/index.js';
 export { AccountManager__factory } from './AccountManager__factory.js';
+export { AggregatorOracle__factory } from './AggregatorOracle__factory.js';
 export { Backstop__factory } from './Backstop__factory.js';
 export { ExchangeAccess__factory } from './ExchangeAccess__factory.js';
 export { Forwarder__factory } from './Forwarder__factory.js';

@@ -12,47 +12,87 @@ export declare namespace IMarginBank {
     export type AccountStructOutput = [free: bigint, pending: bigint, requestedAt: bigint] & {free: bigint, pending: bigint, requestedAt: bigint }
   
 
-    export type MarketStruct = {pool: BigNumberish, fees: BigNumberish, listed: boolean}
+    export type AnnouncementStruct = {codeHash: BytesLike, listableFrom: BigNumberish, lapsesAt: BigNumberish}
 
-    export type MarketStructOutput = [pool: bigint, fees: bigint, listed: boolean] & {pool: bigint, fees: bigint, listed: boolean }
+    export type AnnouncementStructOutput = [codeHash: string, listableFrom: bigint, lapsesAt: bigint] & {codeHash: string, listableFrom: bigint, lapsesAt: bigint }
+  
+
+    export type PauseStruct = {startedAt: BigNumberish, endsAt: BigNumberish}
+
+    export type PauseStructOutput = [startedAt: bigint, endsAt: bigint] & {startedAt: bigint, endsAt: bigint }
+  
+
+    export type MarketStruct = {pool: BigNumberish, fees: BigNumberish, openFrom: BigNumberish}
+
+    export type MarketStructOutput = [pool: bigint, fees: bigint, openFrom: bigint] & {pool: bigint, fees: bigint, openFrom: bigint }
   
     }
 
   export interface IMarginBankInterface extends Interface {
-    getFunction(nameOrSignature: "account" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "listMarket" | "market" | "requestWithdrawal" | "setTreasury" | "settle" | "token" | "treasury" | "withdraw"): FunctionFragment;
+    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "requestWithdrawal" | "setTreasury" | "settle" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "Deposited" | "FeesCollected" | "MarketListed" | "TreasuryChanged" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AnnouncementWithdrawn" | "Deposited" | "FeesCollected" | "MarketAnnounced" | "MarketListed" | "Paused" | "TreasuryChanged" | "Unpaused" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
 
     encodeFunctionData(functionFragment: 'account', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'announceMarket', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'announcement', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'collectFees', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'deposit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'depositFor', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'depositWithPermit', values: [BigNumberish, BigNumberish, BigNumberish, BytesLike, BytesLike]): string;
+encodeFunctionData(functionFragment: 'isPaused', values?: undefined): string;
+encodeFunctionData(functionFragment: 'lastPause', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listMarket', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'listingDelay', values?: undefined): string;
 encodeFunctionData(functionFragment: 'market', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'markets', values?: undefined): string;
+encodeFunctionData(functionFragment: 'pause', values?: undefined): string;
 encodeFunctionData(functionFragment: 'requestWithdrawal', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setTreasury', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'settle', values: [BigNumberish, BigNumberish, BytesLike[]]): string;
 encodeFunctionData(functionFragment: 'token', values?: undefined): string;
 encodeFunctionData(functionFragment: 'treasury', values?: undefined): string;
+encodeFunctionData(functionFragment: 'unpause', values?: undefined): string;
 encodeFunctionData(functionFragment: 'withdraw', values?: undefined): string;
+encodeFunctionData(functionFragment: 'withdrawAnnouncement', values: [AddressLike]): string;
 
     decodeFunctionResult(functionFragment: 'account', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'announceMarket', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'announcement', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'collectFees', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deposit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'depositFor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'depositWithPermit', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'isPaused', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'lastPause', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listMarket', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'listingDelay', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'market', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'markets', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'pause', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestWithdrawal', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setTreasury', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'token', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'treasury', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'unpause', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'withdrawAnnouncement', data: BytesLike): Result;
   }
 
   
+    export namespace AnnouncementWithdrawnEvent {
+      export type InputTuple = [market: AddressLike];
+      export type OutputTuple = [market: string];
+      export interface OutputObject {market: string };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace DepositedEvent {
       export type InputTuple = [account: AddressLike, payer: AddressLike, amount: BigNumberish];
       export type OutputTuple = [account: string, payer: string, amount: bigint];
@@ -77,6 +117,18 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
 
   
 
+    export namespace MarketAnnouncedEvent {
+      export type InputTuple = [market: AddressLike, codeHash: BytesLike, listableFrom: BigNumberish, lapsesAt: BigNumberish];
+      export type OutputTuple = [market: string, codeHash: string, listableFrom: bigint, lapsesAt: bigint];
+      export interface OutputObject {market: string, codeHash: string, listableFrom: bigint, lapsesAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace MarketListedEvent {
       export type InputTuple = [market: AddressLike, codeHash: BytesLike];
       export type OutputTuple = [market: string, codeHash: string];
@@ -89,10 +141,34 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
 
   
 
+    export namespace PausedEvent {
+      export type InputTuple = [endsAt: BigNumberish];
+      export type OutputTuple = [endsAt: bigint];
+      export interface OutputObject {endsAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace TreasuryChangedEvent {
       export type InputTuple = [previous: AddressLike, treasury: AddressLike];
       export type OutputTuple = [previous: string, treasury: string];
       export interface OutputObject {previous: string, treasury: string };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace UnpausedEvent {
+      export type InputTuple = [];
+      export type OutputTuple = [];
+      export interface OutputObject {};
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -167,6 +243,22 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
+    announceMarket: TypedContractMethod<
+      [market: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    announcement: TypedContractMethod<
+      [trader: AddressLike, ],
+      [IMarginBank.AnnouncementStructOutput],
+      'view'
+    >
+    
+
+    
     collectFees: TypedContractMethod<
       [market: AddressLike, ],
       [void],
@@ -199,6 +291,22 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
+    isPaused: TypedContractMethod<
+      [],
+      [boolean],
+      'view'
+    >
+    
+
+    
+    lastPause: TypedContractMethod<
+      [],
+      [IMarginBank.PauseStructOutput],
+      'view'
+    >
+    
+
+    
     listMarket: TypedContractMethod<
       [market: AddressLike, ],
       [void],
@@ -207,10 +315,34 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
+    listingDelay: TypedContractMethod<
+      [],
+      [bigint],
+      'view'
+    >
+    
+
+    
     market: TypedContractMethod<
       [trader: AddressLike, ],
       [IMarginBank.MarketStructOutput],
       'view'
+    >
+    
+
+    
+    markets: TypedContractMethod<
+      [],
+      [string[]],
+      'view'
+    >
+    
+
+    
+    pause: TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
     >
     
 
@@ -255,8 +387,24 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     
 
     
+    unpause: TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     withdraw: TypedContractMethod<
       [],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    withdrawAnnouncement: TypedContractMethod<
+      [market: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -268,6 +416,16 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
     getFunction(nameOrSignature: 'account'): TypedContractMethod<
       [owner: AddressLike, ],
       [IMarginBank.AccountStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'announceMarket'): TypedContractMethod<
+      [market: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'announcement'): TypedContractMethod<
+      [trader: AddressLike, ],
+      [IMarginBank.AnnouncementStructOutput],
       'view'
     >;
 getFunction(nameOrSignature: 'collectFees'): TypedContractMethod<
@@ -290,15 +448,40 @@ getFunction(nameOrSignature: 'depositWithPermit'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'isPaused'): TypedContractMethod<
+      [],
+      [boolean],
+      'view'
+    >;
+getFunction(nameOrSignature: 'lastPause'): TypedContractMethod<
+      [],
+      [IMarginBank.PauseStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'listMarket'): TypedContractMethod<
       [market: AddressLike, ],
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'listingDelay'): TypedContractMethod<
+      [],
+      [bigint],
+      'view'
+    >;
 getFunction(nameOrSignature: 'market'): TypedContractMethod<
       [trader: AddressLike, ],
       [IMarginBank.MarketStructOutput],
       'view'
+    >;
+getFunction(nameOrSignature: 'markets'): TypedContractMethod<
+      [],
+      [string[]],
+      'view'
+    >;
+getFunction(nameOrSignature: 'pause'): TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'requestWithdrawal'): TypedContractMethod<
       [amount: BigNumberish, ],
@@ -325,21 +508,39 @@ getFunction(nameOrSignature: 'treasury'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'unpause'): TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'withdraw'): TypedContractMethod<
       [],
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'withdrawAnnouncement'): TypedContractMethod<
+      [market: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
 
-    getEvent(key: 'Deposited'): TypedContractEvent<DepositedEvent.InputTuple, DepositedEvent.OutputTuple, DepositedEvent.OutputObject>;
+    getEvent(key: 'AnnouncementWithdrawn'): TypedContractEvent<AnnouncementWithdrawnEvent.InputTuple, AnnouncementWithdrawnEvent.OutputTuple, AnnouncementWithdrawnEvent.OutputObject>;
+getEvent(key: 'Deposited'): TypedContractEvent<DepositedEvent.InputTuple, DepositedEvent.OutputTuple, DepositedEvent.OutputObject>;
 getEvent(key: 'FeesCollected'): TypedContractEvent<FeesCollectedEvent.InputTuple, FeesCollectedEvent.OutputTuple, FeesCollectedEvent.OutputObject>;
+getEvent(key: 'MarketAnnounced'): TypedContractEvent<MarketAnnouncedEvent.InputTuple, MarketAnnouncedEvent.OutputTuple, MarketAnnouncedEvent.OutputObject>;
 getEvent(key: 'MarketListed'): TypedContractEvent<MarketListedEvent.InputTuple, MarketListedEvent.OutputTuple, MarketListedEvent.OutputObject>;
+getEvent(key: 'Paused'): TypedContractEvent<PausedEvent.InputTuple, PausedEvent.OutputTuple, PausedEvent.OutputObject>;
 getEvent(key: 'TreasuryChanged'): TypedContractEvent<TreasuryChangedEvent.InputTuple, TreasuryChangedEvent.OutputTuple, TreasuryChangedEvent.OutputObject>;
+getEvent(key: 'Unpaused'): TypedContractEvent<UnpausedEvent.InputTuple, UnpausedEvent.OutputTuple, UnpausedEvent.OutputObject>;
 getEvent(key: 'WithdrawalRequested'): TypedContractEvent<WithdrawalRequestedEvent.InputTuple, WithdrawalRequestedEvent.OutputTuple, WithdrawalRequestedEvent.OutputObject>;
 getEvent(key: 'Withdrawn'): TypedContractEvent<WithdrawnEvent.InputTuple, WithdrawnEvent.OutputTuple, WithdrawnEvent.OutputObject>;
 
     filters: {
       
+      'AnnouncementWithdrawn(address)': TypedContractEvent<AnnouncementWithdrawnEvent.InputTuple, AnnouncementWithdrawnEvent.OutputTuple, AnnouncementWithdrawnEvent.OutputObject>;
+      AnnouncementWithdrawn: TypedContractEvent<AnnouncementWithdrawnEvent.InputTuple, AnnouncementWithdrawnEvent.OutputTuple, AnnouncementWithdrawnEvent.OutputObject>;
+    
+
       'Deposited(address,address,uint256)': TypedContractEvent<DepositedEvent.InputTuple, DepositedEvent.OutputTuple, DepositedEvent.OutputObject>;
       Deposited: TypedContractEvent<DepositedEvent.InputTuple, DepositedEvent.OutputTuple, DepositedEvent.OutputObject>;
     
@@ -348,12 +549,24 @@ getEvent(key: 'Withdrawn'): TypedContractEvent<WithdrawnEvent.InputTuple, Withdr
       FeesCollected: TypedContractEvent<FeesCollectedEvent.InputTuple, FeesCollectedEvent.OutputTuple, FeesCollectedEvent.OutputObject>;
     
 
+      'MarketAnnounced(address,bytes32,uint64,uint64)': TypedContractEvent<MarketAnnouncedEvent.InputTuple, MarketAnnouncedEvent.OutputTuple, MarketAnnouncedEvent.OutputObject>;
+      MarketAnnounced: TypedContractEvent<MarketAnnouncedEvent.InputTuple, MarketAnnouncedEvent.OutputTuple, MarketAnnouncedEvent.OutputObject>;
+    
+
       'MarketListed(address,bytes32)': TypedContractEvent<MarketListedEvent.InputTuple, MarketListedEvent.OutputTuple, MarketListedEvent.OutputObject>;
       MarketListed: TypedContractEvent<MarketListedEvent.InputTuple, MarketListedEvent.OutputTuple, MarketListedEvent.OutputObject>;
     
 
+      'Paused(uint64)': TypedContractEvent<PausedEvent.InputTuple, PausedEvent.OutputTuple, PausedEvent.OutputObject>;
+      Paused: TypedContractEvent<PausedEvent.InputTuple, PausedEvent.OutputTuple, PausedEvent.OutputObject>;
+    
+
       'TreasuryChanged(address,address)': TypedContractEvent<TreasuryChangedEvent.InputTuple, TreasuryChangedEvent.OutputTuple, TreasuryChangedEvent.OutputObject>;
       TreasuryChanged: TypedContractEvent<TreasuryChangedEvent.InputTuple, TreasuryChangedEvent.OutputTuple, TreasuryChangedEvent.OutputObject>;
+    
+
+      'Unpaused()': TypedContractEvent<UnpausedEvent.InputTuple, UnpausedEvent.OutputTuple, UnpausedEvent.OutputObject>;
+      Unpaused: TypedContractEvent<UnpausedEvent.InputTuple, UnpausedEvent.OutputTuple, UnpausedEvent.OutputObject>;
     
 
       'WithdrawalRequested(address,uint256,uint256,uint64)': TypedContractEvent<WithdrawalRequestedEvent.InputTuple, WithdrawalRequestedEvent.OutputTuple, WithdrawalRequestedEvent.OutputObject>;

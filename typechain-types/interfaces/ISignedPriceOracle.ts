@@ -7,26 +7,42 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface ISignedPriceOracleInterface extends Interface {
-    getFunction(nameOrSignature: "feed" | "reportDigest" | "setFeed" | "verify"): FunctionFragment;
+    getFunction(nameOrSignature: "cancelFeed" | "feedAt" | "notice" | "reportDigest" | "setFeed" | "verify"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "FeedSet"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "FeedCancelled" | "FeedSet"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'feed', values: [BytesLike]): string;
+    encodeFunctionData(functionFragment: 'cancelFeed', values: [BytesLike]): string;
+encodeFunctionData(functionFragment: 'feedAt', values: [BytesLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'notice', values?: undefined): string;
 encodeFunctionData(functionFragment: 'reportDigest', values: [BytesLike, BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setFeed', values: [BytesLike, AddressLike[], BigNumberish]): string;
 encodeFunctionData(functionFragment: 'verify', values: [BytesLike, BigNumberish, BigNumberish, BytesLike]): string;
 
-    decodeFunctionResult(functionFragment: 'feed', data: BytesLike): Result;
+    decodeFunctionResult(functionFragment: 'cancelFeed', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'feedAt', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'notice', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'reportDigest', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setFeed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
   }
 
   
+    export namespace FeedCancelledEvent {
+      export type InputTuple = [feedId: BytesLike];
+      export type OutputTuple = [feedId: string];
+      export interface OutputObject {feedId: string };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace FeedSetEvent {
-      export type InputTuple = [feedId: BytesLike, signers: AddressLike[], threshold: BigNumberish];
-      export type OutputTuple = [feedId: string, signers: string[], threshold: bigint];
-      export interface OutputObject {feedId: string, signers: string[], threshold: bigint };
+      export type InputTuple = [feedId: BytesLike, signers: AddressLike[], threshold: BigNumberish, activeFrom: BigNumberish];
+      export type OutputTuple = [feedId: string, signers: string[], threshold: bigint, activeFrom: bigint];
+      export interface OutputObject {feedId: string, signers: string[], threshold: bigint, activeFrom: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -69,9 +85,25 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
 
     
     
-    feed: TypedContractMethod<
+    cancelFeed: TypedContractMethod<
       [feedId: BytesLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    feedAt: TypedContractMethod<
+      [feedId: BytesLike, observedAt: BigNumberish, ],
       [[string[], bigint] & {signers: string[], threshold: bigint }],
+      'view'
+    >
+    
+
+    
+    notice: TypedContractMethod<
+      [],
+      [bigint],
       'view'
     >
     
@@ -103,9 +135,19 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
-    getFunction(nameOrSignature: 'feed'): TypedContractMethod<
+    getFunction(nameOrSignature: 'cancelFeed'): TypedContractMethod<
       [feedId: BytesLike, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'feedAt'): TypedContractMethod<
+      [feedId: BytesLike, observedAt: BigNumberish, ],
       [[string[], bigint] & {signers: string[], threshold: bigint }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'notice'): TypedContractMethod<
+      [],
+      [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'reportDigest'): TypedContractMethod<
@@ -124,11 +166,16 @@ getFunction(nameOrSignature: 'verify'): TypedContractMethod<
       'view'
     >;
 
-    getEvent(key: 'FeedSet'): TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
+    getEvent(key: 'FeedCancelled'): TypedContractEvent<FeedCancelledEvent.InputTuple, FeedCancelledEvent.OutputTuple, FeedCancelledEvent.OutputObject>;
+getEvent(key: 'FeedSet'): TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
 
     filters: {
       
-      'FeedSet(bytes32,address[],uint256)': TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
+      'FeedCancelled(bytes32)': TypedContractEvent<FeedCancelledEvent.InputTuple, FeedCancelledEvent.OutputTuple, FeedCancelledEvent.OutputObject>;
+      FeedCancelled: TypedContractEvent<FeedCancelledEvent.InputTuple, FeedCancelledEvent.OutputTuple, FeedCancelledEvent.OutputObject>;
+    
+
+      'FeedSet(bytes32,address[],uint256,uint256)': TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
       FeedSet: TypedContractEvent<FeedSetEvent.InputTuple, FeedSetEvent.OutputTuple, FeedSetEvent.OutputObject>;
     
     };

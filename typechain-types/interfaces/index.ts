@@ -4,6 +4,8 @@
 /* eslint-disable */
 export type { IAccountManager } from './IAccountManager.js';
 export type { IAdjustments } from './IAdjustments.js';
+export type { IAggregator } from './IAggregator.js';
+export type { IAggregatorOracle } from './IAggregatorOracle.js';
 export type { IBackstop } from './IBackstop.js';
 export type { IExchangeAccess } from './IExchangeAccess.js';
 export type { IFunding } from './IFunding.js';

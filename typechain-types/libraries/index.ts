@@ -4,6 +4,7 @@
 /* eslint-disable */
 export type { AdjustLib } from './AdjustLib.js';
 export type { ChangeLib } from './ChangeLib.js';
+export type { DelayLib } from './DelayLib.js';
 export type { FundingLib } from './FundingLib.js';
 export type { LiquidationLib } from './LiquidationLib.js';
 export type { OrderDeskLib } from './OrderDeskLib.js';

@@ -7,38 +7,46 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface HostileTokenInterface extends Interface {
-    getFunction(nameOrSignature: "allowance" | "approve" | "balanceOf" | "callBack" | "callback" | "decimals" | "keep" | "keptPercent" | "mint" | "name" | "symbol" | "target" | "totalSupply" | "transfer" | "transferFrom"): FunctionFragment;
+    getFunction(nameOrSignature: "DOMAIN_SEPARATOR" | "allowance" | "approve" | "balanceOf" | "callBack" | "callback" | "called" | "decimals" | "eip712Domain" | "lie" | "mint" | "name" | "nonces" | "permit" | "symbol" | "tell" | "totalSupply" | "transfer" | "transferFrom"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "Approval" | "Transfer"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "Approval" | "EIP712DomainChanged" | "Transfer"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'allowance', values: [AddressLike, AddressLike]): string;
+    encodeFunctionData(functionFragment: 'DOMAIN_SEPARATOR', values?: undefined): string;
+encodeFunctionData(functionFragment: 'allowance', values: [AddressLike, AddressLike]): string;
 encodeFunctionData(functionFragment: 'approve', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'balanceOf', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'callBack', values: [AddressLike, BytesLike]): string;
 encodeFunctionData(functionFragment: 'callback', values?: undefined): string;
+encodeFunctionData(functionFragment: 'called', values?: undefined): string;
 encodeFunctionData(functionFragment: 'decimals', values?: undefined): string;
-encodeFunctionData(functionFragment: 'keep', values: [BigNumberish]): string;
-encodeFunctionData(functionFragment: 'keptPercent', values?: undefined): string;
+encodeFunctionData(functionFragment: 'eip712Domain', values?: undefined): string;
+encodeFunctionData(functionFragment: 'lie', values?: undefined): string;
 encodeFunctionData(functionFragment: 'mint', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'name', values?: undefined): string;
+encodeFunctionData(functionFragment: 'nonces', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'permit', values: [AddressLike, AddressLike, BigNumberish, BigNumberish, BigNumberish, BytesLike, BytesLike]): string;
 encodeFunctionData(functionFragment: 'symbol', values?: undefined): string;
-encodeFunctionData(functionFragment: 'target', values?: undefined): string;
+encodeFunctionData(functionFragment: 'tell', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'totalSupply', values?: undefined): string;
 encodeFunctionData(functionFragment: 'transfer', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'transferFrom', values: [AddressLike, AddressLike, BigNumberish]): string;
 
-    decodeFunctionResult(functionFragment: 'allowance', data: BytesLike): Result;
+    decodeFunctionResult(functionFragment: 'DOMAIN_SEPARATOR', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'allowance', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'approve', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'balanceOf', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'callBack', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'callback', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'called', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'decimals', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'keep', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'keptPercent', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'eip712Domain', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'lie', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'mint', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'name', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'nonces', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'permit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'symbol', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'target', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'tell', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'totalSupply', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'transfer', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
@@ -49,6 +57,18 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
       export type InputTuple = [owner: AddressLike, spender: AddressLike, value: BigNumberish];
       export type OutputTuple = [owner: string, spender: string, value: bigint];
       export interface OutputObject {owner: string, spender: string, value: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace EIP712DomainChangedEvent {
+      export type InputTuple = [];
+      export type OutputTuple = [];
+      export interface OutputObject {};
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -103,6 +123,14 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
 
     
     
+    DOMAIN_SEPARATOR: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     allowance: TypedContractMethod<
       [owner: AddressLike, spender: AddressLike, ],
       [bigint],
@@ -143,6 +171,14 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
     
 
     
+    called: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     decimals: TypedContractMethod<
       [],
       [bigint],
@@ -151,15 +187,15 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
     
 
     
-    keep: TypedContractMethod<
-      [percent: BigNumberish, ],
-      [void],
-      'nonpayable'
+    eip712Domain: TypedContractMethod<
+      [],
+      [[string, string, string, bigint, string, string, bigint[]] & {fields: string, name: string, version: string, chainId: bigint, verifyingContract: string, salt: string, extensions: bigint[] }],
+      'view'
     >
     
 
     
-    keptPercent: TypedContractMethod<
+    lie: TypedContractMethod<
       [],
       [bigint],
       'view'
@@ -183,6 +219,22 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
     
 
     
+    nonces: TypedContractMethod<
+      [owner: AddressLike, ],
+      [bigint],
+      'view'
+    >
+    
+
+    
+    permit: TypedContractMethod<
+      [owner: AddressLike, spender: AddressLike, value: BigNumberish, deadline: BigNumberish, v: BigNumberish, r: BytesLike, s: BytesLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     symbol: TypedContractMethod<
       [],
       [string],
@@ -191,10 +243,10 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
     
 
     
-    target: TypedContractMethod<
-      [],
-      [string],
-      'view'
+    tell: TypedContractMethod<
+      [next: BigNumberish, ],
+      [void],
+      'nonpayable'
     >
     
 
@@ -208,7 +260,7 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
 
     
     transfer: TypedContractMethod<
-      [to: AddressLike, value: BigNumberish, ],
+      [to: AddressLike, amount: BigNumberish, ],
       [boolean],
       'nonpayable'
     >
@@ -216,7 +268,7 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
 
     
     transferFrom: TypedContractMethod<
-      [from: AddressLike, to: AddressLike, value: BigNumberish, ],
+      [from: AddressLike, to: AddressLike, amount: BigNumberish, ],
       [boolean],
       'nonpayable'
     >
@@ -225,7 +277,12 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
-    getFunction(nameOrSignature: 'allowance'): TypedContractMethod<
+    getFunction(nameOrSignature: 'DOMAIN_SEPARATOR'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'allowance'): TypedContractMethod<
       [owner: AddressLike, spender: AddressLike, ],
       [bigint],
       'view'
@@ -250,17 +307,22 @@ getFunction(nameOrSignature: 'callback'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'called'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
 getFunction(nameOrSignature: 'decimals'): TypedContractMethod<
       [],
       [bigint],
       'view'
     >;
-getFunction(nameOrSignature: 'keep'): TypedContractMethod<
-      [percent: BigNumberish, ],
-      [void],
-      'nonpayable'
+getFunction(nameOrSignature: 'eip712Domain'): TypedContractMethod<
+      [],
+      [[string, string, string, bigint, string, string, bigint[]] & {fields: string, name: string, version: string, chainId: bigint, verifyingContract: string, salt: string, extensions: bigint[] }],
+      'view'
     >;
-getFunction(nameOrSignature: 'keptPercent'): TypedContractMethod<
+getFunction(nameOrSignature: 'lie'): TypedContractMethod<
       [],
       [bigint],
       'view'
@@ -275,15 +337,25 @@ getFunction(nameOrSignature: 'name'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'nonces'): TypedContractMethod<
+      [owner: AddressLike, ],
+      [bigint],
+      'view'
+    >;
+getFunction(nameOrSignature: 'permit'): TypedContractMethod<
+      [owner: AddressLike, spender: AddressLike, value: BigNumberish, deadline: BigNumberish, v: BigNumberish, r: BytesLike, s: BytesLike, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'symbol'): TypedContractMethod<
       [],
       [string],
       'view'
     >;
-getFunction(nameOrSignature: 'target'): TypedContractMethod<
-      [],
-      [string],
-      'view'
+getFunction(nameOrSignature: 'tell'): TypedContractMethod<
+      [next: BigNumberish, ],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'totalSupply'): TypedContractMethod<
       [],
@@ -291,23 +363,28 @@ getFunction(nameOrSignature: 'totalSupply'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'transfer'): TypedContractMethod<
-      [to: AddressLike, value: BigNumberish, ],
+      [to: AddressLike, amount: BigNumberish, ],
       [boolean],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'transferFrom'): TypedContractMethod<
-      [from: AddressLike, to: AddressLike, value: BigNumberish, ],
+      [from: AddressLike, to: AddressLike, amount: BigNumberish, ],
       [boolean],
       'nonpayable'
     >;
 
     getEvent(key: 'Approval'): TypedContractEvent<ApprovalEvent.InputTuple, ApprovalEvent.OutputTuple, ApprovalEvent.OutputObject>;
+getEvent(key: 'EIP712DomainChanged'): TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;
 getEvent(key: 'Transfer'): TypedContractEvent<TransferEvent.InputTuple, TransferEvent.OutputTuple, TransferEvent.OutputObject>;
 
     filters: {
       
       'Approval(address,address,uint256)': TypedContractEvent<ApprovalEvent.InputTuple, ApprovalEvent.OutputTuple, ApprovalEvent.OutputObject>;
       Approval: TypedContractEvent<ApprovalEvent.InputTuple, ApprovalEvent.OutputTuple, ApprovalEvent.OutputObject>;
+    
+
+      'EIP712DomainChanged()': TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;
+      EIP712DomainChanged: TypedContractEvent<EIP712DomainChangedEvent.InputTuple, EIP712DomainChangedEvent.OutputTuple, EIP712DomainChangedEvent.OutputObject>;
     
 
       'Transfer(address,address,uint256)': TypedContractEvent<TransferEvent.InputTuple, TransferEvent.OutputTuple, TransferEvent.OutputObject>;

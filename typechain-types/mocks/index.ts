@@ -2,5 +2,8 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
+export type { FeeToken } from './FeeToken.js';
+export type { FeedMock } from './FeedMock.js';
 export type { HostileToken } from './HostileToken.js';
 export type { LibHarness } from './LibHarness.js';
+export type { NoReturnToken } from './NoReturnToken.js';

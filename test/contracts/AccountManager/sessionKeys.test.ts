@@ -98,6 +98,57 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     await (await keys()).registerSessionKey(key, 3)
     expect(await isAuthorized(2, (await latest()) * 1000)).to.equal(true)
   })
+  it('when its 30 days are over, a key is not registered again, approved or revoked', async () => {
+    await (await keys()).registerSessionKey(key, 1)
+    const end = (await latest()) + DAYS_30
+    const { time } = exchange.connection.networkHelpers
+    await time.increaseTo(end - 60)
+    await (await keys()).registerSessionKey(key, 3)
+    const refused = async () =>
+      expect((await keys()).registerSessionKey(key, 3))
+        .to.be.revertedWithCustomError(exchange.keys, 'KeyExpired')
+        .withArgs(owner().address, key, end)
+    await time.increaseTo(end)
+    await refused()
+    await expect((await keys()).revokeSessionKey(key)).to.emit(exchange.keys, 'SessionKeyRevoked')
+    await refused()
+  })
+  it('when the time is the last second, it still is', async () => {
+    await (await keys()).registerSessionKey(key, 1)
+    const end = (await latest()) + DAYS_30
+    const again = await keys()
+    await exchange.connection.networkHelpers.time.setNextBlockTimestamp(end - 1)
+    await again.registerSessionKey(key, 3)
+    expect(await isAuthorized(3, end * 1000 - 1)).to.equal(true)
+  })
+  it('when revoked, permissions may shrink once no batch that relies on them can be settled', async () => {
+    await (await keys()).registerSessionKey(key, 3)
+    await (await keys()).revokeSessionKey(key)
+    const revokedAt = await latest()
+    const again = await keys()
+    const { time } = exchange.connection.networkHelpers
+    await time.setNextBlockTimestamp(revokedAt + 15)
+    await expect(again.registerSessionKey(key, 1)).to.be.revertedWithCustomError(
+      exchange.keys,
+      'PermissionsNarrowed',
+    )
+    await time.setNextBlockTimestamp(revokedAt + 16)
+    await again.registerSessionKey(key, 1)
+    expect(await isAuthorized(2, revokedAt * 1000)).to.equal(false)
+  })
+  it('when revoked and approved again at once, the revocation never was', async () => {
+    await (await keys()).registerSessionKey(key, 1)
+    await (await keys()).revokeSessionKey(key)
+    await (await keys()).registerSessionKey(key, 1)
+    expect(await isAuthorized(1, ((await latest()) + 60) * 1000)).to.equal(true)
+  })
+  it('when an owner registers a key, it acts for him alone', async () => {
+    const [, other] = exchange.users
+    await (await keys()).registerSessionKey(key, 3)
+    expect(await exchange.keys.isAuthorized(other!.address, key, 1, 0)).to.equal(false)
+    await (await keys(other)).revokeSessionKey(key).catch(() => undefined)
+    expect(await isAuthorized(1, (await latest()) * 1000)).to.equal(true)
+  })
   it('when never registered, there is nothing to revoke', async () => {
     await expect((await keys()).revokeSessionKey(key))
       .to.be.revertedWithCustomError(exchange.keys, 'KeyNotRegistered')

@@ -176,9 +176,9 @@ describe('roles of ExchangeAccess', () => {
     it('when a delay above 30 days is granted, or deployed', async () => {
       const { access, admin } = at
       await offer(ROLES.listing, 30 * DAY)
-      await refused(offer(ROLES.listing, 30 * DAY + 1), 'DelayTooLong', 30 * DAY + 1, 30 * DAY)
+      await refused(offer(ROLES.listing, 30 * DAY + 1), 'DelayOutOfRange', 30 * DAY + 1, 0, 30 * DAY)
       const deployment = new ExchangeAccess__factory(admin).deploy(admin, 30 * DAY + 1)
-      await refused(deployment, 'DelayTooLong', 30 * DAY + 1, 30 * DAY)
+      await refused(deployment, 'DelayOutOfRange', 30 * DAY + 1, 0, 30 * DAY)
       expect(await access.minimumDelay()).to.equal(BigInt(MINIMUM))
     })
   })

@@ -61,10 +61,10 @@ describe('proposeOperator, acceptOperator, revokeOperator', () => {
   it('when somebody without the role tries', async () => {
     const { trader, operator } = exchange
     for (const call of [
-      trader.proposeOperator(operator.address),
-      trader.revokeOperator(exchange.admin.address),
+      () => trader.proposeOperator(operator.address),
+      () => trader.revokeOperator(exchange.admin.address),
     ])
-      await expect(call)
+      await expect(call())
         .to.be.revertedWithCustomError(trader, 'AccessManagedUnauthorized')
         .withArgs(operator.address)
   })

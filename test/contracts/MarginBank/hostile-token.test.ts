@@ -1,62 +1,127 @@
 import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
-import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { HostileToken__factory } from '../../../typechain-types/factories/mocks/HostileToken__factory.ts'
-import { chain, firstSigner } from '../../support/exchange.ts'
+import { chain, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { bankOver } from '../../support/tokens.ts'
 
 const AMOUNT = e18('100')
-
-async function hostileBank() {
-  const admin = await firstSigner(await chain())
-  const owner = await admin.getAddress()
-  const token = await new HostileToken__factory(admin).deploy()
-  const access = await new ExchangeAccess__factory(admin).deploy(owner, 0)
-  const bank = await new MarginBank__factory(admin).deploy(token, access, owner)
-  await token.mint(owner, AMOUNT * 10n)
-  await token.approve(await bank.getAddress(), AMOUNT * 10n)
-  return { token, bank, owner, access }
-}
+const LIE = { moved: 1, notMoved: 2, taken: 3 } as const
+const DAY = 86_400
+const BANK = MarginBank__factory.createInterface()
+const fixture = () => bankOver(HostileToken__factory, AMOUNT * 10n)
 
 describe('MarginBank with a hostile token', () => {
-  const load = async () => (await chain()).networkHelpers.loadFixture(hostileBank)
+  let at: Awaited<ReturnType<typeof fixture>>
+  beforeEach(async () => {
+    at = await (await chain()).networkHelpers.loadFixture(fixture)
+    await at.token.connect(at.owner).approve(at.bank, AMOUNT * 10n)
+    await at.asOwner.deposit(AMOUNT)
+  })
+  const callBack = async (data: string) => at.token.callBack(at.bank, data)
 
-  it('when the token keeps a share of a transfer, only what arrives is credited', async () => {
-    const { token, bank, owner } = await load()
-    await token.keep(10)
-    const arrived = (AMOUNT * 9n) / 10n
-    await expect(bank.deposit(AMOUNT)).to.emit(bank, 'Deposited').withArgs(owner, owner, arrived)
-    expect((await bank.account(owner)).free).to.equal(arrived)
+  describe('that calls back', () => {
+    const guarded: readonly [string, string][] = [
+      ['deposit', BANK.encodeFunctionData('deposit', [1])],
+      ['depositFor', BANK.encodeFunctionData('depositFor', [wallet('thief').address, 1])],
+      [
+        'depositWithPermit',
+        BANK.encodeFunctionData('depositWithPermit', [
+          1,
+          0,
+          27,
+          `0x${'00'.repeat(32)}`,
+          `0x${'00'.repeat(32)}`,
+        ]),
+      ],
+      ['withdraw', BANK.encodeFunctionData('withdraw')],
+    ]
+    for (const [name, data] of guarded) {
+      it(`into ${name} during a deposit, it is shut out`, async () => {
+        await callBack(data)
+        await expect(at.asOwner.deposit(AMOUNT)).to.be.revertedWithCustomError(
+          at.bank,
+          'ReentrancyGuardReentrantCall',
+        )
+      })
+      it(`into ${name} during a withdrawal, it is shut out`, async () => {
+        await at.asOwner.requestWithdrawal(AMOUNT)
+        await at.time.increase(16)
+        await callBack(data)
+        await expect(at.asOwner.withdraw()).to.be.revertedWithCustomError(
+          at.bank,
+          'ReentrancyGuardReentrantCall',
+        )
+      })
+    }
+    it('into settle, it is no market', async () => {
+      await callBack(BANK.encodeFunctionData('settle', [0, 0, []]))
+      await expect(at.asOwner.deposit(AMOUNT))
+        .to.be.revertedWithCustomError(at.bank, 'MarketNotListed')
+        .withArgs(await at.token.getAddress())
+    })
+    it('into a request of its own, it has nothing to ask for', async () => {
+      await callBack(BANK.encodeFunctionData('requestWithdrawal', [1]))
+      await expect(at.asOwner.deposit(AMOUNT)).to.be.revertedWithCustomError(
+        at.bank,
+        'FreeBalanceInsufficient',
+      )
+    })
   })
 
-  it('when the token calls back into a deposit, it is shut out', async () => {
-    const { token, bank } = await load()
-    await token.callBack(await bank.getAddress(), bank.interface.encodeFunctionData('deposit', [1]))
-    await expect(bank.deposit(AMOUNT)).to.be.revertedWithCustomError(bank, 'ReentrancyGuardReentrantCall')
+  describe('that lies', () => {
+    it('when it says that it has moved what it has not, nothing is credited', async () => {
+      await at.token.tell(LIE.moved)
+      await expect(at.asOwner.deposit(AMOUNT))
+        .to.be.revertedWithCustomError(at.bank, 'NothingArrived')
+        .withArgs(AMOUNT)
+    })
+    it('when it says that it has not moved what it has, the deposit fails', async () => {
+      await at.token.tell(LIE.notMoved)
+      await expect(at.asOwner.deposit(AMOUNT))
+        .to.be.revertedWithCustomError(at.bank, 'SafeERC20FailedOperation')
+        .withArgs(await at.token.getAddress())
+    })
+    it('when a payout says that it has failed, the claim stands', async () => {
+      await at.asOwner.requestWithdrawal(AMOUNT)
+      await at.time.increase(16)
+      await at.token.tell(LIE.notMoved)
+      await expect(at.asOwner.withdraw()).to.be.revertedWithCustomError(at.bank, 'SafeERC20FailedOperation')
+      expect((await at.bank.account(at.owner)).pending).to.equal(AMOUNT)
+    })
+    it('when it takes what it should give, the deposit fails', async () => {
+      await at.token.tell(LIE.taken)
+      await expect(at.asOwner.deposit(AMOUNT)).to.be.revertedWithPanic(0x11)
+    })
   })
 
-  it('when the token calls back into a withdrawal, it is shut out', async () => {
-    const { token, bank } = await load()
-    const { networkHelpers } = await chain()
-    await bank.deposit(AMOUNT)
-    await bank.requestWithdrawal(AMOUNT)
-    await networkHelpers.time.increase(16)
-    await token.callBack(await bank.getAddress(), bank.interface.encodeFunctionData('withdraw'))
-    await expect(bank.withdraw()).to.be.revertedWithCustomError(bank, 'ReentrancyGuardReentrantCall')
-  })
-
-  it('when deployed without an admin or a treasury', async () => {
-    const { bank, token, owner, access } = await load()
-    const factory = new MarginBank__factory(await firstSigner(await chain()))
-    const collateral = await token.getAddress()
-    await expect(factory.deploy(collateral, ZeroAddress, owner)).to.be.revertedWithCustomError(
-      bank,
-      'AccessManagedInvalidAuthority',
-    )
-    await expect(factory.deploy(collateral, access, ZeroAddress)).to.be.revertedWithCustomError(
-      bank,
-      'AccountZero',
-    )
+  describe('constructor', () => {
+    it('when the collateral has no code, nobody could be paid', async () => {
+      const { bank, access, admin } = at
+      const nobody = wallet('no token').address
+      await expect(new MarginBank__factory(admin).deploy(nobody, access, admin, 0))
+        .to.be.revertedWithCustomError(bank, 'CollateralWithoutCode')
+        .withArgs(nobody)
+    })
+    it('when the authority has no code, or the treasury is nobody', async () => {
+      const { bank, token, access, admin } = at
+      const factory = new MarginBank__factory(admin)
+      await expect(factory.deploy(token, wallet('no authority').address, admin, 0))
+        .to.be.revertedWithCustomError(bank, 'AccessManagedInvalidAuthority')
+        .withArgs(wallet('no authority').address)
+      await expect(factory.deploy(token, access, ZeroAddress, 0)).to.be.revertedWithCustomError(
+        bank,
+        'AccountZero',
+      )
+    })
+    it('when the listing delay is above sixty days', async () => {
+      const { bank, token, access, admin } = at
+      const factory = new MarginBank__factory(admin)
+      await factory.deploy(token, access, admin, 60 * DAY)
+      await expect(factory.deploy(token, access, admin, 60 * DAY + 1))
+        .to.be.revertedWithCustomError(bank, 'DelayOutOfRange')
+        .withArgs(60 * DAY + 1, 0, 60 * DAY)
+    })
   })
 })

@@ -1,22 +1,14 @@
 import { expect } from 'chai'
-import { getAddress, keccak256, ZeroAddress } from 'ethers'
+import { getAddress, ZeroAddress } from 'ethers'
 import { audit } from '../../support/audit.ts'
-import {
-  chain,
-  type Exchange,
-  pair,
-  perpetualExchange,
-  settle,
-  wallet,
-  word,
-} from '../../support/exchange.ts'
+import { chain, type Exchange, pair, perpetualExchange, settle, word } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 
 /** A delta as the market packs it. */
 const delta = (account: string, amount: bigint): string =>
   `${account.toLowerCase()}${BigInt.asUintN(96, amount).toString(16).padStart(24, '0')}`
 
-describe('listMarket, settle, collectFees, setTreasury', () => {
+describe('settle, collectFees, setTreasury', () => {
   let exchange: Exchange
   beforeEach(async () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
@@ -30,34 +22,6 @@ describe('listMarket, settle, collectFees, setTreasury', () => {
     await connection.networkHelpers.setBalance(spec.trader, 10n ** 18n)
     return bank.connect(await connection.ethers.getSigner(spec.trader))
   }
-
-  describe('listMarket', () => {
-    it('when a contract is listed, its code hash is on record', async () => {
-      const { bank, shared, connection } = exchange
-      const codeHash = keccak256(await connection.ethers.provider.getCode(shared.oracle))
-      await expect(bank.listMarket(shared.oracle)).to.emit(bank, 'MarketListed')
-      const [log] = await bank.queryFilter(bank.filters.MarketListed(shared.oracle))
-      expect(log?.args.codeHash).to.equal(codeHash)
-      expect((await bank.market(shared.oracle)).listed).to.equal(true)
-    })
-    it('when listed already', async () => {
-      const { bank, spec } = exchange
-      await expect(bank.listMarket(spec.trader)).to.be.revertedWithCustomError(bank, 'MarketAlreadyListed')
-    })
-    it('when there is no code', async () => {
-      const nobody = wallet('nobody').address
-      await expect(exchange.bank.listMarket(nobody))
-        .to.be.revertedWithCustomError(exchange.bank, 'MarketWithoutCode')
-        .withArgs(nobody)
-    })
-    it('when the caller is not the admin', async () => {
-      const { bank, operator, shared } = exchange
-      await expect(bank.connect(operator).listMarket(shared.oracle)).to.be.revertedWithCustomError(
-        bank,
-        'AccessManagedUnauthorized',
-      )
-    })
-  })
 
   describe('settle', () => {
     it('when the caller is not a listed market', async () => {

@@ -1,6 +1,17 @@
+import { anyUint } from '@nomicfoundation/hardhat-ethers-chai-matchers/withArgs'
 import { expect } from 'chai'
+import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import type { Millis } from '../../../domain/units.ts'
 import { audit } from '../../support/audit.ts'
-import { caller, chain, type Exchange, perpetualExchange, START_BALANCE } from '../../support/exchange.ts'
+import {
+  buildPart,
+  caller,
+  chain,
+  type Exchange,
+  pair,
+  perpetualExchange,
+  START_BALANCE,
+} from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 
 const AMOUNT = e18('100')
@@ -67,5 +78,100 @@ describe('requestWithdrawal and withdraw', () => {
     await expect(caller_.withdraw())
       .to.emit(exchange.bank, 'Withdrawn')
       .withArgs(alice().address, 2n * AMOUNT)
+  })
+})
+
+describe('withdrawals under way and batches that need them', () => {
+  let exchange: Exchange
+  /** Leaves alice too little free for the trade below without what she has requested. */
+  const LEFT = e18('1')
+  const alice = () => exchange.users[0]!
+  const account = () => exchange.bank.account(alice().address)
+  const second = async () => (await exchange.connection.networkHelpers.time.latest()) * 1000
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+  })
+  afterEach(() => audit(exchange))
+
+  const request = async (amount: bigint) => {
+    const bank = exchange.bank.connect(await caller(exchange, alice()))
+    // The chain's time, not the machine's.
+    const at = (await second()) / 1000 + 1
+    await exchange.connection.networkHelpers.time.setNextBlockTimestamp(at)
+    await bank.requestWithdrawal(amount)
+    return at * 1000
+  }
+  /** A part as of `asOf`, mined in the second that follows the last block, or in `minedAt`. */
+  const trade = async (asOf: number, minedAt?: number) => {
+    const [buyer, seller] = exchange.users
+    const fills = pair(buyer!, seller!, 1000, { leverage: 10 })
+    const part = await buildPart(exchange, { price: 500_000, fills, asOf: asOf as Millis })
+    const { time } = exchange.connection.networkHelpers
+    await time.setNextBlockTimestamp(minedAt ?? Math.max(Math.ceil(asOf / 1000), (await time.latest()) + 1))
+    return exchange.trader.settleBatch(encodeSettleBatch(part, exchange.spec))
+  }
+  const refusedFor = async (call: Promise<unknown>, available: bigint) =>
+    expect(call)
+      .to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
+      .withArgs(alice().address, available, anyUint)
+
+  it('when as of the request + G, what is pending backs the batch; the rest is paid', async () => {
+    const requestedAt = await request(START_BALANCE - LEFT)
+    await trade(requestedAt + 5_000)
+    const { free, pending } = await account()
+    expect(free).to.equal(0n)
+    expect(pending)
+      .to.be.lessThan(START_BALANCE - LEFT)
+      .and.greaterThan(0n)
+    await exchange.connection.networkHelpers.time.increaseTo(requestedAt / 1000 + 16)
+    await exchange.bank.connect(await caller(exchange, alice())).withdraw()
+    expect(await exchange.usdm.balanceOf(alice().address)).to.equal(pending)
+  })
+  it('when as of a millisecond later, it does not', async () => {
+    const requestedAt = await request(START_BALANCE - LEFT)
+    await refusedFor(trade(requestedAt + 5_001), LEFT)
+  })
+  it('when as of before the request and mined long after it, it does', async () => {
+    const asOf = (await second()) + 1000
+    const requestedAt = await request(START_BALANCE - LEFT)
+    await trade(asOf, requestedAt / 1000 + 9)
+  })
+  it('when the last batch that is backed is mined in its last second, the money is still there', async () => {
+    const requestedAt = await request(START_BALANCE - LEFT)
+    const last = requestedAt / 1000 + 15
+    const bank = exchange.bank.connect(await caller(exchange, alice()))
+    await exchange.connection.networkHelpers.time.setNextBlockTimestamp(last - 1)
+    await expect(bank.withdraw()).to.be.revertedWithCustomError(exchange.bank, 'WithdrawalEarly')
+    await trade(requestedAt + 5_000, last)
+  })
+  it('when requested twice, the second request backs, and holds back, everything', async () => {
+    await request(LEFT)
+    await exchange.connection.networkHelpers.time.increase(10)
+    const again = await request(START_BALANCE - 2n * LEFT)
+    expect((await account()).pending).to.equal(START_BALANCE - LEFT)
+    await trade(again + 5_000)
+    const bank = exchange.bank.connect(await caller(exchange, alice()))
+    await expect(bank.withdraw())
+      .to.be.revertedWithCustomError(exchange.bank, 'WithdrawalEarly')
+      .withArgs(alice().address, again / 1000 + 15)
+  })
+  it('when requested twice, neither pays twice', async () => {
+    await request(LEFT)
+    const again = await request(LEFT)
+    await exchange.connection.networkHelpers.time.increaseTo(again / 1000 + 16)
+    const bank = exchange.bank.connect(await caller(exchange, alice()))
+    await bank.withdraw()
+    expect(await exchange.usdm.balanceOf(alice().address)).to.equal(2n * LEFT)
+    await expect(bank.withdraw()).to.be.revertedWithCustomError(exchange.bank, 'NothingPending')
+  })
+  it('when more than free and pending is needed, it says what there was', async () => {
+    const requestedAt = await request(START_BALANCE)
+    const [buyer, seller] = exchange.users
+    const fills = pair(buyer!, seller!, 400_000, { leverage: 10 })
+    const asOf = (requestedAt + 5_000) as Millis
+    const part = await buildPart(exchange, { price: 500_000, fills, asOf })
+    await exchange.connection.networkHelpers.time.setNextBlockTimestamp(asOf / 1000)
+    await refusedFor(exchange.trader.settleBatch(encodeSettleBatch(part, exchange.spec)), START_BALANCE)
   })
 })

@@ -80,7 +80,7 @@ describe('setFeed and verify', () => {
     const [a] = exchange.oracleSigners
     await expect(exchange.oracle.setFeed(feedId, [a!.address], 1)).to.emit(exchange.oracle, 'FeedSet')
     await verify(signReport(exchange, { ...report, signers: [a!] }))
-    expect([...(await exchange.oracle.feed(feedId))]).to.deep.equal([[a!.address], 1n])
+    expect([...(await exchange.oracle.feedAt(feedId, AT))]).to.deep.equal([[a!.address], 1n])
     await exchange.oracle.setFeed(feedId, [wallet('new').address], 1)
     await refused(verify(signReport(exchange, { ...report, signers: [a!] })), 'SignerUnknown')
   })

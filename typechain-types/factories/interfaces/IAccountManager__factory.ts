@@ -18,6 +18,27 @@
         "internalType": "address",
         "name": "key",
         "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "expiredAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "KeyExpired",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "owner",
+        "type": "address"
+      },
+      {
+        "internalType": "address",
+        "name": "key",
+        "type": "address"
       }
     ],
     "name": "KeyInvalid",

@@ -166,44 +166,12 @@
   {
     "inputs": [
       {
-        "internalType": "uint32",
-        "name": "asked",
-        "type": "uint32"
-      },
-      {
-        "internalType": "uint32",
-        "name": "allowed",
-        "type": "uint32"
-      }
-    ],
-    "name": "DelayTooLong",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
         "internalType": "address",
         "name": "admin",
         "type": "address"
       }
     ],
     "name": "LastAdmin",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "uint32",
-        "name": "asked",
-        "type": "uint32"
-      },
-      {
-        "internalType": "uint32",
-        "name": "required",
-        "type": "uint32"
-      }
-    ],
-    "name": "MinimumDelayTooShort",
     "type": "error"
   },
   {

@@ -21,6 +21,17 @@
   {
     "inputs": [
       {
+        "internalType": "bytes32",
+        "name": "feedId",
+        "type": "bytes32"
+      }
+    ],
+    "name": "NoChangePending",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "uint256",
         "name": "expected",
         "type": "uint256"
@@ -94,6 +105,35 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "allowed",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "TooManySigners",
+    "type": "error"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "bytes32",
+        "name": "feedId",
+        "type": "bytes32"
+      }
+    ],
+    "name": "FeedCancelled",
+    "type": "event"
+  },
+  {
     "anonymous": false,
     "inputs": [
       {
@@ -113,6 +153,12 @@
         "internalType": "uint256",
         "name": "threshold",
         "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "activeFrom",
+        "type": "uint256"
       }
     ],
     "name": "FeedSet",
@@ -126,7 +172,25 @@
         "type": "bytes32"
       }
     ],
-    "name": "feed",
+    "name": "cancelFeed",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "bytes32",
+        "name": "feedId",
+        "type": "bytes32"
+      },
+      {
+        "internalType": "uint256",
+        "name": "observedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "feedAt",
     "outputs": [
       {
         "internalType": "address[]",
@@ -136,6 +200,19 @@
       {
         "internalType": "uint256",
         "name": "threshold",
+        "type": "uint256"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "notice",
+    "outputs": [
+      {
+        "internalType": "uint256",
+        "name": "",
         "type": "uint256"
       }
     ],

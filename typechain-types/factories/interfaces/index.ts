@@ -4,6 +4,8 @@
 /* eslint-disable */
 export { IAccountManager__factory } from './IAccountManager__factory.js';
 export { IAdjustments__factory } from './IAdjustments__factory.js';
+export { IAggregator__factory } from './IAggregator__factory.js';
+export { IAggregatorOracle__factory } from './IAggregatorOracle__factory.js';
 export { IBackstop__factory } from './IBackstop__factory.js';
 export { IExchangeAccess__factory } from './IExchangeAccess__factory.js';
 export { IFunding__factory } from './IFunding__factory.js';

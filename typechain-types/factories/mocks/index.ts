@@ -2,5 +2,8 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
+export { FeeToken__factory } from './FeeToken__factory.js';
+export { FeedMock__factory } from './FeedMock__factory.js';
 export { HostileToken__factory } from './HostileToken__factory.js';
 export { LibHarness__factory } from './LibHarness__factory.js';
+export { NoReturnToken__factory } from './NoReturnToken__factory.js';

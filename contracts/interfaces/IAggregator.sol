@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+/// @title What is used of a Chainlink-style feed. Times in unix seconds
+interface IAggregator {
+    function decimals() external view returns (uint8);
+
+    /// @dev Reverts, or answers with zeros, for a round that has no data.
+    function getRoundData(uint80 roundId)
+        external
+        view
+        returns (uint80 id, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound);
+
+    function latestRoundData()
+        external
+        view
+        returns (uint80 id, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound);
+}

@@ -1,0 +1,214 @@
+import { expect } from 'chai'
+import { toBeHex, ZeroAddress } from 'ethers'
+import { AggregatorOracle__factory } from '../../../typechain-types/factories/AggregatorOracle__factory.ts'
+import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
+import { FeedMock__factory } from '../../../typechain-types/factories/mocks/FeedMock__factory.ts'
+import { addressOf, chain, wallet } from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+
+const DAY = 86_400
+const FEED = toBeHex(7, 32)
+const HEARTBEAT = 3_600
+const GRACE = 600
+const AHEAD = 2_000
+const ANSWER = 50_000_12345678n
+const PRICE = e18('50000.12345678')
+/** Round 5 of phase 2, as the feeds number them. */
+const ROUND = (2n << 64n) + 5n
+/** When it was answered, in seconds. */
+const AT = 1_800_000_000
+
+async function deployed() {
+  const connection = await chain()
+  const [admin, stranger] = await connection.ethers.getSigners()
+  if (!admin || !stranger) throw new Error('the chain has accounts')
+  const access = await new ExchangeAccess__factory(admin).deploy(admin, 0)
+  const feed = await new FeedMock__factory(admin).deploy(8)
+  const uptime = await new FeedMock__factory(admin).deploy(0)
+  const factory = new AggregatorOracle__factory(admin)
+  const oracle = await factory.deploy(access, 0, ZeroAddress, 0)
+  await oracle.setFeed(FEED, feed, HEARTBEAT)
+  const push = (
+    round: bigint,
+    change: { answer?: bigint; updatedAt?: number; answeredInRound?: bigint } = {},
+  ) => feed.push(round, { answer: ANSWER, startedAt: AT, updatedAt: AT, answeredInRound: round, ...change })
+  await push(ROUND)
+  return { connection, admin, stranger, access, feed, uptime, factory, oracle, push }
+}
+
+describe('AggregatorOracle', () => {
+  let at: Awaited<ReturnType<typeof deployed>>
+  beforeEach(async () => {
+    at = { ...(await (await chain()).networkHelpers.loadFixture(deployed)) }
+  })
+  const verify = (change: { price?: bigint; at?: number; round?: bigint; feedId?: string } = {}) =>
+    at.oracle.verify(
+      change.feedId ?? FEED,
+      change.price ?? PRICE,
+      change.at ?? AT * 1000,
+      toBeHex(change.round ?? ROUND, 10),
+    )
+  const refused = (call: Promise<unknown>, error: string, ...args: unknown[]) =>
+    expect(call)
+      .to.be.revertedWithCustomError(at.oracle, error)
+      .withArgs(...args)
+
+  describe('a round that is the latest', () => {
+    it('is right from its answer to its heartbeat, not a millisecond longer', async () => {
+      const [from, to] = [AT * 1000, (AT + HEARTBEAT) * 1000]
+      await verify({ at: from })
+      await verify({ at: to - 1 })
+      await refused(verify({ at: from - 1 }), 'ObservedOutsideRound', ROUND, from, to, from - 1)
+      await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, from, to, to)
+    })
+    it('is scaled to 18 decimals, exactly', async () => {
+      for (const wrong of [PRICE + 1n, PRICE - 1n, ANSWER, 0n])
+        await refused(verify({ price: wrong }), 'AnswerDiffers', FEED, ROUND, PRICE, wrong)
+      const { admin, oracle } = at
+      for (const decimals of [0, 18]) {
+        const feed = await new FeedMock__factory(admin).deploy(decimals)
+        await feed.push(ROUND, { answer: ANSWER, startedAt: AT, updatedAt: AT, answeredInRound: ROUND })
+        await oracle.setFeed(FEED, feed, HEARTBEAT)
+        await verify({ price: ANSWER * 10n ** BigInt(18 - decimals) })
+      }
+    })
+    it('when its answer is not positive', async () => {
+      for (const answer of [0n, -1n]) {
+        await at.push(ROUND, { answer })
+        await refused(verify({ price: 0n }), 'AnswerNotPositive', FEED, ROUND, answer)
+      }
+    })
+    it('when it has no answer yet, or was answered in an earlier round', async () => {
+      await at.push(ROUND, { updatedAt: 0 })
+      await refused(verify(), 'RoundIncomplete', FEED, ROUND)
+      await at.push(ROUND, { answeredInRound: ROUND - 1n })
+      await refused(verify(), 'RoundIncomplete', FEED, ROUND)
+      await at.push(ROUND, { answeredInRound: ROUND + 1n })
+      await verify()
+    })
+    it('when there is no such round', async () => {
+      await expect(verify({ round: ROUND - 1n })).to.be.revertedWithCustomError(at.feed, 'NoDataPresent')
+    })
+  })
+
+  describe('a round that was followed by another', () => {
+    const LATER = AT + 60
+    it('is right until two seconds after it, however late that is settled', async () => {
+      await at.push(ROUND + 1n, { updatedAt: LATER })
+      const to = LATER * 1000 + AHEAD
+      await verify({ at: LATER * 1000 })
+      await verify({ at: to - 1 })
+      await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, AT * 1000, to, to)
+      await at.push(ROUND + 2n, { updatedAt: LATER + 60 })
+      await verify({ at: to - 1 })
+      await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, AT * 1000, to, to)
+    })
+    it('ends with its heartbeat if that is sooner', async () => {
+      await at.push(ROUND + 1n, { updatedAt: AT + HEARTBEAT + 1 })
+      const to = (AT + HEARTBEAT) * 1000
+      await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, AT * 1000, to, to)
+    })
+    it('when the feed has changed its phase, nobody knows until when it was right', async () => {
+      const phase3 = (3n << 64n) + 1n
+      await at.push(phase3, { updatedAt: LATER })
+      await refused(verify(), 'RoundSuperseded', ROUND, phase3)
+      await verify({ round: phase3, at: LATER * 1000 })
+    })
+    it('when the next round is begun and a later one is the latest', async () => {
+      await at.push(ROUND + 1n, { updatedAt: 0 })
+      await at.push(ROUND + 2n, { updatedAt: LATER })
+      await refused(verify(), 'RoundSuperseded', ROUND, ROUND + 2n)
+    })
+  })
+
+  describe('with an uptime feed', () => {
+    const RESUMED = AT + 100
+    const status = (down: bigint, startedAt: number) =>
+      at.uptime.push(1, { answer: down, startedAt, updatedAt: startedAt, answeredInRound: 1 })
+    beforeEach(async () => {
+      at.oracle = await at.factory.deploy(at.access, 0, at.uptime, GRACE)
+      await at.oracle.setFeed(FEED, at.feed, HEARTBEAT)
+    })
+    it('when the chain is down, or the feed has said nothing yet', async () => {
+      await refused(verify(), 'SequencerDown')
+      await status(1n, RESUMED)
+      await refused(verify({ at: (RESUMED + GRACE) * 1000 }), 'SequencerDown')
+    })
+    it('when it is up again, prices count after the grace', async () => {
+      await status(0n, RESUMED)
+      const from = (RESUMED + GRACE) * 1000
+      await refused(verify({ at: from - 1 }), 'SequencerResuming', from, from - 1)
+      await verify({ at: from })
+      expect([...(await at.oracle.uptime())]).to.deep.equal([await at.uptime.getAddress(), BigInt(GRACE)])
+    })
+  })
+
+  it('when the proof is not the number of a round', async () => {
+    await refused(at.oracle.verify(FEED, PRICE, AT * 1000, '0x'), 'ProofLengthWrong', 10, 0)
+    await refused(at.oracle.verify(FEED, PRICE, AT * 1000, toBeHex(ROUND, 32)), 'ProofLengthWrong', 10, 32)
+  })
+  it('when the feed is unknown', () =>
+    refused(verify({ feedId: toBeHex(8, 32) }), 'FeedUnknown', toBeHex(8, 32)))
+
+  describe('setFeed and cancelFeed', () => {
+    it('when a source is set, it says which', async () => {
+      const { oracle, feed } = at
+      const address = await feed.getAddress()
+      await expect(oracle.setFeed(FEED, feed, HEARTBEAT))
+        .to.emit(oracle, 'FeedSet')
+        .withArgs(FEED, address, HEARTBEAT, 8, 0)
+      expect([...(await oracle.sourceAt(FEED, 0))]).to.deep.equal([address, BigInt(HEARTBEAT), 8n, 0n])
+    })
+    it('when the source has no code, more than 18 decimals, or a heartbeat out of range', async () => {
+      const { oracle, feed, admin } = at
+      const nobody = wallet('nobody').address
+      await refused(oracle.setFeed(FEED, nobody, 1), 'SourceInvalid', nobody, 1, 0)
+      const fine = await new FeedMock__factory(admin).deploy(19)
+      await refused(oracle.setFeed(FEED, fine, 1), 'SourceInvalid', await fine.getAddress(), 1, 19)
+      for (const heartbeat of [0, 2 * DAY + 1])
+        await refused(
+          oracle.setFeed(FEED, feed, heartbeat),
+          'SourceInvalid',
+          await feed.getAddress(),
+          heartbeat,
+          8,
+        )
+      await oracle.setFeed(FEED, feed, 2 * DAY)
+    })
+    it('when there is a notice, the time of the observation decides between the sources', async () => {
+      const { factory, access, feed, admin, connection } = at
+      const { time } = connection.networkHelpers
+      at.oracle = await factory.deploy(access, DAY, ZeroAddress, 0)
+      await time.increaseTo(AT - 3 * DAY)
+      await at.oracle.setFeed(FEED, feed, HEARTBEAT)
+      await time.increaseTo(AT - DAY + 600)
+      const next = await new FeedMock__factory(admin).deploy(8)
+      await next.push(1, { answer: 2n * ANSWER, startedAt: AT, updatedAt: AT, answeredInRound: 1 })
+      await at.oracle.setFeed(FEED, next, HEARTBEAT)
+      const { activeFrom } = await at.oracle.sourceAt(FEED, 2n ** 48n)
+      await verify({ at: Number(activeFrom) - 1 })
+      await verify({ at: Number(activeFrom), price: 2n * PRICE, round: 1n })
+
+      await at.oracle.cancelFeed(FEED)
+      await verify({ at: Number(activeFrom) })
+      await refused(at.oracle.cancelFeed(FEED), 'NoChangePending', FEED)
+      expect(await at.oracle.notice()).to.equal(BigInt(DAY))
+    })
+    it('when the caller has no role', async () => {
+      const { oracle, feed, stranger } = at
+      for (const call of [
+        () => oracle.connect(stranger).setFeed(FEED, feed, 1),
+        () => oracle.connect(stranger).cancelFeed(FEED),
+      ])
+        await refused(call(), 'AccessManagedUnauthorized', stranger.address)
+    })
+  })
+
+  it('when deployed with a grace above a day, or a notice above thirty', async () => {
+    const { factory, access } = at
+    const none = ZeroAddress
+    await refused(factory.deploy(access, 0, none, DAY + 1), 'DelayOutOfRange', DAY + 1, 0, DAY)
+    await refused(factory.deploy(access, 30 * DAY + 1, none, 0), 'DelayOutOfRange', 30 * DAY + 1, 0, 30 * DAY)
+    expect(addressOf({ address: (await at.oracle.uptime()).feed })).to.equal(none)
+  })
+})

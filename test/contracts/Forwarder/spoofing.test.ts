@@ -1,0 +1,184 @@
+/** A forwarder speaks for owners in what owners may do through it, and for no role, no payer and no operator. */
+import { expect } from 'chai'
+import type { Wallet } from 'ethers'
+import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
+import { audit } from '../../support/audit.ts'
+import { caller, chain, type Exchange, perpetualExchange } from '../../support/exchange.ts'
+import { expectRejected } from '../../support/refusals.ts'
+
+const FIELDS = [
+  'from address',
+  'to address',
+  'value uint256',
+  'gas uint256',
+  'nonce uint256',
+  'deadline uint48',
+]
+const ForwardRequest = [...FIELDS, 'data bytes'].map((field) => ({
+  name: field.split(' ')[0] as string,
+  type: field.split(' ')[1] as string,
+}))
+
+describe('the forwarder', () => {
+  let exchange: Exchange
+  const alice = () => exchange.users[0]!
+  const forwarder = () => Forwarder__factory.connect(exchange.shared.forwarder, exchange.admin)
+  const latest = () => exchange.connection.networkHelpers.time.latest()
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+  })
+  afterEach(() => audit(exchange))
+
+  async function signed(from: Wallet | Exchange['admin'], to: string, data: string, signer = from) {
+    const { shared, spec } = exchange
+    const domain = {
+      name: 'Forwarder',
+      version: '1',
+      chainId: spec.chainId,
+      verifyingContract: shared.forwarder,
+    }
+    const nonce = await forwarder().nonces(from.address)
+    const request = {
+      from: from.address,
+      to,
+      value: 0,
+      gas: 300_000,
+      nonce,
+      deadline: (await latest()) + 600,
+      data,
+    }
+    return { ...request, signature: await signer.signTypedData(domain, { ForwardRequest }, request) }
+  }
+
+  describe('when an admin who holds every role signs a request', () => {
+    it('it passes for none of his roles', async () => {
+      const { bank, trader, oracle, access, spec, shared, admin } = exchange
+      const calls: readonly (readonly [string, string])[] = [
+        [shared.marginBank, bank.interface.encodeFunctionData('pause')],
+        [shared.marginBank, bank.interface.encodeFunctionData('setTreasury', [alice().address])],
+        [shared.marginBank, bank.interface.encodeFunctionData('announceMarket', [shared.oracle])],
+        [spec.trader, trader.interface.encodeFunctionData('proposeOperator', [alice().address])],
+        [spec.trader, trader.interface.encodeFunctionData('revokeOperator', [exchange.operator.address])],
+        [spec.trader, trader.interface.encodeFunctionData('restrictMode', [2])],
+        [
+          shared.oracle,
+          oracle.interface.encodeFunctionData('setFeed', [`0x${'11'.repeat(32)}`, [alice().address], 1]),
+        ],
+        [shared.access, access.interface.encodeFunctionData('grantRole', [0, alice().address, 0])],
+        [shared.access, access.interface.encodeFunctionData('renounceRole', [3, admin.address])],
+      ]
+      for (const [to, data] of calls) {
+        await exchange.connection.ethers.provider.call({ from: admin.address, to, data })
+        // Targets that do not know the forwarder are refused before; the market knows it for owners, and refuses by role.
+        const failure = spec.trader === to ? 'FailedCall' : 'ERC2771UntrustfulTarget'
+        const request = await signed(admin, to, data)
+        await expect(forwarder().execute(request)).to.be.revertedWithCustomError(forwarder(), failure)
+      }
+    })
+    it('nor with his address appended, sent by a stranger or by the forwarder itself', async () => {
+      const { bank, trader, spec, shared, admin, operator, connection } = exchange
+      await connection.networkHelpers.impersonateAccount(shared.forwarder)
+      await connection.networkHelpers.setBalance(shared.forwarder, 10n ** 18n)
+      const asForwarder = await connection.ethers.getSigner(shared.forwarder)
+      const suffix = admin.address.slice(2)
+      for (const from of [operator, asForwarder])
+        for (const [to, data] of [
+          [shared.marginBank, bank.interface.encodeFunctionData('pause')],
+          [spec.trader, trader.interface.encodeFunctionData('proposeOperator', [alice().address])],
+        ] as const)
+          await expect(from.sendTransaction({ to, data: data + suffix }))
+            .to.be.revertedWithCustomError(bank, 'AccessManagedUnauthorized')
+            .withArgs(from === operator ? operator.address : await asForwarder.getAddress())
+    })
+  })
+
+  it('when an operator signs a request, it settles nothing and accepts nothing', async () => {
+    const { trader, spec, operator } = exchange
+    for (const data of [
+      trader.interface.encodeFunctionData('settleBatch', ['0x']),
+      trader.interface.encodeFunctionData('acceptOperator'),
+    ]) {
+      const request = await signed(operator, spec.trader, data)
+      await expect(forwarder().execute(request)).to.be.revertedWithCustomError(forwarder(), 'FailedCall')
+    }
+  })
+  it('when an owner asks it for his money, the bank does not listen', async () => {
+    const { bank, shared } = exchange
+    for (const data of [
+      bank.interface.encodeFunctionData('requestWithdrawal', [1]),
+      bank.interface.encodeFunctionData('withdraw'),
+    ]) {
+      const request = await signed(alice(), shared.marginBank, data)
+      await expect(forwarder().execute(request)).to.be.revertedWithCustomError(
+        forwarder(),
+        'ERC2771UntrustfulTarget',
+      )
+    }
+  })
+  it('when owners sign, their orders are cancelled for each of them, in one batch or alone', async () => {
+    const { trader, spec, users, admin } = exchange
+    const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
+    const requests = [await signed(users[0]!, spec.trader, data), await signed(users[1]!, spec.trader, data)]
+    await forwarder().executeBatch(requests, admin)
+    for (const at of [0, 1]) expect(await trader.saltState(users[at]!.address, 7)).to.equal(3n)
+    expect(await trader.saltState(users[2]!.address, 7)).to.equal(0n)
+  })
+  it('when a request is sent twice, late, changed, or signed by another', async () => {
+    const { trader, spec, users } = exchange
+    const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
+    const request = await signed(alice(), spec.trader, data)
+    const refused = (call: Promise<unknown>, error: string) =>
+      expect(call).to.be.revertedWithCustomError(forwarder(), error)
+    const other = trader.interface.encodeFunctionData('cancelSalts', [[8]])
+    await refused(forwarder().execute({ ...request, data: other }), 'ERC2771ForwarderInvalidSigner')
+    await refused(
+      forwarder().execute({ ...request, from: users[1]!.address }),
+      'ERC2771ForwarderInvalidSigner',
+    )
+    await refused(
+      forwarder().execute(await signed(alice(), spec.trader, data, users[1]!)),
+      'ERC2771ForwarderInvalidSigner',
+    )
+    await forwarder().execute(request)
+    await refused(forwarder().execute(request), 'ERC2771ForwarderInvalidSigner')
+    const late = await signed(alice(), spec.trader, other)
+    await exchange.connection.networkHelpers.time.increase(601)
+    await refused(forwarder().execute(late), 'ERC2771ForwarderExpiredRequest')
+  })
+  it('when a stranger appends an owner’s address to his own call, he cancels his own orders', async () => {
+    const { trader, spec, users } = exchange
+    const stranger = await caller(exchange, users[1]!)
+    const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
+    await stranger.sendTransaction({ to: spec.trader, data: data + alice().address.slice(2) })
+    expect(await trader.saltState(alice().address, 7)).to.equal(0n)
+    expect(await trader.saltState(stranger.address, 7)).to.equal(3n)
+  })
+  it('when another forwarder passes an owner’s request on, it is a stranger', async () => {
+    const { trader, spec, admin } = exchange
+    const second = await new Forwarder__factory(admin).deploy()
+    const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
+    const request = await signed(alice(), spec.trader, data)
+    await expectRejected(second.execute(request), /ERC2771UntrustfulTarget/)
+    expect(await trader.isTrustedForwarder(second)).to.equal(false)
+  })
+})
+
+describe('calls that carry calls', () => {
+  it('are nowhere: no contract of ours has a multicall or a fallback', async () => {
+    const { trader, bank, oracle, keys, access, shared } = await (await chain()).networkHelpers.loadFixture(
+      perpetualExchange,
+    )
+    for (const { interface: abi } of [
+      trader,
+      bank,
+      oracle,
+      keys,
+      Forwarder__factory.connect(shared.forwarder),
+    ]) {
+      expect(abi.fallback).to.equal(null)
+      expect(abi.hasFunction('multicall')).to.equal(false)
+    }
+    await expect(access.multicall([])).to.be.revertedWithCustomError(access, 'NoMulticall')
+  })
+})

@@ -1,0 +1,115 @@
+import { expect } from 'chai'
+import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { audit } from '../../support/audit.ts'
+import {
+  buildPart,
+  caller,
+  chain,
+  type Exchange,
+  pair,
+  perpetualExchange,
+  send,
+  settle,
+} from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { expectRefused } from '../../support/refusals.ts'
+
+const DAY = 86_400
+const ZERO = `0x${'00'.repeat(32)}`
+
+describe('pause and unpause', () => {
+  let exchange: Exchange
+  const alice = () => exchange.users[0]!
+  const asAlice = async () => exchange.bank.connect(await caller(exchange, alice()))
+  const latest = () => exchange.connection.networkHelpers.time.latest()
+  const to = (second: number | bigint) => exchange.connection.networkHelpers.time.increaseTo(second)
+  const refused = (call: Promise<unknown>, error: string, ...args: unknown[]) =>
+    expect(call)
+      .to.be.revertedWithCustomError(exchange.bank, error)
+      .withArgs(...args)
+  const trade = () => ({ price: 500_000, fills: pair(alice(), exchange.users[1]!, 10) })
+  const pause = async () => {
+    await exchange.bank.pause()
+    return Number((await exchange.bank.lastPause()).endsAt)
+  }
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+  })
+  afterEach(() => audit(exchange))
+
+  it('when paused, it says until when: three days', async () => {
+    const { bank } = exchange
+    expect([...(await bank.lastPause())]).to.deep.equal([0n, 0n])
+    const sent = bank.pause()
+    await sent
+    const startedAt = await latest()
+    await expect(sent)
+      .to.emit(bank, 'Paused')
+      .withArgs(startedAt + 3 * DAY)
+    expect([...(await bank.lastPause())]).to.deep.equal([BigInt(startedAt), BigInt(startedAt + 3 * DAY)])
+    expect(await bank.isPaused()).to.equal(true)
+  })
+  it('when paused, nothing that moves tokens or that a market asks for goes through', async () => {
+    await (await asAlice()).requestWithdrawal(e18('1'))
+    const part = encodeSettleBatch(await buildPart(exchange, trade()), exchange.spec)
+    const endsAt = await pause()
+    const bank = await asAlice()
+    await expectRefused(exchange, part, { error: 'BankPaused', args: [endsAt], contract: exchange.bank })
+    await to((await latest()) + 16)
+    for (const call of [
+      () => bank.deposit(1),
+      () => bank.depositFor(alice().address, 1),
+      () => bank.depositWithPermit(1, 1, 27, ZERO, ZERO),
+      () => bank.withdraw(),
+    ])
+      await refused(call(), 'BankPaused', endsAt)
+  })
+  it('when paused, owners may ask for their money, and fees may be collected', async () => {
+    await settle(exchange, trade())
+    await pause()
+    await (await asAlice()).requestWithdrawal(e18('1'))
+    await exchange.bank.collectFees(exchange.spec.trader)
+  })
+  it('when three days are over, it ends by itself, and not a second before', async () => {
+    await (await asAlice()).requestWithdrawal(e18('1'))
+    const endsAt = await pause()
+    const bank = await asAlice()
+    const { time } = exchange.connection.networkHelpers
+    await time.setNextBlockTimestamp(endsAt - 1)
+    await refused(bank.withdraw(), 'BankPaused', endsAt)
+    await time.setNextBlockTimestamp(endsAt)
+    await bank.withdraw()
+    expect(await exchange.bank.isPaused()).to.equal(false)
+    await send(exchange, encodeSettleBatch(await buildPart(exchange, trade()), exchange.spec))
+  })
+  it('when ended early, everything goes on', async () => {
+    await pause()
+    await expect(exchange.bank.unpause()).to.emit(exchange.bank, 'Unpaused')
+    expect(await exchange.bank.isPaused()).to.equal(false)
+    await settle(exchange, trade())
+    await refused(exchange.bank.unpause(), 'BankNotPaused')
+  })
+  it('when never paused, there is nothing to end', () => refused(exchange.bank.unpause(), 'BankNotPaused'))
+  it('when it was paused within thirty days, running, over or ended early, it cannot be again', async () => {
+    const { bank } = exchange
+    const endsAt = await pause()
+    const startedAt = endsAt - 3 * DAY
+    const again = () => refused(bank.pause(), 'PauseTooSoon', startedAt + 30 * DAY)
+    await again()
+    await bank.unpause()
+    await again()
+    await to(endsAt)
+    await again()
+    const { time } = exchange.connection.networkHelpers
+    await time.setNextBlockTimestamp(startedAt + 30 * DAY - 1)
+    await again()
+    await time.setNextBlockTimestamp(startedAt + 30 * DAY)
+    await bank.pause()
+  })
+  it('when the caller is not the guardian', async () => {
+    const { bank, operator } = exchange
+    for (const call of [() => bank.connect(operator).pause(), () => bank.connect(operator).unpause()])
+      await refused(call(), 'AccessManagedUnauthorized', operator.address)
+  })
+})

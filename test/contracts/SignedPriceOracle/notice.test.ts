@@ -1,0 +1,143 @@
+import { expect } from 'chai'
+import type { Wallet } from 'ethers'
+import type { Price } from '../../../domain/units.ts'
+import { feedIdOf } from '../../../stack/deploy.ts'
+import { SignedPriceOracle__factory } from '../../../typechain-types/factories/SignedPriceOracle__factory.ts'
+import {
+  addressOf,
+  chain,
+  type Exchange,
+  perpetualExchange,
+  signReport,
+  wallet,
+} from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+
+const DAY = 86_400
+const PRICE = e18('50000') as Price
+
+describe('signers that are known a day before they count', () => {
+  let exchange: Exchange
+  let feedId: string
+  const [old, fresh, other] = ['old signer', 'fresh signer', 'other signer'].map(wallet) as [
+    Wallet,
+    Wallet,
+    Wallet,
+  ]
+  const time = () => exchange.connection.networkHelpers.time
+  const refused = (call: Promise<unknown>, error: string, ...args: unknown[]) =>
+    expect(call)
+      .to.be.revertedWithCustomError(exchange.oracle, error)
+      .withArgs(...args)
+
+  /** Gives the feed one signer; returns from when he counts, in milliseconds. */
+  const hand = async (to: Wallet): Promise<number> => {
+    await exchange.oracle.setFeed(feedId, [to.address], 1)
+    return ((await time().latest()) + DAY) * 1000
+  }
+  const verify = (signer: Wallet, observedAt: number, price = PRICE) =>
+    exchange.oracle.verify(
+      feedId,
+      price,
+      observedAt,
+      signReport(exchange, { price, observedAt, signers: [signer] }),
+    )
+
+  beforeEach(async () => {
+    const loaded = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    feedId = feedIdOf(loaded.spec.marketId)
+    const oracle = await new SignedPriceOracle__factory(loaded.admin).deploy(loaded.shared.access, DAY)
+    const shared = { ...loaded.shared, oracle: addressOf({ address: await oracle.getAddress() }) }
+    exchange = { ...loaded, shared, oracle: SignedPriceOracle__factory.connect(shared.oracle, loaded.admin) }
+  })
+
+  it('when a feed is new, nobody can price it before', async () => {
+    const from = await hand(old)
+    await refused(verify(old, from - 1), 'FeedUnknown', feedId)
+    await verify(old, from)
+    expect([...(await exchange.oracle.feedAt(feedId, from - 1))]).to.deep.equal([[], 0n])
+    expect([...(await exchange.oracle.feedAt(feedId, from))]).to.deep.equal([[old.address], 1n])
+    expect(await exchange.oracle.notice()).to.equal(BigInt(DAY))
+  })
+  it('when signers change, the time of the observation decides between them, whenever it is settled', async () => {
+    await hand(old)
+    await time().increase(2 * DAY)
+    const from = await hand(fresh)
+    const both = async () => {
+      await verify(old, from - 1)
+      await refused(verify(fresh, from - 1), 'SignerUnknown', feedId, fresh.address)
+      await verify(fresh, from)
+      await refused(verify(old, from), 'SignerUnknown', feedId, old.address)
+    }
+    await both()
+    await time().increase(3 * DAY)
+    await both()
+  })
+  it('when a change is announced, it says from when', async () => {
+    const sent = exchange.oracle.setFeed(feedId, [old.address], 1)
+    await sent
+    const from = ((await time().latest()) + DAY) * 1000
+    await expect(sent).to.emit(exchange.oracle, 'FeedSet').withArgs(feedId, [old.address], 1, from)
+  })
+  it('when another change is made while one waits, the first is dropped', async () => {
+    await hand(old)
+    await time().increase(2 * DAY)
+    const dropped = await hand(fresh)
+    await time().increase(DAY / 2)
+    const from = await hand(other)
+    await refused(verify(fresh, dropped), 'SignerUnknown', feedId, fresh.address)
+    await verify(old, from - 1)
+    await verify(other, from)
+  })
+  it('when cancelled while it waits, the former signers stay, and the dropped ones never count', async () => {
+    await hand(old)
+    await time().increase(2 * DAY)
+    const dropped = await hand(fresh)
+    await expect(exchange.oracle.cancelFeed(feedId))
+      .to.emit(exchange.oracle, 'FeedCancelled')
+      .withArgs(feedId)
+    await verify(old, dropped)
+    await refused(verify(fresh, dropped), 'SignerUnknown', feedId, fresh.address)
+    const from = await hand(other)
+    await refused(verify(fresh, from), 'SignerUnknown', feedId, fresh.address)
+    await verify(old, from - 1)
+  })
+  it('when nothing waits, there is nothing to cancel', async () => {
+    await refused(exchange.oracle.cancelFeed(feedId), 'NoChangePending', feedId)
+    const from = await hand(old)
+    await time().setNextBlockTimestamp(from / 1000)
+    await refused(exchange.oracle.cancelFeed(feedId), 'NoChangePending', feedId)
+  })
+  it('when the caller is not the guardian, he cancels nothing', async () => {
+    const { oracle, operator } = exchange
+    await refused(oracle.connect(operator).cancelFeed(feedId), 'AccessManagedUnauthorized', operator.address)
+  })
+  it('when there are more than 32 signers', async () => {
+    const signers = Array.from({ length: 33 }, (_, index) => addressOf(wallet(`signer ${index}`))).sort()
+    await refused(exchange.oracle.setFeed(feedId, signers, 1), 'TooManySigners', 32, 33)
+    await exchange.oracle.setFeed(feedId, signers.slice(1), 32)
+  })
+  it('when the notice is above thirty days', async () => {
+    const factory = new SignedPriceOracle__factory(exchange.admin)
+    const deployment = factory.deploy(exchange.shared.access, 30 * DAY + 1)
+    await refused(deployment, 'DelayOutOfRange', 30 * DAY + 1, 0, 30 * DAY)
+  })
+  it('reports zero as it reports any price: a session that is closed, an event that did not happen', async () => {
+    const from = await hand(old)
+    await verify(old, from, 0n as Price)
+  })
+  it('holds a report to its feed, its oracle and its chain', async () => {
+    const from = await hand(old)
+    const report = { price: PRICE, observedAt: from, signers: [old] }
+    const verifyProof = (proof: string) => exchange.oracle.verify(feedId, PRICE, from, proof)
+    const elsewhere = [
+      signReport(exchange, { ...report, feedId: feedIdOf(99) }),
+      signReport({ ...exchange, shared: { ...exchange.shared, oracle: exchange.shared.usdm } }, report),
+      signReport({ ...exchange, spec: { ...exchange.spec, chainId: 4326n } }, report),
+    ]
+    for (const proof of elsewhere) {
+      await expect(verifyProof(proof)).to.be.revertedWithCustomError(exchange.oracle, 'SignerUnknown')
+    }
+    await verifyProof(signReport(exchange, report))
+  })
+})
