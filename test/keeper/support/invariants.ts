@@ -39,7 +39,7 @@ async function expectFillsAddUp({ db, spec }: World): Promise<void> {
       own.reduce((sum, { steps }) => sum + steps, 0),
       order.order_id,
     ).to.equal(order.filled + order.settling)
-    const open = own.filter(({ status }) => status === 'MATCHED' || status === 'SUBMITTED')
+    const open = own.filter(({ status }) => ['MATCHED', 'SUBMITTED', 'RETRYING'].includes(status))
     expect(
       open.reduce((sum, { steps }) => sum + steps, 0),
       order.order_id,
@@ -114,11 +114,12 @@ export async function expectSameReadModel(world: World): Promise<void> {
       ...{ order_id, status, status_reason, filled, settling, reserved, triggered },
     })),
   ).to.deep.equal(
-    orders.map(({ orderId, status, statusReason, filled, settling, reserved, held, triggered }) => ({
+    orders.map(({ orderId, status, filled, settling, reserved, held, triggered, ...order }) => ({
       ...{
         order_id: orderId,
         status,
-        status_reason: statusReason,
+        // Readers are told why an order is leaving, too.
+        status_reason: status === 'CANCEL_PENDING_FINALIZE' ? order.closingReason : order.statusReason,
         filled,
         settling,
         reserved: reserved + held,

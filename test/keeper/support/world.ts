@@ -4,11 +4,11 @@ import { priceBand } from '../../../domain/band.ts'
 import { marketShard } from '../../../domain/log.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market.ts'
 import { isReservable, leaveBook, reservable } from '../../../domain/open-order.ts'
-import { mustReduceOnly, type Order, type OrderType, type Side } from '../../../domain/order.ts'
+import { aliveUntil, mustReduceOnly, type Order, type OrderType, type Side } from '../../../domain/order.ts'
 import { hashOrder } from '../../../domain/order-hash.ts'
 import { accepted } from '../../../domain/order-state.ts'
 import { reservationsOf, reservedPriceOf } from '../../../domain/reservation.ts'
-import type { Address, Millis, Price, Quote, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import type { Address, Millis, Price, Quote, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import { createDb, createPool, type Db, type Tx } from '../../../indexer/db/client.ts'
 import { listMarket } from '../../../indexer/db/markets.ts'
 import { toOpenOrder } from '../../../indexer/db/orders.ts'
@@ -61,6 +61,8 @@ export interface Placement {
   readonly expiration?: number
   /** Signs in the maker's place. */
   readonly signer?: Wallet
+  /** When the right of that signer ends, in Unix seconds. */
+  readonly keyExpiresAt?: number
 }
 
 export interface TestClock {
@@ -188,7 +190,10 @@ export class World {
         hash: hash as string,
         salt: Number(salt),
         reduce_only: reduceOnly,
-        alive_until: order.expiration as number,
+        alive_until: aliveUntil(
+          order.expiration,
+          (placement.keyExpiresAt ?? null) as Seconds | null,
+        ) as number,
         status: accepted(order).status,
         accepted_at: this.clock.value,
         openable: terms.openable as number,

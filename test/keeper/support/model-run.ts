@@ -1,0 +1,390 @@
+/** One run of commands on a market in a real database, with the keeper's and the indexer's own code, and on the model beside it. */
+import { expect } from 'chai'
+import { id, Wallet } from 'ethers'
+import { priceBand } from '../../../domain/band.ts'
+import type { PartSettled } from '../../../domain/log.ts'
+import { type MarketSpec, priceOf } from '../../../domain/market.ts'
+import {
+  aliveUntil,
+  isConditional,
+  mustReduceOnly,
+  type OrderType,
+  type Side,
+} from '../../../domain/order.ts'
+import { reservedPriceOf } from '../../../domain/reservation.ts'
+import type { Seconds, Ticks } from '../../../domain/units.ts'
+import type { Culprit } from '../../../domain/unwind.ts'
+import { applyFacts, takeBackFacts } from '../../../indexer/apply.ts'
+import { createSwitchStore } from '../../../keeper/adapters/store-switches.ts'
+import { createUnwindStore } from '../../../keeper/adapters/store-unwind.ts'
+import { runSwitches } from '../../../keeper/jobs/switches.ts'
+import { unwindFrom } from '../../../keeper/jobs/unwind.ts'
+import { usableReport } from '../../../keeper/market-view.ts'
+import type { Chain, Fence, StoredTransaction } from '../../../keeper/ports.ts'
+import { minedPosition } from '../../../keeper/rows.ts'
+import { mineOne } from './mine.ts'
+import { Model, type ModelOrder, type Observed } from './model.ts'
+import { SteppedKeeper } from './stepped-keeper.ts'
+import { addressOf, quiet, type Trader, World } from './world.ts'
+
+export interface Place {
+  readonly kind: 'place'
+  readonly by: number
+  readonly side: Side
+  readonly type: OrderType
+  readonly steps: number
+  /** Ticks from the middle. */
+  readonly limit: number
+  readonly trigger: number
+  readonly leverage: number
+  readonly reduceOnly: boolean
+  /** Seconds; 0 for ever. */
+  readonly life: number
+  /** Signed by the trader's session key, whose right ends so many seconds from now; null: by the trader. */
+  readonly keyLife: number | null
+}
+
+export type Command =
+  | Place
+  /** Two limit orders that meet at the price of the oracle, and a step. */
+  | { readonly kind: 'deal'; readonly buyer: number; readonly seller: number; readonly steps: number }
+  | { readonly kind: 'cancel'; readonly pick: number }
+  | { readonly kind: 'step' | 'restart' | 'mine' | 'reorg' | 'fire' | 'halt' | 'open' }
+  /** The power goes in the step's first or second transaction. */
+  | { readonly kind: 'cut'; readonly at: 1 | 2 }
+  | { readonly kind: 'wait'; readonly ms: number }
+  | { readonly kind: 'price'; readonly offset: number }
+  | { readonly kind: 'fail'; readonly culprit: number }
+  | { readonly kind: 'revoke'; readonly by: number }
+  | { readonly kind: 'arm'; readonly by: number; readonly seconds: number }
+
+export const TRADERS = 4
+
+const keyOf = (trader: number): Wallet => new Wallet(id(`session key ${trader}`))
+
+export class ModelRun {
+  readonly world: World
+  readonly model: Model
+  readonly counts = { revoked: 0, fired: 0, reorgs: 0, unwound: 0, cuts: 0 }
+  readonly #middle: number
+  readonly #traders: Trader[] = []
+  readonly #armed = new Map<number, number>()
+  readonly #fences = new Map<string, Fence>()
+  #keeper!: SteppedKeeper
+  #price = 0
+
+  private constructor(world: World, middle: number) {
+    this.world = world
+    this.#middle = middle
+    this.model = new Model(world.spec)
+  }
+
+  /** Traders with so little that some orders must go when a position or a price moves. */
+  static async open(spec: MarketSpec, middle: number, funds: string): Promise<ModelRun> {
+    const run = new ModelRun(await World.open(spec), middle)
+    await run.#report(0)
+    for (let at = 0; at < TRADERS; at++) run.#traders.push(await run.world.trader(`trader ${at}`, funds))
+    for (const name of ['auction', 'settle', 'switches']) run.#fences.set(name, await run.world.lease(name))
+    run.#keeper = run.#startKeeper()
+    run.model.observe(await run.#observed())
+    return run
+  }
+
+  async take(command: Command): Promise<void> {
+    const { world } = this
+    switch (command.kind) {
+      case 'place':
+        return this.#place(command)
+      case 'deal':
+        return this.#deal(command.buyer, command.seller, command.steps)
+      case 'cancel':
+        return this.#cancel(command.pick)
+      case 'step':
+        return this.#step()
+      case 'cut':
+        return this.#cut(command.at)
+      case 'restart':
+        this.#keeper = this.#startKeeper()
+        return
+      case 'wait':
+        world.clock.value += command.ms
+        return
+      case 'price':
+        world.clock.value += 1
+        return this.#report(command.offset)
+      case 'halt':
+      case 'open':
+        await world.db
+          .updateTable('markets')
+          .set({ mode: command.kind === 'open' ? 'open' : 'halted' })
+          .execute()
+        return
+      case 'mine':
+        if (await mineOne(world)) this.model.mine(await this.#observed())
+        return
+      case 'reorg':
+        return this.#reorg()
+      case 'fail':
+        return this.#fail(command.culprit)
+      case 'revoke':
+        return this.#revoke(command.by)
+      case 'arm':
+        return this.#arm(command.by, command.seconds)
+      case 'fire':
+        return this.#fire()
+    }
+  }
+
+  /** Every order, and what every account holds back, is what the model says. */
+  async compare(): Promise<void> {
+    const stored = await this.world.orders()
+    const told = stored.map((order) => ({
+      ...{
+        id: order.orderId,
+        status: order.status,
+        reason: order.statusReason,
+        leaving: order.closingReason,
+      },
+      ...{ filled: order.filled, settling: order.settling, openable: order.openable },
+      ...{ reserved: order.reserved, held: order.held },
+    }))
+    const expected = this.model.orders.map((order) => ({
+      ...{ id: order.id, status: order.status, reason: order.reason, leaving: order.leaving },
+      ...{ filled: order.filled, settling: order.settling, openable: order.openable },
+      ...{ reserved: this.model.reserved(order), held: order.held },
+    }))
+    const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id)
+    expect(told.sort(byId)).to.deep.equal(expected.sort(byId))
+    for (const { user_id, reserved } of await this.world.db.selectFrom('accounts').selectAll().execute()) {
+      expect(reserved, `reserved of ${user_id}`).to.equal(this.model.reservedOf(user_id))
+    }
+  }
+
+  // ---------------------------------------------------------------------- the api's commands
+
+  async #place(command: Place): Promise<void> {
+    const { clock, spec } = this.world
+    const by = this.#traders[command.by] as Trader
+    const { type, side, steps, leverage, keyLife } = command
+    const now = Math.floor(clock.value / 1000)
+    const limit = type.endsWith('MARKET') ? 0 : this.#middle + command.limit
+    const trigger = isConditional(type) ? this.#middle + command.trigger : 0
+    const reduceOnly = command.reduceOnly || mustReduceOnly(type)
+    const expiration = command.life === 0 ? 0 : now + command.life
+    const signing = keyLife === null ? {} : { signer: keyOf(command.by), keyExpiresAt: now + keyLife }
+    const placement = { by, side, type, steps, limit, trigger, leverage, reduceOnly, expiration, ...signing }
+    const orderId = await this.world.place(placement)
+    const keyExpiresAt = keyLife === null ? null : ((now + keyLife) as Seconds)
+    const terms = { side, type, price: limit as Ticks, trigger: trigger as Ticks }
+    const order = this.model.place({
+      ...{ id: orderId, account: by.account, side, type, price: limit, trigger, quantity: steps, leverage },
+      ...{ reduceOnly, expiration, acceptedAt: clock.value },
+      signer: addressOf(signing.signer ?? by.wallet),
+      aliveUntil: aliveUntil(expiration as Seconds, keyExpiresAt),
+      status: isConditional(type) ? 'PENDING_TRIGGER' : 'OPEN',
+      reservedPrice: reservedPriceOf(spec, terms, priceBand(spec, priceOf(spec, this.#price as Ticks))),
+    })
+    const { free } = await this.world.db
+      .selectFrom('accounts')
+      .select('free')
+      .where('user_id', '=', by.account)
+      .executeTakeFirstOrThrow()
+    if (this.model.reservedOf(by.account) <= free) return
+    await this.world.cancel(orderId)
+    this.model.leave(order, 'USER_CANCELLED')
+  }
+
+  async #deal(buyer: number, seller: number, steps: number): Promise<void> {
+    const limit = this.#price - this.#middle
+    const order = {
+      kind: 'place',
+      type: 'LIMIT',
+      steps,
+      limit,
+      trigger: 0,
+      reduceOnly: false,
+      life: 0,
+    } as const
+    await this.#place({ ...order, by: buyer, side: 'LONG', leverage: 5, keyLife: null })
+    await this.#place({ ...order, by: seller, side: 'SHORT', leverage: 3, keyLife: null })
+    await this.#step()
+  }
+
+  async #cancel(pick: number): Promise<void> {
+    const order = this.model.orders[pick % Math.max(1, this.model.orders.length)]
+    if (order === undefined) return
+    expect(await this.world.cancel(order.id)).to.equal(this.model.isLive(order))
+    if (this.model.isLive(order)) this.model.leave(order, 'USER_CANCELLED')
+  }
+
+  async #arm(by: number, seconds: number): Promise<void> {
+    const { account } = this.#traders[by] as Trader
+    const armed_at = this.world.clock.value
+    const timer = { timeout_seconds: seconds, armed_at, fire_at: armed_at + seconds * 1000 }
+    await this.world.db
+      .insertInto('cancel_switches')
+      .values({ user_id: account, ...timer })
+      .onConflict((conflict) => conflict.column('user_id').doUpdateSet(timer))
+      .execute()
+    this.#armed.set(account, timer.fire_at)
+  }
+
+  // ---------------------------------------------------------------------- the keeper
+
+  #startKeeper(): SteppedKeeper {
+    return new SteppedKeeper(this.world, this.#fences.get('auction') as Fence)
+  }
+
+  async #step(): Promise<void> {
+    const { db, spec, clock } = this.world
+    clock.value += 200
+    const keeper = this.#keeper
+    const before = await keeper.store.peek(spec.marketId)
+    const mayTrigger = usableReport(keeper.desk, before, clock.now()) !== null
+    const isCut = await keeper.step()
+    const mayMatch = usableReport(keeper.desk, before, clock.now()) !== null
+    const rows = await db
+      .selectFrom('shard_log')
+      .select('row')
+      .where('shard', '=', `m${spec.marketId}`)
+      .where('seq', '>', before.head)
+      .execute()
+    const prices = rows.map(({ row }) => row).find((row) => row.kind === 'prices_updated')
+    const { last_batch_id: batchId } = await db
+      .selectFrom('markets')
+      .select('last_batch_id')
+      .executeTakeFirstOrThrow()
+    this.model.step({
+      ...{ now: clock.value, mayTrigger, mayMatch, batchId, isCut, reference: before.lastPrice },
+      mark: prices?.kind === 'prices_updated' ? BigInt(prices.mark_price) : null,
+      oracle: priceOf(spec, this.#price as Ticks),
+    })
+  }
+
+  async #cut(at: 1 | 2): Promise<void> {
+    this.#keeper.cutAt = at
+    await this.#step()
+    // A step with fewer transactions was not cut.
+    if (this.#keeper.cutAt === 0) this.counts.cuts++
+    this.#keeper = this.#startKeeper()
+  }
+
+  async #fire(): Promise<void> {
+    const { world } = this
+    const ports = { switches: createSwitchStore(world.db), clock: world.clock, reached: () => {}, log: quiet }
+    await runSwitches(ports, this.#fences.get('switches') as Fence)
+    for (const [account, fireAt] of this.#armed) {
+      if (fireAt > world.clock.value) continue
+      this.#armed.delete(account)
+      this.counts.fired++
+      this.model.leaveAll(
+        (order) => order.account === account && order.acceptedAt <= fireAt,
+        'DEAD_MAN_SWITCH',
+      )
+    }
+  }
+
+  /** The oldest unmined part fails for a reason that names an order, an account, or nobody. */
+  async #fail(choice: number): Promise<void> {
+    const { world, model } = this
+    const first = model.queue[0]
+    if (first === undefined) return
+    const queueNo = await this.#oldestAction()
+    const blamed = (first.fills[0] as (typeof first.fills)[number]).order
+    const maker = addressOf(
+      (this.#traders.find(({ account }) => account === blamed.account) as Trader).wallet,
+    )
+    const salt = BigInt((await world.orderOf(blamed.id)).salt)
+    const culprits: readonly [Culprit, (order: ModelOrder) => boolean][] = [
+      [{ kind: 'order', maker, salt, error: 'OrderDead' }, (order) => order === blamed],
+      [
+        { kind: 'account', maker, error: 'MarginInsufficient' },
+        (order) => order.account === blamed.account && first.fills.some((fill) => fill.order === order),
+      ],
+      [{ kind: 'unnamed', error: 'HeaderInvalid' }, () => false],
+      [{ kind: 'late', error: 'late' }, () => false],
+    ]
+    const [culprit, isCulprit] = culprits[choice] as (typeof culprits)[number]
+    const chain = { blame: async () => culprit } as unknown as Chain
+    const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
+    const ports = { unwinds: createUnwindStore(world.db), chain, clock: world.clock, log: quiet }
+    await unwindFrom(ports, world.spec, this.#fences.get('settle') as Fence, { queueNo, reverted })
+    model.unwind(world.clock.value, isCulprit)
+    this.counts.unwound++
+  }
+
+  async #oldestAction(): Promise<number> {
+    const { queue_no } = await this.world.db
+      .selectFrom('actions')
+      .select('queue_no')
+      .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
+      .orderBy('queue_no')
+      .executeTakeFirstOrThrow()
+    return queue_no
+  }
+
+  // ---------------------------------------------------------------------- the chain and the oracle
+
+  async #report(offset: number): Promise<void> {
+    this.#price = this.#middle + offset
+    await this.world.report(this.#price)
+  }
+
+  async #observed(): Promise<Observed> {
+    const accounts = await this.world.db.selectFrom('accounts').selectAll().execute()
+    const positions = await this.world.db.selectFrom('positions').selectAll().execute()
+    return {
+      free: new Map(accounts.map(({ user_id, free }) => [user_id, free])),
+      mined: new Map(positions.map((row) => [row.user_id, minedPosition(row)])),
+    }
+  }
+
+  async #reorg(): Promise<void> {
+    const { db, spec } = this.world
+    const batch = this.model.mined.at(-1)
+    if (batch === undefined) return
+    const rows = await db
+      .selectFrom('shard_log')
+      .selectAll()
+      .where('shard', '=', `m${spec.marketId}`)
+      .orderBy('seq', 'desc')
+      .execute()
+    const settled = rows.find(
+      ({ row }) => row.kind === 'part_settled' && !row.rollback && row.batch_id === batch.id,
+    )
+    if (settled === undefined) throw new Error('a mined batch is in the log')
+    const { shard, seq, row } = settled
+    await db.transaction().execute((tx) => takeBackFacts(tx, [{ shard, seq, row: row as PartSettled }]))
+    this.model.unmine(await this.#observed())
+    this.counts.reorgs++
+  }
+
+  async #revoke(by: number): Promise<void> {
+    const { db, clock, spec } = this.world
+    const { wallet } = this.#traders[by] as Trader
+    const key = addressOf(keyOf(by))
+    const timestamp = Math.floor(clock.value / 1000)
+    const block = { number: 1, hash: '0x1', parentHash: '0x', timestamp, transactions: [] }
+    const log = {
+      block: 1,
+      blockHash: '0x1',
+      logIndex: 0,
+      txHash: '0x',
+      address: spec.trader,
+      topics: [],
+      data: '0x',
+    }
+    const fact = {
+      ...{ kind: 'session_key_moved' as const, owner: addressOf(wallet), key },
+      change: { revoked_at: timestamp },
+    }
+    const chain = {
+      position: (): never => {
+        throw new Error('nobody asks the chain')
+      },
+    }
+    await db.transaction().execute((tx) => applyFacts(tx, block, [{ log, fact }], { chain, stopped: [] }))
+    this.counts.revoked++
+    this.model.leaveAll(({ signer }) => signer === key, 'SIGNER_REVOKED')
+  }
+}

@@ -1,0 +1,399 @@
+/**
+ * The life of orders as a trader would work it out on paper: plain objects, changed in place, and looked through from end to end at every
+ * step. Of the exchange it uses prices, what one step holds back, and the auction itself; everything that is kept, it keeps by itself.
+ */
+
+import { priceBand } from '../../../domain/band.ts'
+import { clearAndMatch } from '../../../domain/batch.ts'
+import { Book, type RestingOrder } from '../../../domain/book.ts'
+import type { MarketSpec } from '../../../domain/market.ts'
+import {
+  isTriggered,
+  type OrderStatus,
+  type OrderType,
+  type Side,
+  type StatusReason,
+} from '../../../domain/order.ts'
+import { FLAT, type Position } from '../../../domain/position.ts'
+import { reservedPriceOf, reservePerStep } from '../../../domain/reservation.ts'
+import type {
+  FundingIndex,
+  Millis,
+  Price,
+  Seconds,
+  Seq,
+  Steps,
+  Ticks,
+  UserId,
+} from '../../../domain/units.ts'
+
+export interface ModelOrder {
+  readonly id: string
+  readonly account: number
+  readonly signer: string
+  readonly side: Side
+  readonly type: OrderType
+  readonly price: number
+  readonly trigger: number
+  readonly quantity: number
+  readonly leverage: number
+  readonly reduceOnly: boolean
+  readonly aliveUntil: number
+  readonly expiration: number
+  readonly acceptedAt: number
+  /** Its place among all orders: of its acceptance, then of its trigger. */
+  rank: number
+  enteredAt: number
+  status: OrderStatus
+  reason: StatusReason | null
+  /** Why it has left the book while some of it settles. */
+  leaving: StatusReason | null
+  filled: number
+  settling: number
+  openable: number
+  reservedPrice: number
+  held: bigint
+}
+
+interface ModelFill {
+  readonly order: ModelOrder
+  readonly steps: number
+  readonly held: bigint
+}
+
+interface ModelBatch {
+  readonly id: number
+  readonly asOf: number
+  readonly fills: readonly ModelFill[]
+  /** Orders that ended with the position that this batch closed. */
+  protective: ModelOrder[]
+}
+
+/** What the model is told, because others decide it: the chain, the oracle, the market's operator. */
+export interface Observed {
+  readonly free: ReadonlyMap<number, bigint>
+  readonly mined: ReadonlyMap<number, Position>
+}
+
+export interface Look {
+  readonly now: number
+  /** The mark that was published in this step; null where none was. */
+  readonly mark: bigint | null
+  readonly oracle: bigint
+  /** Whether a batch could run when the mark was looked at, and when the auction was held. */
+  readonly mayTrigger: boolean
+  readonly mayMatch: boolean
+  /** The number of the last batch after this step. */
+  readonly batchId: number
+  /** The power went after the triggers were stored. */
+  readonly isCut: boolean
+  readonly reference: { readonly price: Ticks; readonly at: Millis } | null
+}
+
+const MARKET_WAIT = 2000
+const bit = (side: Side): 1 | -1 => (side === 'LONG' ? 1 : -1)
+
+export class Model {
+  readonly orders: ModelOrder[] = []
+  readonly matched = new Map<number, Position>()
+  readonly queue: ModelBatch[] = []
+  readonly mined: ModelBatch[] = []
+  readonly seen = { triggered: 0, batches: 0, short: 0, protective: 0, expired: 0 }
+  readonly #spec: MarketSpec
+  #observed: Observed = { free: new Map(), mined: new Map() }
+  readonly #triggered = new Set<ModelOrder>()
+  #ranks = 0
+
+  constructor(spec: MarketSpec) {
+    this.#spec = spec
+  }
+
+  observe(observed: Observed): void {
+    this.#observed = observed
+  }
+
+  // ---------------------------------------------------------------------- what is asked
+
+  remaining = (order: ModelOrder): number => order.quantity - order.filled - order.settling
+  hasEnded = ({ reason }: ModelOrder): boolean => reason !== null
+  waits = ({ status }: ModelOrder): boolean => status === 'PENDING_TRIGGER'
+  rests = (order: ModelOrder): boolean =>
+    order.status === 'OPEN' && order.leaving === null && this.remaining(order) > 0
+  isLive = (order: ModelOrder): boolean => !this.hasEnded(order) && order.leaving === null
+
+  reserved(order: ModelOrder): bigint {
+    return order.openable === 0 ? 0n : this.#perStep(order) * BigInt(order.openable)
+  }
+
+  reservedOf(account: number): bigint {
+    const own = this.orders.filter((order) => order.account === account)
+    return own.reduce((sum, order) => sum + this.reserved(order) + order.held, 0n)
+  }
+
+  sizeOf = (account: number): number => this.#positionOf(account).size
+  #positionOf = (account: number): Position => this.matched.get(account) ?? FLAT
+
+  #perStep({ side, price, leverage, reservedPrice }: ModelOrder): bigint {
+    return reservePerStep(this.#spec, {
+      ...{ side, limit: price as Ticks, leverage, reservedPrice: reservedPrice as Ticks },
+    })
+  }
+
+  // ---------------------------------------------------------------------- commands
+
+  /** An order that holds back what it opens on top of what is there already. */
+  place(
+    order: Omit<
+      ModelOrder,
+      'rank' | 'openable' | 'held' | 'filled' | 'settling' | 'leaving' | 'reason' | 'enteredAt'
+    >,
+  ): ModelOrder {
+    const fresh = { openable: 0, held: 0n, filled: 0, settling: 0, leaving: null, reason: null }
+    const placed: ModelOrder = { ...order, ...fresh, rank: ++this.#ranks, enteredAt: order.acceptedAt }
+    this.orders.push(placed)
+    placed.openable = this.#openables(order.account, this.sizeOf(order.account)).get(placed) ?? 0
+    return placed
+  }
+
+  leave(order: ModelOrder, reason: StatusReason): void {
+    order.openable = 0
+    if (order.settling > 0) {
+      order.leaving = reason
+      if (reason !== 'MARKET_REMAINDER') order.status = 'CANCEL_PENDING_FINALIZE'
+      return
+    }
+    order.leaving = null
+    order.reason = reason
+    order.status = reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED' ? 'EXPIRED' : 'CANCELLED'
+  }
+
+  leaveAll(which: (order: ModelOrder) => boolean, reason: StatusReason): void {
+    for (const order of this.orders) if (this.isLive(order) && which(order)) this.leave(order, reason)
+  }
+
+  step(look: Look): void {
+    if (look.mark !== null && look.mayTrigger) this.#trigger(look, look.mark)
+    if (look.isCut) return
+    this.#expire(look.now)
+    if (look.mayMatch) this.#match(look)
+  }
+
+  /** The oldest batch is mined. */
+  mine(after: Observed): void {
+    const batch = this.queue.shift()
+    if (batch === undefined) return
+    for (const { order, steps, held } of batch.fills) {
+      order.settling -= steps
+      order.filled += steps
+      order.held -= held
+      if (order.filled === order.quantity) this.#end(order, 'FILLED')
+      else if (order.leaving !== null && order.settling === 0) this.#end(order, order.leaving)
+    }
+    for (const account of new Set(batch.fills.map(({ order }) => order.account))) {
+      const before = Math.sign(this.#observed.mined.get(account)?.size ?? 0)
+      const now = Math.sign(after.mined.get(account)?.size ?? 0)
+      if (before === 0 || before === now) continue
+      const guards = this.orders.filter(
+        (order) =>
+          order.account === account &&
+          order.reduceOnly &&
+          order.trigger > 0 &&
+          bit(order.side) !== before &&
+          this.isLive(order) &&
+          order.acceptedAt <= batch.asOf,
+      )
+      for (const order of guards) this.leave(order, 'POSITION_CLOSED')
+      batch.protective.push(...guards)
+    }
+    this.seen.protective += batch.protective.length
+    this.mined.push(batch)
+    this.observe(after)
+  }
+
+  /** The newest mined batch leaves the chain. */
+  unmine(after: Observed): void {
+    const batch = this.mined.pop()
+    if (batch === undefined) return
+    for (const { order, steps, held } of batch.fills) {
+      order.filled -= steps
+      order.settling += steps
+      order.held += held
+      if (!this.hasEnded(order)) continue
+      const reason = order.reason === 'FILLED' ? null : order.reason
+      order.leaving = reason
+      order.reason = null
+      order.status = reason === null || reason === 'MARKET_REMAINDER' ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
+    }
+    for (const order of batch.protective) {
+      if ((order.reason ?? order.leaving) !== 'POSITION_CLOSED') continue
+      order.reason = null
+      order.leaving = null
+      order.status = this.#triggered.has(order) ? 'OPEN' : 'PENDING_TRIGGER'
+    }
+    batch.protective = []
+    this.queue.unshift(batch)
+    this.observe(after)
+  }
+
+  /** Nothing of what is matched will be mined; `culprits` end. */
+  unwind(now: number, culprits: (order: ModelOrder) => boolean): void {
+    const batches = this.queue.splice(0)
+    const accounts = new Set(batches.flatMap(({ fills }) => fills.map(({ order }) => order.account)))
+    for (const { order, steps } of batches.flatMap(({ fills }) => fills)) {
+      order.settling -= steps
+      const standing = order.leaving === 'MARKET_REMAINDER' ? null : order.leaving
+      order.leaving = standing ?? (culprits(order) ? 'SETTLEMENT_REVERTED' : this.#tooLate(order, now))
+      if (order.settling > 0) continue
+      if (order.leaving !== null) this.#end(order, order.leaving)
+      order.held = 0n
+    }
+    for (const account of accounts) {
+      this.matched.set(account, this.#observed.mined.get(account) ?? FLAT)
+      this.#rebalance(account)
+    }
+  }
+
+  // ---------------------------------------------------------------------- rules
+
+  #end(order: ModelOrder, reason: StatusReason): void {
+    order.leaving = null
+    order.openable = 0
+    order.reason = reason
+    order.status =
+      reason === 'FILLED'
+        ? 'FILLED'
+        : reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED'
+          ? 'EXPIRED'
+          : 'CANCELLED'
+  }
+
+  #tooLate(order: ModelOrder, now: number): StatusReason | null {
+    if (order.price !== 0) return null
+    if (order.filled > 0) return 'MARKET_REMAINDER'
+    return now - order.enteredAt < MARKET_WAIT ? null : 'SETTLEMENT_REVERTED'
+  }
+
+  /** Steps that each order opens: the position's closing goes to the oldest plain orders against it. */
+  #openables(account: number, size: number): Map<ModelOrder, number> {
+    const own = this.orders.filter(
+      (order) => order.account === account && (this.rests(order) || this.waits(order)),
+    )
+    let left = Math.abs(size)
+    const openables = new Map<ModelOrder, number>()
+    for (const order of own.sort((a, b) => a.rank - b.rank)) {
+      const isAgainst = size * bit(order.side) < 0
+      const closes = order.reduceOnly || !isAgainst ? 0 : Math.min(left, this.remaining(order))
+      left -= closes
+      openables.set(order, order.reduceOnly ? 0 : this.remaining(order) - closes)
+    }
+    return openables
+  }
+
+  /** Anew on the matched position; what the account cannot pay for ends, the newest first. */
+  #rebalance(account: number): void {
+    for (const [order, openable] of this.#openables(account, this.sizeOf(account))) order.openable = openable
+    const newest = this.orders.filter((order) => order.account === account).sort((a, b) => b.rank - a.rank)
+    for (const order of newest) {
+      if (this.reservedOf(account) <= (this.#observed.free.get(account) ?? 0n)) return
+      if (order.openable === 0) continue
+      this.seen.short++
+      this.leave(order, 'INSUFFICIENT_MARGIN')
+    }
+  }
+
+  #trigger({ now, oracle }: Look, mark: bigint): void {
+    const { tick } = this.#spec
+    const hits = this.orders
+      .filter(
+        (order) =>
+          this.waits(order) &&
+          isTriggered({ ...order, trigger: order.trigger as Ticks }, mark as Price, tick),
+      )
+      .sort((a, b) => a.rank - b.rank)
+    const band = priceBand(this.#spec, oracle as Price)
+    for (const order of hits) {
+      this.#triggered.add(order)
+      this.seen.triggered++
+      order.status = 'OPEN'
+      order.rank = ++this.#ranks
+      order.enteredAt = now
+      const type = order.type.endsWith('MARKET') ? 'MARKET' : 'LIMIT'
+      const terms = {
+        side: order.side,
+        type,
+        price: order.price as Ticks,
+        trigger: order.trigger as Ticks,
+      } as const
+      order.reservedPrice = reservedPriceOf(this.#spec, terms, band)
+    }
+    for (const order of hits) {
+      if (order.reduceOnly && this.sizeOf(order.account) * bit(order.side) >= 0)
+        this.leave(order, 'REDUCE_ONLY_NO_POSITION')
+    }
+    for (const account of new Set(
+      hits.filter(({ reduceOnly }) => !reduceOnly).map(({ account }) => account),
+    )) {
+      this.#rebalance(account)
+    }
+  }
+
+  #expire(now: number): void {
+    for (const order of this.orders) {
+      if (!this.waits(order) && !this.rests(order)) continue
+      const isDead = order.aliveUntil !== 0 && now > order.aliveUntil * 1000
+      const byItself = order.expiration !== 0 && now > order.expiration * 1000
+      if (isDead) {
+        this.seen.expired++
+        this.leave(order, byItself ? 'EXPIRED' : 'SIGNER_EXPIRED')
+      } else if (this.rests(order) && order.price === 0 && now - order.enteredAt >= MARKET_WAIT) {
+        this.leave(order, 'NO_BATCH_IN_TIME')
+      }
+    }
+  }
+
+  #match({ now, oracle, reference, batchId }: Look): void {
+    const resting = this.orders.filter(this.rests).map((order) => this.#resting(order))
+    const { clearing, matched } = clearAndMatch({
+      ...{
+        spec: this.#spec,
+        book: Book.of(resting),
+        asOf: now as Millis,
+        oracle: oracle as Price,
+        reference,
+      },
+      positions: (account) => this.#positionOf(account),
+      fundingIndex: 0n as FundingIndex,
+    })
+    const byRank = (seq: number) => this.orders.find(({ rank }) => rank === seq) as ModelOrder
+    const fills = clearing.fills.map(({ seq, fill, opening }): ModelFill => {
+      const order = byRank(seq)
+      const held = this.#perStep(order) * BigInt(opening)
+      order.settling += fill
+      order.openable = this.remaining(order) === 0 ? 0 : order.openable - opening
+      order.held += held
+      return { order, steps: fill, held }
+    })
+    for (const { seq, reason } of clearing.cancels) this.leave(byRank(seq), reason)
+    if (matched === null) return
+    for (const [account, position] of matched.positions) {
+      this.matched.set(account, position)
+      this.#rebalance(account)
+    }
+    this.seen.batches++
+    this.queue.push({ id: batchId, asOf: now, fills, protective: [] })
+  }
+
+  #resting(order: ModelOrder): RestingOrder {
+    return {
+      ...{ seq: order.rank as Seq, account: order.account as UserId, side: order.side, forced: false },
+      ...{ type: order.price === 0 ? 'MARKET' : 'LIMIT', limit: order.price as Ticks },
+      ...{
+        remaining: this.remaining(order) as Steps,
+        leverage: order.leverage,
+        reduceOnly: order.reduceOnly,
+      },
+      ...{ openable: order.openable as Steps, reservedPrice: order.reservedPrice as Ticks },
+      ...{ expiration: order.aliveUntil as Seconds, acceptedAt: order.enteredAt as Millis },
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import { createAuction } from '../../../keeper/jobs/auction.ts'
+import { createMarks } from '../../../keeper/jobs/marks.ts'
+import { createDesk } from '../../../keeper/market-view.ts'
+import type { AuctionStore, Fence } from '../../../keeper/ports.ts'
+import { RULES, type World } from './world.ts'
+
+class PowerCut extends Error {}
+
+/** What a keeper process does for a market every 200 ms, with a memory of its own, and a power supply that a test can cut. */
+export class SteppedKeeper {
+  readonly store: AuctionStore
+  readonly desk
+  readonly #fence: Fence
+  readonly #marks
+  readonly #auction
+  /** In which transaction from here the power goes; 0: in none. */
+  cutAt = 0
+
+  constructor(world: World, fence: Fence) {
+    const ports = world.auctionPorts()
+    this.store = {
+      peek: (marketId) => ports.store.peek(marketId),
+      turn: (marketId, own, work) =>
+        ports.store.turn(marketId, own, async (turn) => {
+          const done = await work(turn)
+          if (this.cutAt > 0 && --this.cutAt === 0) throw new PowerCut()
+          return done
+        }),
+    }
+    this.#fence = fence
+    this.desk = createDesk({ ...RULES, kind: world.spec.kind })
+    this.#marks = createMarks({ ...ports, store: this.store }, world.spec, this.desk)
+    this.#auction = createAuction({ ...ports, store: this.store }, world.spec, this.desk)
+  }
+
+  /** Whether the power went. */
+  async step(): Promise<boolean> {
+    try {
+      await this.#marks.update(this.#fence)
+      await this.#auction.turn(this.#fence)
+      return false
+    } catch (error) {
+      if (error instanceof PowerCut) return true
+      throw error
+    }
+  }
+}
