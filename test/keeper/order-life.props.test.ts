@@ -36,12 +36,13 @@ const anyCommand = fc.oneof(
     keyLife: fc.constantFrom(null, null, null, null, 2, 1_000),
   }),
   of(7, { kind: kind('deal'), buyer: trader, seller: trader, steps: fc.integer({ min: 1, max: 25 }) }),
+  of(3, { kind: kind('close'), by: trader }),
   of(3, { kind: kind('cancel'), pick: fc.nat(80) }),
   of(12, { kind: kind('step') }),
   of(4, { kind: kind('wait'), ms: fc.integer({ min: 1, max: 1500 }) }),
   of(6, { kind: kind('price'), offset: fc.integer({ min: -7, max: 7 }) }),
   of(10, { kind: kind('mine') }),
-  of(2, { kind: kind('reorg') }),
+  of(3, { kind: kind('reorg') }),
   of(1, { kind: kind('fail'), culprit: fc.nat(3) }),
   of(1, { kind: kind('restart') }),
   of(2, { kind: kind('cut'), at: fc.constantFrom(1, 2) }),
@@ -85,10 +86,10 @@ describe('the life of orders, against a model', function () {
         }),
         { numRuns: RUNS, seed: SEED, endOnFailure: true },
       )
-      expect(
-        Math.min(...Object.values(seen)),
-        `everything has happened: ${JSON.stringify(seen)}`,
-      ).to.be.greaterThan(0)
     })
   }
+
+  it('has been through everything that can happen', () => {
+    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).to.be.greaterThan(0)
+  })
 })

@@ -48,6 +48,8 @@ export type Command =
   | Place
   /** Two limit orders that meet at the price of the oracle, and a step. */
   | { readonly kind: 'deal'; readonly buyer: number; readonly seller: number; readonly steps: number }
+  /** A deal that closes the trader's position, mined. */
+  | { readonly kind: 'close'; readonly by: number }
   | { readonly kind: 'cancel'; readonly pick: number }
   | { readonly kind: 'step' | 'restart' | 'mine' | 'reorg' | 'fire' | 'halt' | 'open' }
   /** The power goes in the step's first or second transaction. */
@@ -97,6 +99,8 @@ export class ModelRun {
         return this.#place(command)
       case 'deal':
         return this.#deal(command.buyer, command.seller, command.steps)
+      case 'close':
+        return this.#close(command.by)
       case 'cancel':
         return this.#cancel(command.pick)
       case 'step':
@@ -208,6 +212,14 @@ export class ModelRun {
     await this.#place({ ...order, by: buyer, side: 'LONG', leverage: 5, keyLife: null })
     await this.#place({ ...order, by: seller, side: 'SHORT', leverage: 3, keyLife: null })
     await this.#step()
+  }
+
+  async #close(by: number): Promise<void> {
+    const size = this.model.sizeOf((this.#traders[by] as Trader).account)
+    if (size === 0) return
+    const other = (by + 1) % TRADERS
+    await this.#deal(size > 0 ? other : by, size > 0 ? by : other, Math.abs(size))
+    for (const _ of [...this.model.queue]) await this.take({ kind: 'mine' })
   }
 
   async #cancel(pick: number): Promise<void> {
@@ -365,15 +377,8 @@ export class ModelRun {
     const key = addressOf(keyOf(by))
     const timestamp = Math.floor(clock.value / 1000)
     const block = { number: 1, hash: '0x1', parentHash: '0x', timestamp, transactions: [] }
-    const log = {
-      block: 1,
-      blockHash: '0x1',
-      logIndex: 0,
-      txHash: '0x',
-      address: spec.trader,
-      topics: [],
-      data: '0x',
-    }
+    const at = { block: 1, blockHash: '0x1', logIndex: 0, txHash: '0x' }
+    const log = { ...at, address: spec.trader, topics: [], data: '0x' }
     const fact = {
       ...{ kind: 'session_key_moved' as const, owner: addressOf(wallet), key },
       change: { revoked_at: timestamp },
