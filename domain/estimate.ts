@@ -11,6 +11,7 @@ import { quantityOf } from './market.ts'
 import { isConditional, isMarketType, type Order } from './order.ts'
 import { applyFill, type FillResult, FLAT, openingBasis } from './position.ts'
 import {
+  aboveLargest,
   type Binding,
   type Depth,
   type Maximum,
@@ -24,6 +25,7 @@ import {
 import {
   type Millis,
   maxOf,
+  minOf,
   type Price,
   type Quote,
   type Seconds,
@@ -143,7 +145,7 @@ export function estimateOutcome(
 
 /** What a trader has in mind, as an order: how much that is, whether it would be taken, and what it would come to. */
 export interface Estimate {
-  /** 0 where the sizing comes to less than one step. */
+  /** 0 where the sizing comes to less than one step; the largest order where it comes to more. */
   readonly steps: Steps
   /** Why an order of that size is refused; null where it is accepted. */
   readonly refusal: Binding | null
@@ -166,13 +168,14 @@ function stepsFor(order: UnsizedOrder, facts: BatchFacts, notional: Quote): Step
 }
 
 export function estimate(sizing: Sizing, unsized: UnsizedOrder, facts: BatchFacts): Estimate {
-  const steps = sizeOf(sizing, unsized, facts, (notional) => stepsFor(unsized, facts, notional))
+  const sized = sizeOf(sizing, unsized, facts, (notional) => stepsFor(unsized, facts, notional))
+  const steps = minOf(sized, facts.spec.maxQuantity)
   const nothing = { steps, admission: null, fill: null, outcome: null }
   if (steps === 0) return { ...nothing, refusal: tooSmall(unsized, facts) }
 
   const order = { ...unsized, quantity: steps }
   const verdict = admit(order, facts)
-  const refusal = verdict.ok ? null : verdict.refusal
+  const refusal = sized > steps ? aboveLargest(facts) : verdict.ok ? null : verdict.refusal
   const sketch = verdict.ok ? verdict : admit(order, { ...facts, available: BOUNDLESS })
   if (!sketch.ok) return { ...nothing, refusal }
   const admission = sketch.value

@@ -3,7 +3,7 @@
  * found by asking `admit`, so what is said here to be accepted is accepted, and one step more is not.
  */
 import type { Band } from './band.ts'
-import { notionalAt, quantityOf } from './market.ts'
+import { type MarketSpec, notionalAt, quantityOf } from './market.ts'
 import type { Order } from './order.ts'
 import type { OrderRefusal } from './order-request.ts'
 import { signOf } from './position.ts'
@@ -51,6 +51,10 @@ const tooMuch = (
   return { code, field: 'quantity', expected: `at most ${nearestValid}, ${what}`, received, nearestValid }
 }
 
+/** Of one step more than the market's largest order. */
+export const aboveLargest = (facts: Pick<Admittance, 'spec'>): Binding =>
+  tooMuch('MAX_ORDER_SIZE', facts, facts.spec.maxQuantity, 'the largest order of the market')
+
 /** Whether the order stands against the matched position. */
 const reduces = ({ side }: Pick<Order, 'side'>, { position }: Admittance): boolean =>
   position.size * signOf(side) < 0
@@ -63,7 +67,7 @@ function ceilingOf(order: UnsizedOrder, facts: Admittance): Ceiling {
     return { steps: size, binding: tooMuch('POSITION_SIZE', facts, size, 'the position') }
   }
   const most = spec.maxQuantity
-  return { steps: most, binding: tooMuch('MAX_ORDER_SIZE', facts, most, 'the largest order of the market') }
+  return { steps: most, binding: aboveLargest(facts) }
 }
 
 /**
@@ -107,7 +111,8 @@ export type Sizing =
 export type Depth = readonly { readonly price: Ticks; readonly steps: Steps }[]
 
 /**
- * The steps that a sizing comes to, down to the grid; not more than the market's largest order. 0 where it comes to less than a step.
+ * The steps that a sizing comes to, down to the grid; 0 where it comes to less than a step, one step more than the market's largest
+ * order where it comes to more than that.
  * `stepsFor` turns a notional into steps: at a fixed price, or by the depth of the book (`stepsOfNotional`).
  */
 export function sizeOf(
@@ -119,9 +124,9 @@ export function sizeOf(
   const { spec, position } = facts
   switch (sizing.intent) {
     case 'units':
-      return upTo(spec.maxQuantity, sizing.quantity / spec.step)
+      return upTo(beyond(spec), sizing.quantity / spec.step)
     case 'notional':
-      return minOf(spec.maxQuantity, stepsFor(sizing.notional))
+      return stepsFor(sizing.notional)
     case 'available_margin': {
       const available = mulDivDown(maxOf(0n, facts.available as bigint), sizing.share, ONE) as Quote
       return maximumOf(order, { ...facts, available }).steps
@@ -130,16 +135,17 @@ export function sizeOf(
       return maximumOf(order, facts).steps
     case 'reduce_percentage': {
       if (!reduces(order, facts)) return 0 as Steps
-      return upTo(spec.maxQuantity, mulDivDown(BigInt(Math.abs(position.size)), sizing.share, ONE))
+      return upTo(beyond(spec), mulDivDown(BigInt(Math.abs(position.size)), sizing.share, ONE))
     }
   }
 }
 
+const beyond = ({ maxQuantity }: MarketSpec): Steps => (maxQuantity + 1) as Steps
 const upTo = (most: Steps, steps: bigint): Steps => (steps < BigInt(most) ? Number(steps) : most) as Steps
 
-/** The steps whose notional at `price` is at most `notional`. */
+/** The steps whose notional at `price` is at most `notional`; not more than `sizeOf` gives. */
 export const stepsAt = ({ spec }: Pick<Admittance, 'spec'>, price: Ticks, notional: Quote): Steps =>
-  upTo(spec.maxQuantity, notional / notionalAt(spec, price, 1 as Steps))
+  upTo(beyond(spec), notional / notionalAt(spec, price, 1 as Steps))
 
 /** The book that a market order meets; `fallback` is the price where nothing rests in it. */
 export interface Facing {

@@ -183,7 +183,7 @@ export const OrderHashParams = closed({
 })
 export const OrderIdParams = closed({
   order_id: Type.String({
-    pattern: '^[\\w-]{1,100}$',
+    pattern: '^\\d{1,10}-[\\w-]{1,90}$',
     ...expects('<market>-<number>'),
     description: '`<market>-<number>`',
   }),

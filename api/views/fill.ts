@@ -56,25 +56,32 @@ export const publicFillView = (spec: MarketSpec, row: FillRow): PublicFill => ({
   updated_at: isoTime(row.updated_at),
 })
 
+/** Block time counts whole seconds: what is mined was sent before, whatever the clocks say. */
+const notBefore = (earlier: number | null, time: number | null): number | null =>
+  earlier === null || time === null ? time : Math.max(earlier, time)
+
 /** How far a fill is on its way to the chain. */
-const fillStageView = (spec: MarketSpec, row: FillRow): FillStage => ({
-  fill_id: row.fill_id,
-  stage: row.status,
-  batch_id: row.batch_id,
-  part: row.part,
-  action_id: row.action_id,
-  tx_hash: row.tx_hash,
-  block_number: row.block,
-  ...amount('price', priceOf(spec, row.price as Ticks)),
-  ...amount('quantity', quantityOf(spec, row.steps as Steps)),
-  failure: row.failure,
-  matched_at: isoTime(row.matched_at),
-  submitted_at: maybeTime(row.submitted_at),
-  mined_at: maybeTime(row.mined_at),
-  confirmed_at: maybeTime(row.confirmed_at),
-  failed_at: maybeTime(row.failed_at),
-  updated_at: isoTime(row.updated_at),
-})
+const fillStageView = (spec: MarketSpec, row: FillRow): FillStage => {
+  const mined = notBefore(row.submitted_at, row.mined_at)
+  return {
+    fill_id: row.fill_id,
+    stage: row.status,
+    batch_id: row.batch_id,
+    part: row.part,
+    action_id: row.action_id,
+    tx_hash: row.tx_hash,
+    block_number: row.block,
+    ...amount('price', priceOf(spec, row.price as Ticks)),
+    ...amount('quantity', quantityOf(spec, row.steps as Steps)),
+    failure: row.failure,
+    matched_at: isoTime(row.matched_at),
+    submitted_at: maybeTime(row.submitted_at),
+    mined_at: maybeTime(mined),
+    confirmed_at: maybeTime(notBefore(mined, row.confirmed_at)),
+    failed_at: maybeTime(row.failed_at),
+    updated_at: isoTime(row.updated_at),
+  }
+}
 
 /** An order's fills on their way to the chain. `stages` counts all of them, `page` holds some. */
 export function fillProcessingView(

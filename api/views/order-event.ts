@@ -66,7 +66,7 @@ export function eventView(spec: MarketSpec, row: OrderEventRow): OrderEvent {
     created_at: isoTime(row.at),
     details: {
       status: details.status ?? null,
-      status_reason: details.reason ?? null,
+      status_reason: details.reason ?? (row.kind === 'FILLED' ? 'FILLED' : null),
       cancel_reason: details.note ?? null,
       fill_id: details.fill_id ?? null,
       batch_id: details.batch_id ?? null,

@@ -129,6 +129,7 @@ describe('what happened to orders and fills', () => {
     it('tell a fill with price, quantity, fee, batch and transaction', async () => {
       const { body } = await world.get(bob, `/v0/orders/${ids.sell}/events`)
       expect(kinds(body)).to.deep.equal(['FILLED', 'CREATED'])
+      expect(body.events[0].details.status_reason).to.equal('FILLED')
       expect(body.events[0].details).to.deep.include({
         ...{ batch_id: 1, part: 1, action_id: 1, tx_hash: '0xabc1', price: 99.5, quantity: 1 },
         ...{ quantity_e18_raw: e18('1').toString(), fee: 0.04975, fee_e18_raw: e18('0.04975').toString() },

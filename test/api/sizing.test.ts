@@ -112,6 +112,12 @@ describe('sizing', () => {
       expect(body.estimate.position.size).to.equal(200)
     })
 
+    it('says that more than the largest order is too much, and estimates that', async () => {
+      const { body } = await estimate(alice, { ...market, sizing_intent: 'units', size: 1e9 })
+      expect(body.estimate).to.include({ quantity: 10_000, accepted: false })
+      expect(body.estimate.refusal).to.include({ code: 'MAX_ORDER_SIZE', nearest_valid: '10000' })
+    })
+
     it('prices a limit order where it rests or what it takes, and a conditional one where it triggers', async () => {
       const of = async (terms: object) =>
         (await estimate(alice, { ...market, sizing_intent: 'units', size: 1, ...terms })).body.estimate
