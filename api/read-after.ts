@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../indexer/db/client.ts'
-import { isConnectionError } from './database-errors.ts'
+import { isConnectionError, isTimeout } from './database-errors.ts'
 import { ApiError } from './errors.ts'
 import type { Clock, Notifications } from './ports.ts'
 
@@ -65,8 +65,15 @@ export function parseBookmark(fields: BookmarkFields): Bookmark | null {
   return { shard: match[1] as string, epoch: Number(match[2]), seq: Number(seq) }
 }
 
+/** Whether the read model shows the write. `beyond`: the log itself does not, which is a copy that lags, or nobody's bookmark. */
+type Progress = 'shown' | 'behind' | 'beyond'
+
+/** Of the places to wait, so many are for bookmarks beyond the log: whoever makes them up cannot keep others from waiting. */
+const SHARE_BEYOND = 0.25
+
 interface Waiter {
   readonly bookmark: Bookmark
+  readonly isBeyond: boolean
   readonly wake: (error?: ApiError) => void
 }
 
@@ -74,18 +81,17 @@ const isReached = (at: Bookmark, { shard, epoch, seq }: Bookmark): boolean =>
   at.shard === shard && (at.epoch !== epoch || at.seq >= seq)
 
 /** Compares the bookmark with the read model inside `tx`, whose snapshot the data is read from as well. */
-async function isProjected(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<boolean> {
+async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<Progress> {
   const row = await tx
     .selectFrom('shards as s')
     .leftJoin('read.projection as p', 'p.shard', 's.shard')
-    .select(['s.epoch', 'p.epoch as projected_epoch', 'p.seq as projected_seq'])
+    .select(['s.epoch', 's.head', 'p.epoch as projected_epoch', 'p.seq as projected_seq'])
     .where('s.shard', '=', shard)
     .executeTakeFirst()
   if (row === undefined || row.epoch !== epoch) throw stale('read_after_shard_id', `${shard}.${epoch}`)
-  return row.projected_epoch === epoch && (row.projected_seq ?? -1) >= seq
+  if (row.projected_epoch === epoch && (row.projected_seq ?? -1) >= seq) return 'shown'
+  return row.head < seq ? 'beyond' : 'behind'
 }
-
-const NOT_YET = Symbol('not yet')
 
 /** Wakes waiting reads: by NOTIFY, and by one shared poll in case a notification was lost. */
 function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAfterLimits) {
@@ -105,6 +111,12 @@ function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAf
     advance({ shard, epoch: Number(epoch), seq: Number(seq) })
   })
 
+  const isFull = (isBeyond: boolean): boolean => {
+    const places = limits.readAfterWaiters
+    if (!isBeyond || waiters.size >= places) return waiters.size >= places
+    return [...waiters].filter((waiter) => waiter.isBeyond).length >= Math.ceil(places * SHARE_BEYOND)
+  }
+
   const look = async (): Promise<void> => {
     try {
       for (const row of await db.selectFrom('read.projection').selectAll().execute()) advance(row)
@@ -117,8 +129,8 @@ function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAf
   return {
     waiters,
     /** Resolves when the bookmark may have been reached, or after `ms`. */
-    wait(bookmark: Bookmark, ms: number): Promise<void> {
-      if (waiters.size >= limits.readAfterWaiters) throw new ApiError('HTV1_READ_AFTER_CAPACITY', {}, '1')
+    wait(bookmark: Bookmark, isBeyond: boolean, ms: number): Promise<void> {
+      if (isFull(isBeyond)) throw new ApiError('HTV1_READ_AFTER_CAPACITY', {}, '1')
       // Told between the look at the database and now.
       const last = seen.get(bookmark.shard)
       if (last?.epoch === bookmark.epoch && last.seq >= bookmark.seq) return Promise.resolve()
@@ -129,7 +141,7 @@ function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAf
           error ? reject(error) : resolve()
         }
         const timer = setTimeout(wake, ms)
-        const waiter = { bookmark, wake }
+        const waiter = { bookmark, isBeyond, wake }
         waiters.add(waiter)
         poll ??= setTimeout(() => void look(), limits.readAfterPollMs)
       })
@@ -145,14 +157,18 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
   const { db, clock } = ports
   const room = createWaitingRoom(ports, limits)
 
-  const attempt = <Value>(bookmark: Bookmark, query: (tx: Tx) => Promise<Value>) =>
+  type Attempt<Value> = { readonly value: Value } | { readonly isBeyond: boolean }
+  const attempt = <Value>(bookmark: Bookmark, query: (tx: Tx) => Promise<Value>): Promise<Attempt<Value>> =>
     db
       .transaction()
       .setIsolationLevel('repeatable read')
       .setAccessMode('read only')
-      .execute(async (tx) => ((await isProjected(tx, bookmark)) ? query(tx) : NOT_YET))
+      .execute(async (tx): Promise<Attempt<Value>> => {
+        const progress = await progressOf(tx, bookmark)
+        return progress === 'shown' ? { value: await query(tx) } : { isBeyond: progress === 'beyond' }
+      })
       .catch((error: unknown) => {
-        throw isConnectionError(error) ? unavailable() : error
+        throw isConnectionError(error) || isTimeout(error) ? unavailable() : error
       })
 
   return {
@@ -161,11 +177,11 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
       if (bookmark === null) return query(db)
       const deadline = clock.now() + limits.readAfterWaitMs
       for (;;) {
-        const value = await attempt(bookmark, query)
-        if (value !== NOT_YET) return value
+        const seen = await attempt(bookmark, query)
+        if ('value' in seen) return seen.value
         const left = deadline - clock.now()
         if (left <= 0) throw pending(bookmark.shard)
-        await room.wait(bookmark, left)
+        await room.wait(bookmark, seen.isBeyond, left)
       }
     },
     get waiting() {

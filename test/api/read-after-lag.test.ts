@@ -201,6 +201,24 @@ describe('a full waiting room', () => {
   })
 })
 
+describe('bookmarks that nobody has given', () => {
+  it('fill a quarter of the waiting room at most, and leave the rest to the others', async () => {
+    const world = await startWorld({ READ_AFTER_WAIT_MS: '2500', READ_AFTER_WAITERS: '8' })
+    const alice = await createUser(world.db, 'alice')
+    await world.project()
+    const { body } = await world.place(alice)
+    const made = { ...body.read_after, shard_seq: '999999999' }
+    const strangers = Array.from({ length: 2 }, () => world.get(null, `/v0/markets?${query(made)}`))
+    await sleep(300)
+    expect(codeOf(await world.get(null, `/v0/markets?${query(made)}`))).to.deep.equal(CAPACITY)
+    const own = world.get(alice, `/v0/orders/${body.order.order_id}?${query(body.read_after)}`)
+    await world.project('m1')
+    expect((await own).status).to.equal(200)
+    for (const answer of await Promise.all(strangers)) expect(codeOf(answer)).to.deep.equal(PENDING)
+    await world.stop()
+  })
+})
+
 describe('a process that cannot tell how far the read model is', () => {
   it('is 503 UNAVAILABLE with Retry-After 2, for who waits and who comes; the bookmark is good afterwards', async () => {
     const url = await freshDatabase()
