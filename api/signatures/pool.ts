@@ -45,7 +45,7 @@ function taskOf(id: number, signed: readonly Signed[]): Task {
 }
 
 /** Threads start with the first task. One that fails is given up; what it owed, and all that comes later, is done here instead. */
-export function createSignaturePool(size: number): SignaturePool {
+export function createSignaturePool(size: number, fewest = FEWEST): SignaturePool {
   const threads: Thread[] = []
   let isStopped = false
   let ids = 0
@@ -79,7 +79,7 @@ export function createSignaturePool(size: number): SignaturePool {
 
   return {
     async recoverSigners(signed) {
-      if (size === 0 || isStopped || signed.length < FEWEST) return signed.map(here)
+      if (size === 0 || isStopped || signed.length < fewest) return signed.map(here)
       const { worker, waiting } = choose()
       const task = taskOf(ids++, signed)
       const answer = Promise.withResolvers<readonly Recovered[]>()

@@ -60,6 +60,8 @@ const apiEnv = (url: string, port: number) => ({
   ORACLE_MAX_AGE_MS: DAY,
   CHAIN_MAX_AGE_MS: DAY,
   RATE_LIMIT_ORDERS: MANY,
+  RATE_LIMIT_BATCHES: MANY,
+  RATE_LIMIT_CANCELS: MANY,
   RATE_LIMIT_ADDRESS: MANY,
 })
 

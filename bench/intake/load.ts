@@ -2,10 +2,15 @@
 import net from 'node:net'
 import { type Account, accountOf, type BenchMarket, bodyOf, signerOf } from './orders.ts'
 
-export type LoadRun = { readonly name: string; readonly seconds: number } & (
-  | { readonly kind: 'closed'; readonly clients: number }
-  | { readonly kind: 'open'; readonly rate: number }
-)
+/** What is sent: single placements, batches of so many orders of one account and market, or cancels of orders placed beforehand. */
+export type Command = 'place' | 'cancel' | { readonly batchOf: number }
+
+export type LoadRun = {
+  readonly name: string
+  readonly seconds: number
+  /** Single placements, if it is left out. */
+  readonly command?: Command
+} & ({ readonly kind: 'closed'; readonly clients: number } | { readonly kind: 'open'; readonly rate: number })
 
 export interface LoadTask {
   readonly port: number
@@ -16,7 +21,10 @@ export interface LoadTask {
 
 export interface Measured {
   readonly run: string
+  /** Requests. */
   readonly accepted: number
+  /** Orders, those that were placed to be cancelled included. */
+  readonly placed: number
   readonly refused: number
   readonly per_second: number
   readonly p50_ms: number
@@ -33,34 +41,83 @@ const OPEN_CONNECTIONS = 256
 
 type Source = () => Buffer
 let nextOrder = 0
+let nextBatch = 0
 
-/** Requests over all accounts and markets in turn, signed now. */
-function prepare(count: number, { keys, markets }: LoadTask, accounts: readonly Account[]): Source {
+function requestOf(path: string, apiKey: string, body: string): Buffer {
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    'host: bench',
+    `authorization: Key ${apiKey}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+  ]
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** Signs orders over all accounts and markets in turn. */
+function createOrders({ keys, markets }: LoadTask, accounts: readonly Account[]) {
   const signers = markets.map(signerOf)
-  const requests: Buffer[] = []
-  for (let at = 0; at < count; at++) {
-    const order = nextOrder++
-    const who = order % keys.length
+  /** The next `count` orders, all of one account and market. */
+  return (count: number) => {
+    const turn = nextOrder
+    nextOrder += count
+    const who = Math.floor(turn / count) % keys.length
     // An account moves on to the next market each time it is its turn.
-    const which = (order + Math.floor(order / keys.length)) % markets.length
+    const which = (Math.floor(turn / count) + Math.floor(turn / count / keys.length)) % markets.length
     const sign = signers[which] as (typeof signers)[number]
     const { spec } = markets[which] as BenchMarket
-    const body = bodyOf(sign(accounts[who] as Account, order), spec)
-    const head = [
-      'POST /v0/orders HTTP/1.1',
-      'host: bench',
-      `authorization: Key ${keys[who]}`,
-      'content-type: application/json',
-      `content-length: ${body.length}`,
-    ]
-    requests.push(Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`))
+    const signed = Array.from({ length: count }, (_, at) => sign(accounts[who] as Account, turn + at))
+    const bodies = signed.map((order) => bodyOf(order, spec))
+    return { apiKey: keys[who] as string, bodies, hashes: signed.map(({ hash }) => hash) }
   }
-  let next = 0
-  return () => {
-    const request = requests[next++]
-    if (request === undefined) throw new Error('the run needs more orders than were signed')
+}
+
+type NextOrders = ReturnType<typeof createOrders>
+
+function placement(next: NextOrders): Buffer {
+  const { apiKey, bodies } = next(1)
+  return requestOf('/v0/orders', apiKey, bodies[0] as string)
+}
+
+/** With the hashes of its orders. */
+function batch(next: NextOrders, size: number) {
+  const { apiKey, bodies, hashes } = next(size)
+  const name = `"client_request_id":"bench-${process.pid}-${nextBatch++}"`
+  const body = `{${name},"mode":"best_effort","orders":[${bodies.join()}]}`
+  return { apiKey, hashes, request: requestOf('/v0/orders/place/batch', apiKey, body) }
+}
+
+const CANCELLED_AT_ONCE = 50
+
+/** Places orders, and gives the requests that cancel them. */
+async function cancels(next: NextOrders, count: number, connection: Connection): Promise<Buffer[]> {
+  const requests: Buffer[] = []
+  while (requests.length < count) {
+    const { apiKey, hashes, request } = batch(next, CANCELLED_AT_ONCE)
+    const isAccepted = await new Promise((resolve) => connection.send(request, resolve))
+    if (!isAccepted) throw new Error('the orders to cancel are not taken')
+    requests.push(...hashes.map((hash) => requestOf(`/v0/orders/cancel/by-hash/${hash}`, apiKey, '{}')))
+  }
+  return requests
+}
+
+/** Requests that are made now, and how many orders they place. */
+async function prepare(count: number, task: LoadTask, accounts: readonly Account[], connection: Connection) {
+  const next = createOrders(task, accounts)
+  const { command = 'place' } = task.run
+  const make = (): Buffer =>
+    command === 'place' ? placement(next) : batch(next, (command as { batchOf: number }).batchOf).request
+  const requests =
+    command === 'cancel' ? await cancels(next, count, connection) : Array.from({ length: count }, make)
+  let taken = 0
+  const source: Source = () => {
+    const request = requests[taken++]
+    if (request === undefined) throw new Error('the run needs more requests than were made')
     return request
   }
+  const placedBy = (accepted: number): number =>
+    command === 'place' ? accepted : command === 'cancel' ? requests.length : accepted * command.batchOf
+  return { source, placedBy }
 }
 
 interface Connection {
@@ -174,8 +231,9 @@ async function measure(task: LoadTask, accounts: readonly Account[]): Promise<Me
   const { run, port } = task
   const clients = run.kind === 'closed' ? run.clients : OPEN_CONNECTIONS
   const rate = run.kind === 'closed' ? Math.min(CLOSED_RATE, clients * 1000) : run.rate
-  const next = prepare(rate * run.seconds + clients, task, accounts)
   const connections = await Promise.all(Array.from({ length: clients }, () => connect(port)))
+  const count = rate * run.seconds + clients
+  const { source: next, placedBy } = await prepare(count, task, accounts, connections[0] as Connection)
   const tally: Tally = { latencies: [], refused: 0 }
   const start = performance.now()
   const cpu = process.cpuUsage()
@@ -188,6 +246,7 @@ async function measure(task: LoadTask, accounts: readonly Account[]): Promise<Me
   return {
     run: run.name,
     accepted: sorted.length,
+    placed: placedBy(sorted.length),
     refused: tally.refused,
     per_second: Math.round(sorted.length / elapsed),
     p50_ms: quantile(sorted, 0.5),

@@ -27,6 +27,7 @@ export function accountOf(index: number): Account {
 
 export interface Signed {
   readonly order: Order
+  readonly hash: string
   readonly signature: string
 }
 
@@ -60,9 +61,10 @@ export function signerOf(market: BenchMarket) {
       expiration: 0 as Seconds,
       salt: BigInt(salt),
     }
-    const hash = hasher.personalHash(hasher.digest(order))
-    const { signature, recid } = secp256k1.ecdsaSign(hash, account.key)
-    return { order, signature: `${toHex(signature)}${(27 + recid).toString(16)}01` }
+    const digest = hasher.digest(order)
+    const hash = toHex(digest)
+    const { signature, recid } = secp256k1.ecdsaSign(hasher.personalHash(digest), account.key)
+    return { order, hash, signature: `${toHex(signature)}${(27 + recid).toString(16)}01` }
   }
 }
 

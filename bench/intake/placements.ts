@@ -55,7 +55,7 @@ export async function measurePlacements(
   try {
     const costed: Costed[] = []
     for (const run of runs) costed.push(await measureRun(exchange, run, generate))
-    const accepted = costed.reduce((sum, run) => sum + run.accepted, 0)
+    const accepted = costed.reduce((sum, run) => sum + run.placed, 0)
     const counted = await checkNothingLost(exchange.db, accepted, exchange.keeperUrl !== null)
     return { runs: costed, counted }
   } finally {

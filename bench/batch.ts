@@ -1,0 +1,49 @@
+/**
+ * What batches and cancels take. First what checking the signatures of a batch costs on the thread that answers and on a thread of its
+ * own; then batches of 50 orders and single cancels over REST, at a fixed rate and timed from when each was due, against a complete
+ * stack of its own, with the load generator in a process of its own on the same machine. Prints tables and one JSON line; fails where
+ * an accepted order is lost.
+ *
+ *   npm run bench:batch -- [--isolated] [--seconds 20]
+ *
+ * `--isolated` measures the api and Postgres alone.
+ */
+import { parseArgs } from 'node:util'
+import { startComplete } from './intake/complete.ts'
+import { startIsolated } from './intake/isolated.ts'
+import type { LoadRun } from './intake/load.ts'
+import { measurePlacements } from './intake/placements.ts'
+import { measureThreads } from './intake/threads.ts'
+
+const ORDERS = 50
+
+const { values } = parseArgs({
+  options: { isolated: { type: 'boolean', default: false }, seconds: { type: 'string', default: '20' } },
+})
+const seconds = Number(values.seconds)
+const runs: readonly LoadRun[] = [
+  { name: 'warm-up', kind: 'open', rate: 20, seconds: 5, command: { batchOf: ORDERS } },
+  { name: '20 batches/s', kind: 'open', rate: 20, seconds, command: { batchOf: ORDERS } },
+  { name: '100 batches/s', kind: 'open', rate: 100, seconds, command: { batchOf: ORDERS } },
+  { name: '200 placements/s', kind: 'open', rate: 200, seconds },
+  { name: '200 cancels/s', kind: 'open', rate: 200, seconds, command: 'cancel' },
+]
+
+const threads = await measureThreads([1, 4, 16, ORDERS])
+console.log(
+  'checking signatures: how long the answering thread is held, and until the result is there, microseconds',
+)
+console.table(threads)
+
+const measured = await measurePlacements(values.isolated ? startIsolated : startComplete, runs)
+console.table(
+  measured.runs.map(({ cpu_s: _, cpu_us: __, readable, turns, ...run }) => ({
+    ...run,
+    'orders/s': Math.round((run.placed / run.accepted) * run.per_second),
+    ...(readable && { 'readable p99': readable.p99_ms }),
+    ...(turns && { 'turn mean': turns.mean_ms }),
+  })),
+)
+console.log('nothing lost:', measured.counted)
+const stack = values.isolated ? 'api and Postgres' : 'complete'
+console.log(JSON.stringify({ bench: 'batch', stack, threads, ...measured }))

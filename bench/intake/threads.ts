@@ -1,0 +1,49 @@
+/** What it costs to check the signatures of a batch: here, and on a thread of its own. */
+import { createSignaturePool } from '../../api/signatures/pool.ts'
+import { recoverSigner } from '../../api/signatures/recovery.ts'
+import { ISOLATED_MARKETS } from './isolated.ts'
+import { accountOf, type BenchMarket, signerOf } from './orders.ts'
+
+const ROUNDS = 200
+
+export interface Threads {
+  readonly orders: number
+  readonly here_us: number
+  /** This thread's own time, while another one checks. */
+  readonly handed_over_us: number
+  readonly until_answer_us: number
+}
+
+const micros = (ms: number): number => Math.round((ms / ROUNDS) * 1000)
+
+/** One line per size of batch. */
+export async function measureThreads(sizes: readonly number[]): Promise<Threads[]> {
+  const market = ISOLATED_MARKETS[0] as BenchMarket
+  const { spec } = market
+  const sign = signerOf(market)
+  const account = accountOf(0)
+  const pool = createSignaturePool(1, 1)
+  const lines: Threads[] = []
+  for (const orders of sizes) {
+    const signed = Array.from({ length: orders }, (_, salt) => ({ spec, ...sign(account, salt) }))
+    await pool.recoverSigners(signed)
+    const start = performance.now()
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const { order, signature } of signed) recoverSigner(spec, order, signature)
+    }
+    const here = performance.now() - start
+    let handing = 0
+    const sent = performance.now()
+    for (let round = 0; round < ROUNDS; round++) {
+      const before = performance.now()
+      const answer = pool.recoverSigners(signed)
+      handing += performance.now() - before
+      await answer
+    }
+    const until = performance.now() - sent
+    const [here_us, handed_over_us, until_answer_us] = [here, handing, until].map(micros)
+    lines.push({ orders, here_us, handed_over_us, until_answer_us } as Threads)
+  }
+  await pool.stop()
+  return lines
+}
