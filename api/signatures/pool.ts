@@ -44,14 +44,24 @@ function taskOf(id: number, signed: readonly Signed[]): Task {
   }
 }
 
-/** Threads start with the first task. One that fails is given up; what it owed, and all that comes later, is done here instead. */
-export function createSignaturePool(size: number, fewest = FEWEST): SignaturePool {
+export interface PoolOptions {
+  /** Fewer are checked at once. */
+  readonly fewest?: number
+  /** What the threads run. */
+  readonly program?: URL
+}
+
+/** Threads start with the first task. One that dies is given up: what it owed is done here instead, and a later task starts another. */
+export function createSignaturePool(
+  size: number,
+  { fewest = FEWEST, program = new URL('./worker.ts', import.meta.url) }: PoolOptions = {},
+): SignaturePool {
   const threads: Thread[] = []
   let isStopped = false
   let ids = 0
 
   const start = (): Thread => {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url))
+    const worker = new Worker(program)
     const thread: Thread = { worker, waiting: new Map() }
     worker.unref()
     worker.on('message', ({ id, recovered }: TaskAnswer) => {

@@ -22,7 +22,7 @@ export async function measureThreads(sizes: readonly number[]): Promise<Threads[
   const { spec } = market
   const sign = signerOf(market)
   const account = accountOf(0)
-  const pool = createSignaturePool(1, 1)
+  const pool = createSignaturePool(1, { fewest: 1 })
   const lines: Threads[] = []
   for (const orders of sizes) {
     const signed = Array.from({ length: orders }, (_, salt) => ({ spec, ...sign(account, salt) }))
