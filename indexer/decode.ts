@@ -6,6 +6,7 @@ import type { Address } from '../domain/units.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
+import { decodeAdjustment } from './decode-adjust.ts'
 import { decodeRisk } from './decode-risk.ts'
 import type { ChainFact, Contracts, LedgerMoved } from './facts.ts'
 import type { ChainLog } from './ports.ts'
@@ -66,8 +67,8 @@ const moved = (
 
 function decodeTrader(log: ChainLog, spec: MarketSpec): ChainFact {
   const event = parse(TRADER, log)
-  const risk = decodeRisk(event, spec)
-  if (risk !== null) return risk
+  const other = decodeRisk(event, spec) ?? decodeAdjustment(event, spec)
+  if (other !== null) return other
   const { name, args } = event
   switch (name) {
     case 'BatchSettled':

@@ -1,5 +1,6 @@
 /** What the contracts say, in the words of the exchange. */
 
+import type { FundingUpdated, PositionAdjusted } from '../domain/adjust-replay.ts'
 import type { SessionKeyState } from '../domain/log.ts'
 import type { MarketSpec } from '../domain/market.ts'
 import type {
@@ -103,6 +104,17 @@ export type RiskFact =
   | DeficitCoveredFact
   | ClaimedFact
 
+/** Margin or leverage, changed by the position's owner. */
+export interface PositionAdjustedFact extends OfMarket {
+  readonly kind: 'position_adjusted'
+  readonly event: PositionAdjusted
+}
+
+export interface FundingFact extends OfMarket {
+  readonly kind: 'funding_updated'
+  readonly event: FundingUpdated
+}
+
 /** Known, and nothing to us. */
 export interface Unconcerning {
   readonly kind: 'unconcerning'
@@ -122,6 +134,8 @@ export type ChainFact =
   | SaltsCancelled
   | SessionKeyMoved
   | RiskFact
+  | PositionAdjustedFact
+  | FundingFact
   | Unconcerning
   | Undecodable
 

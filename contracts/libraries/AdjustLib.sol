@@ -316,6 +316,7 @@ library AdjustLib {
         int256 moved
     ) private returns (int256 folded) {
         Position memory position = desk.position;
+        if (moved != int96(moved)) revert ISettlementErrors.PositionOutOfRange(account);
         position.margin += moved;
         state.positions[account].bits = PositionLib.pack(position, desk.fundingIndex, account);
         // As of never: a withdrawal that is pending backs no adjustment.

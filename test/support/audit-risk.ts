@@ -1,5 +1,6 @@
 /** The logs of backstop, deleveraging and exit, replayed into the books of an audit. */
 
+import { applyAdjusted, type PositionAdjusted } from '../../domain/adjust-replay.ts'
 import type { MarketSpec } from '../../domain/market.ts'
 import type { Position } from '../../domain/position.ts'
 import {
@@ -72,7 +73,17 @@ const EMPTY: LedgerAccount = { free: 0n as Quote, pending: 0n as Quote, requeste
 export function applyRisk(books: RiskBooks, fact: RiskFact, spec: MarketSpec): void {
   const effect = effectOf(books, fact, spec)
   if (effect === null) return
-  const asOf = ('event' in fact && 'asOf' in fact.event ? fact.event.asOf : Number.MAX_SAFE_INTEGER) as Millis
+  const asOf = ('event' in fact && 'asOf' in fact.event ? fact.event.asOf : NEVER) as Millis
+  applyEffect(books, effect, asOf)
+}
+
+/** As of when no withdrawal that is pending backs anything. */
+const NEVER = Number.MAX_SAFE_INTEGER as Millis
+
+export const applyAdjustment = (books: RiskBooks, event: PositionAdjusted): void =>
+  applyEffect(books, applyAdjusted(books.positions, event), NEVER)
+
+function applyEffect(books: RiskBooks, effect: Effect, asOf: Millis): void {
   for (const [account, position] of effect.positions) books.positions.set(account, position)
   for (const { account, delta } of effect.free) {
     const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta, asOf)

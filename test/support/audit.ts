@@ -1,6 +1,7 @@
 /** Rebuilds an exchange from its logs alone and holds the result against the contracts' views, to the wei. */
 import { expect } from 'chai'
 import type { Log } from 'ethers'
+import type { FundingUpdated } from '../../domain/adjust-replay.ts'
 import { FLAT, foldMargin, type Position } from '../../domain/position.ts'
 import type { BatchSettled } from '../../domain/settlement.ts'
 import { decodeBatchSettled } from '../../domain/settlement-codec.ts'
@@ -14,13 +15,16 @@ import {
   moveFree,
 } from '../../domain/settlement-replay.ts'
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../domain/units.ts'
+import { decodeAdjustment } from '../../indexer/decode-adjust.ts'
 import { decodeRisk } from '../../indexer/decode-risk.ts'
-import { ALIVE, applyRisk, type Exit, type RiskBooks } from './audit-risk.ts'
+import { ALIVE, applyAdjustment, applyRisk, type Exit, type RiskBooks } from './audit-risk.ts'
 import type { Exchange } from './exchange.ts'
 
 interface Books extends RiskBooks {
   states: FillStates
   fees: bigint
+  /** The last update, if there was one. */
+  funding: FundingUpdated | null
 }
 
 const EMPTY: LedgerAccount = { free: 0n as Quote, pending: 0n as Quote, requestedAt: 0 as Seconds }
@@ -74,6 +78,7 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
     pool: 0n,
     fees: 0n,
     exit: ALIVE(),
+    funding: null,
   }
   const logs: Log[] = await exchange.connection.ethers.provider.getLogs({
     address: [shared.marginBank, spec.trader],
@@ -84,6 +89,9 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
     if (parsed === null) continue
     const risk = decodeRisk(parsed, spec)
     if (risk !== null && risk.kind !== 'unconcerning') applyRisk(books, risk, spec)
+    const adjusted = decodeAdjustment(parsed, spec)
+    if (adjusted?.kind === 'position_adjusted') applyAdjustment(books, adjusted.event)
+    if (adjusted?.kind === 'funding_updated') books.funding = adjusted.event
     if (parsed.name === 'BatchSettled')
       applyBatch(books, decodeBatchSettled(log.topics, log.data, spec), exchange)
     if (lower(log.address) === shared.marginBank) applyBankLog(books, parsed.name, parsed.args.toObject())

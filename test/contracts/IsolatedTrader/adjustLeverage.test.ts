@@ -1,0 +1,201 @@
+import { expect } from 'chai'
+import { adjustLeverage, type LeverageInput, leverageCall } from '../../support/adjust.ts'
+import { audit } from '../../support/audit.ts'
+import {
+  binaryExchange,
+  caller,
+  chain,
+  type Exchange,
+  perpetualExchange,
+  wallet,
+} from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { pass, tick, trade } from '../../support/risk.ts'
+
+const alice = wallet('alice')
+const bob = wallet('bob')
+const carol = wallet('carol')
+const key = wallet('session key')
+
+/** 1 unit at 100, five times: 20 of margin. */
+const DEAL = { steps: 1000, price: 1000, leverage: 5 }
+const AT_100 = e18('100')
+
+describe('adjustLeverage', () => {
+  let exchange: Exchange
+  const adjust = (input: Partial<LeverageInput> & { leverage: number }) =>
+    adjustLeverage(exchange, { by: alice, price: AT_100, ...input })
+  const refused = async (
+    input: Partial<LeverageInput> & { leverage: number },
+    error: string,
+    args?: readonly unknown[],
+  ): Promise<void> => {
+    const assertion = expect(adjust(input)).to.be.revertedWithCustomError(exchange.trader, error)
+    await (args ? assertion.withArgs(...args) : assertion)
+  }
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    await trade(exchange, alice, bob, DEAL)
+  })
+  afterEach(() => audit(exchange))
+
+  it('when it falls, margin comes in for what is missing, and not a wei more', async () => {
+    const { trader, bank } = exchange
+    const { free } = await bank.account(alice.address)
+    const sent = await adjust({ leverage: 2, nonce: 4n })
+    const asOf = BigInt((await sent.getBlock())!.timestamp) * 1000n
+    await expect(sent)
+      .to.emit(trader, 'LeverageAdjusted')
+      .withArgs(alice.address, alice.address, 4n, asOf, 2n, e18('30'), e18('50'))
+    const held = await trader.position(alice.address)
+    expect([held.leverage, held.margin, held.size]).to.deep.equal([2n, e18('50'), 1000n])
+    expect((await bank.account(alice.address)).free).to.equal(free - e18('30'))
+  })
+
+  it('when it rises, margin returns', async () => {
+    const { free } = await exchange.bank.account(alice.address)
+    await adjust({ leverage: 20 })
+    expect((await exchange.trader.position(alice.address)).margin).to.equal(e18('5'))
+    expect((await exchange.bank.account(alice.address)).free).to.equal(free + e18('15'))
+  })
+
+  it('when the oracle price has left the entry, equity counts, and profit stays', async () => {
+    await adjust({ leverage: 20, price: e18('110') })
+    // 5.5 are asked for and 10 are profit: all of the margin may go.
+    expect((await exchange.trader.position(alice.address)).margin).to.equal(0n)
+    await pass(exchange, 2)
+    await adjust({ by: bob, leverage: 5, price: e18('110') })
+    // The other side lost 10: equity 10, and 22 are asked for.
+    expect((await exchange.trader.position(bob.address)).margin).to.equal(e18('32'))
+  })
+
+  it('when the move is a wei outside what was signed', async () => {
+    const needed = e18('30')
+    await refused({ leverage: 2, maxMarginIn: needed - 1n }, 'MarginInTooLarge', [
+      alice.address,
+      needed - 1n,
+      needed,
+    ])
+    await refused({ leverage: 20, minMarginOut: e18('15') + 1n }, 'MarginOutTooSmall', [
+      alice.address,
+      e18('15') + 1n,
+      e18('15'),
+    ])
+    await refused({ leverage: 2, minMarginOut: 1n }, 'MarginOutTooSmall', [alice.address, 1n, 0n])
+    await adjust({ leverage: 20, minMarginOut: e18('15') })
+    await adjust({ leverage: 2, maxMarginIn: e18('45') })
+  })
+
+  it('when the leverage is none of the market’s', async () => {
+    for (const leverage of [0, 21]) {
+      await refused({ leverage }, 'LeverageInvalid', [alice.address, e18('20'), e18(String(leverage))])
+    }
+    const call = await leverageCall(exchange, { by: alice, leverage: 2 })
+    const half = { ...call.struct, leverage: e18('2') + 1n }
+    const { domain, types } = typedData(exchange)
+    const signature = await alice.signTypedData(domain, types, half)
+    await expect(exchange.trader.adjustLeverage(call.asOf, half, signature, call.report))
+      .to.be.revertedWithCustomError(exchange.trader, 'LeverageInvalid')
+      .withArgs(alice.address, e18('20'), e18('2') + 1n)
+    for (const leverage of [1, 20]) await adjust({ leverage })
+  })
+
+  it('when there is no position, only the leverage is set', async () => {
+    const { free } = await exchange.bank.account(carol.address)
+    await adjust({ by: carol, leverage: 7 })
+    expect((await exchange.trader.position(carol.address)).leverage).to.equal(7n)
+    expect((await exchange.bank.account(carol.address)).free).to.equal(free)
+    await refused({ by: carol, leverage: 7, minMarginOut: 1n }, 'MarginOutTooSmall')
+  })
+
+  it('when the position could be liquidated, what it takes saves it', async () => {
+    await pass(exchange, 5)
+    const price = e18('81')
+    await refused({ leverage: 20, price, maxMarginIn: e18('3.05') - 1n }, 'MarginInTooLarge')
+    await adjust({ leverage: 20, price, maxMarginIn: e18('3.05') })
+    expect((await exchange.trader.position(alice.address)).margin).to.equal(e18('23.05'))
+  })
+
+  it('when the free balance does not suffice, nothing changes', async () => {
+    const { free } = await exchange.bank.account(alice.address)
+    await exchange.bank.connect(await caller(exchange, alice)).requestWithdrawal(free - 1n)
+    await expect(adjust({ leverage: 2 })).to.be.revertedWithCustomError(
+      exchange.bank,
+      'FreeBalanceInsufficient',
+    )
+    expect((await exchange.trader.position(alice.address)).leverage).to.equal(5n)
+  })
+
+  it('when any field is another than the signed one', async () => {
+    const call = await leverageCall(exchange, { by: alice, leverage: 4, maxMarginIn: e18('9') })
+    const changes = [
+      { account: bob.address },
+      { leverage: e18('3') },
+      { maxMarginIn: e18('10') },
+      { minMarginOut: 1n },
+      { nonce: call.struct.nonce + 1n },
+      { deadline: call.struct.deadline + 1 },
+    ]
+    for (const change of changes) {
+      await tick(exchange)
+      await expect(
+        exchange.trader.adjustLeverage(call.asOf, { ...call.struct, ...change }, call.signature, call.report),
+        Object.keys(change)[0],
+      ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
+    }
+    expect(await exchange.trader.hashLeverageAdjustment(call.struct)).to.equal(call.digest)
+  })
+
+  it('when nonce, deadline or sender are not good, as for margin', async () => {
+    await adjust({ leverage: 4, nonce: 6n })
+    await refused({ leverage: 3, nonce: 6n }, 'MarginNonceUsed')
+    await refused({ leverage: 3, deadline: 1 }, 'DeadlinePassed')
+    await refused({ leverage: 3, signer: bob }, 'AdjusterUnauthorized', [alice.address, bob.address])
+    const { asOf, struct, signature, report } = await leverageCall(exchange, { by: alice, leverage: 3 })
+    await expect(
+      exchange.trader.connect(exchange.admin).adjustLeverage(asOf, struct, signature, report),
+    ).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
+    const owner = exchange.keys.connect(await caller(exchange, alice))
+    await owner.registerSessionKey(key.address, 2)
+    await adjust({ leverage: 3, signer: key, form: 'personal' })
+  })
+
+  it('when the market is halted', async () => {
+    await exchange.trader.connect(exchange.admin).restrictMode(2)
+    await pass(exchange, 6)
+    await refused({ leverage: 4 }, 'MarketNotOpen', [2])
+  })
+})
+
+describe('adjustLeverage, binary', () => {
+  it('when it rises from 1, full collateral is given up at the owner’s word', async () => {
+    const exchange = await (await chain()).networkHelpers.loadFixture(binaryExchange)
+    await trade(exchange, alice, bob, { steps: 10, price: 600, leverage: 1 })
+    await adjustLeverage(exchange, { by: bob, leverage: 5, price: e18('0.6') })
+    // 10 short at 0.6: 4 can be lost, a fifth of it stays.
+    expect((await exchange.trader.position(bob.address)).margin).to.equal(e18('0.8'))
+    await adjustLeverage(exchange, { by: bob, leverage: 1, price: e18('0.6') })
+    expect((await exchange.trader.position(bob.address)).margin).to.equal(e18('4'))
+    await audit(exchange)
+  })
+})
+
+const typedData = ({ spec }: Exchange) => ({
+  domain: {
+    name: 'IsolatedTrader',
+    version: '2.0',
+    chainId: spec.chainId,
+    verifyingContract: spec.trader,
+  },
+  types: {
+    AdjustLeverage: [
+      { name: 'account', type: 'address' },
+      { name: 'leverage', type: 'uint256' },
+      { name: 'maxMarginIn', type: 'uint256' },
+      { name: 'minMarginOut', type: 'uint256' },
+      { name: 'nonce', type: 'uint256' },
+      { name: 'deadline', type: 'uint256' },
+    ],
+  },
+})

@@ -1,0 +1,441 @@
+import { expect } from 'chai'
+import type { ContractTransactionResponse } from 'ethers'
+import { adjustMargin, type MarginInput, marginCall, setFunding } from '../../support/adjust.ts'
+import { audit } from '../../support/audit.ts'
+import {
+  binaryExchange,
+  caller,
+  chain,
+  type Exchange,
+  nextSecond,
+  perpetualExchange,
+  wallet,
+} from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { pass, tick, trade } from '../../support/risk.ts'
+
+const alice = wallet('alice')
+const bob = wallet('bob')
+const key = wallet('session key')
+
+/** 1 unit at 100, five times: 20 of margin, 4.5 asked for by IMR, 20 by leverage. */
+const DEAL = { steps: 1000, price: 1000, leverage: 5 }
+const AT_100 = e18('100')
+const SIGN_ORDERS = 1
+const CHANGE_MARGIN = 2
+
+describe('adjustMargin', () => {
+  let exchange: Exchange
+  const adjust = (input: Partial<MarginInput> & { amount: bigint }): Promise<ContractTransactionResponse> =>
+    adjustMargin(exchange, { by: alice, price: AT_100, ...input })
+  const refused = async (
+    input: Partial<MarginInput> & { amount: bigint },
+    error: string,
+    args?: readonly unknown[],
+  ): Promise<void> => {
+    const assertion = expect(adjust(input)).to.be.revertedWithCustomError(exchange.trader, error)
+    await (args ? assertion.withArgs(...args) : assertion)
+  }
+  const freeOf = async (address: string): Promise<bigint> => (await exchange.bank.account(address)).free
+  const marginOf = async (address: string): Promise<bigint> =>
+    (await exchange.trader.position(address)).margin
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    await trade(exchange, alice, bob, DEAL)
+  })
+  afterEach(() => audit(exchange))
+
+  // ---------------------------------------------------------------------- what moves
+
+  it('when margin is added, it leaves the free balance and nothing else changes', async () => {
+    const [free, before] = [await freeOf(alice.address), await exchange.trader.position(alice.address)]
+    const sent = await adjust({ amount: 7n, nonce: 3n })
+    const asOf = BigInt((await sent.getBlock())!.timestamp) * 1000n
+    await expect(sent)
+      .to.emit(exchange.trader, 'MarginAdjusted')
+      .withArgs(alice.address, alice.address, 3n, asOf, 7n, before.margin + 7n)
+    expect(await freeOf(alice.address)).to.equal(free - 7n)
+    const { size, entryNotional, leverage, margin } = await exchange.trader.position(alice.address)
+    expect([size, entryNotional, leverage]).to.deep.equal([
+      before.size,
+      before.entryNotional,
+      before.leverage,
+    ])
+    expect(margin).to.equal(before.margin + 7n)
+    expect(await exchange.trader.isMarginNonceUsed(alice.address, 3n)).to.equal(true)
+  })
+
+  it('when margin is removed, up to the last wei above 1 / leverage', async () => {
+    await adjust({ amount: e18('5') })
+    const free = await freeOf(alice.address)
+    await refused({ amount: -e18('5') - 1n }, 'RemovalTooLarge', [alice.address, e18('5'), e18('5') + 1n])
+    await adjust({ amount: -e18('5') })
+    expect(await freeOf(alice.address)).to.equal(free + e18('5'))
+    expect(await marginOf(alice.address)).to.equal(e18('20'))
+    await refused({ amount: -1n }, 'RemovalTooLarge', [alice.address, 0n, 1n])
+  })
+
+  it('when up to an amount is removed, what can be is, if it reaches the minimum', async () => {
+    await adjust({ amount: e18('5') })
+    const asked = { amount: -e18('9'), removeMode: 'up_to' as const }
+    await refused({ ...asked, minAmount: e18('5') + 1n }, 'AmountBelowMinimum', [
+      alice.address,
+      e18('5') + 1n,
+      e18('5'),
+    ])
+    await adjust({ ...asked, minAmount: e18('5') })
+    expect(await marginOf(alice.address)).to.equal(e18('20'))
+    await refused(asked, 'NothingMoves', [alice.address])
+  })
+
+  it('when profit stands behind the position, only margin is paid out', async () => {
+    await adjust({ amount: -e18('20'), price: e18('108'), removeMode: 'up_to' })
+    // Equity 28 of 108: 21.6 must stay, 6.4 may go.
+    expect(await marginOf(alice.address)).to.equal(e18('13.6'))
+  })
+
+  it('when the amount is what no balance or slot holds', async () => {
+    await refused({ amount: (1n << 255n) - 1n }, 'PositionOutOfRange', [alice.address])
+    await refused({ amount: -(1n << 255n) }, 'RemovalTooLarge', [alice.address, 0n, 1n << 255n])
+    const free = await freeOf(alice.address)
+    await expect(adjust({ amount: free + 1n }))
+      .to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
+      .withArgs(alice.address, free, free + 1n)
+    await adjust({ amount: free })
+    expect(await freeOf(alice.address)).to.equal(0n)
+  })
+
+  it('when a withdrawal is pending, it backs no adjustment, however fresh', async () => {
+    const free = await freeOf(alice.address)
+    await exchange.bank.connect(await caller(exchange, alice)).requestWithdrawal(free - 5n)
+    await expect(adjust({ amount: 6n }))
+      .to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
+      .withArgs(alice.address, 5n, 6n)
+    await adjust({ amount: 5n })
+  })
+
+  it('when nothing is asked for, or there is nothing to ask of', async () => {
+    await refused({ amount: 0n }, 'NothingMoves', [alice.address])
+    await refused({ amount: 5n, by: wallet('carol') }, 'NoPosition', [wallet('carol').address])
+    await refused({ amount: 5n, removeMode: 'up_to' }, 'RemoveModeInvalid', [alice.address, 1])
+    await refused({ amount: 5n, minAmount: 6n }, 'AmountBelowMinimum', [alice.address, 6n, 5n])
+    const call = await marginCall(exchange, { by: alice, amount: -1n })
+    await expect(
+      exchange.trader.adjustMargin(call.asOf, { ...call.struct, removeMode: 2 }, call.signature, call.report),
+    ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
+  })
+
+  // ---------------------------------------------------------------------- near liquidation
+
+  it('when the position can be liquidated, only an addition that reaches IMR is taken', async () => {
+    // Equity 20 + P - 100, liquidatable below 2.75 %: at 82 it is 2 of 82, and IMR asks for 3.69.
+    await pass(exchange, 5)
+    const sick = { price: e18('82') }
+    await refused({ amount: e18('1.69') - 1n, ...sick }, 'AdditionInsufficient', [
+      alice.address,
+      e18('1.69'),
+      e18('1.69') - 1n,
+    ])
+    await refused({ amount: -1n, ...sick }, 'RemovalTooLarge', [alice.address, 0n, 1n])
+    await adjust({ amount: e18('1.69'), ...sick })
+  })
+
+  it('when it cannot, any addition is', async () => {
+    await pass(exchange, 5)
+    await adjust({ amount: 1n, price: e18('83') })
+  })
+
+  it('when funding that is due makes it liquidatable, it counts before any action has settled it', async () => {
+    await pass(exchange, 5)
+    // 0.2 an hour on a thousand steps.
+    await setFunding(exchange, { price: e18('82.5'), rate: e18('0.0002') })
+    await pass(exchange, 3000)
+    // 0.167 are due: equity 2.333 of 82.5, eligible below 2.269.
+    await adjust({ amount: 1n, price: e18('82.5') })
+    await setFunding(exchange, { price: e18('82.5'), rate: e18('0.0002') })
+    await pass(exchange, 1500)
+    await refused({ amount: 1n, price: e18('82.5') }, 'AdditionInsufficient')
+    const { margin } = await exchange.trader.position(alice.address)
+    expect(margin - e18('17.5') > e18('2.26875'), 'by the last action’s index it is not eligible').to.equal(
+      true,
+    )
+  })
+
+  // ---------------------------------------------------------------------- nonces
+
+  it('when a nonce was used, is too low or too high', async () => {
+    await adjust({ amount: 1n, nonce: 9n })
+    await refused({ amount: 1n, nonce: 9n }, 'MarginNonceUsed', [alice.address, 9n])
+    await refused({ amount: 1n, nonce: 1n << 64n }, 'MarginNonceTooLarge', [alice.address, 1n << 64n])
+    await exchange.trader.connect(await caller(exchange, alice)).invalidateMarginNonces(8)
+    await refused({ amount: 1n, nonce: 7n }, 'MarginNonceBelowMinimum', [alice.address, 8n, 7n])
+    await adjust({ amount: 1n, nonce: 8n })
+    await adjust({ amount: 1n, nonce: (1n << 64n) - 1n })
+  })
+
+  it('when nonces come in any order, each counts once, and accounts do not share them', async () => {
+    for (const nonce of [300n, 2n, 255n, 256n]) await adjust({ amount: 1n, nonce })
+    await adjust({ by: bob, amount: 1n, nonce: 300n })
+    await refused({ amount: 1n, nonce: 256n }, 'MarginNonceUsed')
+  })
+
+  it('when the same transaction comes twice, it is refused the second time', async () => {
+    const { asOf, struct, signature, report } = await marginCall(exchange, { by: alice, amount: 1n })
+    await exchange.trader.adjustMargin(asOf, struct, signature, report)
+    await expect(exchange.trader.adjustMargin(asOf, struct, signature, report)).to.be.revertedWithCustomError(
+      exchange.trader,
+      'MarginNonceUsed',
+    )
+  })
+
+  it('when it is refused, its nonce is not spent', async () => {
+    await refused({ amount: -1n, nonce: 5n }, 'RemovalTooLarge')
+    expect(await exchange.trader.isMarginNonceUsed(alice.address, 5n)).to.equal(false)
+    expect(await exchange.trader.isMarginNonceUsed(alice.address, 1n << 64n)).to.equal(false)
+  })
+
+  // ---------------------------------------------------------------------- time
+
+  it('when the deadline is as old as asOf, to the millisecond', async () => {
+    const second = await nextSecond(exchange)
+    const asOf = second * 1000
+    await refused({ amount: 1n, asOf, deadline: second - 1 }, 'DeadlinePassed', [
+      alice.address,
+      second - 1,
+      asOf,
+    ])
+    await refused({ amount: 1n, asOf: asOf + 1, deadline: second, price: AT_100 }, 'DeadlinePassed')
+    await adjust({
+      amount: 1n,
+      asOf: (await nextSecond(exchange)) * 1000,
+      deadline: await nextSecond(exchange),
+    })
+  })
+
+  it('when asOf is ahead of the block by more than 2 s, or behind by more than 10', async () => {
+    const blockTime = async () => (await nextSecond(exchange)) * 1000
+    await refused({ amount: 1n, asOf: (await blockTime()) + 2001 }, 'AsOfAhead')
+    await adjust({ amount: 1n, asOf: (await blockTime()) + 2000 })
+    await pass(exchange, 20)
+    await refused({ amount: 1n, asOf: (await blockTime()) - 10_001 }, 'AsOfStale')
+    await adjust({ amount: 1n, asOf: (await blockTime()) - 10_000 })
+  })
+
+  it('when asOf lies before the last action, it is judged by the clock alone', async () => {
+    await pass(exchange, 9)
+    await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
+    await adjust({ amount: 1n, asOf: (await nextSecond(exchange)) * 1000 - 5000 })
+  })
+
+  // ---------------------------------------------------------------------- who
+
+  it('when it is signed as a personal message, it counts as well', async () => {
+    await adjust({ amount: 1n, form: 'personal' })
+  })
+
+  it('when one form stands for the other, or for neither', async () => {
+    const unauthorized = 'AdjusterUnauthorized'
+    await refused({ amount: 1n, signature: (typed) => `${typed}01` }, unauthorized)
+    await refused({ amount: 1n, form: 'personal', signature: (s) => s.slice(0, -2) }, unauthorized)
+    const invalid = 'AdjustmentSignatureInvalid'
+    await refused({ amount: 1n, form: 'personal', signature: (s) => `${s.slice(0, -2)}02` }, invalid, [
+      alice.address,
+    ])
+    for (const change of ['0x', '0x01']) await refused({ amount: 1n, signature: () => change }, invalid)
+    await refused({ amount: 1n, signature: (s) => `${s}0101` }, invalid)
+    await refused({ amount: 1n, signature: (s) => s.slice(0, -2) }, invalid)
+  })
+
+  it('when the signature has a high s, an impossible v, or no signer', async () => {
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+    const invalid = 'AdjustmentSignatureInvalid'
+    const flipped = (s: string): string => {
+      const high = (order - BigInt(`0x${s.slice(66, 130)}`)).toString(16).padStart(64, '0')
+      return `${s.slice(0, 66)}${high}${s.endsWith('1b') ? '1c' : '1b'}`
+    }
+    await refused({ amount: 1n, signature: flipped }, invalid)
+    await refused({ amount: 1n, signature: (s) => `${s.slice(0, -2)}00` }, invalid)
+    await refused({ amount: 1n, signature: () => `0x${'00'.repeat(31)}05${'00'.repeat(31)}011b` }, invalid)
+  })
+
+  it('when a stranger signs', async () => {
+    await refused({ amount: 1n, signer: bob }, 'AdjusterUnauthorized', [alice.address, bob.address])
+  })
+
+  it('when any field is another than the signed one', async () => {
+    const call = await marginCall(exchange, { by: alice, amount: 5n, minAmount: 1n })
+    const changes = [
+      { account: bob.address },
+      { amount: 6n },
+      { removeMode: 1 },
+      { minAmount: 0n },
+      { nonce: call.struct.nonce + 1n },
+      { deadline: call.struct.deadline + 1 },
+    ]
+    for (const change of changes) {
+      await tick(exchange)
+      await expect(
+        exchange.trader.adjustMargin(call.asOf, { ...call.struct, ...change }, call.signature, call.report),
+        Object.keys(change)[0],
+      ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
+    }
+  })
+
+  it('when it is signed for another market or another chain', async () => {
+    for (const spec of [
+      { ...exchange.spec, trader: bob.address.toLowerCase() as typeof exchange.spec.trader },
+      { ...exchange.spec, chainId: 4326n },
+    ]) {
+      const { asOf, struct, signature, report } = await marginCall(
+        { ...exchange, spec },
+        { by: alice, amount: 5n },
+      )
+      await expect(
+        exchange.trader.adjustMargin(asOf, struct, signature, report),
+      ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
+    }
+  })
+
+  it('when it is a leverage change’s signature, or an order’s', async () => {
+    const { struct, digest } = await marginCall(exchange, { by: alice, amount: 5n })
+    expect(await exchange.trader.hashMarginAdjustment(struct)).to.equal(digest)
+    const { deadline, nonce, account } = struct
+    const other = { account, nonce, deadline, leverage: 5n, maxMarginIn: 0n, minMarginOut: 0n }
+    expect(await exchange.trader.hashLeverageAdjustment(other)).not.to.equal(digest)
+  })
+
+  it('when a session key signs: with the permission, until it ends', async () => {
+    const owner = exchange.keys.connect(await caller(exchange, alice))
+    const mine = { amount: 1n, signer: key }
+    await refused(mine, 'AdjusterUnauthorized', [alice.address, key.address])
+    await owner.registerSessionKey(key.address, SIGN_ORDERS)
+    await refused(mine, 'AdjusterUnauthorized')
+    await owner.registerSessionKey(key.address, SIGN_ORDERS | CHANGE_MARGIN)
+    const sent = await adjust(mine)
+    await expect(sent).to.emit(exchange.trader, 'MarginAdjusted')
+    await refused({ ...mine, by: bob }, 'AdjusterUnauthorized', [bob.address, key.address])
+  })
+
+  it('when a session key is revoked, asOf up to the revocation + 5 s still counts', async () => {
+    const owner = exchange.keys.connect(await caller(exchange, alice))
+    await owner.registerSessionKey(key.address, CHANGE_MARGIN)
+    await owner.revokeSessionKey(key.address)
+    const { revokedAt } = await exchange.keys.sessionKey(alice.address, key.address)
+    await pass(exchange, 7)
+    const asOf = Number(revokedAt) * 1000 + 5000
+    await refused({ amount: 1n, signer: key, asOf: asOf + 1 }, 'AdjusterUnauthorized')
+    await adjust({ amount: 1n, signer: key, asOf })
+  })
+
+  it('when a session key is 30 days old', async () => {
+    const owner = exchange.keys.connect(await caller(exchange, alice))
+    await owner.registerSessionKey(key.address, CHANGE_MARGIN)
+    const { registeredAt } = await exchange.keys.sessionKey(alice.address, key.address)
+    await pass(exchange, 30 * 86_400)
+    const end = (Number(registeredAt) + 30 * 86_400) * 1000
+    await refused({ amount: 1n, signer: key, asOf: end }, 'AdjusterUnauthorized')
+    await adjust({ amount: 1n, signer: key, asOf: end - 1, observedAt: end - 1 })
+  })
+
+  it('when anybody but an operator sends it', async () => {
+    const { asOf, struct, signature, report } = await marginCall(exchange, { by: alice, amount: 1n })
+    const sender = await caller(exchange, alice)
+    await expect(exchange.trader.connect(sender).adjustMargin(asOf, struct, signature, report))
+      .to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
+      .withArgs(alice.address)
+  })
+
+  // ---------------------------------------------------------------------- the report
+
+  it('when the report is the market’s last, or older, the market’s last counts and needs no proof', async () => {
+    await adjustMargin(exchange, { by: alice, amount: e18('5') })
+    const older = { price: e18('1000'), observedAt: 1 }
+    await refused({ amount: -e18('5') - 1n, ...older }, 'RemovalTooLarge', [
+      alice.address,
+      e18('5'),
+      e18('5') + 1n,
+    ])
+    await adjust({ amount: -e18('5'), ...older })
+    expect((await exchange.trader.lastReference()).oraclePrice).to.equal(AT_100)
+  })
+
+  it('when the market’s last has gone stale, one must be brought', async () => {
+    await pass(exchange, 15)
+    await expect(adjustMargin(exchange, { by: alice, amount: 1n })).to.be.revertedWithCustomError(
+      exchange.trader,
+      'ReportStale',
+    )
+    await adjust({ amount: 1n })
+  })
+
+  it('when the report is brought, it is checked like a batch’s and kept nowhere', async () => {
+    const before = await exchange.trader.lastReference()
+    const asOf = (await nextSecond(exchange)) * 1000
+    await refused({ amount: 1n, asOf, observedAt: asOf + 2001 }, 'ReportAhead')
+    await refused({ amount: 1n, price: e18('113') }, 'ReportMoveTooLarge')
+    await refused({ amount: 1n, price: 0n }, 'ReportPriceInvalid')
+    await adjust({ amount: 1n, price: e18('101') })
+    expect(await exchange.trader.lastReference()).to.deep.equal(before)
+    await pass(exchange, 15)
+    const late = (await nextSecond(exchange)) * 1000
+    await refused({ amount: 1n, asOf: late, observedAt: late - 10_001 }, 'ReportStale')
+  })
+
+  it('when the report is signed by strangers', async () => {
+    const call = await marginCall(exchange, { by: alice, amount: 1n, price: e18('101') })
+    const report = { ...call.report, price: e18('102') }
+    await expect(
+      exchange.trader.adjustMargin(call.asOf, call.struct, call.signature, report),
+    ).to.be.revertedWithCustomError(exchange.oracle, 'SignerUnknown')
+  })
+
+  // ---------------------------------------------------------------------- modes
+
+  it('takes no action number and does not hold up a batch', async () => {
+    const { actionId } = await exchange.trader.clock()
+    await adjust({ amount: 1n })
+    expect((await exchange.trader.clock()).actionId).to.equal(actionId)
+    await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
+  })
+
+  it('when the market is halted, margin can be added and not removed', async () => {
+    const HALTED = 2
+    await exchange.trader.connect(exchange.admin).restrictMode(HALTED)
+    await pass(exchange, 6)
+    await refused({ amount: -1n, removeMode: 'up_to', price: e18('101') }, 'MarketNotOpen', [HALTED])
+    await adjust({ amount: 1n })
+  })
+})
+
+describe('adjustMargin, binary', () => {
+  let exchange: Exchange
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(binaryExchange)
+    // 10 at 0.6: the long posts 6, the short 4, and nobody can lose more.
+    await trade(exchange, alice, bob, { steps: 10, price: 600, leverage: 1 })
+  })
+  afterEach(() => audit(exchange))
+
+  it('when a position is fully collateralised, not a wei can leave, whatever the price', async () => {
+    for (const by of [alice, bob]) {
+      for (const price of [e18('0.6'), e18('0.62'), e18('0.58')]) {
+        const asked = { by, price, amount: -1n } as const
+        await expect(adjustMargin(exchange, asked)).to.be.revertedWithCustomError(
+          exchange.trader,
+          'RemovalTooLarge',
+        )
+      }
+    }
+  })
+
+  it('when more than the largest loss is posted, the rest can', async () => {
+    const price = e18('0.6')
+    await adjustMargin(exchange, { by: bob, price, amount: 9n })
+    const asked = { by: bob, price, amount: -10n } as const
+    await expect(adjustMargin(exchange, asked))
+      .to.be.revertedWithCustomError(exchange.trader, 'RemovalTooLarge')
+      .withArgs(bob.address, 9n, 10n)
+    await adjustMargin(exchange, { ...asked, amount: -9n })
+  })
+})
