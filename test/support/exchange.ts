@@ -113,6 +113,10 @@ export const perpetualExchange = (): Promise<Exchange> => deployExchange(withFee
 export const futureExchange = (): Promise<Exchange> => deployExchange(withFees(future), NAMES)
 export const binaryExchange = (): Promise<Exchange> => deployExchange(withFees(binary), NAMES)
 
+/** A perpetual that funds while its session runs. */
+export const sessionExchange = (): Promise<Exchange> =>
+  deployExchange({ ...withFees(perpetual), fundingSession: true }, NAMES)
+
 /** A perpetual with `count` funded accounts. */
 export const crowdedExchange = (count: number): Promise<Exchange> =>
   deployExchange(
