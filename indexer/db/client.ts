@@ -9,6 +9,7 @@ import * as readModel from './migrations/0003-read-model.ts'
 import * as orderLife from './migrations/0004-order-life.ts'
 import * as clientRequests from './migrations/0005-client-requests.ts'
 import * as publicFills from './migrations/0006-public-fills.ts'
+import * as readLiveOrders from './migrations/0006-read-live-orders.ts'
 import type { Database } from './schema.ts'
 
 export type Db = Kysely<Database>
@@ -76,6 +77,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0004-order-life': orderLife,
   '0005-client-requests': clientRequests,
   '0006-public-fills': publicFills,
+  '0006-read-live-orders': readLiveOrders,
 }
 
 export const createMigrator = (db: Db): Migrator =>
