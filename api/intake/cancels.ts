@@ -113,19 +113,18 @@ export async function cancelAll(
 ): Promise<CancelAllAnswer> {
   const ids = marketId === null ? await liveMarkets(db, userId) : [marketId]
   const specs = await specsOf(markets, ids)
-  const view = ({ outcomes, read_after }: Report): CancelAllAnswer => {
-    const results = (outcomes as readonly Cancelled[]).map((outcome) => ({
-      order_hash: outcome.order.hash,
-      ...cancelView(specOf(specs, outcome.order), outcome),
-    }))
-    const cancelled_count = results.filter(({ is_duplicate }) => !is_duplicate).length
-    return { cancelled_count, is_duplicate: cancelled_count === 0, results, read_after }
-  }
-  return lanes.submit<CancelAllAnswer>({
+  // Told after the commit: it can be thousands of orders, and nobody shall wait for that behind the locks.
+  const { outcomes, read_after } = await lanes.submit<Report>({
     kind: 'cancel',
     userId,
     markets: [...specs.values()],
     items: [{ kind: 'cancel_all', reason }],
-    ...single(view),
+    ...single((report) => report),
   })
+  const results = (outcomes as readonly Cancelled[]).map((outcome) => ({
+    order_hash: outcome.order.hash,
+    ...cancelView(specOf(specs, outcome.order), outcome),
+  }))
+  const cancelled_count = results.filter(({ is_duplicate }) => !is_duplicate).length
+  return { cancelled_count, is_duplicate: cancelled_count === 0, results, read_after }
 }

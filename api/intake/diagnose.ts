@@ -201,6 +201,8 @@ export interface Suspect {
   readonly others: readonly MarketSpec[]
   /** What is wrong with the form of the signature; null if only the signer is not the maker. */
   readonly refusal: SignatureRefusal | null
+  /** Whether to look for the mistake: that is dozens of recoveries. */
+  readonly isSearched: boolean
 }
 
 function findMistake(
@@ -244,9 +246,14 @@ function formHint(refusal: SignatureRefusal, signature: string, isRight: boolean
   return FORM_HINTS[refusal.code]
 }
 
+const noMistake = (isSearched: boolean): string =>
+  isSearched
+    ? 'No usual mistake fits. Compare the digest with yours: either a field differs, or another key signed.'
+    : 'Compare the digest with yours. The usual mistakes are looked for in the first wrong signatures of a batch only.'
+
 /** The refusal of a signature, with all that is needed to compare it with one's own: digest, domain, signers, and a hint. */
 export function diagnose(suspect: Suspect): ApiError {
-  const { spec, order, signature, refusal } = suspect
+  const { spec, order, signature, refusal, isSearched } = suspect
   const digest = digestOf(fieldsOf(spec, order), domainOf(spec), false)
   const loose = looseSignature(signature)
   const signerOf = (hash: Uint8Array): string | null => {
@@ -256,12 +263,10 @@ export function diagnose(suspect: Suspect): ApiError {
   const recovered = signerOf(personal(digest))
   const isRight = recovered === order.maker
   const mistake =
-    isRight || loose === null ? null : findMistake(suspect, (hash) => signerOf(hash) === order.maker)
-  const hint =
-    mistake ??
-    (refusal
-      ? formHint(refusal, signature, isRight)
-      : 'No usual mistake fits. Compare the digest with yours: either a field differs, or another key signed.')
+    isRight || loose === null || !isSearched
+      ? null
+      : findMistake(suspect, (hash) => signerOf(hash) === order.maker)
+  const hint = mistake ?? (refusal ? formHint(refusal, signature, isRight) : noMistake(isSearched))
   const code: ErrorCode = refusal?.code ?? 'SIGNATURE_MISMATCH'
   const domain = { ...domainOf(spec), chainId: Number(spec.chainId) }
   return new ApiError(code, {

@@ -21,6 +21,9 @@ export interface VerifierPorts {
   readonly recoverSigners: RecoverSigners
 }
 
+/** So many wrong signatures of one request are explained in full: it takes longer than checking the others. */
+const EXPLAINED = 3
+
 /** Pairs of owner and key that are remembered. */
 const SIZE = 50_000
 
@@ -72,11 +75,14 @@ export function createVerifier({ db, markets, recoverSigners }: VerifierPorts): 
       !verdict.ok || (verdict.value.signer !== order.maker && !keys.has(order.maker, verdict.value.signer))
     const anyRefused = candidates.some((candidate, at) => isRefused(candidate, recovered[at] as Recovered))
     const others = anyRefused ? await markets.all() : []
+    let refused = 0
     return candidates.map((candidate, at) => {
       const verdict = recovered[at] as Recovered
       const { order, signature } = candidate
-      if (!verdict.ok) return diagnose({ ...candidate, others, refusal: verdict.refusal })
-      if (isRefused(candidate, verdict)) return diagnose({ ...candidate, others, refusal: null })
+      if (!verdict.ok || isRefused(candidate, verdict)) {
+        const isSearched = ++refused <= EXPLAINED
+        return diagnose({ ...candidate, others, refusal: verdict.ok ? null : verdict.refusal, isSearched })
+      }
       return { ...order, ...verdict.value, signature: signature.toLowerCase() as `0x${string}` }
     })
   }

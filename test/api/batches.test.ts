@@ -330,6 +330,21 @@ describe('POST /v0/orders/place/batch', () => {
     expect((await world.send(null, 'POST', '/v0/orders/place/batch', body)).status).to.equal(401)
   })
 
+  it('explains the first wrong signatures of a batch, and is quick about the others', async () => {
+    const orders = bodies(
+      alice,
+      Array.from({ length: 50 }, () => ({})),
+    ).map((body) => ({ ...body, side: 'SHORT' }))
+    const answer = await send(alice, orders)
+    const hints: string[] = answer.body.results.map(
+      (result: { error: { details: { hint: string } } }) => result.error.details.hint,
+    )
+    expect(codesOf(answer)).to.deep.equal(Array(50).fill('SIGNATURE_MISMATCH'))
+    expect(hints.slice(0, 3)).to.deep.equal(Array(3).fill('The signed side is the other one.'))
+    expect(new Set(hints.slice(3)).size).to.equal(1)
+    expect(hints[3]).to.match(/digest/)
+  })
+
   it("refuses another account's signed orders", async () => {
     const mallory = await createUser(world.db, 'mallory')
     expect(codesOf(await send(mallory, bodies(alice, [{}])))).to.deep.equal(['SIGNATURE_MISMATCH'])
