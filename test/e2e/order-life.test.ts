@@ -1,0 +1,136 @@
+/** Conditional orders, session keys and the dead-man switch on the whole exchange, with processes killed while orders wait. */
+import { expect } from 'chai'
+import { Wallet } from 'ethers'
+import { describe, it } from 'mocha'
+import type { PlacedOrder, Placement } from '../../client/answers.ts'
+import { Client } from '../../client/client.ts'
+import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
+import { isDone, meet, nearOracle, useStack } from '../support/stack.ts'
+
+const MARKET = 1
+const QUANTITY = '0.01'
+
+describe('the life of orders on the whole exchange', function () {
+  this.timeout(120_000)
+  const exchange = useStack()
+
+  const stateOf = ({ status, status_reason }: PlacedOrder) =>
+    status_reason === null ? status : `${status} ${status_reason}`
+  const ended = async (client: Client, placed: Placement) =>
+    stateOf(await client.waitForOrder(placed, isDone, 60_000))
+  /** A price that many hundredths of it away from the oracle's: far beyond what the oracle moves in this test. */
+  const away = async (client: Client, hundredths: number): Promise<string> => {
+    const { oracle_price_e18_raw, tick_size_e18_raw } = await client.market(MARKET)
+    const ticks = BigInt(oracle_price_e18_raw ?? 0) / BigInt(tick_size_e18_raw)
+    return nearOracle(client, MARKET, Number((ticks * BigInt(hundredths)) / 100n))
+  }
+  /** The mark does not reach its trigger in this test. */
+  const farStop = async (client: Client, more: { expiration?: number } = {}) => {
+    const [price, trigger] = [await away(client, -4), await away(client, 4)]
+    const order = { marketId: MARKET, side: 'LONG', type: 'STOP_LIMIT', quantity: QUANTITY } as const
+    return client.place({ ...order, price, trigger, ...more })
+  }
+  /** The mark has reached its trigger already; its limit is far from any trade. */
+  const nearStop = async (client: Client) => {
+    const [price, trigger] = [await away(client, -4), await away(client, -3)]
+    const order = { marketId: MARKET, side: 'LONG', type: 'STOP_LIMIT', quantity: QUANTITY } as const
+    return client.place({ ...order, price, trigger })
+  }
+
+  it('a bracket waits for its entry; what triggers closes the position on the chain, and the rest ends with it', async () => {
+    const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
+    const guard = { marketId: MARKET, side: 'SHORT', quantity: QUANTITY } as const
+    const low = await away(alice, -4)
+    const loss = await alice.place({ ...guard, type: 'STOP_LOSS_MARKET', trigger: low })
+    expect(stateOf(loss.order)).to.equal('PENDING_TRIGGER')
+    await meet(alice, bob, {
+      marketId: MARKET,
+      price: await nearOracle(alice, MARKET, 2),
+      quantity: QUANTITY,
+    })
+
+    // Bob would buy what the take-profit sells; the mark is above its trigger from the start.
+    const bid = { marketId: MARKET, side: 'LONG', price: await away(bob, 1) } as const
+    const taken = await bob.place({ ...bid, quantity: QUANTITY, reduceOnly: true })
+    const profit = await alice.place({
+      ...{ ...guard, type: 'TAKE_PROFIT_LIMIT' },
+      ...{ trigger: await away(alice, -3), price: await away(alice, -1) },
+    })
+    const filled = await alice.waitForOrder(profit, isDone, 60_000)
+    expect([stateOf(filled), filled.trigger?.batch_id]).to.deep.equal([
+      'FILLED FILLED',
+      filled.trigger?.batch_id,
+    ])
+    expect(filled.trigger?.mark_price).to.be.a('number')
+    expect(await ended(bob, taken)).to.equal('FILLED FILLED')
+    expect(await ended(alice, loss)).to.equal('CANCELLED POSITION_CLOSED')
+    expect(await exchange.differences()).to.deep.equal([])
+  })
+
+  it('given a keeper that dies while orders wait, they trigger and expire when it is back', async () => {
+    const { keeper } = exchange.stack
+    const alice = exchange.trader(2)
+    await keeper.stop()
+    const due = await nearStop(alice)
+    const waiting = await farStop(alice)
+    const expiring = await farStop(alice, { expiration: Math.ceil(Date.now() / 1000) + 1 })
+    await keeper.restart('SIGKILL')
+    await keeper.ready()
+    const open = await alice.waitForOrder(due, ({ status }) => status === 'OPEN', 60_000)
+    expect(open.trigger).to.not.equal(null)
+    expect(await ended(alice, expiring)).to.equal('EXPIRED EXPIRED')
+    await keeper.restart('SIGKILL')
+    await keeper.ready()
+    const [still] = (await alice.orders({ status: 'PENDING_TRIGGER' })).map(({ order_id }) => order_id)
+    expect(still).to.equal(waiting.order.order_id)
+    expect(await exchange.differences()).to.deep.equal([])
+  })
+
+  it('given a keeper that dies between two markets, a dead-man switch cancels in both', async () => {
+    const { keeper } = exchange.stack
+    const alice = exchange.trader(3)
+    const limit = async (marketId: number, quantity: string) =>
+      alice.place({ marketId, side: 'LONG', price: await nearOracle(alice, marketId, -1_000), quantity })
+    const placed = [await limit(1, QUANTITY), await limit(2, '1'), await farStop(alice)]
+    await keeper.restart('SIGTERM', { CLEARBATCH_KILL_AT: 'after-switch-market' })
+    await keeper.ready()
+    const died = keeper.nextEnd()
+    const armed = await alice.cancelAllAfter(5)
+    expect(await died).to.equal('SIGKILL')
+    await keeper.ready()
+    for (const one of placed) expect(await ended(alice, one)).to.equal('CANCELLED DEAD_MAN_SWITCH')
+    expect((await alice.cancelSwitch()).armed).to.equal(false)
+    expect(Date.parse(armed.fire_at ?? '')).to.be.lessThan(Date.now())
+    expect(await exchange.differences()).to.deep.equal([])
+  })
+
+  it('given a session key, its orders settle on the chain, and end at once when it is revoked', async () => {
+    const { file, provider } = exchange.stack
+    const account = file.accounts[4] as (typeof file.accounts)[number]
+    const owner = new Wallet(account.private_key, provider)
+    const key = Wallet.createRandom()
+    const manager = AccountManager__factory.connect(file.contracts.account_manager, owner)
+    await (await manager.registerSessionKey(key.address, 1)).wait()
+    await exchange.stack.db.selectFrom('session_keys').selectAll().execute()
+    const trader = new Client({
+      ...{ baseUrl: file.base_url, rpcUrl: file.rpc_url, apiKey: account.api_key },
+      ...{ privateKey: account.private_key, orderSigner: key, http: { budgetMs: 30_000 } },
+    })
+    try {
+      await trader.waitFor(
+        () => exchange.stack.db.selectFrom('session_keys').selectAll().execute(),
+        (keys) => keys.length === 1,
+      )
+      const price = await nearOracle(trader, MARKET, 1)
+      const { buy } = await meet(trader, exchange.trader(1), { marketId: MARKET, price, quantity: QUANTITY })
+      expect([stateOf(buy), buy.signer]).to.deep.equal(['FILLED FILLED', key.address.toLowerCase()])
+
+      const waiting = await farStop(trader)
+      await (await manager.revokeSessionKey(key.address)).wait()
+      expect(await ended(trader, waiting)).to.equal('CANCELLED SIGNER_REVOKED')
+      expect(await exchange.differences()).to.deep.equal([])
+    } finally {
+      trader.close()
+    }
+  })
+})
