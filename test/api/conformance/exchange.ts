@@ -65,8 +65,10 @@ export class Exchange {
     return this.send(account, 'POST', path, { body })
   }
 
+  /** As it is once its price is known. */
   async market(marketId: number): Promise<MarketFacts> {
-    const { body } = await this.get(null, `/v0/markets/${marketId}`)
+    const isPriced = (market: Answer['body']): boolean => market.oracle_price_e18_raw !== null
+    const { body } = await this.until(null, `/v0/markets/${marketId}`, isPriced)
     this.#markets.set(marketId, body)
     return body
   }
