@@ -25,14 +25,18 @@ interface Bytecode {
 
 const solc = createRequire(import.meta.url)('solc') as Solc
 
-const read = (path: string): string =>
-  readFileSync(path.startsWith('@') ? `node_modules/${path}` : path, 'utf8')
+/** As Hardhat names our files, so that libraries are linked by the same names. */
+const PROJECT = 'project/'
+const named = (path: string): string => `${PROJECT}${path}`
+
+const read = (name: string): string =>
+  readFileSync(name.startsWith(PROJECT) ? name.slice(PROJECT.length) : `node_modules/${name}`, 'utf8')
 
 function run(path: string, sources: Readonly<Record<string, string>>, settings: object): Output {
-  const known = { ...sources, [path]: sources[path] ?? read(path) }
+  const known = Object.entries(sources).map(([file, content]) => [named(file), { content }])
   const input = {
     language: 'Solidity',
-    sources: Object.fromEntries(Object.entries(known).map(([name, content]) => [name, { content }])),
+    sources: { [named(path)]: { content: read(named(path)) }, ...Object.fromEntries(known) },
     settings: { evmVersion: 'prague', ...settings },
   }
   return JSON.parse(
@@ -42,8 +46,8 @@ function run(path: string, sources: Readonly<Record<string, string>>, settings: 
 
 /** Syntax tree of the file, with types. */
 export function parse(path: string): Node {
-  const { sources, errors } = run(path, {}, { outputSelection: { [path]: { '': ['ast'] } } })
-  const tree = sources?.[path]?.ast
+  const { sources, errors } = run(path, {}, { outputSelection: { [named(path)]: { '': ['ast'] } } })
+  const tree = sources?.[named(path)]?.ast
   if (tree === undefined) throw new Error(`${path} does not compile: ${errors?.[0]?.message}`)
   return tree
 }
@@ -60,9 +64,9 @@ export function compile(
   for (const viaIR of [false, true]) {
     const { contracts, errors } = run(path, sources, {
       viaIR,
-      outputSelection: { [path]: { [contract]: ['evm.bytecode.object'] } },
+      outputSelection: { [named(path)]: { [contract]: ['evm.bytecode.object'] } },
     })
-    const code = contracts?.[path]?.[contract]?.evm.bytecode.object
+    const code = contracts?.[named(path)]?.[contract]?.evm.bytecode.object
     const problem = errors?.find(({ severity }) => severity === 'error')?.message
     if (problem === undefined && code) return `0x${code}`
     if (!problem?.includes('Stack too deep')) return null
