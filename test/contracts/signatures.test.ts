@@ -1,0 +1,141 @@
+/** Chain, domain and ethers agree on what is signed, and one bit anywhere voids a signature. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { getBytes, TypedDataEncoder, verifyMessage } from 'ethers'
+import { domainSeparator, hashOrder } from '../../domain/order-hash.ts'
+import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
+import { nameOfError } from '../support/errors.ts'
+import {
+  buildPart,
+  chain,
+  type Exchange,
+  keccak,
+  nextSecond,
+  pair,
+  perpetualExchange,
+} from '../support/exchange.ts'
+import { withBitFlipped } from '../support/refusals.ts'
+import { ORDERS, signedStruct, vectors } from '../support/vectors.ts'
+
+const file = new URL('../../docs/signing-vectors.json', import.meta.url)
+
+describe('signing vectors', () => {
+  const given = vectors()
+
+  it('are those that are published', () => {
+    if (process.env.UPDATE_VECTORS) writeFileSync(file, `${JSON.stringify(given, null, 2)}\n`)
+    expect(JSON.parse(readFileSync(file, 'utf8'))).to.deep.equal(given)
+  })
+
+  it('have the digest that ethers gives, and the signer that it finds', () => {
+    for (const { domain, struct, order_hash, signature } of given.orders) {
+      expect(TypedDataEncoder.hash(domain, given.types, struct)).to.equal(order_hash)
+      expect(verifyMessage(getBytes(order_hash), signature.slice(0, 132)).toLowerCase()).to.equal(
+        given.address,
+      )
+    }
+  })
+
+  it('have the digest that the contract gives at their address', async () => {
+    const { connection, trader } = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    const code = await connection.ethers.provider.getCode(trader)
+    for (const [index, { spec, order }] of ORDERS.entries()) {
+      await connection.networkHelpers.setCode(spec.trader, code)
+      const there = IsolatedTrader__factory.connect(spec.trader, connection.ethers.provider)
+      expect(await there.hashOrder(signedStruct(order, spec))).to.equal(given.orders[index]?.order_hash)
+    }
+  })
+})
+
+describe('signatures, bit by bit', () => {
+  const HEADER = 64
+  /** Bits of a record that are the operator's to set: fill, taker steps, slot. */
+  const OPERATORS: readonly (readonly [from: number, end: number])[] = [
+    [208, 256],
+    [440, 488],
+    [496, 506],
+  ]
+  const isSigned = (bit: number): boolean => !OPERATORS.some(([from, end]) => bit >= from && bit < end)
+  const REFUSALS = new Set([
+    'SignerUnauthorized',
+    'SignatureInvalid',
+    'ReservedBits',
+    'LimitViolated',
+    'LeverageOutOfRange',
+    'OrderExpired',
+    'TriggerEncoding',
+    'Overfill',
+    'PartialSlotMissing',
+    'ReduceOnlyExceeded',
+  ])
+  let exchange: Exchange
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+  })
+
+  async function refusalOf(bytes: Uint8Array): Promise<string | null> {
+    try {
+      await exchange.trader.settleBatch.staticCall(bytes)
+      return null
+    } catch (error) {
+      return nameOfError(error) ?? (error as Error).message
+    }
+  }
+
+  it('of a record, every one of the signed 1,024 voids the order', async () => {
+    const [alice, bob] = exchange.users
+    const fills = pair(alice!, bob!, 1000, { quantity: 5000, slot: 0, limit: 500_000 })
+    const asOf = (await nextSecond(exchange)) * 1000
+    const part = await buildPart(exchange, { fills, price: 500_000, asOf: asOf as never })
+    const bytes = encodeSettleBatch(part, exchange.spec)
+    expect(await refusalOf(bytes)).to.equal(null)
+    const passed: string[] = []
+    for (let bit = 0; bit < 1024; bit++) {
+      if (!isSigned(bit)) continue
+      const refusal = await refusalOf(withBitFlipped(bytes, HEADER * 8 + bit))
+      if (refusal === null || !REFUSALS.has(refusal)) passed.push(`bit ${bit}: ${refusal}`)
+    }
+    expect(passed).to.deep.equal([])
+  }).timeout(120_000)
+
+  it('of a domain, every one of chain and contract gives another separator', () => {
+    const { spec } = exchange
+    const seen = new Set<string>([String(domainSeparator(spec, keccak))])
+    for (let bit = 0n; bit < 160n; bit++) {
+      const trader =
+        `0x${(BigInt(spec.trader) ^ (1n << bit)).toString(16).padStart(40, '0')}` as typeof spec.trader
+      seen.add(String(domainSeparator({ ...spec, trader }, keccak)))
+      if (bit < 64n)
+        seen.add(String(domainSeparator({ ...spec, chainId: spec.chainId ^ (1n << bit) }, keccak)))
+    }
+    expect(seen.size).to.equal(1 + 160 + 64)
+  })
+
+  it('of a domain, one voids a signature on the chain', async () => {
+    const { spec } = exchange
+    const [alice, bob] = exchange.users
+    const fills = pair(alice!, bob!, 1000)
+    const elsewhere = [
+      { ...exchange, spec: { ...spec, chainId: spec.chainId ^ 1n } },
+      {
+        ...exchange,
+        spec: { ...spec, trader: `${spec.trader.slice(0, -1)}${spec.trader.endsWith('0') ? 1 : 0}` as never },
+      },
+    ]
+    for (const other of elsewhere) {
+      const asOf = ((await nextSecond(exchange)) * 1000) as never
+      const part = await buildPart(exchange, { fills, price: 500_000, asOf })
+      const foreign = await buildPart(other, { fills, price: 500_000, asOf })
+      const bytes = encodeSettleBatch({ ...part, fills: foreign.fills }, spec)
+      expect(await refusalOf(bytes)).to.equal('SignerUnauthorized')
+    }
+  })
+
+  it('agree with the domain on an order of the market itself', async () => {
+    const { trader, spec } = exchange
+    const { order } = ORDERS[0]!
+    expect(await trader.hashOrder(signedStruct(order, spec))).to.equal(hashOrder(order, spec, keccak))
+  })
+})
