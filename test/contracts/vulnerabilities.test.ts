@@ -1,0 +1,230 @@
+/**
+ * Attacks that other exchanges were open to, one group per class, named as auditors name them. Classes that unit tests
+ * cover already are listed in the README of this folder, not repeated.
+ */
+import { expect } from 'chai'
+import { Wallet } from 'ethers'
+import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { audit } from '../support/audit.ts'
+import {
+  buildPart,
+  caller,
+  chain,
+  type Exchange,
+  type FillInput,
+  nextSecond,
+  pair,
+  perpetualExchange,
+  START_BALANCE,
+  settle,
+} from '../support/exchange.ts'
+import { expectPartRefused } from '../support/refusals.ts'
+
+const PRICE = 500_000
+
+describe('vulnerability classes', () => {
+  let exchange: Exchange
+  let alice: Wallet
+  let bob: Wallet
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    ;[alice, bob] = exchange.users as [Wallet, Wallet]
+  })
+
+  const freeOf = async (user: Wallet): Promise<bigint> => (await exchange.bank.account(user.address)).free
+  const latest = async (): Promise<number> => exchange.connection.networkHelpers.time.latest()
+
+  describe('rounding of tiny fills: an order nibbled step by step', () => {
+    it('costs and holds what one fill costs and holds, to the wei', async () => {
+      const [, , carol, dave] = exchange.users as Wallet[]
+      const order: Partial<FillInput> = { quantity: 7, leverage: 3, salt: 77n }
+      for (let step = 0; step < 7; step++) {
+        await settle(exchange, { price: PRICE + 1, fills: pair(alice, bob, 1, { ...order, slot: 0 }) })
+      }
+      await settle(exchange, { price: PRICE + 1, fills: pair(carol!, dave!, 7, order) })
+      for (const [nibbled, whole] of [
+        [alice, carol!],
+        [bob, dave!],
+      ] as const) {
+        expect(await freeOf(nibbled)).to.equal(await freeOf(whole))
+        const held = [...(await exchange.trader.position(nibbled.address))]
+        expect(held).to.deep.equal([...(await exchange.trader.position(whole.address))])
+      }
+    })
+  })
+
+  describe('stray inventory: tokens that nobody deposited', () => {
+    it('are credited to nobody, and paid out to nobody', async () => {
+      const { usdm, bank, shared } = exchange
+      await usdm.mint(shared.marginBank, START_BALANCE)
+      await settle(exchange, { price: PRICE, fills: pair(alice, bob, 1000) })
+      expect((await bank.account(alice.address)).free).to.be.lessThan(START_BALANCE)
+      const owed = START_BALANCE * BigInt(exchange.users.length)
+      expect(await usdm.balanceOf(shared.marginBank)).to.equal(owed + START_BALANCE)
+    })
+  })
+
+  describe('callbacks of makers, and accounts with code', () => {
+    it('are never called: an account whose code burns all gas settles like any other', async () => {
+      const { networkHelpers } = exchange.connection
+      const plain = await (await settle(exchange, { price: PRICE, fills: pair(alice, bob, 1000) })).wait()
+      // INVALID takes all the gas it is given.
+      for (const user of [alice, bob]) await networkHelpers.setCode(user.address, '0xfe')
+      const coded = await (await settle(exchange, { price: PRICE, fills: pair(alice, bob, 1000) })).wait()
+      expect(coded?.gasUsed).to.be.lessThan(plain?.gasUsed ?? 0n)
+    })
+
+    it('cannot vouch for themselves: code that answers yes to every question signs nothing', async () => {
+      const { networkHelpers } = exchange.connection
+      // Returns the magic value of ERC-1271 to any call.
+      const yes = '0x631626ba7e60e01b5f5260205ff3'
+      await networkHelpers.setCode(alice.address, yes)
+      const forged = { by: alice, side: 'LONG', fill: 1000, signer: Wallet.createRandom() } as never
+      const fills = [forged, { by: bob, side: 'SHORT', fill: 1000 } as FillInput]
+      await expectPartRefused(exchange, { price: PRICE, fills }, { error: 'SignerUnauthorized' })
+    })
+  })
+
+  describe('starved gas', () => {
+    it('settles a part whole or not at all, whatever gas it is given', async () => {
+      const { trader, connection } = exchange
+      const part = await buildPart(exchange, { price: PRICE, fills: pair(alice, bob, 1000) })
+      const bytes = encodeSettleBatch(part, exchange.spec)
+      const needed = await trader.settleBatch.estimateGas(bytes)
+      for (const share of [60n, 80n, 90n, 95n, 99n]) {
+        const gasLimit = (needed * share) / 100n
+        await connection.networkHelpers.time.setNextBlockTimestamp(await nextSecond(exchange))
+        await expect(trader.settleBatch(bytes, { gasLimit })).to.be.revertedWithoutReason(connection.ethers)
+        expect((await trader.clock()).actionId).to.equal(0n)
+        expect(await freeOf(alice)).to.equal(START_BALANCE)
+      }
+    })
+
+    it('of a permit loses nothing: the deposit fails with it', async () => {
+      const { bank, usdm } = exchange
+      const user = await caller(exchange, alice)
+      await usdm.mint(user.address, 100n)
+      const call = bank
+        .connect(user)
+        .depositWithPermit(100n, 2n ** 40n, 27, alice.address.padEnd(66, '0'), `0x${'11'.repeat(32)}`)
+      await expect(call).to.be.revertedWithCustomError(usdm, 'ERC20InsufficientAllowance')
+      expect(await usdm.balanceOf(user.address)).to.equal(100n)
+    })
+  })
+
+  describe('the forwarder as somebody’s sender', () => {
+    /** A request that `from` signs, executed by anybody. */
+    async function forward(from: Wallet, to: string, data: string): Promise<unknown> {
+      const { connection, admin, shared, spec } = exchange
+      const forwarder = await connection.ethers.getContractAt('Forwarder', shared.forwarder, admin)
+      const [, name, version] = await forwarder.eip712Domain()
+      const names = [
+        'from:address',
+        'to:address',
+        'value:uint256',
+        'gas:uint256',
+        'nonce:uint256',
+        'deadline:uint48',
+        'data:bytes',
+      ]
+      const ForwardRequest = names.map((pairOf) => {
+        const [field = '', type = ''] = pairOf.split(':')
+        return { name: field, type }
+      })
+      const nonce = await forwarder.nonces(from.address)
+      const message = {
+        from: from.address,
+        to,
+        value: 0,
+        gas: 500_000,
+        nonce,
+        deadline: (await latest()) + 60,
+        data,
+      }
+      const domain = { name, version, chainId: spec.chainId, verifyingContract: shared.forwarder }
+      const signature = await from.signTypedData(domain, { ForwardRequest }, message)
+      return forwarder.execute({ ...message, signature })
+    }
+
+    it('is believed by no contract that does not ask for it', async () => {
+      const { bank, usdm, shared, connection } = exchange
+      const forwarder = await connection.ethers.getContractAt('Forwarder', shared.forwarder)
+      const withdraw = bank.interface.encodeFunctionData('requestWithdrawal', [1n])
+      await expect(forward(alice, shared.marginBank, withdraw)).to.be.revertedWithCustomError(
+        forwarder,
+        'ERC2771UntrustfulTarget',
+      )
+      const transfer = usdm.interface.encodeFunctionData('transferFrom', [bob.address, alice.address, 1n])
+      await expect(forward(alice, shared.usdm, transfer)).to.be.revertedWithCustomError(
+        forwarder,
+        'ERC2771UntrustfulTarget',
+      )
+    })
+
+    it('speaks for no operator and no role', async () => {
+      const { trader, spec, connection } = exchange
+      const operator = Wallet.createRandom() as unknown as Wallet
+      const asOperator = trader.interface.encodeFunctionData('heartbeat')
+      await connection.networkHelpers.setBalance(operator.address, 10n ** 18n)
+      await trader.connect(exchange.admin).proposeOperator(operator.address)
+      await trader.connect(operator.connect(connection.ethers.provider)).acceptOperator()
+      await expect(forward(operator, spec.trader, asOperator)).to.be.revertedWithCustomError(
+        await connection.ethers.getContractAt('Forwarder', exchange.shared.forwarder),
+        'FailedCall',
+      )
+      const asAdmin = trader.interface.encodeFunctionData('proposeOperator', [alice.address])
+      await expect(forward(alice, spec.trader, asAdmin)).to.revert(connection.ethers)
+    })
+
+    it('is nobody’s to imitate: an address appended to a call stays data', async () => {
+      const { trader, spec } = exchange
+      const thief = await caller(exchange, bob)
+      const data = trader.interface.encodeFunctionData('cancelSaltsBelow', [100n])
+      await thief.sendTransaction({ to: spec.trader, data: data + alice.address.slice(2) })
+      expect((await trader.cancelFloor(alice.address)).requested).to.equal(0n)
+      expect((await trader.cancelFloor(bob.address)).requested).to.equal(100n)
+    })
+  })
+
+  describe('value carried off by a stolen session key, or by two accounts of one owner', () => {
+    const edge = (share: number): number => Math.trunc((PRICE * (100 + share)) / 100)
+    const oraclePrice = (): bigint => BigInt(PRICE) * exchange.spec.tick
+
+    it('ends at the band, on both sides, whoever signs', async () => {
+      for (const share of [5.01, -5.01]) {
+        const price = edge(share)
+        const fills = pair(alice, bob, 10, { limit: price })
+        const refusal = { error: 'PriceOffBand' }
+        await expectPartRefused(exchange, { price, oraclePrice: oraclePrice(), fills }, refusal)
+      }
+    })
+
+    it('does not come out of the pool: a fill away from the oracle price must be margined at it', async () => {
+      // Bought 5 % too dear at 20x, a position would be worth nothing from its first moment.
+      const price = edge(5)
+      const fills = pair(alice, bob, 1000, { limit: price, leverage: 20 })
+      await expectPartRefused(
+        exchange,
+        { price, oraclePrice: oraclePrice(), fills },
+        { error: 'MarginInsufficient' },
+      )
+    })
+
+    it('is never more than what the victim loses', async () => {
+      const wealth = async (user: Wallet): Promise<bigint> => {
+        const [equityX] = await exchange.trader.health(user.address, oraclePrice())
+        return (await freeOf(user)) * 10n ** 18n + equityX
+      }
+      const before = (await wealth(alice)) + (await wealth(bob))
+      const price = edge(5)
+      await settle(exchange, {
+        price,
+        oraclePrice: oraclePrice(),
+        fills: pair(alice, bob, 1000, { leverage: 1, limit: price }),
+      })
+      await settle(exchange, { price: PRICE, fills: pair(bob, alice, 1000, { leverage: 1 }) })
+      expect((await wealth(alice)) + (await wealth(bob))).to.be.at.most(before)
+      await audit(exchange)
+    })
+  })
+})
