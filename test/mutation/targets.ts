@@ -12,22 +12,36 @@ export interface Target {
   readonly stages: readonly Stage[]
 }
 
-const HARNESS: Stage = {
+/** The pure rules against their twins off the chain. */
+const parity = (...names: readonly string[]): Stage => ({
   path: 'contracts/mocks/LibHarness.sol',
   contract: 'LibHarness',
-  tests: ['test/parity/*.test.ts'],
-}
+  tests: names.map((name) => `test/parity/${name}.test.ts`),
+})
 
-const MARKET: Stage = {
+const onMarket = (...names: readonly string[]): Stage => ({
   path: 'contracts/IsolatedTrader.sol',
   contract: 'IsolatedTrader',
-  tests: ['test/contracts/IsolatedTrader/**/*.test.ts', 'test/contracts/vectors.test.ts'],
-}
+  tests: names.map((name) => `test/contracts/IsolatedTrader/${name}.test.ts`),
+})
+
+const SETTLING = onMarket('settleBatch*', 'cancelSalts*')
 
 const library = (name: string, ...stages: readonly Stage[]): Target => ({
   file: `contracts/libraries/${name}.sol`,
   stages,
 })
+
+/** A library that is deployed by itself and linked. */
+const linked = (name: string, ...tests: readonly string[]): Target => {
+  const path = `contracts/libraries/${name}.sol`
+  return {
+    file: path,
+    stages: [
+      { path, contract: name, tests: tests.map((test) => `test/contracts/IsolatedTrader/${test}.test.ts`) },
+    ],
+  }
+}
 
 const alone = (contract: string): Target => {
   const path = `contracts/${contract}.sol`
@@ -35,16 +49,18 @@ const alone = (contract: string): Target => {
 }
 
 export const TARGETS: readonly Target[] = [
-  library('FeeLib', HARNESS, MARKET),
-  library('MarginLib', HARNESS, MARKET),
-  library('BandLib', HARNESS, MARKET),
-  library('ListingLib', MARKET),
-  library('PositionLib', HARNESS, MARKET),
-  library('OrderLib', HARNESS, MARKET),
-  library('BackstopLib', HARNESS),
-  library('DeleverageLib', HARNESS),
-  library('SaltLib', MARKET),
-  library('SettlementCodec', HARNESS, MARKET),
+  library('FeeLib', parity('rules', 'position')),
+  library('MarginLib', parity('position', 'risk'), SETTLING),
+  library('BandLib', parity('rules'), SETTLING),
+  library('PositionLib', parity('position', 'risk'), SETTLING),
+  library('BackstopLib', parity('risk')),
+  library('DeleverageLib', parity('risk')),
+  library('OrderLib', parity('rules'), SETTLING, onMarket('validateOrder')),
+  library('ListingLib', onMarket('constructor')),
+  library('SettlementCodec', parity('codec'), SETTLING),
+  library('SaltLib', SETTLING),
+  linked('LiquidationLib', 'inheritPosition', 'deleverage'),
+  linked('WindLib', 'freeze', 'finalizeMarket', 'claim'),
   alone('MarginBank'),
   alone('AccountManager'),
   alone('SignedPriceOracle'),
