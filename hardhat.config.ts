@@ -41,7 +41,7 @@ export default defineConfig({
     overrides: Object.fromEntries(
       globSync('test/contracts/**/*.sol').map((path) => [
         path,
-        { ...COMPILER, settings: { evmVersion: 'prague' } },
+        { ...COMPILER, settings: { optimizer: { enabled: true, runs: 1 }, evmVersion: 'prague' } },
       ]),
     ),
   },

@@ -41,7 +41,7 @@ contract Desk is Stage {
     uint256 public refusals;
     uint256 internal _oracleTicks;
     uint256 private _salts;
-    uint256 private _draws;
+    uint256 internal _draws;
     Rest[] private _rests;
 
     constructor(Listing memory listed) Stage(listed) {
@@ -119,7 +119,7 @@ contract Desk is Stage {
             return false;
         }
         _oracleTicks = head.oraclePrice / listing.tick;
-        _checkTime(before, head);
+        _checkTime(before, head.asOf);
         _checkAccounts(before, head, legs);
         for (uint256 i; i < legs.length; ++i) _checkOrder(legs[i], head.batchId);
         _mustFail(part, ISettlementErrors.ActionOutOfOrder.selector);
@@ -152,15 +152,15 @@ contract Desk is Stage {
         holds("a refusal names a party", false);
     }
 
-    function _bubble(bytes memory reason) private pure {
+    function _bubble(bytes memory reason) internal pure {
         assembly ("memory-safe") {
             revert(add(reason, 32), mload(reason))
         }
     }
 
     function _anyInsolvent(uint256 price) private view returns (bool) {
-        for (uint256 i; i < ACTORS; ++i) {
-            (int256 equity,) = trader.health(actor(i), price * listing.tick);
+        for (uint256 i; i < HOLDERS; ++i) {
+            (int256 equity,) = trader.health(holder(i), price * listing.tick);
             if (equity < 0) return true;
         }
         return false;
@@ -169,26 +169,26 @@ contract Desk is Stage {
     // ------------------------------------------------------------------ what a part may change
 
     function _snapshot() internal view returns (Snapshot memory taken) {
-        taken.folded = new int256[](ACTORS);
-        taken.positions = new Position[](ACTORS);
-        taken.ledger = new uint256[](ACTORS);
+        taken.folded = new int256[](HOLDERS);
+        taken.positions = new Position[](HOLDERS);
+        taken.ledger = new uint256[](HOLDERS);
         taken.clock = trader.clock();
         taken.last = trader.lastReference();
-        for (uint256 i; i < ACTORS; ++i) {
-            Position memory held = trader.position(actor(i));
+        for (uint256 i; i < HOLDERS; ++i) {
+            Position memory held = trader.position(holder(i));
             taken.positions[i] = held;
             taken.folded[i] = held.margin + held.size * taken.last.fundingIndex;
-            IMarginBank.Account memory entry = bank.account(actor(i));
+            IMarginBank.Account memory entry = bank.account(holder(i));
             taken.ledger[i] = uint256(entry.free) + entry.pending;
         }
     }
 
     /// @dev noTimeTravel.
-    function _checkTime(Snapshot memory before, Head memory head) private view {
+    function _checkTime(Snapshot memory before, uint256 asOf) internal view {
         Clock memory clock = trader.clock();
         Reference memory last = trader.lastReference();
         same("actions are counted one by one", int48(before.clock.actionId) + 1, int48(clock.actionId));
-        holds("asOf never falls", clock.asOf >= before.clock.asOf && clock.asOf == head.asOf);
+        holds("asOf never falls", clock.asOf >= before.clock.asOf && clock.asOf == asOf);
         holds("reports never grow older", last.observedAt >= before.last.observedAt);
         holds("batches never go back", clock.batchId >= before.clock.batchId);
     }
@@ -196,15 +196,22 @@ contract Desk is Stage {
     /// @dev nobodyElseMoves for strangers, riskReducingOrHealthy for parties.
     function _checkAccounts(Snapshot memory before, Head memory head, Leg[] memory legs) private view {
         Snapshot memory after_ = _snapshot();
-        for (uint256 i; i < ACTORS; ++i) {
+        for (uint256 i; i < HOLDERS; ++i) {
             if (_isParty(i, legs)) {
-                _checkHealth(before.positions[i], after_.positions[i], head.oraclePrice);
-                continue;
+                // Funding that was due is no change of the trade's making.
+                Position memory held = before.positions[i];
+                held.margin = before.folded[i] - held.size * after_.last.fundingIndex;
+                _checkHealth(held, after_.positions[i], head.oraclePrice);
+            } else {
+                _checkUntouched(i, before, after_);
             }
-            same("nobodyElseMoves: ledger", int256(before.ledger[i]), int256(after_.ledger[i]));
-            same("nobodyElseMoves: size", before.positions[i].size, after_.positions[i].size);
-            same("nobodyElseMoves: folded margin", before.folded[i], after_.folded[i]);
         }
+    }
+
+    function _checkUntouched(uint256 who, Snapshot memory before, Snapshot memory after_) internal pure {
+        same("nobodyElseMoves: ledger", int256(before.ledger[who]), int256(after_.ledger[who]));
+        same("nobodyElseMoves: size", before.positions[who].size, after_.positions[who].size);
+        same("nobodyElseMoves: folded margin", before.folded[who], after_.folded[who]);
     }
 
     function _isParty(uint256 who, Leg[] memory legs) private pure returns (bool) {
@@ -240,7 +247,7 @@ contract Desk is Stage {
         notional = mirrored ? held.size * sign * int256(listing.step) * 1e18 - value : value;
     }
 
-    function _size(Position memory held) private pure returns (int256) {
+    function _size(Position memory held) internal pure returns (int256) {
         return held.size < 0 ? -held.size : held.size;
     }
 
@@ -282,7 +289,7 @@ contract Desk is Stage {
     // ------------------------------------------------------------------ drawing
 
     /// @dev A price up to 4 % away, on the grid and within what the market can clear at.
-    function _near(uint256 ticks, uint256 seed, uint256 shift) private view returns (uint256) {
+    function _near(uint256 ticks, uint256 seed, uint256 shift) internal view returns (uint256) {
         if (listing.steady) return ticks;
         uint256 reach = ticks / 25;
         uint256 near = ticks - reach + within(seed >> shift, 0, 2 * reach);

@@ -29,7 +29,7 @@ abstract contract ExchangeInvariants {
 
     /// @dev Trading is what happens most.
     function targetSelectors() public view returns (FuzzSelector[] memory targets) {
-        bytes4[] memory steps = new bytes4[](10);
+        bytes4[] memory steps = new bytes4[](14);
         steps[0] = house.trade.selector;
         steps[1] = house.cancel.selector;
         steps[2] = house.cancelAll.selector;
@@ -40,6 +40,10 @@ abstract contract ExchangeInvariants {
         steps[7] = house.withdraw.selector;
         steps[8] = house.collectFees.selector;
         steps[9] = house.trespass.selector;
+        steps[10] = house.fund.selector;
+        steps[11] = house.adjust.selector;
+        steps[12] = house.inherit.selector;
+        steps[13] = house.deleverage.selector;
         targets = new FuzzSelector[](1);
         targets[0] = FuzzSelector(address(house), steps);
     }
@@ -79,34 +83,36 @@ abstract contract ExchangeInvariants {
         }
     }
 
-    /// @notice A long run in which nothing settled would prove nothing.
-    function afterInvariant() public view {
+    /// @notice A long run in which nothing settled would prove nothing; and every run ends with everybody leaving.
+    function afterInvariant() public {
         holds("batches were settled", house.settled() > 0 || house.refusals() < 10);
+        house.leave();
+        _bankBacked();
     }
 }
 
 contract PerpetualInvariants is ExchangeInvariants {
     function _listing() internal pure override returns (Listing memory) {
-        return Listing(MarketKind.Perpetual, 1e17, 1e15, 20, 45_000, 22_500, 100, 500, 500_000, false);
+        return Listing(MarketKind.Perpetual, 1e17, 1e15, 20, 45_000, 22_500, 100, 500, 40_000, 500_000, false);
     }
 }
 
 contract FutureInvariants is ExchangeInvariants {
     function _listing() internal pure override returns (Listing memory) {
-        return Listing(MarketKind.Future, 5e17, 1e16, 5, 180_000, 90_000, 100, 2_000, 20_000, false);
+        return Listing(MarketKind.Future, 5e17, 1e16, 5, 180_000, 90_000, 100, 2_000, 0, 20_000, false);
     }
 }
 
 contract BinaryInvariants is ExchangeInvariants {
     function _listing() internal pure override returns (Listing memory) {
-        return Listing(MarketKind.BinaryFuture, 1e15, 1e18, 5, 180_000, 90_000, 1_000, 20_000, 500, false);
+        return Listing(MarketKind.BinaryFuture, 1e15, 1e18, 5, 180_000, 90_000, 1_000, 20_000, 0, 500, false);
     }
 }
 
 /// @notice Without leverage a binary market is covered in full, whichever way it ends.
 contract CoveredBinaryInvariants is ExchangeInvariants {
     function _listing() internal pure override returns (Listing memory) {
-        return Listing(MarketKind.BinaryFuture, 1e15, 1e18, 1, 1_000_000, 500_000, 1_000, 20_000, 500, false);
+        return Listing(MarketKind.BinaryFuture, 1e15, 1e18, 1, 1_000_000, 500_000, 1_000, 20_000, 0, 500, false);
     }
 
     function _ofThisMarket() internal view override {
@@ -118,7 +124,7 @@ contract CoveredBinaryInvariants is ExchangeInvariants {
 /// @notice At one price for ever, nobody gains anything from anybody, whatever they do together.
 contract SteadyPriceInvariants is ExchangeInvariants {
     function _listing() internal pure override returns (Listing memory) {
-        return Listing(MarketKind.Perpetual, 1e17, 1e15, 20, 45_000, 22_500, 100, 500, 499_999, true);
+        return Listing(MarketKind.Perpetual, 1e17, 1e15, 20, 45_000, 22_500, 100, 500, 0, 499_999, true);
     }
 
     function _ofThisMarket() internal view override {

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
-import {Desk} from "./Desk.sol";
+import {Keeper} from "./Keeper.sol";
 import {Listing} from "./Stage.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
 /// @title Everything around trading: money in and out, time, strangers
-contract House is Desk {
+contract House is Keeper {
     uint256 private constant WITHDRAWAL_SECONDS = 16;
 
     uint256 public donated;
-    uint256 public deposited = ACTORS * START_BALANCE;
+    uint256 public deposited = HOLDERS * START_BALANCE;
     uint256 public withdrawn;
     /// @dev What each actor has paid in, less what they took out.
     int256[ACTORS] private _paid;
 
-    constructor(Listing memory listed) Desk(listed) {
+    constructor(Listing memory listed) Keeper(listed) {
         for (uint256 i; i < ACTORS; ++i) _paid[i] = int256(START_BALANCE);
     }
 
@@ -69,6 +70,63 @@ contract House is Desk {
         _paid[seed % ACTORS] -= int256(uint256(entry.pending));
     }
 
+    /// @notice exitLiveness, claimOrderFree: the operator is gone for good, and calls that anybody can make turn every
+    /// position into money. Nobody's share depends on who comes first.
+    function leave() external {
+        uint256[HOLDERS] memory due = _end();
+        IMarginBank.Market memory market = bank.market(address(trader));
+        uint256 paid;
+        for (uint256 n; n < HOLDERS; ++n) {
+            uint256 i = (n + settled) % HOLDERS;
+            uint256 before = bank.account(holder(i)).free;
+            // Who has nothing to claim is told so.
+            try trader.claim(holder(i)) {} catch {}
+            same("claimOrderFree", int256(due[i]), int256(bank.account(holder(i)).free - before));
+            paid += due[i];
+        }
+        holds("claims fit the pool", paid <= market.pool);
+        for (uint256 i; i < ACTORS; ++i) _takeAll(actor(i));
+    }
+
+    /// @dev A day of silence, then the end, then what is owed is counted. Returns what each may claim.
+    function _end() private returns (uint256[HOLDERS] memory due) {
+        trader.requestFreeze();
+        vm.warp(block.timestamp + 1 days + 3);
+        trader.freeze();
+        address[] memory all = new address[](HOLDERS);
+        int256[HOLDERS] memory value;
+        uint256 deficit;
+        uint256 price = trader.wind().price;
+        for (uint256 i; i < HOLDERS; ++i) {
+            all[i] = holder(i);
+            (int256 equityX,) = trader.health(all[i], price);
+            value[i] = equityX / 1e18;
+            if (equityX % 1e18 < 0) --value[i];
+            if (value[i] < 0) deficit += uint256(-value[i]);
+        }
+        trader.listInsolvent(all);
+        uint256 pool = bank.market(address(trader)).pool;
+        vm.warp(block.timestamp + 3 days + 1);
+        for (uint256 i; i < HOLDERS; ++i) {
+            if (value[i] > 0) due[i] = Math.mulDiv(uint256(value[i]), pool, pool + deficit);
+        }
+    }
+
+    function _takeAll(address owner) private {
+        IMarginBank.Account memory entry = bank.account(owner);
+        uint256 all = uint256(entry.free) + entry.pending;
+        if (entry.free != 0) {
+            vm.prank(owner);
+            bank.requestWithdrawal(entry.free);
+        }
+        if (all == 0) return;
+        vm.warp(block.timestamp + WITHDRAWAL_SECONDS);
+        uint256 before = token.balanceOf(owner);
+        vm.prank(owner);
+        bank.withdraw();
+        same("exitLiveness", int256(all), int256(token.balanceOf(owner) - before));
+    }
+
     function collectFees(uint256) external {
         if (bank.market(address(trader)).fees != 0) bank.collectFees(address(trader));
     }
@@ -93,25 +151,25 @@ contract House is Desk {
 
     /// @notice What the ledger owes to accounts.
     function owed() external view returns (uint256 total) {
-        for (uint256 i; i <= ACTORS; ++i) {
-            IMarginBank.Account memory entry = bank.account(i == ACTORS ? address(this) : actor(i));
+        for (uint256 i; i <= HOLDERS; ++i) {
+            IMarginBank.Account memory entry = bank.account(i == HOLDERS ? address(this) : holder(i));
             total += uint256(entry.free) + entry.pending;
         }
     }
 
     /// @notice Sum of sizes, and of equities at a price (x 1e18).
     function sums(uint256 price) external view returns (int256 size, int256 equityX) {
-        for (uint256 i; i < ACTORS; ++i) {
-            size += trader.position(actor(i)).size;
-            (int256 equity,) = trader.health(actor(i), price);
+        for (uint256 i; i < HOLDERS; ++i) {
+            size += trader.position(holder(i)).size;
+            (int256 equity,) = trader.health(holder(i), price);
             equityX += equity;
         }
     }
 
     /// @notice Least equity of any account at a price (x 1e18).
     function leastEquity(uint256 price) external view returns (int256 least) {
-        for (uint256 i; i < ACTORS; ++i) {
-            (int256 equity,) = trader.health(actor(i), price);
+        for (uint256 i; i < HOLDERS; ++i) {
+            (int256 equity,) = trader.health(holder(i), price);
             if (equity < least) least = equity;
         }
     }

@@ -5,6 +5,7 @@ import {TestUSDM} from "../../../contracts/TestUSDM.sol";
 import {IAccountManager} from "../../../contracts/interfaces/IAccountManager.sol";
 import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
 import {ISignedPriceOracle} from "../../../contracts/interfaces/ISignedPriceOracle.sol";
+import {IBackstop} from "../../../contracts/interfaces/IBackstop.sol";
 import {IIsolatedTrader} from "../../../contracts/interfaces/IIsolatedTrader.sol";
 import {MarketGrid, MarketKind, MarketMode, Parameters} from "../../../contracts/types/Market.sol";
 import {Order} from "../../../contracts/types/Order.sol";
@@ -21,6 +22,7 @@ struct Listing {
     uint24 mmr;
     uint24 makerFee;
     uint24 takerFee;
+    uint24 fundingCap;
     /// Oracle price at the start, in ticks.
     uint256 start;
     /// Whether the oracle price ever moves.
@@ -44,9 +46,11 @@ struct Leg {
 /// @title A deployed exchange with actors who sign for themselves
 contract Stage {
     uint256 internal constant ACTORS = 5;
+    /// @dev Who can hold a position: the actors and the backstop.
+    uint256 internal constant HOLDERS = ACTORS + 1;
     uint256 internal constant ORACLE_KEY = 0x0AC1E;
     uint256 internal constant NO_SLOT = 1023;
-    uint256 internal constant START_BALANCE = 1e24;
+    uint256 internal constant START_BALANCE = 2e23;
     address internal constant FORWARDER = address(1);
     bytes32 internal constant FEED = bytes32(uint256(1));
 
@@ -55,6 +59,8 @@ contract Stage {
     IAccountManager public immutable keys;
     ISignedPriceOracle public immutable oracle;
     IIsolatedTrader public immutable trader;
+    /// @notice Inherits what falls below maintenance.
+    IBackstop public immutable backstop;
 
     Listing public listing;
 
@@ -75,9 +81,12 @@ contract Stage {
         trader.proposeOperator(address(this));
         trader.acceptOperator();
         bank.listMarket(address(trader));
-        token.mint(address(this), ACTORS * START_BALANCE);
+        backstop = IBackstop(deploy("Backstop", abi.encode(access, bank, keys)));
+        backstop.setBacked(address(trader), true);
+        trader.setBackstop(address(backstop), uint96(START_BALANCE / 20));
+        token.mint(address(this), HOLDERS * START_BALANCE);
         token.approve(address(bank), type(uint256).max);
-        for (uint256 i; i < ACTORS; ++i) bank.depositFor(actor(i), START_BALANCE);
+        for (uint256 i; i < HOLDERS; ++i) bank.depositFor(holder(i), START_BALANCE);
     }
 
     function _grid(Listing memory listed) private pure returns (MarketGrid memory grid) {
@@ -99,6 +108,7 @@ contract Stage {
         p.reportMaxAge = 10_000;
         p.moveBase = 100_000;
         p.moveSlope = 20_000;
+        p.fundingCap = listed.fundingCap;
         p.maxLeverage = listed.maxLeverage;
         p.mode = MarketMode.Open;
     }
@@ -111,6 +121,10 @@ contract Stage {
 
     function actor(uint256 index) public pure returns (address) {
         return vm.addr(keyOf(index));
+    }
+
+    function holder(uint256 index) public view returns (address) {
+        return index == ACTORS ? address(backstop) : actor(index);
     }
 
     // ------------------------------------------------------------------ parts

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IAdjustments} from "../../../contracts/interfaces/IAdjustments.sol";
+import {IFunding} from "../../../contracts/interfaces/IFunding.sol";
+import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
+import {IMarketRisk} from "../../../contracts/interfaces/IMarketRisk.sol";
+import {ISettlementErrors} from "../../../contracts/interfaces/ISettlementErrors.sol";
+import {AdjustLeverage, AdjustMargin} from "../../../contracts/types/Adjustment.sol";
+import {MarketKind} from "../../../contracts/types/Market.sol";
+import {Position} from "../../../contracts/types/Position.sol";
+import {Report} from "../../../contracts/types/Report.sol";
+import {Desk} from "./Desk.sol";
+import {Listing} from "./Stage.sol";
+import {holds, same, vm, within} from "./Vm.sol";
+
+/// @title What an operator does besides batches: funding, adjustments for others, backstop, deleveraging
+contract Keeper is Desk {
+    uint256 private _nonces;
+    /// @notice How often each went through.
+    uint256 public funded;
+    uint256 public adjusted;
+    uint256 public inherited;
+    uint256 public deleveraged;
+
+    constructor(Listing memory listed) Desk(listed) {}
+
+    function _reportOf(uint256 price, uint256 observedAt) private view returns (Report memory report) {
+        report.price = uint96(price);
+        report.observedAt = uint48(observedAt);
+        report.proof = _report(price, observedAt);
+    }
+
+    /// @dev The next action at a price that may have moved.
+    function _headAt(uint256 seed) private view returns (Head memory head) {
+        head = _nextHead();
+        bool isNew = head.asOf != trader.lastReference().observedAt;
+        head.oraclePrice = (isNew ? _near(_oracleTicks, seed, 8) : _oracleTicks) * listing.tick;
+    }
+
+    // ------------------------------------------------------------------ funding
+
+    /// @notice fundingConserves: any rate within the bounds that a refusal names is taken; nobody's money moves with it.
+    function fund(uint256 seed) external {
+        if (listing.fundingCap == 0) return;
+        seed = uint256(keccak256(abi.encode(seed, ++_draws)));
+        Head memory head = _headAt(seed);
+        int256 rate = int256(within(seed >> 64, 0, 2e18)) - 1e18;
+        Snapshot memory before = _snapshot();
+        try this.setRate(head, int96(rate), seed) {}
+        catch (bytes memory reason) {
+            if (bytes4(reason) != IFunding.FundingRateOutOfRange.selector) _bubble(reason);
+            (int256 lowest, int256 highest) = _boundsIn(reason);
+            holds("fundingConserves: bounds", lowest <= highest);
+            this.setRate(head, int96(rate < lowest ? lowest : highest), seed);
+        }
+        ++funded;
+        _oracleTicks = head.oraclePrice / listing.tick;
+        _checkTime(before, head.asOf);
+        Snapshot memory after_ = _snapshot();
+        for (uint256 i; i < HOLDERS; ++i) _checkUntouched(i, before, after_);
+    }
+
+    /// @dev External, so that what it reverts with can be caught.
+    function setRate(Head memory head, int96 rate, uint256 seed) external {
+        uint48 validUntil = uint48(head.asOf + within(seed >> 160, 1, 3_600_000));
+        Report memory none;
+        trader.updateFunding(
+            head.actionId, head.asOf, rate, validUntil, _reportOf(head.oraclePrice, head.asOf), none
+        );
+    }
+
+    function _boundsIn(bytes memory reason) private pure returns (int256 lowest, int256 highest) {
+        assembly ("memory-safe") {
+            lowest := mload(add(reason, 36))
+            highest := mload(add(reason, 68))
+        }
+    }
+
+    // ------------------------------------------------------------------ adjustments
+
+    /// @notice An owner signs for more margin, less, or another leverage: money moves between his balance and his position
+    /// only, and what is left meets its requirement.
+    function adjust(uint256 seed) external {
+        seed = uint256(keccak256(abi.encode(seed, ++_draws)));
+        uint256 who = seed % ACTORS;
+        if (trader.position(actor(who)).size == 0) return;
+        Head memory head = _headAt(seed);
+        Snapshot memory before = _snapshot();
+        bool removes = seed % 3 != 0;
+        try this.sendAdjustment(head, who, seed) {
+            ++adjusted;
+        } catch (bytes memory reason) {
+            _accountForAdjustment(bytes4(reason), reason);
+            return;
+        }
+        Snapshot memory after_ = _snapshot();
+        same("an adjustment takes no action number", int48(before.clock.actionId), int48(after_.clock.actionId));
+        for (uint256 i; i < HOLDERS; ++i) if (i != who) _checkUntouched(i, before, after_);
+        same(
+            "an adjustment moves margin only",
+            int256(before.ledger[who]) + before.folded[who],
+            int256(after_.ledger[who]) + after_.folded[who]
+        );
+        if (!removes || after_.folded[who] >= before.folded[who]) return;
+        (int256 equity, int256 notional) = _exposure(after_.positions[who], head.oraclePrice);
+        holds("a removal leaves IMR", equity * 1e6 >= notional * int256(uint256(listing.imr)));
+    }
+
+    /// @dev External, so that what it reverts with can be caught. As typed data or as a personal message.
+    function sendAdjustment(Head memory head, uint256 who, uint256 seed) external {
+        Report memory report = _reportOf(head.oraclePrice, head.asOf);
+        uint256 deadline = block.timestamp + 60;
+        if (seed % 3 == 2) {
+            uint256 leverage = within(seed >> 16, 1, listing.maxLeverage) * 1e18;
+            AdjustLeverage memory change =
+                AdjustLeverage(actor(who), leverage, type(uint256).max, 0, ++_nonces, deadline);
+            trader.adjustLeverage(head.asOf, change, _sign(who, trader.hashLeverageAdjustment(change), seed), report);
+            return;
+        }
+        bool removes = seed % 3 == 1;
+        int256 amount = int256(within(seed >> 16, 1, START_BALANCE / 20));
+        AdjustMargin memory signed = AdjustMargin(
+            actor(who), removes ? -amount : amount, removes && seed % 2 == 0 ? 1 : 0, 0, ++_nonces, deadline
+        );
+        bytes memory signature = _sign(who, trader.hashMarginAdjustment(signed), seed);
+        trader.adjustMargin(head.asOf, signed, signature, report);
+        try trader.adjustMargin(head.asOf, signed, signature, report) {
+            holds("a margin nonce is used once", false);
+        } catch {}
+    }
+
+    function _sign(uint256 who, bytes32 digest, uint256 seed) private pure returns (bytes memory) {
+        bool isPersonal = seed % 5 == 0;
+        (uint8 v, bytes32 r, bytes32 s) = vm.sign(keyOf(who), isPersonal ? _personal(digest) : digest);
+        return isPersonal ? abi.encodePacked(r, s, v, uint8(1)) : abi.encodePacked(r, s, v);
+    }
+
+    function _accountForAdjustment(bytes4 selector, bytes memory reason) private pure {
+        if (
+            selector != IAdjustments.NothingMoves.selector && selector != IAdjustments.RemovalTooLarge.selector
+                && selector != IAdjustments.AdditionInsufficient.selector
+                && selector != IAdjustments.LeverageInvalid.selector
+                && selector != IMarginBank.FreeBalanceInsufficient.selector
+                && selector != IMarginBank.PoolInsufficient.selector
+        ) _bubble(reason);
+    }
+
+    // ------------------------------------------------------------------ what falls below maintenance
+
+    /// @notice liquidationSound: the backstop takes over all or nothing, and only what stands below maintenance.
+    function inherit(uint256 seed) external {
+        seed = uint256(keccak256(abi.encode(seed, ++_draws)));
+        Head memory head = _headAt(seed);
+        uint256 who = _worst(head.oraclePrice);
+        Snapshot memory before = _snapshot();
+        try trader.inheritPosition(
+            head.actionId, head.asOf, actor(who), _reportOf(head.oraclePrice, head.asOf)
+        ) {} catch (bytes memory reason) {
+            if (bytes4(reason) != ISettlementErrors.NotLiquidatable.selector) _bubble(reason);
+            return;
+        }
+        _oracleTicks = head.oraclePrice / listing.tick;
+        _checkTime(before, head.asOf);
+        Snapshot memory after_ = _snapshot();
+        _requireBelow(before, after_, who, head.oraclePrice);
+        for (uint256 i; i < ACTORS; ++i) if (i != who) _checkUntouched(i, before, after_);
+        same("the account's balance stays", int256(before.ledger[who]), int256(after_.ledger[who]));
+        if (after_.positions[who].size != 0) {
+            _checkUntouched(who, before, after_);
+            return _checkUntouched(ACTORS, before, after_);
+        }
+        ++inherited;
+        same("sizes add up", before.positions[who].size + before.positions[ACTORS].size, after_.positions[ACTORS].size);
+        (int256 equity, int256 notional) = _exposure(after_.positions[ACTORS], head.oraclePrice);
+        holds("the backstop stands at IMR", equity * 1e6 >= notional * int256(uint256(listing.imr)));
+    }
+
+    /// @notice adlSound: only below maintenance, and the account is left with nothing but less; who is closed against shrinks
+    /// and is paid.
+    function deleverage(uint256 seed) external {
+        seed = uint256(keccak256(abi.encode(seed, ++_draws)));
+        Head memory head = _headAt(seed);
+        uint256 who = _worst(head.oraclePrice);
+        uint256 other = (who + within(seed >> 16, 1, HOLDERS - 1)) % HOLDERS;
+        address[] memory counterparties = new address[](1);
+        uint256[] memory steps = new uint256[](1);
+        (counterparties[0], steps[0]) = (holder(other), within(seed >> 24, 1, 2_000));
+        Snapshot memory before = _snapshot();
+        try trader.deleverage(
+            head.actionId, head.asOf, actor(who), counterparties, steps, _reportOf(head.oraclePrice, head.asOf)
+        ) {} catch (bytes memory reason) {
+            bytes4 selector = bytes4(reason);
+            bool known = selector == ISettlementErrors.NotLiquidatable.selector
+                || selector == IMarketRisk.BackstopFirst.selector || selector == IMarginBank.PoolInsufficient.selector;
+            if (!known) _bubble(reason);
+            return;
+        }
+        ++deleveraged;
+        _oracleTicks = head.oraclePrice / listing.tick;
+        _checkTime(before, head.asOf);
+        Snapshot memory after_ = _snapshot();
+        _requireBelow(before, after_, who, head.oraclePrice);
+        for (uint256 i; i < HOLDERS; ++i) if (i != who && i != other) _checkUntouched(i, before, after_);
+        same("adlSound: paid nothing", int256(before.ledger[who]), int256(after_.ledger[who]));
+        holds("adlSound: paid", after_.ledger[other] >= before.ledger[other]);
+        int256 closed = _size(before.positions[who]) - _size(after_.positions[who]);
+        holds("adlSound: not more than asked", closed >= 0 && closed <= int256(steps[0]));
+        same("adlSound: both shrink", _size(before.positions[other]) - closed, _size(after_.positions[other]));
+    }
+
+    /// @dev With the funding that was due.
+    function _requireBelow(Snapshot memory before, Snapshot memory after_, uint256 who, uint256 price) private view {
+        Position memory held = before.positions[who];
+        held.margin = before.folded[who] - held.size * after_.last.fundingIndex;
+        (int256 equity, int256 notional) = _exposure(held, price);
+        holds("liquidationSound", equity * 1e6 < notional * int256(uint256(listing.mmr)));
+    }
+
+    /// @dev The actor with the lowest ratio, in millionths.
+    function _worst(uint256 price) private view returns (uint256 who) {
+        int256 lowest = type(int256).max;
+        for (uint256 i; i < ACTORS; ++i) {
+            (int256 equity, int256 notional) = _exposure(trader.position(actor(i)), price);
+            if (notional == 0) continue;
+            int256 ratio = (equity * 1e6) / notional;
+            if (ratio < lowest) (lowest, who) = (ratio, i);
+        }
+    }
+}
