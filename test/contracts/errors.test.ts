@@ -21,7 +21,9 @@ describe('custom errors', () => {
   })
 
   it('are each expected by a test, by name', () => {
-    const expected = new Set(namesIn(textOf('test/{contracts,parity,support}/**/*.ts'), /['"`/|](\w+)(?=['"`/|(])/g))
+    const expected = new Set(
+      namesIn(textOf('test/{contracts,parity,support}/**/*.ts'), /['"`/|](\w+)(?=['"`/|(])/g),
+    )
     expect(declared.length).to.be.greaterThan(100)
     expect(declared.filter((name) => !expected.has(name))).to.deep.equal([])
   })

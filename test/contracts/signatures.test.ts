@@ -61,6 +61,7 @@ describe('signatures, bit by bit', () => {
     'SignerUnauthorized',
     'SignatureInvalid',
     'ReservedBits',
+    'ForcedEncoding',
     'LimitViolated',
     'LeverageOutOfRange',
     'OrderExpired',

@@ -144,6 +144,22 @@ describe('parity: applyFill, exposure, margin rule', () => {
     }).timeout(60_000)
   }
 
+  it('asks a single step for its margin too', async () => {
+    const random = randomOf(11)
+    for (const spec of markets) {
+      const drawn = draw(spec, random)
+      const struct = await termsStruct(rules, spec, drawn)
+      const worth = (BigInt(drawn.price) * spec.tick * spec.step) / 10n ** 18n
+      for (const size of [1, -1] as Steps[]) {
+        const bare = { ...FLAT, size, entryNotional: worth as Quote }
+        const held = positionStruct(bare, drawn.terms.fundingIndex)
+        expect(await errorOf(rules.requireInitial({ ...held, margin: 0 }, struct))).to.equal(
+          'MarginInsufficient',
+        )
+      }
+    }
+  })
+
   it('packs into one slot and back, at the bounds too', async () => {
     const random = randomOf(7)
     const bounds: Position[] = [

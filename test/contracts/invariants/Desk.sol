@@ -40,7 +40,7 @@ contract Desk is Stage {
     uint256 public settled;
     uint256 public refusals;
     uint256 internal _oracleTicks;
-    uint256 private _salts;
+    uint256 internal _salts;
     uint256 internal _draws;
     Rest[] private _rests;
 
@@ -121,7 +121,7 @@ contract Desk is Stage {
         _oracleTicks = head.oraclePrice / listing.tick;
         _checkTime(before, head.asOf);
         _checkAccounts(before, head, legs);
-        for (uint256 i; i < legs.length; ++i) _checkOrder(legs[i], head.batchId);
+        for (uint256 i; i < legs.length; ++i) if (!legs[i].forced) _checkOrder(legs[i], head.batchId);
         _mustFail(part, ISettlementErrors.ActionOutOfOrder.selector);
         return true;
     }
@@ -142,6 +142,7 @@ contract Desk is Stage {
         if (
             selector != ISettlementErrors.MarginInsufficient.selector
                 && selector != ISettlementErrors.ProceedsNegative.selector
+                && !(legs[0].forced && selector == ISettlementErrors.NotLiquidatable.selector)
                 && selector != IMarginBank.FreeBalanceInsufficient.selector
         ) _bubble(reason);
         address named;
@@ -343,7 +344,7 @@ contract Desk is Stage {
     }
 
     function _fresh(uint256 who, bool buy, uint256 fill, uint256 price, uint256 random)
-        private
+        internal
         returns (Leg memory leg)
     {
         bool isPartial = random % 3 == 0;

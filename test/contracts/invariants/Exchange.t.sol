@@ -29,7 +29,7 @@ abstract contract ExchangeInvariants {
 
     /// @dev Trading is what happens most.
     function targetSelectors() public view returns (FuzzSelector[] memory targets) {
-        bytes4[] memory steps = new bytes4[](14);
+        bytes4[] memory steps = new bytes4[](15);
         steps[0] = house.trade.selector;
         steps[1] = house.cancel.selector;
         steps[2] = house.cancelAll.selector;
@@ -44,6 +44,7 @@ abstract contract ExchangeInvariants {
         steps[11] = house.adjust.selector;
         steps[12] = house.inherit.selector;
         steps[13] = house.deleverage.selector;
+        steps[14] = house.liquidate.selector;
         targets = new FuzzSelector[](1);
         targets[0] = FuzzSelector(address(house), steps);
     }
@@ -86,7 +87,7 @@ abstract contract ExchangeInvariants {
     /// @notice A long run in which nothing settled would prove nothing; and every run ends with everybody leaving.
     function afterInvariant() public {
         holds("batches were settled", house.settled() > 0 || house.refusals() < 10);
-        house.leave();
+        house.everybodyLeaves();
         _bankBacked();
     }
 }

@@ -72,7 +72,7 @@ contract House is Keeper {
 
     /// @notice exitLiveness, claimOrderFree: the operator is gone for good, and calls that anybody can make turn every
     /// position into money. Nobody's share depends on who comes first.
-    function leave() external {
+    function everybodyLeaves() external {
         uint256[HOLDERS] memory due = _end();
         IMarginBank.Market memory market = bank.market(address(trader));
         uint256 paid;
@@ -125,6 +125,7 @@ contract House is Keeper {
         vm.prank(owner);
         bank.withdraw();
         same("exitLiveness", int256(all), int256(token.balanceOf(owner) - before));
+        withdrawn += all;
     }
 
     function collectFees(uint256) external {

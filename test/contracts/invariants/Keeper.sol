@@ -10,16 +10,21 @@ import {AdjustLeverage, AdjustMargin} from "../../../contracts/types/Adjustment.
 import {MarketKind} from "../../../contracts/types/Market.sol";
 import {Position} from "../../../contracts/types/Position.sol";
 import {Report} from "../../../contracts/types/Report.sol";
+import {Leg} from "./Stage.sol";
 import {Desk} from "./Desk.sol";
 import {Listing} from "./Stage.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
 /// @title What an operator does besides batches: funding, adjustments for others, backstop, deleveraging
 contract Keeper is Desk {
+    /// @dev Millionths above maintenance in which liquidation is allowed already.
+    uint256 private constant BUFFER = 5_000;
+
     uint256 private _nonces;
     /// @notice How often each went through.
     uint256 public funded;
     uint256 public adjusted;
+    uint256 public liquidated;
     uint256 public inherited;
     uint256 public deleveraged;
 
@@ -148,6 +153,28 @@ contract Keeper is Desk {
 
     // ------------------------------------------------------------------ what falls below maintenance
 
+    /// @notice liquidationSound: nobody signs for it, so it closes only, and only below maintenance and its buffer.
+    function liquidate(uint256 seed) external {
+        seed = uint256(keccak256(abi.encode(seed, ++_draws)));
+        Head memory head = _headAt(seed);
+        head.price = _near(head.oraclePrice / listing.tick, seed, 40);
+        uint256 who = _worst(head.oraclePrice);
+        Snapshot memory before = _snapshot();
+        int256 size = before.positions[who].size;
+        if (size == 0) return;
+        Leg[] memory legs = new Leg[](2);
+        legs[0] = _fresh(who, size < 0, within(seed >> 64, 1, uint256(size < 0 ? -size : size)), 0, 0);
+        legs[0].forced = true;
+        legs[0].taker = legs[0].fill;
+        legs[1] = _fresh((who + 1) % ACTORS, size > 0, legs[0].fill, head.price, 1);
+        if (!_settle(head, legs)) return;
+        ++liquidated;
+        Snapshot memory after_ = _snapshot();
+        _requireBelow(before, after_, who, head.oraclePrice, uint256(listing.mmr) + BUFFER);
+        int256 closed = _size(before.positions[who]) - _size(after_.positions[who]);
+        same("liquidationSound: closes", int256(legs[0].fill), closed);
+    }
+
     /// @notice liquidationSound: the backstop takes over all or nothing, and only what stands below maintenance.
     function inherit(uint256 seed) external {
         seed = uint256(keccak256(abi.encode(seed, ++_draws)));
@@ -163,7 +190,7 @@ contract Keeper is Desk {
         _oracleTicks = head.oraclePrice / listing.tick;
         _checkTime(before, head.asOf);
         Snapshot memory after_ = _snapshot();
-        _requireBelow(before, after_, who, head.oraclePrice);
+        _requireBelow(before, after_, who, head.oraclePrice, listing.mmr);
         for (uint256 i; i < ACTORS; ++i) if (i != who) _checkUntouched(i, before, after_);
         same("the account's balance stays", int256(before.ledger[who]), int256(after_.ledger[who]));
         if (after_.positions[who].size != 0) {
@@ -200,7 +227,7 @@ contract Keeper is Desk {
         _oracleTicks = head.oraclePrice / listing.tick;
         _checkTime(before, head.asOf);
         Snapshot memory after_ = _snapshot();
-        _requireBelow(before, after_, who, head.oraclePrice);
+        _requireBelow(before, after_, who, head.oraclePrice, listing.mmr);
         for (uint256 i; i < HOLDERS; ++i) if (i != who && i != other) _checkUntouched(i, before, after_);
         same("adlSound: paid nothing", int256(before.ledger[who]), int256(after_.ledger[who]));
         holds("adlSound: paid", after_.ledger[other] >= before.ledger[other]);
@@ -210,11 +237,17 @@ contract Keeper is Desk {
     }
 
     /// @dev With the funding that was due.
-    function _requireBelow(Snapshot memory before, Snapshot memory after_, uint256 who, uint256 price) private view {
+    function _requireBelow(
+        Snapshot memory before,
+        Snapshot memory after_,
+        uint256 who,
+        uint256 price,
+        uint256 requirement
+    ) private view {
         Position memory held = before.positions[who];
         held.margin = before.folded[who] - held.size * after_.last.fundingIndex;
         (int256 equity, int256 notional) = _exposure(held, price);
-        holds("liquidationSound", equity * 1e6 < notional * int256(uint256(listing.mmr)));
+        holds("liquidationSound", equity * 1e6 < notional * int256(requirement));
     }
 
     /// @dev The actor with the lowest ratio, in millionths.

@@ -41,6 +41,8 @@ struct Leg {
     uint256 leverage;
     uint256 salt;
     uint256 slot;
+    /// Nobody's order: a liquidation.
+    bool forced;
 }
 
 /// @title A deployed exchange with actors who sign for themselves
@@ -49,6 +51,7 @@ contract Stage {
     /// @dev Who can hold a position: the actors and the backstop.
     uint256 internal constant HOLDERS = ACTORS + 1;
     uint256 internal constant ORACLE_KEY = 0x0AC1E;
+    uint16 private constant VERSION = 2;
     uint256 internal constant NO_SLOT = 1023;
     uint256 internal constant START_BALANCE = 2e23;
     address internal constant FORWARDER = address(1);
@@ -71,15 +74,18 @@ contract Stage {
         // Its admin may do everything that nobody else was given.
         address access = deploy("ExchangeAccess", abi.encode(address(this), 0));
         keys = IAccountManager(deploy("AccountManager", abi.encode(FORWARDER)));
-        oracle = ISignedPriceOracle(deploy("SignedPriceOracle", abi.encode(access)));
-        bank = IMarginBank(deploy("MarginBank", abi.encode(token, access, address(this))));
-        bytes memory arguments = abi.encode(_grid(listed), _parameters(listed), bank, keys, oracle, FORWARDER, access);
+        oracle = ISignedPriceOracle(deploy("SignedPriceOracle", abi.encode(access, 0)));
+        bank = IMarginBank(deploy("MarginBank", abi.encode(token, access, address(this), 0)));
+        bytes memory arguments = abi.encode(
+            _grid(listed), _parameters(listed), bank, keys, oracle, FORWARDER, access, deploy("MarketDesk", "")
+        );
         trader = IIsolatedTrader(deploy("IsolatedTrader", arguments));
         address[] memory signers = new address[](1);
         signers[0] = vm.addr(ORACLE_KEY);
         oracle.setFeed(FEED, signers, 1);
         trader.proposeOperator(address(this));
         trader.acceptOperator();
+        bank.announceMarket(address(trader));
         bank.listMarket(address(trader));
         backstop = IBackstop(deploy("Backstop", abi.encode(access, bank, keys)));
         backstop.setBacked(address(trader), true);
@@ -163,7 +169,7 @@ contract Stage {
             uint16(legs.length),
             uint16(proof.length),
             uint48(rates),
-            _version()
+            VERSION
         );
         part = abi.encodePacked(
             part, uint40(head.price), uint96(head.oraclePrice), uint48(head.asOf), uint72(0)
@@ -172,17 +178,20 @@ contract Stage {
         return abi.encodePacked(part, proof);
     }
 
-    function _version() internal pure virtual returns (uint16) {
-        return 2;
-    }
-
     function _record(Leg memory leg) private view returns (bytes memory) {
+        if (leg.forced) return _forcedRecord(leg);
         Order memory order = _orderOf(leg);
         (uint8 v, bytes32 r, bytes32 s) = vm.sign(keyOf(leg.actor), _personal(trader.hashOrder(order)));
         uint256 tail = (leg.slot << 6) | (uint256(v - 27) << 3);
         bytes memory first = abi.encodePacked(order.maker, uint48(leg.quantity), uint48(leg.fill), order.flags);
         bytes memory second = abi.encodePacked(uint40(leg.limit), uint40(0), uint40(0), uint48(leg.taker));
         return abi.encodePacked(first, second, uint8(leg.leverage), uint16(tail), r, s);
+    }
+
+    function _forcedRecord(Leg memory leg) private pure returns (bytes memory) {
+        uint256 flags = (leg.salt << 4) | 2 | (leg.buy ? 1 : 0);
+        bytes memory head = abi.encodePacked(actor(leg.actor), uint48(leg.fill), uint48(leg.fill), uint64(flags));
+        return abi.encodePacked(head, uint120(0), uint48(leg.taker), uint8(0), uint16((NO_SLOT << 6) | 4), new bytes(64));
     }
 
     function _orderOf(Leg memory leg) internal view returns (Order memory order) {
