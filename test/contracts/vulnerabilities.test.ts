@@ -5,20 +5,25 @@
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { setFunding } from '../support/adjust.ts'
 import { audit } from '../support/audit.ts'
 import {
   buildPart,
   caller,
   chain,
+  coarseExchange,
   type Exchange,
   type FillInput,
   nextSecond,
   pair,
   perpetualExchange,
   START_BALANCE,
+  send,
   settle,
 } from '../support/exchange.ts'
+import { e18 } from '../support/markets.ts'
 import { expectPartRefused } from '../support/refusals.ts'
+import { actionOf, pass } from '../support/risk.ts'
 
 const PRICE = 500_000
 
@@ -90,7 +95,9 @@ describe('vulnerability classes', () => {
       const { trader, connection } = exchange
       const part = await buildPart(exchange, { price: PRICE, fills: pair(alice, bob, 1000) })
       const bytes = encodeSettleBatch(part, exchange.spec)
-      const needed = await trader.settleBatch.estimateGas(bytes)
+      const untouched = await connection.networkHelpers.takeSnapshot()
+      const needed = (await (await send(exchange, bytes)).wait())?.gasUsed ?? 0n
+      await untouched.restore()
       for (const share of [60n, 80n, 90n, 95n, 99n]) {
         const gasLimit = (needed * share) / 100n
         await connection.networkHelpers.time.setNextBlockTimestamp(await nextSecond(exchange))
@@ -225,6 +232,23 @@ describe('vulnerability classes', () => {
       await settle(exchange, { price: PRICE, fills: pair(bob, alice, 1000, { leverage: 1 }) })
       expect((await wealth(alice)) + (await wealth(bob))).to.be.at.most(before)
       await audit(exchange)
+    })
+  })
+
+  describe('silent casts: a funding index that would outgrow its bits', () => {
+    it('is refused when the rate is set, not wrapped when it accrues', async () => {
+      const coarse = await (await chain()).networkHelpers.loadFixture(coarseExchange)
+      const price = e18('100000000')
+      const largest = 2n ** 95n - 1n
+      const { asOf } = await actionOf(coarse, { price })
+      await expect(setFunding(coarse, { price, rate: largest, asOf, validUntil: asOf + 3_600_000 }))
+        .to.emit(coarse.trader, 'FundingUpdated')
+        .withArgs(1, asOf, largest, asOf + 3_600_000, 0, price, asOf)
+      await pass(coarse, 3_700)
+      await expect(setFunding(coarse, { price, rate: largest })).to.be.revertedWithCustomError(
+        coarse.trader,
+        'FundingIndexOutOfRange',
+      )
     })
   })
 })

@@ -117,6 +117,10 @@ export const binaryExchange = (): Promise<Exchange> => deployExchange(withFees(b
 export const sessionExchange = (): Promise<Exchange> =>
   deployExchange({ ...withFees(perpetual), fundingSession: true }, NAMES)
 
+/** A perpetual whose steps are a million units: amounts per step that come near to what fits. */
+export const coarseExchange = (): Promise<Exchange> =>
+  deployExchange({ ...withFees(perpetual), step: e18('1000000') as MarketSpec['step'] }, NAMES)
+
 /** A perpetual with `count` funded accounts. */
 export const crowdedExchange = (count: number): Promise<Exchange> =>
   deployExchange(

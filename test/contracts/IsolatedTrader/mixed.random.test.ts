@@ -58,9 +58,9 @@ class Sequence {
     this.#least = Math.trunc(middle / 2)
   }
 
-  /** The price wanders by up to 4 % a step. */
+  /** The price wanders by up to 8 % a step: enough to liquidate within a few. */
   #wander(): number {
-    const reach = Math.trunc(this.#price / 25)
+    const reach = Math.trunc(this.#price / 12.5)
     const next = this.#price - reach + this.#random(2 * reach + 1)
     this.#price = Math.min(Math.max(next, this.#least), this.#least * 3)
     return this.#price
