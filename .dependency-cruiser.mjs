@@ -7,7 +7,7 @@ const CHAIN_PACKAGES = '^(node_modules/(ethers|@typechain)/|typechain-types/)'
 const CHAIN_FILES = [
   '^(keeper|indexer|api)/adapters/',
   '^(keeper|indexer|api)/compose\\.ts$',
-  '^indexer/(follow|decode|decode-risk)\\.ts$',
+  '^indexer/(follow|decode(-risk|-adjust)?)\\.ts$',
   '^api/signature\\.ts$',
   '^(client|stack|bench|test|ignition|typechain-types)/',
   '^hardhat\\.config\\.ts$',
