@@ -123,16 +123,16 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     /// @inheritdoc IMarginBank
     function withdraw() external whenNotPaused nonReentrant {
-        Account memory entry = _unpack(_accounts[msg.sender].bits);
+        Word storage place = _accounts[msg.sender];
+        uint256 word = place.bits;
+        uint256 amount = (word >> 96) & FREE;
         // Check: something is pending, and no batch that it backs can be settled any more.
-        if (entry.pending == 0) revert NothingPending(msg.sender);
-        uint256 availableAfter = entry.requestedAt + (G + L) / 1000;
+        if (amount == 0) revert NothingPending(msg.sender);
+        uint256 availableAfter = (word >> 192) + (G + L) / 1000;
         if (block.timestamp <= availableAfter) revert WithdrawalEarly(msg.sender, availableAfter);
 
         // Effect: debit before paying.
-        uint256 amount = entry.pending;
-        entry.pending = 0;
-        _accounts[msg.sender].bits = _pack(entry);
+        place.bits = word & ~(FREE << 96);
         emit Withdrawn(msg.sender, amount);
 
         // Interaction: pay the owner.
@@ -327,9 +327,14 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ internals
 
     function _credit(address owner, uint256 amount) private {
-        Account memory entry = _unpack(_accounts[owner].bits);
-        entry.free = _toUint96(entry.free + amount);
-        _accounts[owner].bits = _pack(entry);
+        Word storage place = _accounts[owner];
+        uint256 word = place.bits;
+        uint256 sum = (word & FREE) + amount;
+        if (sum > FREE) revert AmountTooLarge(sum);
+        // Free is the low field, and the sum fits it.
+        unchecked {
+            place.bits = word + amount;
+        }
     }
 
     function _unpack(uint256 word) private pure returns (Account memory) {

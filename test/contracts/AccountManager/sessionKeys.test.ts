@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type Wallet, ZeroAddress } from 'ethers'
-import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
 import { caller, chain, type Exchange, perpetualExchange, wallet } from '../../support/exchange.ts'
+import { forwarderOf, signForward } from '../../support/forward.ts'
 import { expectRejected } from '../../support/refusals.ts'
 
 const DAYS_30 = 30 * 86_400
@@ -157,38 +157,8 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
 
   describe('through the forwarder', () => {
     const request = async (signer: Wallet, data: string) => {
-      const { shared, spec, admin } = exchange
-      const forwarder = Forwarder__factory.connect(shared.forwarder, admin)
-      const domain = {
-        name: 'Forwarder',
-        version: '1',
-        chainId: spec.chainId,
-        verifyingContract: shared.forwarder,
-      }
-      const fields = [
-        'from:address',
-        'to:address',
-        'value:uint256',
-        'gas:uint256',
-        'nonce:uint256',
-        'deadline:uint48',
-        'data:bytes',
-      ]
-      const ForwardRequest = fields.map((field) => ({
-        name: field.split(':')[0]!,
-        type: field.split(':')[1]!,
-      }))
-      const message = {
-        from: owner().address,
-        to: shared.accountManager,
-        value: 0,
-        gas: 150_000,
-        nonce: await forwarder.nonces(owner().address),
-        deadline: (await latest()) + 60,
-        data,
-      }
-      const signature = await signer.signTypedData(domain, { ForwardRequest }, message)
-      return forwarder.execute({ ...message, signature })
+      const call = { to: exchange.shared.accountManager, data }
+      return forwarderOf(exchange).execute(await signForward(exchange, owner(), call, signer))
     }
     const data = () => exchange.keys.interface.encodeFunctionData('registerSessionKey', [key, 1])
 

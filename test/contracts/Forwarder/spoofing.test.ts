@@ -4,52 +4,25 @@ import type { Wallet } from 'ethers'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
 import { audit } from '../../support/audit.ts'
 import { caller, chain, type Exchange, perpetualExchange } from '../../support/exchange.ts'
+import { forwarderOf, signForward } from '../../support/forward.ts'
 import { expectRejected } from '../../support/refusals.ts'
-
-const FIELDS = [
-  'from address',
-  'to address',
-  'value uint256',
-  'gas uint256',
-  'nonce uint256',
-  'deadline uint48',
-]
-const ForwardRequest = [...FIELDS, 'data bytes'].map((field) => ({
-  name: field.split(' ')[0] as string,
-  type: field.split(' ')[1] as string,
-}))
 
 describe('the forwarder', () => {
   let exchange: Exchange
   const alice = () => exchange.users[0]!
-  const forwarder = () => Forwarder__factory.connect(exchange.shared.forwarder, exchange.admin)
-  const latest = () => exchange.connection.networkHelpers.time.latest()
+  const forwarder = () => forwarderOf(exchange)
 
   beforeEach(async () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
   })
   afterEach(() => audit(exchange))
 
-  async function signed(from: Wallet | Exchange['admin'], to: string, data: string, signer = from) {
-    const { shared, spec } = exchange
-    const domain = {
-      name: 'Forwarder',
-      version: '1',
-      chainId: spec.chainId,
-      verifyingContract: shared.forwarder,
-    }
-    const nonce = await forwarder().nonces(from.address)
-    const request = {
-      from: from.address,
-      to,
-      value: 0,
-      gas: 300_000,
-      nonce,
-      deadline: (await latest()) + 600,
-      data,
-    }
-    return { ...request, signature: await signer.signTypedData(domain, { ForwardRequest }, request) }
-  }
+  const signed = (
+    from: Wallet | Exchange['admin'],
+    to: string,
+    data: string,
+    signer: Wallet | Exchange['admin'] = from,
+  ) => signForward(exchange, from, { to, data }, signer)
 
   describe('when an admin who holds every role signs a request', () => {
     it('it passes for none of his roles', async () => {
