@@ -127,7 +127,8 @@ export function adjustMargin(
   adjustment: MarginAdjustment,
   terms: AdjustTerms,
 ): Verdict<Adjusted, MarginRefusal> {
-  const { amount, minAmount } = adjustment
+  const { amount, minAmount, removeMode } = adjustment
+  if (removeMode !== 'exact' && amount > 0n) return refuse({ code: 'REMOVE_MODE' })
   if (position.size === 0) return refuse({ code: 'NO_POSITION' })
   const sized =
     amount > 0n ? addition(spec, position, adjustment, terms) : removal(spec, position, adjustment, terms)
@@ -140,10 +141,9 @@ export function adjustMargin(
 function addition(
   spec: MarketSpec,
   position: Position,
-  { amount, removeMode }: MarginAdjustment,
+  { amount }: MarginAdjustment,
   { fundingIndex, oracle }: AdjustTerms,
 ): Verdict<bigint, MarginRefusal> {
-  if (removeMode !== 'exact') return refuse({ code: 'REMOVE_MODE' })
   if (!isLiquidatable(spec, position, fundingIndex, oracle)) return accept(amount)
   const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
   const needed = -surplus(equity, initialRequirement(spec, notional)) as Quote
