@@ -1,0 +1,228 @@
+import { expect } from 'chai'
+import type { ContractTransactionResponse } from 'ethers'
+import { adjustMargin, type MarginInput, marginCall } from '../../support/adjust.ts'
+import { audit } from '../../support/audit.ts'
+import {
+  caller,
+  chain,
+  type Exchange,
+  nextSecond,
+  perpetualExchange,
+  wallet,
+} from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { pass, tick, trade } from '../../support/risk.ts'
+
+const alice = wallet('alice')
+const bob = wallet('bob')
+const key = wallet('session key')
+
+/** 1 unit at 100, five times: 20 of margin, 4.5 asked for by IMR, 20 by leverage. */
+const DEAL = { steps: 1000, price: 1000, leverage: 5 }
+const AT_100 = e18('100')
+const SIGN_ORDERS = 1
+const CHANGE_MARGIN = 2
+
+describe('adjustMargin: who may, until when', () => {
+  let exchange: Exchange
+  const adjust = (input: Partial<MarginInput> & { amount: bigint }): Promise<ContractTransactionResponse> =>
+    adjustMargin(exchange, { by: alice, price: AT_100, ...input })
+  const refused = async (
+    input: Partial<MarginInput> & { amount: bigint },
+    error: string,
+    args?: readonly unknown[],
+  ): Promise<void> => {
+    const assertion = expect(adjust(input)).to.be.revertedWithCustomError(exchange.trader, error)
+    await (args ? assertion.withArgs(...args) : assertion)
+  }
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    await trade(exchange, alice, bob, DEAL)
+  })
+  afterEach(() => audit(exchange))
+
+  // ---------------------------------------------------------------------- nonces
+
+  it('when a nonce was used, is too low or too high', async () => {
+    await adjust({ amount: 1n, nonce: 9n })
+    await refused({ amount: 1n, nonce: 9n }, 'MarginNonceUsed', [alice.address, 9n])
+    await refused({ amount: 1n, nonce: 1n << 64n }, 'MarginNonceTooLarge', [alice.address, 1n << 64n])
+    await exchange.trader.connect(await caller(exchange, alice)).invalidateMarginNonces(8)
+    await refused({ amount: 1n, nonce: 7n }, 'MarginNonceBelowMinimum', [alice.address, 8n, 7n])
+    await adjust({ amount: 1n, nonce: 8n })
+    await adjust({ amount: 1n, nonce: (1n << 64n) - 1n })
+  })
+
+  it('when nonces come in any order, each counts once, and accounts do not share them', async () => {
+    for (const nonce of [300n, 2n, 255n, 256n]) await adjust({ amount: 1n, nonce })
+    await adjust({ by: bob, amount: 1n, nonce: 300n })
+    await refused({ amount: 1n, nonce: 256n }, 'MarginNonceUsed')
+  })
+
+  it('when the same transaction comes twice, it is refused the second time', async () => {
+    const { asOf, struct, signature, report } = await marginCall(exchange, { by: alice, amount: 1n })
+    await exchange.trader.adjustMargin(asOf, struct, signature, report)
+    await expect(exchange.trader.adjustMargin(asOf, struct, signature, report)).to.be.revertedWithCustomError(
+      exchange.trader,
+      'MarginNonceUsed',
+    )
+  })
+
+  it('when it is refused, its nonce is not spent', async () => {
+    await refused({ amount: -1n, nonce: 5n }, 'RemovalTooLarge')
+    expect(await exchange.trader.isMarginNonceUsed(alice.address, 5n)).to.equal(false)
+    expect(await exchange.trader.isMarginNonceUsed(alice.address, 1n << 64n)).to.equal(false)
+  })
+
+  // ---------------------------------------------------------------------- time
+
+  it('when the deadline is as old as asOf, to the millisecond', async () => {
+    const second = await nextSecond(exchange)
+    const asOf = second * 1000
+    await refused({ amount: 1n, asOf, deadline: second - 1 }, 'DeadlinePassed', [
+      alice.address,
+      second - 1,
+      asOf,
+    ])
+    await refused({ amount: 1n, asOf: asOf + 1, deadline: second, price: AT_100 }, 'DeadlinePassed')
+    await adjust({
+      amount: 1n,
+      asOf: (await nextSecond(exchange)) * 1000,
+      deadline: await nextSecond(exchange),
+    })
+  })
+
+  it('when asOf is ahead of the block by more than 2 s, or behind by more than 10', async () => {
+    const blockTime = async () => (await nextSecond(exchange)) * 1000
+    await refused({ amount: 1n, asOf: (await blockTime()) + 2001 }, 'AsOfAhead')
+    await adjust({ amount: 1n, asOf: (await blockTime()) + 2000 })
+    await pass(exchange, 20)
+    await refused({ amount: 1n, asOf: (await blockTime()) - 10_001 }, 'AsOfStale')
+    await adjust({ amount: 1n, asOf: (await blockTime()) - 10_000 })
+  })
+
+  it('when asOf lies before the last action, it is judged by the clock alone', async () => {
+    await pass(exchange, 9)
+    await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
+    await adjust({ amount: 1n, asOf: (await nextSecond(exchange)) * 1000 - 5000 })
+  })
+
+  // ---------------------------------------------------------------------- who
+
+  it('when it is signed as a personal message, it counts as well', async () => {
+    await adjust({ amount: 1n, form: 'personal' })
+  })
+
+  it('when one form stands for the other, or for neither', async () => {
+    const unauthorized = 'AdjusterUnauthorized'
+    await refused({ amount: 1n, signature: (typed) => `${typed}01` }, unauthorized)
+    await refused({ amount: 1n, form: 'personal', signature: (s) => s.slice(0, -2) }, unauthorized)
+    const invalid = 'AdjustmentSignatureInvalid'
+    await refused({ amount: 1n, form: 'personal', signature: (s) => `${s.slice(0, -2)}02` }, invalid, [
+      alice.address,
+    ])
+    for (const change of ['0x', '0x01']) await refused({ amount: 1n, signature: () => change }, invalid)
+    await refused({ amount: 1n, signature: (s) => `${s}0101` }, invalid)
+    await refused({ amount: 1n, signature: (s) => s.slice(0, -2) }, invalid)
+  })
+
+  it('when the signature has a high s, an impossible v, or no signer', async () => {
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+    const invalid = 'AdjustmentSignatureInvalid'
+    const flipped = (s: string): string => {
+      const high = (order - BigInt(`0x${s.slice(66, 130)}`)).toString(16).padStart(64, '0')
+      return `${s.slice(0, 66)}${high}${s.endsWith('1b') ? '1c' : '1b'}`
+    }
+    await refused({ amount: 1n, signature: flipped }, invalid)
+    await refused({ amount: 1n, signature: (s) => `${s.slice(0, -2)}00` }, invalid)
+    await refused({ amount: 1n, signature: () => `0x${'00'.repeat(31)}05${'00'.repeat(31)}011b` }, invalid)
+  })
+
+  it('when a stranger signs', async () => {
+    await refused({ amount: 1n, signer: bob }, 'AdjusterUnauthorized', [alice.address, bob.address])
+  })
+
+  it('when any field is another than the signed one', async () => {
+    const call = await marginCall(exchange, { by: alice, amount: 5n, minAmount: 1n })
+    const changes = [
+      { account: bob.address },
+      { amount: 6n },
+      { removeMode: 1 },
+      { minAmount: 0n },
+      { nonce: call.struct.nonce + 1n },
+      { deadline: call.struct.deadline + 1 },
+    ]
+    for (const change of changes) {
+      await tick(exchange)
+      await expect(
+        exchange.trader.adjustMargin(call.asOf, { ...call.struct, ...change }, call.signature, call.report),
+        Object.keys(change)[0],
+      ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
+    }
+  })
+
+  it('when it is signed for another market or another chain', async () => {
+    for (const spec of [
+      { ...exchange.spec, trader: bob.address.toLowerCase() as typeof exchange.spec.trader },
+      { ...exchange.spec, chainId: 4326n },
+    ]) {
+      const { asOf, struct, signature, report } = await marginCall(
+        { ...exchange, spec },
+        { by: alice, amount: 5n },
+      )
+      await expect(
+        exchange.trader.adjustMargin(asOf, struct, signature, report),
+      ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
+    }
+  })
+
+  it('when it is a leverage change’s signature, or an order’s', async () => {
+    const { struct, digest } = await marginCall(exchange, { by: alice, amount: 5n })
+    expect(await exchange.trader.hashMarginAdjustment(struct)).to.equal(digest)
+    const { deadline, nonce, account } = struct
+    const other = { account, nonce, deadline, leverage: 5n, maxMarginIn: 0n, minMarginOut: 0n }
+    expect(await exchange.trader.hashLeverageAdjustment(other)).not.to.equal(digest)
+  })
+
+  it('when a session key signs: with the permission, until it ends', async () => {
+    const owner = exchange.keys.connect(await caller(exchange, alice))
+    const mine = { amount: 1n, signer: key }
+    await refused(mine, 'AdjusterUnauthorized', [alice.address, key.address])
+    await owner.registerSessionKey(key.address, SIGN_ORDERS)
+    await refused(mine, 'AdjusterUnauthorized')
+    await owner.registerSessionKey(key.address, SIGN_ORDERS | CHANGE_MARGIN)
+    const sent = await adjust(mine)
+    await expect(sent).to.emit(exchange.trader, 'MarginAdjusted')
+    await refused({ ...mine, by: bob }, 'AdjusterUnauthorized', [bob.address, key.address])
+  })
+
+  it('when a session key is revoked, asOf up to the revocation + 5 s still counts', async () => {
+    const owner = exchange.keys.connect(await caller(exchange, alice))
+    await owner.registerSessionKey(key.address, CHANGE_MARGIN)
+    await owner.revokeSessionKey(key.address)
+    const { revokedAt } = await exchange.keys.sessionKey(alice.address, key.address)
+    await pass(exchange, 7)
+    const asOf = Number(revokedAt) * 1000 + 5000
+    await refused({ amount: 1n, signer: key, asOf: asOf + 1 }, 'AdjusterUnauthorized')
+    await adjust({ amount: 1n, signer: key, asOf })
+  })
+
+  it('when a session key is 30 days old', async () => {
+    const owner = exchange.keys.connect(await caller(exchange, alice))
+    await owner.registerSessionKey(key.address, CHANGE_MARGIN)
+    const { registeredAt } = await exchange.keys.sessionKey(alice.address, key.address)
+    await pass(exchange, 30 * 86_400)
+    const end = (Number(registeredAt) + 30 * 86_400) * 1000
+    await refused({ amount: 1n, signer: key, asOf: end }, 'AdjusterUnauthorized')
+    await adjust({ amount: 1n, signer: key, asOf: end - 1, observedAt: end - 1 })
+  })
+
+  it('when anybody but an operator sends it', async () => {
+    const { asOf, struct, signature, report } = await marginCall(exchange, { by: alice, amount: 1n })
+    const sender = await caller(exchange, alice)
+    await expect(exchange.trader.connect(sender).adjustMargin(asOf, struct, signature, report))
+      .to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
+      .withArgs(alice.address)
+  })
+})
