@@ -1,4 +1,5 @@
 /** `npm run bench:gas`: what a settled order costs, as a table and as one line of JSON. */
+import { GAS_SCENARIOS } from '../test/support/gas-scenarios.ts'
 import { gasTable, MOVES, SALTS, SIZES } from '../test/support/gas.ts'
 
 const table = await gasTable()
@@ -9,4 +10,5 @@ for (const mode of SALTS) {
     console.log(`${mode.padEnd(12)}${String(size).padStart(4)}    ${cells}`)
   }
 }
+for (const { name } of GAS_SCENARIOS) console.log(`${name.padEnd(46)}${String(table[name]).padStart(8)}`)
 console.log(JSON.stringify({ bench: 'gas', unit: 'gas per order', ...table }))

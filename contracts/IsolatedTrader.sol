@@ -16,6 +16,7 @@ import {ActionKind, ActionLib} from "./libraries/ActionLib.sol";
 import {BandLib} from "./libraries/BandLib.sol";
 import {ChangeLib} from "./libraries/ChangeLib.sol";
 import {FeeLib} from "./libraries/FeeLib.sol";
+import {LedgerCall} from "./libraries/LedgerCall.sol";
 import {ListingLib} from "./libraries/ListingLib.sol";
 import {MarginLib} from "./libraries/MarginLib.sol";
 import {OrderDeskLib} from "./libraries/OrderDeskLib.sol";
@@ -47,6 +48,9 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         uint256 volumes;
         /// Where the next log record goes.
         uint256 logEnd;
+        /// The call to the bank, and where its next word goes.
+        bytes ledger;
+        uint256 ledgerEnd;
     }
 
     // ------------------------------------------------------------------ constants, immutables
@@ -75,7 +79,7 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         address access,
         address code
     ) EIP712("IsolatedTrader", "2.0") Restricted(access) ForwardedSender(forwarder) MarketDoors(code) {
-        if (marginBank == address(0) || keys == address(0) || priceOracle == address(0)) revert AddressZero();
+        if (marginBank.code.length == 0 || keys == address(0) || priceOracle == address(0)) revert AddressZero();
         ListingLib.requireGrid(marketGrid);
         ListingLib.requireParameters(firstParameters, marketGrid.kind);
         _MARKET_ID = marketGrid.marketId;
@@ -100,42 +104,34 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
     function settleBatch(bytes calldata part) external onlyOperator nonReentrant {
         PartHeader memory header = SettlementCodec.readHeader(part);
         Desk memory desk;
-        desk.terms = _beginPart(part, header);
-        (bytes32[] memory deltas, bytes memory log) = _settleOrders(part, header.orders, desk);
+        _beginPart(part, header, desk.terms);
+        bytes memory log = _settleOrders(part, header.orders, desk);
         _requireBalanced(desk.volumes, desk.terms.forcedOnly);
-        _BANK.settle(header.asOf, desk.fees, deltas);
+        LedgerCall.send(desk.ledger, desk.ledgerEnd, address(_BANK), header.asOf, desk.fees);
         emit BatchSettled(header.actionId, header.batchId, log);
         ActionLib.requireTimely(header.asOf);
     }
 
-    /// @dev Settles the records and returns what the bank and the log are told.
-    function _settleOrders(bytes calldata part, uint256 orders, Desk memory desk)
-        private
-        returns (bytes32[] memory deltas, bytes memory log)
-    {
+    /// @dev Settles the records: what the bank is told goes to the desk, what the log tells is returned.
+    function _settleOrders(bytes calldata part, uint256 orders, Desk memory desk) private returns (bytes memory log) {
         uint256 next;
         assembly ("memory-safe") {
             next := add(part.offset, 64)
         }
-        deltas = new bytes32[](orders);
+        (desk.ledger, desk.ledgerEnd) = LedgerCall.start(orders);
         (log, desk.logEnd) = SettlementCodec.startLog(part, orders, desk.terms.fundingIndex);
-        uint256 runs;
-        // Positions in calldata, and at most 200 runs.
+        // Positions in calldata.
         unchecked {
             uint256 end = next + orders * OrderLib.RECORD;
-            while (next != end) (deltas[runs++], next) = _settleRun(desk, next, end);
-        }
-        assembly ("memory-safe") {
-            mstore(deltas, runs)
+            while (next != end) next = _settleRun(desk, next, end);
         }
         SettlementCodec.finishLog(log, desk.logEnd);
     }
 
     /// @dev The records of one account that stand next to each other: its slot is read before them, judged and written after
     /// them. A forced record begins a run of its own, so that it is judged by what the account holds before it.
-    /// @return delta The account's word for the bank.
     /// @return Where the next run begins.
-    function _settleRun(Desk memory desk, uint256 next, uint256 end) private returns (bytes32 delta, uint256) {
+    function _settleRun(Desk memory desk, uint256 next, uint256 end) private returns (uint256) {
         PartTerms memory terms = desk.terms;
         Position memory held = desk.position;
         (RecordHead head, RecordBody body) = OrderLib.read(next);
@@ -160,7 +156,8 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         if (opened) MarginLib.requireInitial(held, terms, account);
         place.bits = word;
         if (change != int96(change)) revert PositionOutOfRange(account);
-        return (bytes32((uint256(uint160(account)) << 96) | (uint256(change) & type(uint96).max)), next);
+        desk.ledgerEnd = LedgerCall.push(desk.ledgerEnd, account, change);
+        return next;
     }
 
     /// @dev One record: checks, signature, fill state, position, log. Returns whether it opened anything, and the change of the
@@ -217,7 +214,7 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
     // ------------------------------------------------------------------ actions
 
     /// @dev Places the part in the market's queue, checks price and report, and works out what all its orders share.
-    function _beginPart(bytes calldata part, PartHeader memory header) private returns (PartTerms memory terms) {
+    function _beginPart(bytes calldata part, PartHeader memory header, PartTerms memory terms) private {
         ActionLib.Action memory action = ActionLib.begin(_state, header.actionId, header.asOf, ActionKind.Batch);
         Parameters memory current = action.parameters;
         Reference memory last = action.reference_;
@@ -236,33 +233,38 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         if (header.makerFee > current.makerFee) revert FeeAboveSchedule(current.makerFee, header.makerFee);
         if (header.takerFee > current.takerFee) revert FeeAboveSchedule(current.takerFee, header.takerFee);
         ActionLib.save(_state, action);
-        return _termsOf(header, current, last.fundingIndex, binary);
+        _fixTerms(terms, header, current, last.fundingIndex, binary);
     }
 
-    function _termsOf(PartHeader memory header, Parameters memory current, int256 fundingIndex, bool binary)
-        private
-        view
-        returns (PartTerms memory terms)
-    {
-        uint256 price = header.price * _TICK;
+    function _fixTerms(
+        PartTerms memory terms,
+        PartHeader memory header,
+        Parameters memory current,
+        int256 fundingIndex,
+        bool binary
+    ) private view {
         terms.domainSeparator = _domainSeparatorV4();
         terms.asOf = header.asOf;
         terms.batchId = header.batchId;
         terms.price = header.price;
         terms.tick = _TICK;
         terms.step = _STEP;
-        // Whole by the listing rule.
-        terms.tickStepValue = (_TICK * _STEP) / 1e18;
-        terms.stepNotional = header.price * terms.tickStepValue;
-        terms.oracleStepX = header.oraclePrice * _STEP;
-        terms.makerFeePerStep = FeeLib.perStep(binary, price, _STEP, terms.stepNotional, header.makerFee);
-        terms.takerFeePerStep = FeeLib.perStep(binary, price, _STEP, terms.stepNotional, header.takerFee);
         terms.maxLeverage = current.maxLeverage;
         terms.imr = current.imr;
-        terms.liquidationRatio = current.mmr + MarginLib.LIQUIDATION_BUFFER;
         terms.forcedOnly = current.mode != MarketMode.Open;
         terms.fundingIndex = fundingIndex;
         terms.binary = binary;
+        // Prices below 2^40 ticks and 2^96, increments below 2^80.
+        unchecked {
+            terms.liquidationRatio = current.mmr + MarginLib.LIQUIDATION_BUFFER;
+            // Whole by the listing rule.
+            terms.tickStepValue = (_TICK * _STEP) / 1e18;
+            terms.stepNotional = header.price * terms.tickStepValue;
+            terms.oracleStepX = header.oraclePrice * _STEP;
+            uint256 price = header.price * _TICK;
+            terms.makerFeePerStep = FeeLib.perStep(binary, price, _STEP, terms.stepNotional, header.makerFee);
+            terms.takerFeePerStep = FeeLib.perStep(binary, price, _STEP, terms.stepNotional, header.takerFee);
+        }
     }
 
     /// @dev Opens the batch or continues it. Returns whether the part is its first.

@@ -18,14 +18,17 @@ library BandLib {
         pure
         returns (uint256 lowest, uint256 highest)
     {
-        uint256 top = binary ? 1e18 / tick - 1 : MAX_TICKS;
-        uint256 below = oraclePrice / tick;
-        uint256 above = (oraclePrice + tick - 1) / tick;
-        uint256 unit = MILLION * tick;
-        lowest = (oraclePrice * (MILLION - parameters.mtbShort) + unit - 1) / unit;
-        highest = (oraclePrice * (MILLION + parameters.mtbLong)) / unit;
-        lowest = _clamp(lowest < below ? lowest : below, top);
-        highest = _clamp(highest > above ? highest : above, top);
+        // Prices are below 2^96 and ticks below 2^80; a binary tick divides 1 and a band is at most 100 %, by the listing rules.
+        unchecked {
+            uint256 top = binary ? 1e18 / tick - 1 : MAX_TICKS;
+            uint256 below = oraclePrice / tick;
+            uint256 above = (oraclePrice + tick - 1) / tick;
+            uint256 unit = MILLION * tick;
+            lowest = (oraclePrice * (MILLION - parameters.mtbShort) + unit - 1) / unit;
+            highest = (oraclePrice * (MILLION + parameters.mtbLong)) / unit;
+            lowest = _clamp(lowest < below ? lowest : below, top);
+            highest = _clamp(highest > above ? highest : above, top);
+        }
     }
 
     function _clamp(uint256 ticks, uint256 top) private pure returns (uint256) {

@@ -21,10 +21,13 @@ library FeeLib {
         pure
         returns (uint256)
     {
-        if (!binary) return (stepNotional * rate) / 1e6;
-        uint256 variance = (price * (1e18 - price)) / 1e18;
-        uint256 perUnit = (variance * rate * MILLIONTH) / 1e18;
-        return (perUnit * step) / 1e18;
+        // A step is worth less than 2^141 and a rate is below 2^24; a binary price is below 1, the step below 2^80.
+        unchecked {
+            if (!binary) return (stepNotional * rate) / 1e6;
+            uint256 variance = (price * (1e18 - price)) / 1e18;
+            uint256 perUnit = (variance * rate * MILLIONTH) / 1e18;
+            return (perUnit * step) / 1e18;
+        }
     }
 
     /// @notice Fee of a fill: its maker steps under the maker rate, its taker steps under the taker rate.

@@ -48,7 +48,8 @@ library OrderDeskLib {
 
     // ------------------------------------------------------------------ cancels
 
-    function cancelSalts(TraderState storage state, address maker, uint256[] calldata salts) external {
+    /// @dev Part of the market's own code: a linked call would cost a tenth more.
+    function cancelSalts(TraderState storage state, address maker, uint256[] calldata salts) internal {
         uint256 requestedAt = block.timestamp * 1000;
         for (uint256 i; i < salts.length; ++i) {
             if (salts[i] >= SaltLib.SALT_END) revert IIsolatedTrader.SaltTooLarge(salts[i]);

@@ -66,7 +66,7 @@ library OrderLib {
         uint256 clearing = terms.price;
         uint256 expiration = body.expiration();
         bool buy = body.isBuy();
-        bool odd;
+        uint256 odd;
         // Subtracting 1 from both sides of a comparison lets a 0 that means "none" pass as the largest number.
         assembly ("memory-safe") {
             odd := and(body, ODD_WORD)
@@ -83,7 +83,7 @@ library OrderLib {
             odd := or(odd, iszero(lt(sub(leverage, 1), maxLeverage)))
             odd := or(odd, lt(sub(mul(expiration, 1000), 1), sub(asOf, 1)))
         }
-        if (!odd) return;
+        if (odd == 0) return;
         _requireFill(head, body, terms);
         requireTerms(head, body, terms);
     }

@@ -49,10 +49,14 @@ library PositionLib {
             int256 folded = position.margin + size * fundingIndex;
             uint256 entry = position.entryNotional;
             // One comparison per signed field: shifted up by its maximum, everything else lies above twice the maximum.
-            if (
-                entry >= ENTRY_END || uint256(size + SIZE_MAX) > uint256(2 * SIZE_MAX)
-                    || uint256(folded + FOLDED_MAX) > uint256(2 * FOLDED_MAX)
-            ) revert ISettlementErrors.PositionOutOfRange(account);
+            uint256 sizeUp = uint256(size + SIZE_MAX);
+            uint256 foldedUp = uint256(folded + FOLDED_MAX);
+            bool outside;
+            assembly ("memory-safe") {
+                outside := or(gt(sizeUp, 0x3ffffffffffffe), gt(foldedUp, 0xffffffffffffffffffffffe))
+                outside := or(outside, gt(entry, 0xfffffffffffffffffffffff))
+            }
+            if (outside) revert ISettlementErrors.PositionOutOfRange(account);
 
             word = (uint256(size) & type(uint64).max) | (entry << 64) | ((uint256(folded) & (ENTRY_END - 1)) << 156)
                 | (position.leverage << 248);

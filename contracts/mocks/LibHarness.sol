@@ -2,6 +2,7 @@
 pragma solidity ^0.8.28;
 
 import {IMarginBank} from "../interfaces/IMarginBank.sol";
+import {ActionKind, ActionLib} from "../libraries/ActionLib.sol";
 import {BackstopLib} from "../libraries/BackstopLib.sol";
 import {BandLib} from "../libraries/BandLib.sol";
 import {DeleverageLib} from "../libraries/DeleverageLib.sol";
@@ -11,7 +12,7 @@ import {MarginLib} from "../libraries/MarginLib.sol";
 import {OrderLib} from "../libraries/OrderLib.sol";
 import {PositionLib} from "../libraries/PositionLib.sol";
 import {SettlementCodec} from "../libraries/SettlementCodec.sol";
-import {MarketGrid, MarketKind, Parameters} from "../types/Market.sol";
+import {MarketGrid, MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
 import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {Inheritance, RiskTerms, Valuation} from "../types/Risk.sol";
@@ -147,6 +148,10 @@ contract LibHarness {
             end = SettlementCodec.writeRecord(end, head, body, done.freeDelta, done.fee, done.feeCapped, done.dead);
         }
         SettlementCodec.finishLog(log, end);
+    }
+
+    function requireMode(MarketMode mode, ActionKind kind) external pure {
+        ActionLib.requireMode(mode, kind);
     }
 
     function requireGrid(MarketGrid memory grid) external pure {

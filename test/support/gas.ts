@@ -1,5 +1,6 @@
-/** What a settled order costs: receipt gas over orders, one order per account, non-zero expiry and fees. */
+/** What a settled order costs: receipt gas over orders, one order per account, non-zero expiry and fees; and what else costs. */
 import type { Wallet } from 'ethers'
+import { measureScenarios } from './gas-scenarios.ts'
 import { chain, crowdedExchange, type Exchange, type FillInput, settle } from './exchange.ts'
 
 export const SIZES = [2, 20, 50, 100] as const
@@ -56,5 +57,5 @@ export async function gasTable(): Promise<GasTable> {
     for (const size of SIZES)
       Object.assign(table, await measure(await networkHelpers.loadFixture(crowd), size, mode))
   }
-  return table
+  return Object.assign(table, await measureScenarios((fixture) => networkHelpers.loadFixture(fixture)))
 }

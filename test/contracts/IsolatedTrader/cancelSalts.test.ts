@@ -32,6 +32,86 @@ describe('cancelSalts', () => {
     expect(await exchange.trader.saltState(alice!.address, 8)).to.equal(3n)
   })
 
+  describe('salts that share a word', () => {
+    const wait = (seconds: number) => exchange.connection.networkHelpers.time.increase(seconds)
+    const trade = async (
+      salt: bigint,
+      asOf: bigint,
+      quantity = 10,
+      fill = 10,
+      slot: number | null = null,
+    ) => {
+      const [alice, bob] = exchange.users
+      const [buy, sell] = pair(alice!, bob!, fill)
+      const fills = [{ ...buy!, salt, quantity, slot }, sell!]
+      return settle(exchange, {
+        price: 500_000,
+        fills,
+        asOf: Number(asOf) as never,
+        observedAt: Number(asOf),
+      })
+    }
+    const refused = (sent: Promise<unknown>, salt: bigint, requestedAt: bigint, asOf: bigint) =>
+      expect(sent)
+        .to.be.revertedWithCustomError(exchange.trader, 'OrderCancelled')
+        .withArgs(exchange.users[0]!.address, salt, requestedAt, asOf)
+    const cancel = async (...salts: bigint[]) => {
+      await (await trader()).cancelSalts(salts)
+      return now()
+    }
+
+    it('when one is requested while another ripens, each binds at its own time', async () => {
+      const first = await cancel(1n)
+      await wait(3)
+      const second = await cancel(2n, 3n)
+      const late = first + 5_001n
+      await wait(1)
+      await refused(trade(1n, late), 1n, first, late)
+      await trade(2n, late)
+      await wait(3)
+      await refused(trade(3n, second + 5_001n), 3n, second, second + 5_001n)
+    })
+
+    it('when one is requested after others have ripened, those are dead and it has a time of its own', async () => {
+      await cancel(1n, 2n)
+      await wait(15)
+      const third = await cancel(3n)
+      const { address } = exchange.users[0]!
+      expect(await exchange.trader.saltState(address, 1)).to.equal(2n)
+      expect(await exchange.trader.saltState(address, 2)).to.equal(2n)
+      expect(await exchange.trader.saltState(address, 3)).to.equal(3n)
+      await trade(3n, third + 1_000n)
+    })
+
+    it('when a request that ripens apart outlives the time of its word, it keeps its own', async () => {
+      await cancel(1n)
+      await wait(13)
+      const second = await cancel(2n)
+      await wait(1)
+      const third = await cancel(3n)
+      await trade(2n, third + 1_000n)
+      expect(third).to.be.greaterThan(second)
+      const { address } = exchange.users[0]!
+      expect(await exchange.trader.saltState(address, 1)).to.equal(2n)
+      await cancel(4n)
+      await wait(6)
+      await refused(trade(4n, (await now()) + 1_000n), 4n, (await now()) - 6_000n, (await now()) + 1_000n)
+    })
+
+    it('when a partly filled order is cancelled, what is left fills within 5 s and counts on', async () => {
+      const at = await now()
+      await trade(9n, at + 1_000n, 30, 10, 4)
+      const requested = await cancel(9n)
+      await trade(9n, requested + 1_000n, 30, 15, 4)
+      expect(await exchange.trader.saltState(exchange.users[0]!.address, 9)).to.equal(3n)
+      await expect(trade(9n, requested + 2_000n, 30, 6, 4))
+        .to.be.revertedWithCustomError(exchange.trader, 'Overfill')
+        .withArgs(exchange.users[0]!.address, 9, 5, 6)
+      await wait(5)
+      await refused(trade(9n, requested + 5_001n, 30, 5, 4), 9n, requested, requested + 5_001n)
+    })
+  })
+
   it('when a salt is 2^53 or above, it is refused', async () => {
     await expect((await trader()).cancelSalts([1n << 53n]))
       .to.be.revertedWithCustomError(exchange.trader, 'SaltTooLarge')

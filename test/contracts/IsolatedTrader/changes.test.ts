@@ -1,0 +1,235 @@
+/** Parameters and modes: announced, never by surprise, and never undone by accident. */
+import { expect } from 'chai'
+import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import type { Millis } from '../../../domain/units.ts'
+import { parametersOf } from '../../../stack/deploy.ts'
+import {
+  buildPart,
+  chain,
+  type Exchange,
+  pair,
+  perpetualExchange,
+  send,
+  settle,
+} from '../../support/exchange.ts'
+import { harness } from '../../support/parity.ts'
+import { expectRejected } from '../../support/refusals.ts'
+
+const DAY = 86_400_000
+const G = 5_000
+const [OPEN, CANCEL_ONLY, HALTED, SETTLING, SETTLED] = [0, 1, 2, 3, 4]
+
+describe('scheduled parameters and modes', () => {
+  let exchange: Exchange
+  let trader: Exchange['trader']
+  const latest = async () => (await exchange.connection.networkHelpers.time.latest()) * 1000
+  const wait = (ms: number) => exchange.connection.networkHelpers.time.increase(ms / 1000)
+  const next = (change: object = {}) => ({ ...parametersOf(exchange.spec), ...change })
+  const refused = (sent: Promise<unknown>, error: string, ...args: unknown[]) => {
+    const assertion = expect(sent).to.be.revertedWithCustomError(exchange.trader, error)
+    return args.length === 0 ? assertion : assertion.withArgs(...args)
+  }
+
+  /** A batch as of then, in a block that may settle it. */
+  async function tradeAsOf(asOf: number) {
+    const [alice, bob] = exchange.users
+    const time = { asOf: asOf as Millis, observedAt: asOf }
+    const part = await buildPart(exchange, { price: 500_000, fills: pair(alice!, bob!, 10), ...time })
+    return send(exchange, encodeSettleBatch(part, exchange.spec))
+  }
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    trader = exchange.trader.connect(exchange.admin)
+  })
+
+  describe('parameters', () => {
+    /** Schedules a lower taker rate for a day and a minute from now. */
+    async function schedule(change: object = { takerFee: 400 }): Promise<number> {
+      const activeFrom = (await latest()) + DAY + 60_000
+      await trader.scheduleParameters(next(change), activeFrom)
+      return activeFrom
+    }
+
+    it('when scheduled, they are announced and change nothing yet', async () => {
+      const activeFrom = await schedule()
+      expect((await trader.parameters()).takerFee).to.equal(500n)
+      const { parameters, parametersFrom } = await trader.pendingChange()
+      expect([parameters.takerFee, parametersFrom]).to.deep.equal([400n, BigInt(activeFrom)])
+      expect((await trader.clock()).changePending).to.equal(true)
+    })
+
+    it('when an action is as of their time, they take over with it and not before', async () => {
+      const activeFrom = await schedule({ maxLeverage: 4 })
+      await exchange.connection.networkHelpers.time.increaseTo(activeFrom / 1000 - 1)
+      await tradeAsOf(activeFrom - 1)
+      await refused(tradeAsOf(activeFrom), 'LeverageOutOfRange')
+      expect((await trader.parameters()).maxLeverage).to.equal(20n)
+
+      const [alice, bob] = exchange.users
+      const fills = pair(alice!, bob!, 10, { leverage: 4 })
+      const time = { asOf: activeFrom as Millis, observedAt: activeFrom }
+      await expect(settle(exchange, { price: 500_000, fills, ...time }))
+        .to.emit(trader, 'ParametersChanged')
+        .withArgs(2, [22500 * 2, 22500, 50_000, 50_000, 100, 500, 10_000, 100_000, 20_000, 10_000, 4, OPEN])
+      expect((await trader.parameters()).maxLeverage).to.equal(4n)
+      expect((await trader.clock()).changePending).to.equal(false)
+      expect((await trader.pendingChange()).parametersFrom).to.equal(0n)
+    })
+
+    it('when announced less than a day ahead, they are refused', async () => {
+      const block = (await latest()) + 1_000
+      await exchange.connection.networkHelpers.time.setNextBlockTimestamp(block / 1000)
+      await refused(
+        trader.scheduleParameters(next(), block + DAY - 1),
+        'ChangeTooEarly',
+        block + DAY,
+        block + DAY - 1,
+      )
+      await exchange.connection.networkHelpers.time.setNextBlockTimestamp(block / 1000 + 1)
+      await trader.scheduleParameters(next(), block + 1_000 + DAY)
+    })
+
+    it('when they are out of bounds, they are refused', async () => {
+      const later = (await latest()) + 2 * DAY
+      for (const change of [
+        { makerFee: 50_001 },
+        { imr: 29_999 },
+        { fundingCap: 40_001 },
+        { maxLeverage: 23 },
+      ])
+        await refused(trader.scheduleParameters(next(change), later), 'ParametersInvalid')
+    })
+
+    it('when they name another mode, they are refused', async () => {
+      const later = (await latest()) + 2 * DAY
+      await refused(
+        trader.scheduleParameters(next({ mode: HALTED }), later),
+        'ModeChangesApart',
+        OPEN,
+        HALTED,
+      )
+    })
+
+    it('when others wait already, they are refused until those are cancelled', async () => {
+      const activeFrom = await schedule()
+      const later = activeFrom + DAY
+      await refused(trader.scheduleParameters(next(), later), 'ParametersAlreadyScheduled', activeFrom)
+      await expect(trader.cancelScheduledParameters()).to.emit(trader, 'ScheduledParametersCancelled')
+      await refused(trader.cancelScheduledParameters(), 'NoParametersScheduled')
+      await trader.scheduleParameters(next(), later)
+    })
+
+    it('when the market was restricted meanwhile, they leave it restricted', async () => {
+      const activeFrom = await schedule()
+      await trader.restrictMode(HALTED)
+      await exchange.connection.networkHelpers.time.increaseTo(activeFrom / 1000)
+      await refused(tradeAsOf(activeFrom), 'MarketNotOpen', HALTED)
+    })
+
+    it('when a stranger asks for any change, he is refused', async () => {
+      const stranger = exchange.trader.connect(exchange.operator)
+      const later = (await latest()) + 2 * DAY
+      for (const call of [
+        () => stranger.scheduleParameters(next(), later),
+        () => stranger.cancelScheduledParameters(),
+        () => stranger.scheduleMode(HALTED, later),
+        () => stranger.restrictMode(HALTED),
+      ])
+        await expectRejected(call(), /AccessManagedUnauthorized/)
+    })
+  })
+
+  describe('modes', () => {
+    it('when restricted, what was matched within 5 s still settles, and nothing after', async () => {
+      await trader.restrictMode(HALTED)
+      const at = await latest()
+      await wait(4_000)
+      await tradeAsOf(at + G)
+      await refused(tradeAsOf(at + G + 1), 'MarketNotOpen', HALTED)
+    })
+
+    it('when asked to loosen, or not to tighten, the guardian is refused', async () => {
+      for (const mode of [OPEN, SETTLING, SETTLED]) {
+        await refused(trader.restrictMode(mode), 'ModeNotStricter', OPEN, mode)
+      }
+      await trader.restrictMode(HALTED)
+      await refused(trader.restrictMode(CANCEL_ONLY), 'ModeNotStricter', HALTED, CANCEL_ONLY)
+      await refused(trader.restrictMode(HALTED), 'ModeNotStricter', HALTED, HALTED)
+      await wait(6_000)
+      await refused(trader.restrictMode(HALTED), 'ModeNotStricter', HALTED, HALTED)
+    })
+
+    it('when reopened by schedule, it trades again from then on', async () => {
+      await trader.restrictMode(HALTED)
+      const reopens = (await latest()) + 60_000
+      await trader.scheduleMode(OPEN, reopens)
+      await wait(50_000)
+      await refused(tradeAsOf(await latest()), 'MarketNotOpen', HALTED)
+      await wait(10_000)
+      await tradeAsOf(reopens)
+      expect((await trader.parameters()).mode).to.equal(BigInt(OPEN))
+    })
+
+    it('when a restriction comes after a reopening was scheduled, it stays', async () => {
+      await trader.restrictMode(HALTED)
+      const reopens = (await latest()) + 60_000
+      await trader.scheduleMode(OPEN, reopens)
+      await trader.restrictMode(HALTED)
+      await wait(70_000)
+      await refused(tradeAsOf(await latest()), 'MarketNotOpen', HALTED)
+    })
+
+    it('when a restriction comes before an announced end, both hold', async () => {
+      const ends = (await latest()) + DAY + 60_000
+      await trader.scheduleMode(SETTLING, ends)
+      await trader.restrictMode(HALTED)
+      await wait(6_000)
+      await refused(tradeAsOf(await latest()), 'MarketNotOpen', HALTED)
+      await exchange.connection.networkHelpers.time.increaseTo(ends / 1000)
+      await refused(tradeAsOf(ends), 'MarketNotOpen', SETTLING)
+      await refused(trader.restrictMode(HALTED), 'ModeNotStricter', SETTLING, HALTED)
+    })
+
+    it('when announced too late, a mode is refused; an end is announced a day ahead', async () => {
+      const block = (await latest()) + 1_000
+      const { setNextBlockTimestamp } = exchange.connection.networkHelpers.time
+      await setNextBlockTimestamp(block / 1000)
+      await refused(trader.scheduleMode(HALTED, block + G), 'ChangeTooEarly', block + G + 1, block + G)
+      const end = block + 1_000 + DAY
+      await setNextBlockTimestamp(block / 1000 + 1)
+      await refused(trader.scheduleMode(SETTLING, end - 1), 'ChangeTooEarly', end, end - 1)
+    })
+
+    it('when it settles, nothing brings it back; nobody can schedule it settled', async () => {
+      const later = (await latest()) + DAY + 60_000
+      await refused(trader.scheduleMode(SETTLED, later), 'ModeFinal', OPEN, SETTLED)
+      await trader.scheduleMode(SETTLING, later)
+      await exchange.connection.networkHelpers.time.increaseTo(later / 1000)
+      await refused(trader.scheduleMode(OPEN, later + 2 * DAY), 'ModeFinal', SETTLING, OPEN)
+    })
+  })
+
+  // Rows: batch, funding, inherit, deleverage, finalize, freeze, add margin, remove margin, change leverage.
+  const ALLOWED: readonly [string, number, string][] = [
+    ['open', OPEN as number, 'yyyynyyyy'],
+    ['cancel-only', CANCEL_ONLY as number, 'yyyynyyyy'],
+    ['halted', HALTED as number, 'nnnnnyynn'],
+    ['settling', SETTLING as number, 'nnnnyyynn'],
+    ['settled', SETTLED as number, 'nnnnnnnnn'],
+  ]
+  for (const [name, mode, cells] of ALLOWED) {
+    it(`allows a market that is ${name} exactly what the table says`, async () => {
+      const rules = await harness()
+      const allowed = await Promise.all(
+        [...cells].map((_, kind) =>
+          rules.requireMode(mode, kind).then(
+            () => 'y',
+            () => 'n',
+          ),
+        ),
+      )
+      expect(allowed.join('')).to.equal(cells)
+    })
+  }
+})

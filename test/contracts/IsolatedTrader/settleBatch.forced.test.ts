@@ -1,0 +1,198 @@
+/** Liquidations by the book: records that nobody signed, allowed by the account's ratio alone. */
+import { expect } from 'chai'
+import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { audit } from '../../support/audit.ts'
+import {
+  binaryExchange,
+  buildPart,
+  chain,
+  type Exchange,
+  type FillInput,
+  type PartInput,
+  pair,
+  perpetualExchange,
+  send,
+  settle,
+} from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { expectPartRefused, expectRefused, withBytes } from '../../support/refusals.ts'
+
+/** Bought at 50,000 with 5 %: below 2.75 % of the price from here on, to the wei. */
+const LAST_SAFE = 48_843_187_660_668_380_462_725n
+const FALLEN = e18('48750')
+const CLEARING = 488_000
+/** Where the second record begins. */
+const FORCED = 64 + 128
+
+describe('settleBatch: forced records', () => {
+  let exchange: Exchange
+  const user = (index: number) => exchange.users[index]!
+
+  /** Alice holds 1,000 steps long and Bob as many short, at the highest leverage. */
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+    await settle(exchange, { price: 500_000, fills: pair(user(0), user(1), 1_000, { leverage: 20 }) })
+  })
+
+  const liquidation = (change: Partial<FillInput> = {}, input: Partial<PartInput> = {}): PartInput => {
+    const fill = change.fill ?? 400
+    return {
+      price: CLEARING,
+      oraclePrice: FALLEN,
+      fills: [
+        { by: user(2), side: 'LONG', fill },
+        { by: user(0), side: 'SHORT', fill, forced: 7n, ...change },
+      ],
+      ...input,
+    }
+  }
+
+  it('when the account is below the requirement and its buffer, its position is reduced', async () => {
+    await settle(exchange, liquidation())
+    expect((await exchange.trader.position(user(0).address)).size).to.equal(600n)
+    expect(await exchange.trader.saltState(user(0).address, 7)).to.equal(0n)
+    await audit(exchange)
+  })
+
+  it('when it is closed whole, what is left is free', async () => {
+    const before = (await exchange.bank.account(user(0).address)).free
+    await settle(exchange, liquidation({ fill: 1_000 }))
+    // 2,500 margin less 1,200 lost at 48,800, less 5 bps of 48,800 where it is the taker: here it is the maker at 1 bp.
+    const free = (await exchange.bank.account(user(0).address)).free
+    expect(free - before).to.equal(e18('2500') - e18('1200') - e18('4.88'))
+    await audit(exchange)
+  })
+
+  it('when the ratio is the requirement exactly, it is refused; one wei of price below, it is not', async () => {
+    const at = (oraclePrice: bigint) => liquidation({}, { oraclePrice })
+    const [equity, notional] = await exchange.trader.health(user(0).address, LAST_SAFE)
+    await expectPartRefused(exchange, at(LAST_SAFE), {
+      error: 'NotLiquidatable',
+      args: [user(0).address, equity, (notional * 27_500n) / 1_000_000n],
+    })
+    await settle(exchange, at(LAST_SAFE - 1n))
+  })
+
+  it('when the account is healthy or flat, it is refused', async () => {
+    await expectPartRefused(exchange, liquidation({}, { oraclePrice: e18('49500') }), {
+      error: 'NotLiquidatable',
+    })
+    await expectPartRefused(exchange, liquidation({ by: user(3) }), {
+      error: 'NotLiquidatable',
+      args: [user(3).address, 0, 0],
+    })
+  })
+
+  it('when it would open, grow or flip, it is refused', async () => {
+    await expectPartRefused(exchange, liquidation({ fill: 1_001 }), {
+      error: 'ReduceOnlyExceeded',
+      args: [user(0).address, 7, 1_000, 1_001],
+    })
+    const grown = liquidation()
+    const [buy, sell] = grown.fills
+    await expectPartRefused(
+      exchange,
+      {
+        ...grown,
+        fills: [
+          { ...buy!, side: 'SHORT' },
+          { ...sell!, side: 'LONG' },
+        ],
+      },
+      { error: 'ReduceOnlyExceeded', args: [user(0).address, 7, 0, 400] },
+    )
+  })
+
+  it('when the price is worse than bankruptcy, it is refused: a liquidation leaves no bad debt', async () => {
+    await expectPartRefused(exchange, liquidation({}, { price: 474_999, oraclePrice: e18('47400') }), {
+      error: 'ProceedsNegative',
+    })
+    await settle(exchange, liquidation({}, { price: 475_000, oraclePrice: e18('47400') }))
+    await audit(exchange)
+  })
+
+  it('when a signed order of the account comes first, each is judged by what is held before it', async () => {
+    const { fills, ...rest } = liquidation()
+    const [buy, forced] = fills
+    const opening: FillInput = { by: user(0), side: 'LONG', fill: 10, leverage: 5 }
+    const seller: FillInput = { by: user(3), side: 'SHORT', fill: 10 }
+    await expectPartRefused(
+      exchange,
+      { ...rest, fills: [buy!, seller, opening, forced!] },
+      { error: 'MarginInsufficient' },
+    )
+    // Reducing first is fine: it improves nothing that the liquidation is judged by.
+    const reducing: FillInput = { by: user(0), side: 'SHORT', fill: 10 }
+    await settle(exchange, { ...rest, fills: [{ ...buy!, fill: 410 }, reducing, forced!] })
+    await audit(exchange)
+  })
+
+  it('when one part liquidates twice, the second is judged after the first', async () => {
+    const { fills, ...rest } = liquidation()
+    const [buy, forced] = fills
+    await settle(exchange, { ...rest, fills: [{ ...buy!, fill: 800 }, forced!, { ...forced!, forced: 8n }] })
+    expect((await exchange.trader.position(user(0).address)).size).to.equal(200n)
+    await audit(exchange)
+  })
+
+  const spoiled: readonly [string, number, number][] = [
+    ['another quantity', 25, 1],
+    ['no reduce-only flag', 39, 0x70],
+    ['a limit', 44, 1],
+    ['a trigger', 49, 1],
+    ['a life', 54, 1],
+    ['leverage', 61, 1],
+    ['a slot', 62, 0xfe],
+    ['a trigger condition', 63, 0xd4],
+    ['the parity of a signature', 63, 0xcc],
+    ['a reserved bit', 63, 0xc5],
+    ['r of a signature', 64, 1],
+    ['s of a signature', 127, 1],
+    ['a taker share above the fill', 56, 1],
+  ]
+  for (const [what, at, value] of spoiled) {
+    it(`when the record has ${what}, it is refused`, () =>
+      expectPartRefused(
+        exchange,
+        liquidation(),
+        { error: 'ForcedEncoding', args: [user(0).address, 7] },
+        (bytes) => withBytes(bytes, FORCED + at, value),
+      ))
+  }
+
+  it('when the mark is taken off a forced record, it is an order without leverage', async () => {
+    const part = await buildPart(exchange, liquidation())
+    const bytes = withBytes(encodeSettleBatch(part, exchange.spec), FORCED + 63, 0xc0)
+    await expectRefused(exchange, bytes, { error: 'LeverageOutOfRange' })
+  })
+
+  it('when the market is cancel-only, liquidations trade and nothing else does', async () => {
+    const { trader, admin, connection } = exchange
+    await trader.connect(admin).restrictMode(1)
+    await connection.networkHelpers.time.increase(6)
+    await settle(exchange, liquidation())
+    const { fills, ...rest } = liquidation()
+    const strangers = pair(user(3), user(4), 1)
+    await expectPartRefused(
+      exchange,
+      { ...rest, fills: [...fills, ...strangers] },
+      { error: 'MarketNotOpen', args: [1] },
+    )
+    await expectPartRefused(exchange, { ...rest, fills: strangers }, { error: 'MarketNotOpen', args: [1] })
+  })
+
+  it('when a binary position is fully collateralised, no price liquidates it', async () => {
+    const binary = await (await chain()).networkHelpers.loadFixture(binaryExchange)
+    const [alice, bob, carol] = binary.users
+    await settle(binary, { price: 100, fills: pair(alice!, bob!, 10, { leverage: 1 }) })
+    const fills: FillInput[] = [
+      { by: carol!, side: 'LONG', fill: 10, leverage: 1 },
+      { by: alice!, side: 'SHORT', fill: 10, forced: 1n },
+    ]
+    const part = await buildPart(binary, { price: 91, oraclePrice: e18('0.0905'), fills })
+    await expect(send(binary, encodeSettleBatch(part, binary.spec))).to.be.revertedWithCustomError(
+      binary.trader,
+      'NotLiquidatable',
+    )
+  })
+})
