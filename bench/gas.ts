@@ -1,6 +1,7 @@
 /** `npm run bench:gas`: what a settled order costs, as a table and as one line of JSON. */
-import { GAS_SCENARIOS } from '../test/support/gas-scenarios.ts'
+
 import { gasTable, MOVES, SALTS, SIZES } from '../test/support/gas.ts'
+import { GAS_SCENARIOS } from '../test/support/gas-scenarios.ts'
 
 const table = await gasTable()
 console.log(`gas per order       ${MOVES.map((move) => move.padStart(10)).join('')}`)

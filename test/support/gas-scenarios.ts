@@ -3,15 +3,7 @@
  * exchange of the fixture. The golden file and `npm run bench:gas` take it from here.
  */
 import type { ContractTransactionResponse, Wallet } from 'ethers'
-import {
-  caller,
-  type Exchange,
-  type FillInput,
-  pair,
-  perpetualExchange,
-  settle,
-  wallet,
-} from './exchange.ts'
+import { caller, type Exchange, type FillInput, pair, perpetualExchange, settle, wallet } from './exchange.ts'
 import { e18 } from './markets.ts'
 import { deleverage, inherit, withBackstop } from './risk.ts'
 
@@ -46,11 +38,26 @@ async function extra(exchange: Exchange, change: Partial<FillInput>): Promise<nu
   return (await gasOf(settle(exchange, { price: PRICE, fills: changed }))) - plain
 }
 
-async function withSessionKey(exchange: Exchange): Promise<number> {
-  const key = wallet('session key')
-  const keys = exchange.keys.connect(await caller(exchange, ALICE))
-  await (await keys.registerSessionKey(key.address, 1)).wait()
-  return extra(exchange, { signer: key })
+/** A batch of four, with this many of them signed by session keys. */
+async function withSessionKeys(exchange: Exchange, count: number, salt: bigint): Promise<number> {
+  const makers = [ALICE, CAROL, BOB, DAVE]
+  const fills = makers.map((by, index): FillInput => {
+    const signer = index < count ? wallet(`session key of ${by.address}`) : by
+    return { by, side: index < 2 ? 'LONG' : 'SHORT', fill: 10, salt, signer }
+  })
+  return gasOf(settle(exchange, { price: PRICE, fills }))
+}
+
+/** The first of a batch also pays for the first look at the account manager. */
+async function furtherSessionKey(exchange: Exchange): Promise<number> {
+  for (const maker of [ALICE, CAROL]) {
+    const key = wallet(`session key of ${maker.address}`)
+    const keys = exchange.keys.connect(await caller(exchange, maker))
+    await (await keys.registerSessionKey(key.address, 1)).wait()
+  }
+  await withSessionKeys(exchange, 0, 1_001n)
+  const one = await withSessionKeys(exchange, 1, 1_002n)
+  return (await withSessionKeys(exchange, 2, 1_003n)) - one
 }
 
 /** Bought at 50,000 with 5 %; at 48,750 the book may liquidate, at 48,400 the backstop may take over. */
@@ -94,22 +101,6 @@ async function deleveraged(exchange: Exchange): Promise<number> {
   return two - one
 }
 
-/** A balance at the bank that has been used, and tokens to pay in. */
-async function banking(exchange: Exchange) {
-  const alice = await caller(exchange, ALICE)
-  await exchange.usdm.mint(ALICE.address, e18('1000'))
-  await (await exchange.usdm.connect(alice).approve(exchange.spec.trader, 0)).wait()
-  await (await exchange.usdm.connect(alice).approve(await exchange.bank.getAddress(), e18('1000'))).wait()
-  return exchange.bank.connect(alice)
-}
-
-async function withdrawn(exchange: Exchange): Promise<number> {
-  const bank = await banking(exchange)
-  await (await bank.requestWithdrawal(e18('5'))).wait()
-  await exchange.connection.networkHelpers.time.increase(20)
-  return gasOf(bank.withdraw())
-}
-
 export const GAS_SCENARIOS: readonly GasScenario[] = [
   {
     name: 'cancel of one salt',
@@ -124,16 +115,10 @@ export const GAS_SCENARIOS: readonly GasScenario[] = [
     name: 'partial fill, fresh slot: above a whole one',
     measure: (exchange) => extra(exchange, { quantity: 30, slot: 9 }),
   },
-  { name: 'session key: above the own signature', measure: withSessionKey },
+  { name: 'session key: above the own signature', measure: furtherSessionKey },
   { name: 'batch of two with a forced fill, per order', measure: forced },
   { name: 'inherit a position', measure: inherited },
   { name: 'deleverage, per further counterparty', measure: deleveraged },
-  { name: 'deposit', measure: async (exchange) => gasOf((await banking(exchange)).deposit(e18('5'))) },
-  {
-    name: 'request a withdrawal',
-    measure: async (exchange) => gasOf((await banking(exchange)).requestWithdrawal(e18('5'))),
-  },
-  { name: 'withdraw', measure: withdrawn },
 ]
 
 export async function measureScenarios(

@@ -1,7 +1,7 @@
 /** What a settled order costs: receipt gas over orders, one order per account, non-zero expiry and fees; and what else costs. */
 import type { Wallet } from 'ethers'
-import { measureScenarios } from './gas-scenarios.ts'
 import { chain, crowdedExchange, type Exchange, type FillInput, settle } from './exchange.ts'
+import { measureScenarios } from './gas-scenarios.ts'
 
 export const SIZES = [2, 20, 50, 100] as const
 export const SALTS = ['sequential', 'random'] as const

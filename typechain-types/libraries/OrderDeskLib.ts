@@ -13,7 +13,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   export interface OrderDeskLibInterface extends Interface {
     getFunction(nameOrSignature: "hashOrder"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "SaltsCancelled" | "SaltsCancelledBelow"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "SaltsCancelledBelow"): EventFragment;
 
     encodeFunctionData(functionFragment: 'hashOrder', values: [BytesLike, OrderStruct]): string;
 
@@ -21,18 +21,6 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   }
 
   
-    export namespace SaltsCancelledEvent {
-      export type InputTuple = [maker: AddressLike, salts: BigNumberish[], requestedAt: BigNumberish];
-      export type OutputTuple = [maker: string, salts: bigint[], requestedAt: bigint];
-      export interface OutputObject {maker: string, salts: bigint[], requestedAt: bigint };
-      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
-      export type Filter = TypedDeferredTopicFilter<Event>
-      export type Log = TypedEventLog<Event>
-      export type LogDescription = TypedLogDescription<Event>
-    }
-
-  
-
     export namespace SaltsCancelledBelowEvent {
       export type InputTuple = [maker: AddressLike, floor: BigNumberish, requestedAt: BigNumberish];
       export type OutputTuple = [maker: string, floor: bigint, requestedAt: bigint];
@@ -95,15 +83,10 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
       'view'
     >;
 
-    getEvent(key: 'SaltsCancelled'): TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
-getEvent(key: 'SaltsCancelledBelow'): TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
+    getEvent(key: 'SaltsCancelledBelow'): TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
 
     filters: {
       
-      'SaltsCancelled(address,uint256[],uint256)': TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
-      SaltsCancelled: TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
-    
-
       'SaltsCancelledBelow(address,uint256,uint256)': TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
       SaltsCancelledBelow: TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
     

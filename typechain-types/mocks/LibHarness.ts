@@ -54,7 +54,7 @@ export declare namespace LibHarness {
     }
 
   export interface LibHarnessInterface extends Interface {
-    getFunction(nameOrSignature: "applyFill" | "band" | "closeAgainst" | "digest" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireGrid" | "requireInitial" | "requireLiquidatable" | "requireParameters" | "requireValid" | "score" | "unpack"): FunctionFragment;
+    getFunction(nameOrSignature: "applyFill" | "band" | "closeAgainst" | "digest" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireGrid" | "requireInitial" | "requireLiquidatable" | "requireMode" | "requireParameters" | "requireValid" | "score" | "unpack"): FunctionFragment;
 
     
 
@@ -73,6 +73,7 @@ encodeFunctionData(functionFragment: 'recover', values: [OrderFillStruct, BytesL
 encodeFunctionData(functionFragment: 'requireGrid', values: [MarketGridStruct]): string;
 encodeFunctionData(functionFragment: 'requireInitial', values: [PositionStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'requireLiquidatable', values: [PositionStruct, PartTermsStruct]): string;
+encodeFunctionData(functionFragment: 'requireMode', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'requireParameters', values: [ParametersStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'requireValid', values: [OrderFillStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'score', values: [PositionStruct, ValuationStruct]): string;
@@ -93,6 +94,7 @@ decodeFunctionResult(functionFragment: 'recover', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireGrid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireInitial', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireLiquidatable', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'requireMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireValid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'score', data: BytesLike): Result;
@@ -255,6 +257,14 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     
 
     
+    requireMode: TypedContractMethod<
+      [mode: BigNumberish, kind: BigNumberish, ],
+      [void],
+      'view'
+    >
+    
+
+    
     requireParameters: TypedContractMethod<
       [parameters: ParametersStruct, kind: BigNumberish, ],
       [void],
@@ -361,6 +371,11 @@ getFunction(nameOrSignature: 'requireInitial'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'requireLiquidatable'): TypedContractMethod<
       [position: PositionStruct, terms: PartTermsStruct, ],
+      [void],
+      'view'
+    >;
+getFunction(nameOrSignature: 'requireMode'): TypedContractMethod<
+      [mode: BigNumberish, kind: BigNumberish, ],
       [void],
       'view'
     >;
