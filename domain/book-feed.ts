@@ -86,6 +86,7 @@ export class BookFeed {
       case 'batch_cleared':
         this.#match(row)
         return 'applied'
+      case 'positions_moved':
       case 'batch_unwound':
         return 'reload'
       case 'part_settled':

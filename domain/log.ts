@@ -307,6 +307,23 @@ export interface CommandSpanned {
   readonly at: number
 }
 
+/**
+ * Positions and free balances that moved outside batches. With `rollback` every change is to be taken back: its block left the
+ * chain.
+ */
+export interface PositionsMoved {
+  readonly kind: 'positions_moved'
+  /** Taken over by the backstop; deleveraged; after the market's end counted as a deficit, covered or claimed. */
+  readonly cause: 'inherited' | 'deleveraged' | 'insolvent_listed' | 'deficit_covered' | 'claimed'
+  readonly rollback: boolean
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+  readonly positions: readonly PositionChange[]
+  readonly balances: readonly { readonly user_id: number; readonly free_delta: Wei }[]
+}
+
 export type MarketRow =
   | OrderPlaced
   | OrderTriggered
@@ -317,6 +334,7 @@ export type MarketRow =
   | PartSubmitted
   | PartSettled
   | PartConfirmed
+  | PositionsMoved
   | BatchUnwound
   | PricesUpdated
   | MarketListed

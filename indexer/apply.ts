@@ -6,6 +6,7 @@ import {
   type LogRow,
   marketShard,
   type PartSettled,
+  type PositionsMoved,
 } from '../domain/log.ts'
 import type { Address } from '../domain/units.ts'
 import { cancelSalts, cancelUncovered } from './cancel.ts'
@@ -14,11 +15,20 @@ import { lockAccounts } from './db/shard-log.ts'
 import { createUsers, findUsers } from './db/users.ts'
 import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
+import { applyMove, type MovingFact, movedAccounts } from './move-positions.ts'
 import type { Chain, ChainBlock, ChainLog } from './ports.ts'
-import { type Mismatch, reconcile } from './reconcile.ts'
+import { type Mismatch, NO_EVENTS, reconcile } from './reconcile.ts'
 import { moveSessionKey, takeBackSessionKey } from './session-keys.ts'
 import { closedSides, type Movement, movementOf, settlePart, takeBackPart } from './settle-part.ts'
-import { confirmFills, expectationOf, loadOrders, loadPart, loadProtective, writePart } from './write-part.ts'
+import {
+  confirmFills,
+  expectationOf,
+  loadOrders,
+  loadPart,
+  loadProtective,
+  writeMove,
+  writePart,
+} from './write-part.ts'
 
 export interface BlockFact {
   readonly log: ChainLog
@@ -38,6 +48,14 @@ export interface Applied {
   readonly mismatches: readonly FoundMismatch[]
 }
 
+const MOVING: ReadonlySet<string> = new Set<MovingFact['kind']>([
+  'position_inherited',
+  'positions_deleveraged',
+  'insolvent_listed',
+  'claimed',
+  'deficit_covered',
+])
+
 /** Everything that the facts of one block share. */
 interface Context {
   readonly tx: Tx
@@ -48,10 +66,13 @@ interface Context {
   readonly mismatches: FoundMismatch[]
 }
 
+const moves = (fact: ChainFact): fact is MovingFact => MOVING.has(fact.kind)
+
 const makersOf = ({ settled }: PartMined): Address[] => settled.fills.map(({ maker }) => maker)
 
 function accountsOf({ fact }: BlockFact): Address[] {
   if (fact.kind === 'ledger_moved') return [fact.account]
+  if (moves(fact)) return movedAccounts(fact)
   return fact.kind === 'part_mined' ? makersOf(fact) : []
 }
 
@@ -73,7 +94,9 @@ async function marketShards(tx: Tx): Promise<string[]> {
 
 function shardsOf({ fact }: BlockFact): string[] {
   if (fact.kind === 'ledger_moved' || fact.kind === 'session_key_moved') return [ACCOUNTS_SHARD]
-  if (fact.kind === 'part_mined' || fact.kind === 'salts_cancelled') return [marketShard(fact.spec.marketId)]
+  if (fact.kind === 'part_mined' || fact.kind === 'salts_cancelled' || moves(fact)) {
+    return [marketShard(fact.spec.marketId)]
+  }
   return fact.kind === 'undecodable' && fact.spec ? [marketShard(fact.spec.marketId)] : []
 }
 
@@ -105,6 +128,7 @@ export async function applyFacts(
 
 async function applyFact(context: Context, { fact, log }: BlockFact): Promise<RowPlace | null> {
   const { block } = context
+  if (moves(fact)) return applyMoving(context, fact, log)
   switch (fact.kind) {
     case 'ledger_moved':
       return applyLedger(context, fact, log)
@@ -141,6 +165,18 @@ async function applyLedger(context: Context, fact: LedgerMoved, log: ChainLog): 
   return shards.append(ACCOUNTS_SHARD, row)
 }
 
+async function applyMoving(context: Context, fact: MovingFact, log: ChainLog): Promise<RowPlace> {
+  const { block } = context
+  const at = { block: block.number, tx_hash: log.txHash, log_index: log.logIndex, at: block.timestamp * 1000 }
+  const { place, failure } = await applyMove(context, fact, at)
+  if (failure !== null) {
+    const reason = 'the positions do not follow from what the log says'
+    const where = { marketId: fact.spec.marketId, txHash: log.txHash, batchId: null, part: null }
+    context.mismatches.push({ kind: failure, reason, ...where })
+  }
+  return place
+}
+
 async function writeLedger(tx: Tx, row: BalanceChanged): Promise<void> {
   const sign = row.rollback ? -1n : 1n
   await tx
@@ -161,7 +197,7 @@ async function applyPart(context: Context, { spec, settled }: PartMined, log: Ch
   const state = await loadPart(tx, marketId, settled, users)
   const movement = movementOf(spec, settled, state.positions)
   const expectation = await expectationOf(tx, marketId, settled, state.fills)
-  const verdict = reconcile({ settled, undecodable: null, movesPositions: movement !== null }, expectation)
+  const verdict = reconcile({ ...NO_EVENTS, settled, movesPositions: movement !== null }, expectation)
   if (!verdict.ok) {
     const { batchId, part } = settled
     mismatches.push({ ...verdict.refusal, marketId, txHash: log.txHash, batchId, part })
@@ -193,7 +229,7 @@ async function movementOnChain({ chain, block }: Context, fact: PartMined): Prom
 
 function noteUndecodable(context: Context, marketId: number | null, problem: string, log: ChainLog): null {
   if (marketId !== null) {
-    const verdict = reconcile({ settled: null, undecodable: problem, movesPositions: false }, null)
+    const verdict = reconcile({ ...NO_EVENTS, undecodable: problem }, null)
     const at = { marketId, txHash: log.txHash, batchId: null, part: null }
     if (!verdict.ok) context.mismatches.push({ ...verdict.refusal, ...at })
   }
@@ -223,6 +259,11 @@ export async function takeBackFacts(tx: Tx, facts: readonly LoggedFact[]): Promi
       shards.append(shard, back)
     }
     if (row.kind === 'session_key_changed') await takeBackSessionKey({ tx, shards, at: row.at }, row)
+    if (row.kind === 'positions_moved') {
+      const back: PositionsMoved = { ...row, rollback: true }
+      await writeMove(tx, marketIdOf(shard), back)
+      shards.append(shard, back)
+    }
     if (row.kind === 'part_settled') {
       const ids = row.orders.map(({ order_id }) => order_id)
       const { row: back, orders } = takeBackPart(row, await loadOrders(tx, ids))
@@ -235,6 +276,7 @@ export async function takeBackFacts(tx: Tx, facts: readonly LoggedFact[]): Promi
 
 function usersOf(row: LogRow): number[] {
   if (row.kind === 'balance_changed') return [row.user_id]
+  if (row.kind === 'positions_moved') return [...row.positions, ...row.balances].map(({ user_id }) => user_id)
   return row.kind === 'part_settled' ? row.fills.map(({ user_id }) => user_id) : []
 }
 

@@ -18,7 +18,7 @@ import { loadMarkets } from './db/markets.ts'
 import { decode } from './decode.ts'
 import { addressesOf, type Contracts } from './facts.ts'
 import type { Chain, ChainBlock, ChainLog, Clock, Log, Metrics, Reached } from './ports.ts'
-import { reconcile } from './reconcile.ts'
+import { NO_EVENTS, reconcile } from './reconcile.ts'
 
 export interface FollowOptions {
   readonly chainId: number
@@ -200,7 +200,7 @@ export class Follower {
     const mismatches: FoundMismatch[] = []
     for (const silent of await silentSettlements(db, block, facts)) {
       if ((await chain.hasSucceeded(silent.txHash)) !== true) continue
-      const verdict = reconcile({ settled: null, undecodable: null, movesPositions: false }, null)
+      const verdict = reconcile(NO_EVENTS, null)
       if (!verdict.ok) mismatches.push({ ...silent, ...verdict.refusal })
     }
     return mismatches

@@ -251,18 +251,19 @@ function chargePending(fills: FillSettled[], ledger: ReadonlyMap<number, LedgerE
 }
 
 function positionChanges({ users, positions }: PartState, movement: Movement): PositionChange[] {
-  return [...movement.positions].map(([maker, after]) => {
-    const before = positions.get(maker) ?? FLAT
-    return {
-      user_id: users.get(maker) as number,
-      size_delta: after.size - before.size,
-      entry_notional_delta: (after.entryNotional - before.entryNotional).toString(),
-      folded_margin_delta: (after.foldedMargin - before.foldedMargin).toString(),
-      leverage_before: before.leverage,
-      leverage_after: after.leverage,
-    }
-  })
+  return [...movement.positions].map(([maker, after]) =>
+    positionChange(users.get(maker) as number, positions.get(maker) ?? FLAT, after),
+  )
 }
+
+export const positionChange = (userId: number, before: Position, after: Position): PositionChange => ({
+  user_id: userId,
+  size_delta: after.size - before.size,
+  entry_notional_delta: (after.entryNotional - before.entryNotional).toString(),
+  folded_margin_delta: (after.foldedMargin - before.foldedMargin).toString(),
+  leverage_before: before.leverage,
+  leverage_after: after.leverage,
+})
 
 const statusOf = (order: SettlingOrder, released: bigint): PartSettled['orders'][number] => ({
   order_id: order.orderId,

@@ -1,13 +1,13 @@
 /** A part's state out of the write side, and its changes into it. The caller holds the market's shard lock and the account rows. */
 import { sql } from 'kysely'
-import type { PartSettled } from '../domain/log.ts'
+import type { PartSettled, PositionsMoved } from '../domain/log.ts'
 import { isConditional, type Side } from '../domain/order.ts'
 import type { ClosingReason } from '../domain/order-state.ts'
 import type { Position } from '../domain/position.ts'
 import type { BatchSettled } from '../domain/settlement.ts'
 import type { Address, Quote, Steps } from '../domain/units.ts'
 import type { Tx } from './db/client.ts'
-import type { Expectation } from './reconcile.ts'
+import type { PartExpectation } from './reconcile.ts'
 import type { LedgerEntry, PartState, SettlingOrder, WaitingFill } from './settle-part.ts'
 
 export async function loadPart(
@@ -67,7 +67,7 @@ async function loadLedger(tx: Tx, userIds: readonly number[]): Promise<Map<numbe
   return new Map(rows.map((row) => [row.user_id, { free: row.free, pending: row.pending_withdrawal }]))
 }
 
-async function loadPositions(
+export async function loadPositions(
   tx: Tx,
   marketId: number,
   users: ReadonlyMap<Address, number>,
@@ -160,7 +160,7 @@ export async function expectationOf(
   marketId: number,
   { batchId, part }: Pick<BatchSettled, 'batchId' | 'part'>,
   fills: readonly WaitingFill[],
-): Promise<Expectation | null> {
+): Promise<PartExpectation | null> {
   if (fills.length === 0) return null
   const batch = await tx
     .selectFrom('batches')
@@ -178,7 +178,8 @@ export async function expectationOf(
     .executeTakeFirst()
   if (batch === undefined) return null
   const { price, parts } = batch
-  return { batchId, part, parts, price, asOf: batch.as_of, actionId: action?.action_id ?? null, fills }
+  const terms = { batchId, part, parts, price, asOf: batch.as_of, actionId: action?.action_id ?? null }
+  return { kind: 'part', ...terms, fills: fills.map((fill) => ({ ...fill, isForced: false })) }
 }
 
 /** Carries out what the row tells; `orders` are the orders as they are after it. */
@@ -188,21 +189,38 @@ export async function writePart(
   row: PartSettled,
   orders: readonly SettlingOrder[],
 ): Promise<void> {
-  await writePositions(tx, marketId, row)
+  await writePositions(tx, marketId, row, unmatchedAccounts(row))
   await writeAccounts(tx, row)
   await writeOrders(tx, row, orders)
   await writeFills(tx, marketId, row)
 }
 
-const signOf = (row: PartSettled): bigint => (row.rollback ? -1n : 1n)
+/** Positions that moved outside batches: nobody had matched that, so what is matched moves along. */
+export async function writeMove(tx: Tx, marketId: number, row: PositionsMoved): Promise<void> {
+  await writePositions(tx, marketId, row, new Set(row.positions.map(({ user_id }) => user_id)))
+  for (const { user_id, free_delta } of row.balances) {
+    await tx
+      .updateTable('accounts')
+      .set({ free: sql`free + ${signOf(row) * BigInt(free_delta)}::numeric` })
+      .where('user_id', '=', user_id)
+      .execute()
+  }
+}
+
+const signOf = (row: { readonly rollback: boolean }): bigint => (row.rollback ? -1n : 1n)
 
 /** Accounts with a fill that nobody here had matched: their matched position has not moved yet, and moves with the mined one. */
 const unmatchedAccounts = ({ fills }: PartSettled): Set<number> =>
   new Set(fills.filter(({ matched }) => !matched).map(({ user_id }) => user_id))
 
-async function writePositions(tx: Tx, marketId: number, row: PartSettled): Promise<void> {
+async function writePositions(
+  tx: Tx,
+  marketId: number,
+  row: Pick<PartSettled, 'positions' | 'rollback'>,
+  unmatched: ReadonlySet<number>,
+): Promise<void> {
+  if (row.positions.length === 0) return
   const sign = signOf(row)
-  const unmatched = unmatchedAccounts(row)
   const changes = row.positions.map((change) => ({
     user_id: change.user_id,
     size: Number(sign) * change.size_delta,

@@ -13,7 +13,6 @@ import {
 import { AdjustLib__factory } from '../typechain-types/factories/libraries/AdjustLib__factory.ts'
 import { ChangeLib__factory } from '../typechain-types/factories/libraries/ChangeLib__factory.ts'
 import { FundingLib__factory } from '../typechain-types/factories/libraries/FundingLib__factory.ts'
-import { LiquidationLib__factory } from '../typechain-types/factories/libraries/LiquidationLib__factory.ts'
 import { OrderDeskLib__factory } from '../typechain-types/factories/libraries/OrderDeskLib__factory.ts'
 import { WindLib__factory } from '../typechain-types/factories/libraries/WindLib__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
@@ -130,11 +129,10 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
 async function deployLibraries(
   signer: Signer,
 ): Promise<IsolatedTraderLibraryAddresses & MarketDeskLibraryAddresses> {
-  const [adjust, change, funding, liquidation, orders, wind] = [
+  const [adjust, change, funding, orders, wind] = [
     await new AdjustLib__factory(signer).deploy(),
     await new ChangeLib__factory(signer).deploy(),
     await new FundingLib__factory(signer).deploy(),
-    await new LiquidationLib__factory(signer).deploy(),
     await new OrderDeskLib__factory(signer).deploy(),
     await new WindLib__factory(signer).deploy(),
   ]
@@ -142,7 +140,6 @@ async function deployLibraries(
     'project/contracts/libraries/AdjustLib.sol:AdjustLib': await adjust.getAddress(),
     'project/contracts/libraries/ChangeLib.sol:ChangeLib': await change.getAddress(),
     'project/contracts/libraries/FundingLib.sol:FundingLib': await funding.getAddress(),
-    'project/contracts/libraries/LiquidationLib.sol:LiquidationLib': await liquidation.getAddress(),
     'project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib': await orders.getAddress(),
     'project/contracts/libraries/WindLib.sol:WindLib': await wind.getAddress(),
   }

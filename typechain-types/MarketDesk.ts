@@ -2,9 +2,24 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
-import type { BaseContract, BigNumberish, BytesLike, FunctionFragment, Result, Interface, AddressLike, ContractRunner, ContractMethod, Listener } from "ethers"
-import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedListener, TypedContractMethod } from "./common.js"
+import type { BaseContract, BigNumberish, BytesLike, FunctionFragment, Result, Interface, EventFragment, AddressLike, ContractRunner, ContractMethod, Listener } from "ethers"
+import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedLogDescription, TypedListener, TypedContractMethod } from "./common.js"
   
+    export type ActionTermsStruct = {asOf: BigNumberish, oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish}
+
+    export type ActionTermsStructOutput = [asOf: bigint, oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint] & {asOf: bigint, oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint }
+  
+
+    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
+
+    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
+  
+
+    export type DeleveragedLegStruct = {counterparty: AddressLike, steps: BigNumberish, payout: BigNumberish}
+
+    export type DeleveragedLegStructOutput = [counterparty: string, steps: bigint, payout: bigint] & {counterparty: string, steps: bigint, payout: bigint }
+  
+
     export type AdjustLeverageStruct = {account: AddressLike, leverage: BigNumberish, maxMarginIn: BigNumberish, minMarginOut: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}
 
     export type AdjustLeverageStructOutput = [account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint] & {account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint }
@@ -23,7 +38,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   export interface MarketDeskInterface extends Interface {
     getFunction(nameOrSignature: "adjustLeverage" | "adjustMargin" | "claim" | "coverDeficit" | "deleverage" | "finalizeMarket" | "freeze" | "heartbeat" | "inheritPosition" | "listInsolvent" | "poke" | "requestFreeze" | "updateFunding"): FunctionFragment;
 
-    
+    getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
 
     encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
@@ -53,6 +68,53 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
   }
+
+  
+    export namespace BackstopInheritanceFailedEvent {
+      export type InputTuple = [actionId: BigNumberish, account: AddressLike, backstop: AddressLike, terms: ActionTermsStruct, reason: BigNumberish, needed: BigNumberish, available: BigNumberish];
+      export type OutputTuple = [actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, reason: bigint, needed: bigint, available: bigint];
+      export interface OutputObject {actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, reason: bigint, needed: bigint, available: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ParametersChangedEvent {
+      export type InputTuple = [actionId: BigNumberish, parameters: ParametersStruct];
+      export type OutputTuple = [actionId: bigint, parameters: ParametersStructOutput];
+      export interface OutputObject {actionId: bigint, parameters: ParametersStructOutput };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace PositionInheritedEvent {
+      export type InputTuple = [actionId: BigNumberish, account: AddressLike, backstop: AddressLike, terms: ActionTermsStruct, size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, freeDelta: BigNumberish];
+      export type OutputTuple = [actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, size: bigint, entryNotional: bigint, margin: bigint, freeDelta: bigint];
+      export interface OutputObject {actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, size: bigint, entryNotional: bigint, margin: bigint, freeDelta: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace PositionsDeleveragedEvent {
+      export type InputTuple = [actionId: BigNumberish, account: AddressLike, terms: ActionTermsStruct, legs: DeleveragedLegStruct[]];
+      export type OutputTuple = [actionId: bigint, account: string, terms: ActionTermsStructOutput, legs: DeleveragedLegStructOutput[]];
+      export interface OutputObject {actionId: bigint, account: string, terms: ActionTermsStructOutput, legs: DeleveragedLegStructOutput[] };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
 
   
 
@@ -262,9 +324,27 @@ getFunction(nameOrSignature: 'updateFunding'): TypedContractMethod<
       'nonpayable'
     >;
 
-    
+    getEvent(key: 'BackstopInheritanceFailed'): TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+getEvent(key: 'ParametersChanged'): TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+getEvent(key: 'PositionInherited'): TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
+getEvent(key: 'PositionsDeleveraged'): TypedContractEvent<PositionsDeleveragedEvent.InputTuple, PositionsDeleveragedEvent.OutputTuple, PositionsDeleveragedEvent.OutputObject>;
 
     filters: {
       
+      'BackstopInheritanceFailed(uint256,address,address,tuple,uint8,uint256,uint256)': TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+      BackstopInheritanceFailed: TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+    
+
+      'ParametersChanged(uint256,tuple)': TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+      ParametersChanged: TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+    
+
+      'PositionInherited(uint256,address,address,tuple,int64,uint96,int256,int96)': TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
+      PositionInherited: TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
+    
+
+      'PositionsDeleveraged(uint256,address,tuple,tuple[])': TypedContractEvent<PositionsDeleveragedEvent.InputTuple, PositionsDeleveragedEvent.OutputTuple, PositionsDeleveragedEvent.OutputObject>;
+      PositionsDeleveraged: TypedContractEvent<PositionsDeleveragedEvent.InputTuple, PositionsDeleveragedEvent.OutputTuple, PositionsDeleveragedEvent.OutputObject>;
+    
     };
   }

@@ -44,7 +44,6 @@ getContractFactory(name: 'AdjustLib', signerOrOptions?: ethers.Signer | FactoryO
 getContractFactory(name: 'ChangeLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ChangeLib__factory>
 getContractFactory(name: 'DelayLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.DelayLib__factory>
 getContractFactory(name: 'FundingLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FundingLib__factory>
-getContractFactory(name: 'LiquidationLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LiquidationLib__factory>
 getContractFactory(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.OrderDeskLib__factory>
 getContractFactory(name: 'WindLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.WindLib__factory>
 getContractFactory(name: 'FeeToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FeeToken__factory>
@@ -86,7 +85,6 @@ getContractAt(name: 'AdjustLib', address: string | ethers.Addressable, signer?: 
 getContractAt(name: 'ChangeLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ChangeLib>
 getContractAt(name: 'DelayLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.DelayLib>
 getContractAt(name: 'FundingLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FundingLib>
-getContractAt(name: 'LiquidationLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LiquidationLib>
 getContractAt(name: 'OrderDeskLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.OrderDeskLib>
 getContractAt(name: 'WindLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.WindLib>
 getContractAt(name: 'FeeToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FeeToken>
@@ -128,7 +126,6 @@ deployContract(name: 'AdjustLib', signerOrOptions?: ethers.Signer | DeployContra
 deployContract(name: 'ChangeLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
 deployContract(name: 'DelayLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
-deployContract(name: 'LiquidationLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LiquidationLib>
 deployContract(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
 deployContract(name: 'WindLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
 deployContract(name: 'FeeToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeeToken>
@@ -170,7 +167,6 @@ deployContract(name: 'AdjustLib', args: any[], signerOrOptions?: ethers.Signer |
 deployContract(name: 'ChangeLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
 deployContract(name: 'DelayLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
-deployContract(name: 'LiquidationLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LiquidationLib>
 deployContract(name: 'OrderDeskLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
 deployContract(name: 'WindLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
 deployContract(name: 'FeeToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeeToken>

@@ -77,8 +77,6 @@ export type { DelayLib } from './libraries/DelayLib.js';
 export { DelayLib__factory } from './factories/libraries/DelayLib__factory.js';
 export type { FundingLib } from './libraries/FundingLib.js';
 export { FundingLib__factory } from './factories/libraries/FundingLib__factory.js';
-export type { LiquidationLib } from './libraries/LiquidationLib.js';
-export { LiquidationLib__factory } from './factories/libraries/LiquidationLib__factory.js';
 export type { OrderDeskLib } from './libraries/OrderDeskLib.js';
 export { OrderDeskLib__factory } from './factories/libraries/OrderDeskLib__factory.js';
 export type { WindLib } from './libraries/WindLib.js';

@@ -8,8 +8,8 @@ import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
 import {IMarketExit} from "../interfaces/IMarketExit.sol";
 import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
 import {AdjustLib} from "../libraries/AdjustLib.sol";
+import {ChangeLib} from "../libraries/ChangeLib.sol";
 import {ContextLib} from "../libraries/ContextLib.sol";
-import {LiquidationLib} from "../libraries/LiquidationLib.sol";
 import {AdjustLeverage, AdjustMargin} from "../types/Adjustment.sol";
 import {Report} from "../types/Report.sol";
 import {RiskTerms} from "../types/Risk.sol";
@@ -107,7 +107,7 @@ abstract contract MarketDoors is
 
     /// @inheritdoc IMarketRisk
     function setBackstop(address backstop, uint96 cap) external restricted {
-        LiquidationLib.setBackstop(_state, backstop, cap);
+        ChangeLib.setBackstop(_state, backstop, cap);
     }
 
     /// @inheritdoc IMarketRisk

@@ -9,7 +9,8 @@ import {PositionLib} from "./PositionLib.sol";
 
 /**
  * @title What a backstop would hold after inheriting, and whether it can. Twin of domain/liquidation.ts
- * @dev Positions come out of storage, whose widths `PositionLib` states: sums of two stay far within 256 bits.
+ * @dev Unchecked, because positions come out of storage, whose widths `PositionLib` states: sums of two stay below 2^151, and a
+ * free balance below 2^96. Requirements are bounded as in `MarginLib`.
  */
 library BackstopLib {
     /// @dev Millionths x 1e18.
@@ -21,21 +22,23 @@ library BackstopLib {
      * partial close. Without size, margin of either sign may be left.
      */
     function merge(Position memory held, Position memory added) internal pure returns (Position memory merged) {
-        merged.size = held.size + added.size;
-        merged.margin = held.margin + added.margin;
-        merged.leverage = held.leverage == 0 ? added.leverage : held.leverage;
-        merged.hasCancelFloor = held.hasCancelFloor;
-        if (held.size == 0 || added.size == 0 || (held.size > 0) == (added.size > 0)) {
-            merged.entryNotional = held.entryNotional + added.entryNotional;
-            return merged;
+        unchecked {
+            merged.size = held.size + added.size;
+            merged.margin = held.margin + added.margin;
+            merged.leverage = held.leverage == 0 ? added.leverage : held.leverage;
+            merged.hasCancelFloor = held.hasCancelFloor;
+            if (held.size == 0 || added.size == 0 || (held.size > 0) == (added.size > 0)) {
+                merged.entryNotional = held.entryNotional + added.entryNotional;
+                return merged;
+            }
+            (Position memory larger, Position memory smaller) =
+                PositionLib.abs(held.size) >= PositionLib.abs(added.size) ? (held, added) : (added, held);
+            bool long = larger.size > 0;
+            (, uint256 closedEntry) = PositionLib.closedShare(larger, PositionLib.abs(smaller.size), long);
+            merged.entryNotional = larger.entryNotional - closedEntry;
+            int256 realised = int256(smaller.entryNotional) - int256(closedEntry);
+            merged.margin += long ? realised : -realised;
         }
-        (Position memory larger, Position memory smaller) =
-            PositionLib.abs(held.size) >= PositionLib.abs(added.size) ? (held, added) : (added, held);
-        bool long = larger.size > 0;
-        (, uint256 closedEntry) = PositionLib.closedShare(larger, PositionLib.abs(smaller.size), long);
-        merged.entryNotional = larger.entryNotional - closedEntry;
-        int256 realised = int256(smaller.entryNotional) - int256(closedEntry);
-        merged.margin += long ? realised : -realised;
     }
 
     /// @notice Judges whether the backstop can take `position` over, and into what: `merged` then has its margin after the
@@ -53,27 +56,33 @@ library BackstopLib {
         }
         merged = merge(held, position);
         (int256 equityX, uint256 notionalX) = MarginLib.exposure(merged, valuation);
-        bool grows = PositionLib.abs(merged.size) > PositionLib.abs(held.size);
-        uint256 notional = (notionalX + 1e18 - 1) / 1e18;
-        if (grows && notional > terms.backstopCap) {
-            _fail(result, InheritanceFailure.CapExceeded, notional, terms.backstopCap);
-            return (merged, result);
-        }
+        unchecked {
+            bool grows = PositionLib.abs(merged.size) > PositionLib.abs(held.size);
+            uint256 notional = (notionalX + 1e18 - 1) / 1e18;
+            if (grows && notional > terms.backstopCap) {
+                _fail(result, InheritanceFailure.CapExceeded, notional, terms.backstopCap);
+                return (merged, result);
+            }
 
-        result.freeDelta =
-            merged.size == 0 ? merged.margin : -int256(missingMargin(equityX, notionalX, valuation.imr));
-        uint256 available = bank.account(terms.backstop).free;
-        if (int256(available) + result.freeDelta < 0) {
-            _fail(result, InheritanceFailure.FreeBalanceShort, uint256(-result.freeDelta), available);
-            return (merged, result);
+            int256 freeDelta =
+                merged.size == 0 ? merged.margin : -int256(missingMargin(equityX, notionalX, valuation.imr));
+            // What comes in needs nothing there.
+            uint256 available = freeDelta < 0 ? bank.account(terms.backstop).free : 0;
+            if (freeDelta < 0 && int256(available) + freeDelta < 0) {
+                _fail(result, InheritanceFailure.FreeBalanceShort, uint256(-freeDelta), available);
+                return (merged, result);
+            }
+            result.freeDelta = freeDelta;
+            merged.margin -= freeDelta;
         }
-        merged.margin -= result.freeDelta;
     }
 
     /// @notice Wei that bring a position to IMR, up; 0 where it is there.
     function missingMargin(int256 equityX, uint256 notionalX, uint256 imr) internal pure returns (uint256) {
-        int256 missing = int256(notionalX * imr) - equityX * MarginLib.MILLION;
-        return missing <= 0 ? 0 : (uint256(missing) + MILLION_X - 1) / MILLION_X;
+        unchecked {
+            int256 missing = int256(notionalX * imr) - equityX * MarginLib.MILLION;
+            return missing <= 0 ? 0 : (uint256(missing) + MILLION_X - 1) / MILLION_X;
+        }
     }
 
     function _fail(Inheritance memory result, InheritanceFailure failure, uint256 needed, uint256 available)

@@ -53,10 +53,13 @@ library BandLib {
         if (observedAt == last.observedAt && price != before) {
             revert ISettlementErrors.ReportConflict(observedAt, before, price);
         }
-        uint256 share = parameters.moveBase + (parameters.moveSlope * (observedAt - last.observedAt)) / 1000;
-        uint256 allowed = (before * share) / MILLION;
-        uint256 move = price > before ? price - before : before - price;
-        if (move > allowed) revert ISettlementErrors.ReportMoveTooLarge(before, price, allowed);
+        // 96 bits of price times at most 63 of share.
+        unchecked {
+            uint256 share = parameters.moveBase + (uint256(parameters.moveSlope) * (observedAt - last.observedAt)) / 1000;
+            uint256 allowed = (before * share) / MILLION;
+            uint256 move = price > before ? price - before : before - price;
+            if (move > allowed) revert ISettlementErrors.ReportMoveTooLarge(before, price, allowed);
+        }
     }
 
     function checkAge(uint256 asOf, uint256 observedAt, uint256 maxAge) internal pure {

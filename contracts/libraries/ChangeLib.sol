@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {IBackstop} from "../interfaces/IBackstop.sol";
 import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
+import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
 import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
+import {RiskTerms} from "../types/Risk.sol";
 import {PendingChange, TraderState} from "../types/TraderState.sol";
 import {ActionLib} from "./ActionLib.sol";
 import {G, NOTICE} from "./Delays.sol";
 import {ListingLib} from "./ListingLib.sol";
 
-/// @title Scheduling of parameters and modes. Linked: `ActionLib` lets them take over
+/// @title Scheduling of parameters and modes, which `ActionLib` lets take over, and the choice of a backstop. Linked
 library ChangeLib {
     // ------------------------------------------------------------------ parameters
 
@@ -68,6 +71,19 @@ library ChangeLib {
         state.clock.changePending = true;
         emit IMarketChanges.ModeRestricted(mode, activeFrom);
     }
+
+    // ------------------------------------------------------------------ backstop
+
+    function setBackstop(TraderState storage state, address backstop, uint96 cap) external {
+        // A victim cannot be named: the backstop has agreed.
+        if (backstop != address(0) && !IBackstop(backstop).backs(address(this))) {
+            revert IMarketRisk.BackstopUnwilling(backstop);
+        }
+        state.riskTerms = RiskTerms({backstop: backstop, backstopCap: cap});
+        emit IMarketRisk.BackstopChanged(backstop, cap);
+    }
+
+    // ------------------------------------------------------------------ internals
 
     /// @dev What an action as of now would find, though none may have come for long.
     function _currentMode(TraderState storage state) private view returns (MarketMode) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-import {IBackstop} from "../interfaces/IBackstop.sol";
 import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {MarketContext} from "../types/MarketContext.sol";
@@ -17,7 +16,7 @@ import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 import {ReportLib} from "./ReportLib.sol";
 
-/// @title Backstop and deleveraging. Linked: runs on a market's storage
+/// @title Backstop and deleveraging, on a market's storage. Inlined into `MarketDesk`: it is called while prices fall
 library LiquidationLib {
     /// @dev What a deleveraging works with, in memory once.
     struct Bench {
@@ -33,15 +32,6 @@ library LiquidationLib {
 
     // ------------------------------------------------------------------ backstop
 
-    function setBackstop(TraderState storage state, address backstop, uint96 cap) external {
-        // A victim cannot be named: the backstop has agreed.
-        if (backstop != address(0) && !IBackstop(backstop).backs(address(this))) {
-            revert IMarketRisk.BackstopUnwilling(backstop);
-        }
-        state.riskTerms = RiskTerms({backstop: backstop, backstopCap: cap});
-        emit IMarketRisk.BackstopChanged(backstop, cap);
-    }
-
     function inheritPosition(
         TraderState storage state,
         MarketContext memory context,
@@ -49,7 +39,7 @@ library LiquidationLib {
         uint256 asOf,
         address account,
         Report calldata report
-    ) external {
+    ) internal {
         ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.InheritPosition);
         Valuation memory valuation = ReportLib.take(action, context, report);
         ActionLib.save(state, action);
@@ -104,7 +94,7 @@ library LiquidationLib {
         address[] calldata counterparties,
         uint256[] calldata steps,
         Report calldata report
-    ) external {
+    ) internal {
         ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.Deleverage);
         Bench memory bench;
         bench.valuation = ReportLib.take(action, context, report);

@@ -29,6 +29,10 @@ export function balanceDeltas({ row }: Entry): BalanceDelta[] {
     case 'order_ended':
     case 'reservation_changed':
       return [delta(row.user_id, { reserved: BigInt(row.reserved_delta) })]
+    case 'positions_moved':
+      return row.balances.map(({ user_id, free_delta }) =>
+        delta(user_id, { free: signedWei(row, free_delta) }),
+      )
     case 'part_settled':
       return [
         ...row.fills.map(({ user_id, free_delta, from_pending, held }) =>

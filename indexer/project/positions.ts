@@ -1,6 +1,6 @@
 /** `read.positions`: mined positions by account and market, and what is pending on top of them. */
 import type { Selectable } from 'kysely'
-import type { MatchedFill, PartSettled } from '../../domain/log.ts'
+import type { MatchedFill, PartSettled, PositionsMoved } from '../../domain/log.ts'
 import type { ReadPositionsTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
 
@@ -14,6 +14,8 @@ export function positionChanges({ marketId, row }: Entry): Change<ReadPosition>[
       return row.fills.map((fill) => pend(marketId, fill, -1, row.at))
     case 'part_settled':
       return settled(marketId, row)
+    case 'positions_moved':
+      return moved(marketId, row)
     default:
       return []
   }
@@ -40,16 +42,18 @@ function settled(marketId: number, row: PartSettled): Change<ReadPosition>[] {
       fees: position.fees + signedWei(row, fill.fee),
     })),
   )
-  const positions = row.positions.map((moved) =>
-    change(marketId, moved.user_id, row.at, (position) => ({
-      size: position.size + sign * moved.size_delta,
-      entry_notional: position.entry_notional + signedWei(row, moved.entry_notional_delta),
-      folded_margin: position.folded_margin + signedWei(row, moved.folded_margin_delta),
-      leverage: row.rollback ? moved.leverage_before : moved.leverage_after,
+  return [...fills, ...moved(marketId, row)]
+}
+
+const moved = (marketId: number, row: PartSettled | PositionsMoved): Change<ReadPosition>[] =>
+  row.positions.map((each) =>
+    change(marketId, each.user_id, row.at, (position) => ({
+      size: position.size + signOfRow(row) * each.size_delta,
+      entry_notional: position.entry_notional + signedWei(row, each.entry_notional_delta),
+      folded_margin: position.folded_margin + signedWei(row, each.folded_margin_delta),
+      leverage: row.rollback ? each.leverage_before : each.leverage_after,
     })),
   )
-  return [...fills, ...positions]
-}
 
 const change = (
   marketId: number,

@@ -1,5 +1,5 @@
 /** Balances and positions as the shard log alone tells them. Pure. */
-import type { LogRow } from '../../domain/log.ts'
+import type { LogRow, PartSettled } from '../../domain/log.ts'
 
 export interface Holdings {
   /** Free balance and pending withdrawal by user. */
@@ -26,18 +26,27 @@ export function fold(holdings: Holdings, row: LogRow, marketId: number): void {
     balance.free += sign * BigInt(row.free_delta)
     balance.pending += sign * BigInt(row.pending_withdrawal_delta)
   }
-  if (row.kind !== 'part_settled') return
+  if (row.kind !== 'part_settled' && row.kind !== 'positions_moved') return
   const sign = row.rollback ? -1 : 1
-  for (const fill of row.fills) {
-    const balance = balanceOf(holdings, fill.user_id)
-    balance.free += BigInt(sign) * (BigInt(fill.free_delta) + BigInt(fill.from_pending))
-    balance.pending -= BigInt(sign) * BigInt(fill.from_pending)
-  }
+  if (row.kind === 'positions_moved') {
+    for (const { user_id, free_delta } of row.balances) {
+      balanceOf(holdings, user_id).free += BigInt(sign) * BigInt(free_delta)
+    }
+  } else foldFills(holdings, row)
   for (const change of row.positions) {
     const position = positionOf(holdings, positionKey(change.user_id, marketId))
     position.size += sign * change.size_delta
     position.entryNotional += BigInt(sign) * BigInt(change.entry_notional_delta)
     position.foldedMargin += BigInt(sign) * BigInt(change.folded_margin_delta)
+  }
+}
+
+function foldFills(holdings: Holdings, row: PartSettled): void {
+  const sign = row.rollback ? -1 : 1
+  for (const fill of row.fills) {
+    const balance = balanceOf(holdings, fill.user_id)
+    balance.free += BigInt(sign) * (BigInt(fill.free_delta) + BigInt(fill.from_pending))
+    balance.pending -= BigInt(sign) * BigInt(fill.from_pending)
   }
 }
 

@@ -11,7 +11,10 @@ import { ownerGas } from '../support/owner-gas.ts'
 const file = new URL('gas.json', import.meta.url)
 const SIZE_LIMIT = 24_576
 
-const hasGrown = (now: number, golden: number): boolean => now > golden * 1.01
+/** Differences of two batches are small, and vary by the zero bytes of addresses and signatures. */
+const CHANCE = 100
+
+const hasGrown = (now: number, golden: number): boolean => now > Math.max(golden * 1.01, golden + CHANCE)
 
 describe('gas', () => {
   before(function () {

@@ -1,6 +1,7 @@
 /** What a settled order costs: receipt gas over orders, one order per account, non-zero expiry and fees; and what else costs. */
 import type { Wallet } from 'ethers'
 import { chain, crowdedExchange, type Exchange, type FillInput, settle } from './exchange.ts'
+import { riskGas } from './gas-risk.ts'
 import { measureScenarios } from './gas-scenarios.ts'
 
 export const SIZES = [2, 20, 50, 100] as const
@@ -57,5 +58,6 @@ export async function gasTable(): Promise<GasTable> {
     for (const size of SIZES)
       Object.assign(table, await measure(await networkHelpers.loadFixture(crowd), size, mode))
   }
-  return Object.assign(table, await measureScenarios((fixture) => networkHelpers.loadFixture(fixture)))
+  const scenarios = await measureScenarios((fixture) => networkHelpers.loadFixture(fixture))
+  return { ...table, ...scenarios, ...(await riskGas()) }
 }

@@ -2,7 +2,7 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
-import type { BaseContract, BigNumberish, FunctionFragment, Interface, EventFragment, ContractRunner, ContractMethod, Listener } from "ethers"
+import type { BaseContract, BigNumberish, FunctionFragment, Interface, EventFragment, AddressLike, ContractRunner, ContractMethod, Listener } from "ethers"
 import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedLogDescription, TypedListener } from "../common.js"
   
     export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
@@ -13,7 +13,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   export interface ChangeLibInterface extends Interface {
     
 
-    getEvent(nameOrSignatureOrTopic: "ModeRestricted" | "ModeScheduled" | "ParametersScheduled" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "ModeRestricted" | "ModeScheduled" | "ParametersScheduled" | "ScheduledParametersCancelled"): EventFragment;
 
     
 
@@ -21,6 +21,18 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   }
 
   
+    export namespace BackstopChangedEvent {
+      export type InputTuple = [backstop: AddressLike, cap: BigNumberish];
+      export type OutputTuple = [backstop: string, cap: bigint];
+      export interface OutputObject {backstop: string, cap: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace ModeRestrictedEvent {
       export type InputTuple = [mode: BigNumberish, activeFrom: BigNumberish];
       export type OutputTuple = [mode: bigint, activeFrom: bigint];
@@ -108,13 +120,18 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
     
 
-    getEvent(key: 'ModeRestricted'): TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
+    getEvent(key: 'BackstopChanged'): TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
+getEvent(key: 'ModeRestricted'): TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
 getEvent(key: 'ModeScheduled'): TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
 getEvent(key: 'ParametersScheduled'): TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
 getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParametersCancelledEvent.InputTuple, ScheduledParametersCancelledEvent.OutputTuple, ScheduledParametersCancelledEvent.OutputObject>;
 
     filters: {
       
+      'BackstopChanged(address,uint96)': TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
+      BackstopChanged: TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
+    
+
       'ModeRestricted(uint8,uint48)': TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
       ModeRestricted: TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
     

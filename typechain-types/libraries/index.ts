@@ -6,6 +6,5 @@ export type { AdjustLib } from './AdjustLib.js';
 export type { ChangeLib } from './ChangeLib.js';
 export type { DelayLib } from './DelayLib.js';
 export type { FundingLib } from './FundingLib.js';
-export type { LiquidationLib } from './LiquidationLib.js';
 export type { OrderDeskLib } from './OrderDeskLib.js';
 export type { WindLib } from './WindLib.js';

@@ -117,7 +117,7 @@ export class World {
   /** The next part for the chain; the buyer is the taker. */
   async part(fills: readonly FillInput[], ticks = PRICE.ticks): Promise<SettlementPart> {
     const clock = await this.trader.clock()
-    const asOf = ((await this.#latestSecond()) * 1000) as Millis
+    const asOf = ((await this.latestSecond()) * 1000) as Millis
     return {
       marketId: this.spec.marketId,
       actionId: Number(clock.actionId) + 1,
@@ -128,7 +128,7 @@ export class World {
       price: ticks as Ticks,
       makerFee: this.spec.makerFee,
       takerFee: this.spec.takerFee,
-      oracle: { price: PRICE.wei, observedAt: asOf, signatures: await this.#report(asOf) },
+      oracle: { price: PRICE.wei, observedAt: asOf, signatures: await this.report(asOf) },
       fills: fills.map((input) => ({
         order: this.sign(input, ticks),
         fill: input.fill as Steps,
@@ -138,7 +138,7 @@ export class World {
     }
   }
 
-  async #report(observedAt: number): Promise<`0x${string}`> {
+  async report(observedAt: number, price = PRICE.wei): Promise<`0x${string}`> {
     const domain = {
       name: 'SignedPriceOracle',
       version: '1',
@@ -152,19 +152,19 @@ export class World {
         { name: 'observedAt', type: 'uint256' },
       ],
     }
-    const value = { feedId: feedIdOf(this.spec.marketId), price: PRICE.wei, observedAt }
+    const value = { feedId: feedIdOf(this.spec.marketId), price, observedAt }
     return (await ORACLE.signTypedData(domain, types, value)) as `0x${string}`
   }
 
   /** The chain's clock is its own: snapshots and jumps move it away from ours. */
-  async #latestSecond(): Promise<number> {
+  async latestSecond(): Promise<number> {
     const block = await this.provider.getBlock('latest')
     return block?.timestamp ?? 0
   }
 
   /** Mined a second after the latest block. */
   async send(part: SettlementPart): Promise<string> {
-    await this.rpc('evm_setNextBlockTimestamp', (await this.#latestSecond()) + 1)
+    await this.rpc('evm_setNextBlockTimestamp', (await this.latestSecond()) + 1)
     const operator = await this.provider.getSigner(1)
     const sent = await this.trader.connect(operator).settleBatch(encodeSettleBatch(part, this.spec))
     const receipt = await sent.wait()

@@ -6,6 +6,5 @@ export { AdjustLib__factory } from './AdjustLib__factory.js';
 export { ChangeLib__factory } from './ChangeLib__factory.js';
 export { DelayLib__factory } from './DelayLib__factory.js';
 export { FundingLib__factory } from './FundingLib__factory.js';
-export { LiquidationLib__factory } from './LiquidationLib__factory.js';
 export { OrderDeskLib__factory } from './OrderDeskLib__factory.js';
 export { WindLib__factory } from './WindLib__factory.js';
