@@ -9,7 +9,7 @@ const CHAIN_FILES = [
   '^(keeper|indexer|api)/compose\\.ts$',
   '^indexer/(follow|decode(-risk|-adjust)?)\\.ts$',
   '^api/signature\\.ts$',
-  '^(client|stack|bench|test|ignition|typechain-types)/',
+  '^(client|stack|bench|test|ignition|tasks|typechain-types)/',
   '^hardhat\\.config\\.ts$',
 ]
 

@@ -1,8 +1,9 @@
 import { globSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import toolbox from '@nomicfoundation/hardhat-toolbox-mocha-ethers'
-import { defineConfig } from 'hardhat/config'
+import { configVariable, defineConfig } from 'hardhat/config'
 import { definePlugin } from 'hardhat/plugins'
+import { TASKS } from './tasks/index.ts'
 
 /** Generated types name the contracts in the order of these paths, which is the file system's: make it one and the same. */
 const sortedTypes = definePlugin({
@@ -27,8 +28,15 @@ const COMPILER = {
 /** A step of a run that is refused says why; a revert is a fault. */
 const INVARIANT = { failOnRevert: true, shrinkRunLimit: 200 }
 
+/**
+ * Both chains keep their base fee at 0.001 gwei and need no tip, so that fees are given and never bumped. A contract's code costs
+ * 10,000 gas a byte there: only their own nodes can estimate it, and nothing here caps a transaction's gas.
+ */
+const FEES = { maxFeePerGas: 1_000_000n, maxPriorityFeePerGas: 0n, disableFeeBumping: true } as const
+
 export default defineConfig({
   plugins: [sortedTypes, toolbox],
+  tasks: TASKS,
   solidity: {
     compilers: [
       {
@@ -47,7 +55,47 @@ export default defineConfig({
   },
   networks: {
     default: { type: 'edr-simulated', chainId: 6343, hardfork: 'prague', blockGasLimit: 1_000_000_000 },
+    // A node on this machine with accounts of its own: anvil, or `npx hardhat node`.
+    local: { type: 'http', url: 'http://127.0.0.1:8545', accounts: 'remote' },
+    // Secrets come from the keystore (`npx hardhat keystore set …`) or from the environment.
+    megaethTestnet: {
+      type: 'http',
+      chainId: 6343,
+      url: configVariable('MEGAETH_TESTNET_RPC_URL'),
+      accounts: [configVariable('MEGAETH_TESTNET_KEY')],
+      timeout: 60_000,
+      ignition: FEES,
+    },
+    megaeth: {
+      type: 'http',
+      chainId: 4326,
+      url: configVariable('MEGAETH_RPC_URL'),
+      accounts: [configVariable('MEGAETH_KEY')],
+      timeout: 60_000,
+      ignition: FEES,
+    },
   },
+  chainDescriptors: {
+    6343: {
+      name: 'MegaETH testnet',
+      blockExplorers: {
+        blockscout: {
+          url: 'https://megaeth-testnet-v2.blockscout.com',
+          apiUrl: 'https://megaeth-testnet-v2.blockscout.com/api',
+        },
+      },
+    },
+    4326: {
+      name: 'MegaETH',
+      blockExplorers: {
+        blockscout: { url: 'https://megaeth.blockscout.com', apiUrl: 'https://megaeth.blockscout.com/api' },
+        etherscan: { url: 'https://mega.etherscan.io' },
+      },
+    },
+  },
+  // Receipts come within milliseconds, from one sequencer.
+  ignition: { requiredConfirmations: 1, blockPollingInterval: 200 },
+  verify: { etherscan: { apiKey: configVariable('ETHERSCAN_API_KEY') } },
   paths: {
     tests: { mocha: './test/contracts', solidity: './test/contracts' },
   },

@@ -7,9 +7,14 @@ export const ROLES = { admin: 0n, listing: 1n, parameters: 2n, guardian: 3n, tre
 
 export type Role = keyof typeof ROLES
 
-type Granted = Exclude<Role, 'admin'>
+export type Granted = Exclude<Role, 'admin'>
 type Functions = Readonly<Partial<Record<Granted, readonly string[]>>>
-type Restricted = 'MarginBank' | 'IsolatedTrader' | 'SignedPriceOracle' | 'AggregatorOracle' | 'Backstop'
+export type Restricted =
+  | 'MarginBank'
+  | 'IsolatedTrader'
+  | 'SignedPriceOracle'
+  | 'AggregatorOracle'
+  | 'Backstop'
 
 const ORACLE = { parameters: ['setFeed'], guardian: ['cancelFeed'] } as const
 

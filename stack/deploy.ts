@@ -98,32 +98,34 @@ export const feedsOf = ({ marketId, kind, fundingSession }: MarketSpec): readonl
   ...(kind === 'perpetual' ? [] : [finalFeedIdOf(marketId)]),
 ]
 
-export const gridOf = (spec: MarketSpec): MarketGridStruct => ({
-  marketId: spec.marketId,
-  kind: KINDS[spec.kind],
-  tick: spec.tick,
-  step: spec.step,
-  feedId: feedIdOf(spec.marketId),
-  sessionFeedId: spec.fundingSession ? sessionFeedIdOf(spec.marketId) : ZeroHash,
-  finalLow: spec.finalLow,
-  finalHigh: spec.finalHigh,
-})
+export const gridOf = (spec: MarketSpec) =>
+  ({
+    marketId: spec.marketId,
+    kind: KINDS[spec.kind],
+    tick: spec.tick,
+    step: spec.step,
+    feedId: feedIdOf(spec.marketId),
+    sessionFeedId: spec.fundingSession ? sessionFeedIdOf(spec.marketId) : ZeroHash,
+    finalLow: spec.finalLow,
+    finalHigh: spec.finalHigh,
+  }) satisfies MarketGridStruct
 
 /** The contract's parameters, in millionths. */
-export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LIMITS): ParametersStruct => ({
-  imr: millionths(spec.imr),
-  mmr: millionths(spec.mmr),
-  mtbLong: millionths(spec.mtbLong),
-  mtbShort: millionths(spec.mtbShort),
-  makerFee: millionths(spec.makerFee),
-  takerFee: millionths(spec.takerFee),
-  reportMaxAge: reports.maxAge,
-  moveBase: millionths(reports.moveBase),
-  moveSlope: millionths(reports.moveSlope),
-  fundingCap: millionths(spec.fundingCap),
-  maxLeverage: spec.maxLeverage,
-  mode: MODE_OPEN,
-})
+export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LIMITS) =>
+  ({
+    imr: millionths(spec.imr),
+    mmr: millionths(spec.mmr),
+    mtbLong: millionths(spec.mtbLong),
+    mtbShort: millionths(spec.mtbShort),
+    makerFee: millionths(spec.makerFee),
+    takerFee: millionths(spec.takerFee),
+    reportMaxAge: reports.maxAge,
+    moveBase: millionths(reports.moveBase),
+    moveSlope: millionths(reports.moveSlope),
+    fundingCap: millionths(spec.fundingCap),
+    maxLeverage: spec.maxLeverage,
+    mode: MODE_OPEN,
+  }) satisfies ParametersStruct
 
 /** Libraries by the names under which the compiler links them. A new one takes one line. */
 async function deployLibraries(

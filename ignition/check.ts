@@ -1,0 +1,208 @@
+/** The post-deployment check: everything that was meant, read back from the chain. */
+import { type Provider, TypedDataEncoder, ZeroAddress, zeroPadValue } from 'ethers'
+import { FUNCTIONS, type Restricted, ROLES, type Role } from '../stack/access.ts'
+import { feedsOf, gridOf, parametersOf } from '../stack/deploy.ts'
+import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
+import { Backstop__factory } from '../typechain-types/factories/Backstop__factory.ts'
+import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
+import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
+import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
+import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
+import { type Compiled, codeDifference, immutablesOf } from './code.ts'
+import { contractOf, type Deployment, traderOf } from './deployment.ts'
+import type { NetworkParameters } from './handover.ts'
+import type { MarketFile } from './market-file.ts'
+import { selectorsOf } from './selectors.ts'
+
+/** As in `OperatorStatus`: none, proposed, approved. */
+const APPROVED = 2n
+
+/** One thing that was read back. */
+export interface Finding {
+  readonly what: string
+  readonly expected: string
+  readonly found: string
+  readonly ok: boolean
+}
+
+export interface CheckInput {
+  readonly provider: Provider
+  readonly deployment: Deployment
+  readonly parameters: NetworkParameters
+  readonly markets: readonly MarketFile[]
+  /** Compiled contracts by name. */
+  readonly compiled: (name: string) => Promise<Compiled>
+  /** Whether the deployer should have left, and every role be with its holder. */
+  readonly handedOver: boolean
+}
+
+const text = (value: unknown): string =>
+  Array.isArray(value) ? value.map(text).join(' ') : String(value).toLowerCase()
+
+const finding = (what: string, expected: unknown, found: unknown): Finding => ({
+  what,
+  expected: text(expected),
+  found: text(found),
+  ok: text(expected) === text(found),
+})
+
+export async function checkDeployment(input: CheckInput): Promise<readonly Finding[]> {
+  const findings = [
+    ...(await checkCode(input)),
+    ...(await checkShared(input)),
+    ...(await checkFunctions(input)),
+    ...(await checkMembers(input)),
+  ]
+  for (const file of input.markets) findings.push(...(await checkMarket(input, file)))
+  return findings
+}
+
+// ---------------------------------------------------------------------- code
+
+async function checkCode({ provider, deployment, compiled }: CheckInput): Promise<Finding[]> {
+  const addresses: [string, string][] = [
+    ...Object.entries(deployment.contracts),
+    ...[...deployment.markets.values()].map((address): [string, string] => ['IsolatedTrader', address]),
+  ]
+  const findings: Finding[] = []
+  for (const [name, address] of addresses) {
+    const difference = await codeDifference(provider, address, await compiled(name), deployment.contracts)
+    findings.push(finding(`code of ${name} ${address}`, 'as compiled', difference ?? 'as compiled'))
+  }
+  return findings
+}
+
+// ---------------------------------------------------------------------- what all markets share
+
+async function checkShared({ provider, deployment, parameters }: CheckInput): Promise<Finding[]> {
+  const at = (name: string): string => contractOf(deployment, name)
+  const { roleDelay, listingDelay, oracleNotice, treasury } = parameters.exchange
+  const access = ExchangeAccess__factory.connect(at('ExchangeAccess'), { provider })
+  const bank = MarginBank__factory.connect(at('MarginBank'), { provider })
+  const oracle = SignedPriceOracle__factory.connect(at('SignedPriceOracle'), { provider })
+  const backstop = Backstop__factory.connect(at('Backstop'), { provider })
+  const keys = AccountManager__factory.connect(at('AccountManager'), { provider })
+  return [
+    finding('minimum delay of roles, s', roleDelay, await access.minimumDelay()),
+    finding('bank: token', parameters.exchange.usdm ?? at('TestUSDM'), await bank.token()),
+    finding('bank: authority', at('ExchangeAccess'), await bank.authority()),
+    finding('bank: treasury', treasury, await bank.treasury()),
+    finding('bank: listing delay, s', listingDelay, await bank.listingDelay()),
+    finding('oracle: authority', at('ExchangeAccess'), await oracle.authority()),
+    finding('oracle: notice, s', oracleNotice, await oracle.notice()),
+    finding('backstop: authority', at('ExchangeAccess'), await backstop.authority()),
+    finding('backstop: bank', at('MarginBank'), await backstop.bank()),
+    finding('backstop: session keys', at('AccountManager'), await backstop.accountManager()),
+    finding('session keys: forwarder', true, await keys.isTrustedForwarder(at('Forwarder'))),
+  ]
+}
+
+// ---------------------------------------------------------------------- roles
+
+async function checkFunctions({ provider, deployment }: CheckInput): Promise<Finding[]> {
+  const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), { provider })
+  const targets: [Restricted, string][] = [
+    ...(['MarginBank', 'SignedPriceOracle', 'Backstop'] as const).map((name): [Restricted, string] => [
+      name,
+      contractOf(deployment, name),
+    ]),
+    ...[...deployment.markets.values()].map((address): [Restricted, string] => ['IsolatedTrader', address]),
+  ]
+  const findings: Finding[] = []
+  for (const [name, target] of targets) {
+    findings.push(finding(`${name} ${target}: open`, true, !(await access.isTargetClosed(target))))
+    for (const [role, functions] of Object.entries(FUNCTIONS[name])) {
+      for (const [index, selector] of selectorsOf(name, functions).entries()) {
+        const found = await access.getTargetFunctionRole(target, selector)
+        findings.push(finding(`${name}.${functions[index]} ${target}: role`, ROLES[role as Role], found))
+      }
+    }
+  }
+  return findings
+}
+
+/** Every account that ever took up a role and still has it is meant to. */
+async function checkMembers(input: CheckInput): Promise<Finding[]> {
+  const { provider, deployment, parameters, handedOver } = input
+  const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), { provider })
+  const granted = await access.queryFilter(access.filters.RoleGranted(), 0)
+  const findings: Finding[] = []
+  for (const [role, id] of Object.entries(ROLES) as [Role, bigint][]) {
+    const accounts = new Set(granted.filter((log) => log.args.roleId === id).map((log) => log.args.account))
+    const members: string[] = []
+    for (const account of accounts) {
+      const [isMember, delay] = await access.hasRole(id, account)
+      if (!isMember) continue
+      members.push(account)
+      if (!handedOver || role === 'guardian') continue
+      const least = Math.max(Number(delay), parameters.exchange.roleDelay)
+      findings.push(finding(`${role} ${account}: delay, s`, least, delay))
+    }
+    const holder = parameters.holders[role]
+    if (handedOver) findings.push(finding(`${role}: held by`, holder, members))
+    else findings.push(finding(`${role}: held by somebody`, true, members.length > 0))
+  }
+  return findings
+}
+
+// ---------------------------------------------------------------------- a market
+
+async function checkMarket(
+  { provider, deployment, compiled }: CheckInput,
+  file: MarketFile,
+): Promise<Finding[]> {
+  const { spec, oracle: feeds } = file
+  const address = traderOf(deployment, spec.marketId)
+  const at = (name: string): string => contractOf(deployment, name)
+  const name = `market ${spec.marketId}`
+  const trader = IsolatedTrader__factory.connect(address, { provider })
+  const bank = MarginBank__factory.connect(at('MarginBank'), { provider })
+  const oracle = SignedPriceOracle__factory.connect(at('SignedPriceOracle'), { provider })
+  const domain = { name: 'IsolatedTrader', version: '2.0', chainId: spec.chainId, verifyingContract: address }
+  const words = await immutablesOf(provider, address, await compiled('IsolatedTrader'))
+  const findings = [
+    finding(`${name}: domain separator`, TypedDataEncoder.hashDomain(domain), await trader.domainSeparator()),
+    finding(`${name}: grid`, Object.values(gridOf(spec)), [...(await trader.grid())]),
+    finding(`${name}: parameters`, Object.values(parametersOf(spec, file.reports)), [
+      ...(await trader.parameters()),
+    ]),
+    finding(`${name}: authority`, at('ExchangeAccess'), await trader.authority()),
+    finding(`${name}: bank`, at('MarginBank'), await trader.bank()),
+    finding(`${name}: session keys`, at('AccountManager'), await trader.accountManager()),
+    finding(`${name}: oracle`, at('SignedPriceOracle'), await trader.oracle()),
+    finding(
+      `${name}: runs the desk's code`,
+      true,
+      words.has(zeroPadValue(at('MarketDesk').toLowerCase(), 32)),
+    ),
+    finding(`${name}: forwarder`, true, await trader.isTrustedForwarder(at('Forwarder'))),
+    finding(`${name}: listed`, true, (await bank.market(address)).openFrom > 0n),
+  ]
+  const latest = await provider.getBlock('latest')
+  for (const feed of feedsOf(spec)) {
+    const [signers, threshold] = await oracle.feedAt(feed, (latest?.timestamp ?? 0) * 1000)
+    findings.push(finding(`${name}: signers of feed ${feed}`, feeds.signers, [...signers]))
+    findings.push(finding(`${name}: threshold of feed ${feed}`, feeds.threshold, threshold))
+  }
+  const risk = await trader.riskTerms()
+  const backstop = file.backstopCap > 0n ? at('Backstop') : ZeroAddress
+  findings.push(
+    finding(`${name}: backstop and cap`, [backstop, file.backstopCap], [risk.backstop, risk.backstopCap]),
+  )
+  return [...findings, ...(await checkOperators(provider, address, name, file))]
+}
+
+async function checkOperators(
+  provider: Provider,
+  address: string,
+  name: string,
+  file: MarketFile,
+): Promise<Finding[]> {
+  const trader = IsolatedTrader__factory.connect(address, { provider })
+  const changes = await trader.queryFilter(trader.filters.OperatorChanged(), 0)
+  const operators: string[] = []
+  for (const account of new Set(changes.map((log) => log.args.operator))) {
+    if ((await trader.operatorStatus(account)) === APPROVED) operators.push(account.toLowerCase())
+  }
+  return [finding(`${name}: operators`, [...file.operators].sort(), operators.sort())]
+}

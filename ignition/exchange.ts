@@ -1,0 +1,64 @@
+/** How an exchange and its markets are put together; ignition/modules chooses the collateral. */
+import type {
+  ArgumentType,
+  IgnitionModule,
+  IgnitionModuleBuilder,
+  NamedArtifactContractDeploymentFuture,
+} from '@nomicfoundation/ignition-core'
+import { FUNCTIONS, type Granted, type Restricted, ROLES } from '../stack/access.ts'
+import { selectorsOf } from './selectors.ts'
+
+type Deployed<Name extends string> = NamedArtifactContractDeploymentFuture<Name>
+type Access = Deployed<'ExchangeAccess'>
+
+export type ExchangeModule = IgnitionModule<'Exchange', string, ReturnType<typeof deployExchange>>
+
+/** Gives the functions of a contract to their roles. */
+export function assignRoles(
+  m: IgnitionModuleBuilder,
+  access: Access,
+  name: Restricted,
+  target: Deployed<Restricted>,
+): void {
+  for (const [role, functions] of Object.entries(FUNCTIONS[name])) {
+    const selectors = selectorsOf(name, functions)
+    m.call(access, 'setTargetFunctionRole', [target, selectors, ROLES[role as Granted]], {
+      id: `${name}_${role}`,
+    })
+  }
+}
+
+/** The deployer takes a role up, without delay, until it is handed over. */
+function takeRole(m: IgnitionModuleBuilder, access: Access, role: Granted): void {
+  const deployer = m.getAccount(0)
+  const offered = m.call(access, 'grantRole', [ROLES[role], deployer, 0], { id: `offer_${role}` })
+  m.call(access, 'acceptRole', [ROLES[role]], { id: `accept_${role}`, after: [offered] })
+}
+
+/** What all markets share, on top of a collateral token. */
+export function deployExchange(m: IgnitionModuleBuilder, usdm: ArgumentType) {
+  const access = m.contract('ExchangeAccess', [m.getAccount(0), m.getParameter('roleDelay')])
+  const forwarder = m.contract('Forwarder')
+  const accountManager = m.contract('AccountManager', [forwarder])
+  const oracle = m.contract('SignedPriceOracle', [access, m.getParameter('oracleNotice')])
+  const treasury = m.getParameter<string>('treasury')
+  const bank = m.contract('MarginBank', [usdm, access, treasury, m.getParameter('listingDelay')])
+  const backstop = m.contract('Backstop', [access, bank, accountManager])
+  const lens = m.contract('SettlementLens')
+  const libraries = deployLibraries(m)
+  const { AdjustLib, FundingLib, WindLib } = libraries
+  const desk = m.contract('MarketDesk', [], { libraries: { AdjustLib, FundingLib, WindLib } })
+  for (const role of ['listing', 'parameters', 'guardian', 'treasury'] as const) takeRole(m, access, role)
+  assignRoles(m, access, 'MarginBank', bank)
+  assignRoles(m, access, 'SignedPriceOracle', oracle)
+  assignRoles(m, access, 'Backstop', backstop)
+  return { access, forwarder, accountManager, oracle, bank, backstop, lens, desk, ...libraries }
+}
+
+const deployLibraries = (m: IgnitionModuleBuilder) => ({
+  AdjustLib: m.library('AdjustLib'),
+  ChangeLib: m.library('ChangeLib'),
+  FundingLib: m.library('FundingLib'),
+  OrderDeskLib: m.library('OrderDeskLib'),
+  WindLib: m.library('WindLib'),
+})

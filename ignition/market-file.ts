@@ -1,0 +1,153 @@
+/** The description of a market to deploy: a JSON file in human units, checked completely before anything is sent. */
+import { readFileSync } from 'node:fs'
+import { getAddress, parseUnits } from 'ethers'
+import { listingRefusals, type MarketKind, type MarketSpec } from '../domain/market.ts'
+import type { Address, MarketId, Price, Quantity, Quote, Rate, Steps, Ticks } from '../domain/units.ts'
+import type { ReportLimits } from '../stack/deploy.ts'
+
+export interface MarketFile {
+  readonly spec: MarketSpec
+  readonly reports: ReportLimits
+  /** Signers of its reports, ascending, and how many of them one needs. */
+  readonly oracle: { readonly signers: readonly Address[]; readonly threshold: number }
+  readonly operators: readonly Address[]
+  /** Highest notional that the backstop may inherit; 0: it inherits nothing. */
+  readonly backstopCap: Quote
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const KINDS: readonly MarketKind[] = ['perpetual', 'future', 'binary_future']
+const NOWHERE = '0x0000000000000000000000000000000000000000' as Address
+
+/** Reads fields one by one, and names the one that is missing or wrong. */
+class Fields {
+  readonly #json: Json
+  readonly #path: string
+  readonly #seen = new Set<string>()
+
+  constructor(json: unknown, path: string) {
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+      throw new Error(`${path}: expected an object`)
+    }
+    this.#json = json as Json
+    this.#path = path
+  }
+
+  #take(name: string): unknown {
+    this.#seen.add(name)
+    return this.#json[name]
+  }
+
+  #fail(name: string, expected: string): never {
+    const received = JSON.stringify(this.#json[name]) ?? 'nothing'
+    throw new Error(`${this.#path}: ${name} must be ${expected}; received ${received}`)
+  }
+
+  text(name: string): string {
+    const value = this.#take(name)
+    return typeof value === 'string' && value !== '' ? value : this.#fail(name, 'a text')
+  }
+
+  /** A decimal number as text, x 1e18. */
+  amount(name: string, fallback?: string): bigint {
+    const value = this.#take(name) ?? fallback
+    if (typeof value !== 'string' || !/^\d+(\.\d{1,18})?$/.test(value)) {
+      return this.#fail(name, 'a decimal number in quotes, such as "0.05"')
+    }
+    return parseUnits(value, 18)
+  }
+
+  count(name: string): number {
+    const value = this.#take(name)
+    const valid = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+    return valid ? value : this.#fail(name, 'a whole number')
+  }
+
+  flag(name: string): boolean {
+    const value = this.#take(name) ?? false
+    return typeof value === 'boolean' ? value : this.#fail(name, 'true or false')
+  }
+
+  kind(name: string): MarketKind {
+    const kind = KINDS.find((each) => each === this.#take(name))
+    return kind ?? this.#fail(name, `one of ${KINDS.join(', ')}`)
+  }
+
+  addresses(name: string): Address[] {
+    const value = this.#take(name)
+    if (!Array.isArray(value) || value.length === 0) return this.#fail(name, 'a list of addresses')
+    return value.map((each) => {
+      try {
+        return getAddress(each).toLowerCase() as Address
+      } catch {
+        return this.#fail(name, `a list of addresses (not ${JSON.stringify(each)})`)
+      }
+    })
+  }
+
+  object(name: string): Fields {
+    return new Fields(this.#take(name), `${this.#path}: ${name}`)
+  }
+
+  /** Refuses what nobody has asked for: a mistyped name. */
+  end(): void {
+    const unknown = Object.keys(this.#json).filter((name) => !this.#seen.has(name))
+    if (unknown.length > 0) throw new Error(`${this.#path}: unknown field ${unknown.join(', ')}`)
+  }
+}
+
+export function readMarketFile(path: string, chainId: bigint): MarketFile {
+  const fields = new Fields(JSON.parse(readFileSync(path, 'utf8')), path)
+  const spec = readSpec(fields, chainId)
+  const refusals = listingRefusals(spec)
+  if (refusals.length > 0)
+    throw new Error(`${path}: cannot be listed: ${refusals.join(', ')} (domain/market.ts)`)
+
+  const reports = fields.object('reports')
+  const oracle = fields.object('oracle')
+  const file = {
+    spec,
+    reports: {
+      maxAge: reports.count('max_age_ms'),
+      moveBase: reports.amount('move_base') as Rate,
+      moveSlope: reports.amount('move_per_second') as Rate,
+    },
+    oracle: { signers: oracle.addresses('signers').sort(), threshold: oracle.count('threshold') },
+    operators: fields.addresses('operators'),
+    backstopCap: fields.amount('backstop_cap', '0') as Quote,
+  }
+  for (const part of [reports, oracle, fields]) part.end()
+  if (file.oracle.threshold < 1 || file.oracle.threshold > file.oracle.signers.length) {
+    throw new Error(`${path}: oracle: threshold must be 1 to ${file.oracle.signers.length}`)
+  }
+  return file
+}
+
+function readSpec(fields: Fields, chainId: bigint): MarketSpec {
+  const [tick, step] = [fields.amount('tick') as Price, fields.amount('step') as Quantity]
+  const inSteps = (name: string): Steps => Number(fields.amount(name) / (step || 1n)) as Steps
+  return {
+    marketId: fields.count('market_id') as MarketId,
+    symbol: fields.text('symbol'),
+    kind: fields.kind('type'),
+    trader: NOWHERE,
+    chainId,
+    tick,
+    step,
+    minPrice: Number(fields.amount('min_price') / (tick || 1n)) as Ticks,
+    minQuantity: inSteps('min_quantity'),
+    maxQuantity: inSteps('max_quantity'),
+    maxLeverage: fields.count('max_leverage'),
+    imr: fields.amount('imr') as Rate,
+    mmr: fields.amount('mmr') as Rate,
+    mtbLong: fields.amount('mtb_long') as Rate,
+    mtbShort: fields.amount('mtb_short') as Rate,
+    makerFee: fields.amount('maker_fee') as Rate,
+    takerFee: fields.amount('taker_fee') as Rate,
+    fundingCap: fields.amount('funding_cap', '0') as Rate,
+    fundingSession: fields.flag('funding_session'),
+    finalLow: fields.amount('final_low', '0') as Price,
+    finalHigh: fields.amount('final_high', '0') as Price,
+  }
+}

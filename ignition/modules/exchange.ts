@@ -1,0 +1,5 @@
+/** The exchange over a collateral token that exists: parameter `usdm`. */
+import { buildModule } from '@nomicfoundation/hardhat-ignition/modules'
+import { deployExchange } from '../exchange.ts'
+
+export default buildModule('Exchange', (m) => deployExchange(m, m.getParameter<string>('usdm')))

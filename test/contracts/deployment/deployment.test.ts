@@ -1,0 +1,195 @@
+/** A deployment from the first transaction to the hand-over, by the tasks that docs/deploy.md goes through, read back at the end. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { HDNodeWallet, JsonRpcProvider, Mnemonic } from 'ethers'
+import { createHardhatRuntimeEnvironment } from 'hardhat/hre'
+import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
+import config from '../../../hardhat.config.ts'
+import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
+import { useAnvil } from '../../support/anvil.ts'
+
+const MNEMONIC = Mnemonic.fromPhrase('test test test test test test test test test test test junk')
+const walletAt = (index: number) => HDNodeWallet.fromMnemonic(MNEMONIC, `m/44'/60'/0'/0/${index}`)
+const [deployer, treasury, governor, guardian] = [0, 1, 2, 3].map(walletAt) as [
+  HDNodeWallet,
+  HDNodeWallet,
+  HDNodeWallet,
+  HDNodeWallet,
+]
+const operator = walletAt(7)
+
+const BTC = 'ignition/markets/local/btc-perp.json'
+const RAIN = 'ignition/markets/local/rain-tomorrow.json'
+
+/** Stands where the main network has its collateral token: nothing here calls it. */
+const SOME_CODE = '0x00'
+
+interface Network {
+  readonly name: string
+  readonly prefix: string
+  readonly chainId: number
+  readonly module: string
+  readonly parameters: string
+}
+
+const NETWORKS: readonly Network[] = [
+  {
+    name: 'megaethTestnet',
+    prefix: 'MEGAETH_TESTNET',
+    chainId: 6343,
+    module: 'test-exchange',
+    parameters: 'ignition/parameters/megaeth-testnet.json',
+  },
+  {
+    name: 'megaeth',
+    prefix: 'MEGAETH',
+    chainId: 4326,
+    module: 'exchange',
+    parameters: 'ignition/parameters/megaeth.json',
+  },
+]
+
+for (const network of NETWORKS) {
+  describe(`deploying to chain ${network.chainId}`, function () {
+    this.timeout(240_000)
+
+    const chain = useAnvil({ chainId: network.chainId })
+    const deploymentId = `test-${network.chainId}-${process.pid}`
+    const folder = mkdtempSync(join(tmpdir(), 'clearbatch-deploy-'))
+    const parameters = join(folder, 'parameters.json')
+    const markets = [BTC, RAIN].join(',')
+
+    /** Runs a task as somebody, as from the command line; returns what it printed. */
+    async function run(
+      by: HDNodeWallet,
+      name: string | string[],
+      given: Record<string, unknown>,
+    ): Promise<string> {
+      process.env[`${network.prefix}_KEY`] = by.privateKey
+      const hre: HardhatRuntimeEnvironment = await createHardhatRuntimeEnvironment(config, {
+        network: network.name,
+        buildProfile: 'default',
+      })
+      const lines: string[] = []
+      const { log } = console
+      console.log = (...words: unknown[]) => void lines.push(words.join(' '))
+      try {
+        await hre.tasks.getTask(name).run(given)
+      } finally {
+        console.log = log
+      }
+      return lines.join('\n')
+    }
+
+    const pass = async (seconds: number): Promise<void> => {
+      const provider = new JsonRpcProvider(chain.url)
+      await provider.send('evm_increaseTime', [seconds])
+      await provider.send('evm_mine', [])
+      provider.destroy()
+    }
+
+    async function check(handedOver: boolean): Promise<{ text: string; failed: boolean }> {
+      const text = await run(deployer, 'check-deployment', { deploymentId, parameters, markets, handedOver })
+      const failed = process.exitCode === 1
+      process.exitCode = 0
+      return { text, failed }
+    }
+
+    before(async () => {
+      process.env[`${network.prefix}_RPC_URL`] = chain.url
+      process.env.HARDHAT_IGNITION_CONFIRM_DEPLOYMENT = 'false'
+      const file = JSON.parse(readFileSync(network.parameters, 'utf8'))
+      file.Exchange.treasury = treasury.address
+      file.HandOver = {
+        admin: governor.address,
+        listing: governor.address,
+        parameters: governor.address,
+        guardian: guardian.address,
+        treasury: treasury.address,
+      }
+      if (file.Exchange.usdm !== undefined) {
+        const provider = new JsonRpcProvider(chain.url)
+        await provider.send('anvil_setCode', [file.Exchange.usdm, SOME_CODE])
+        provider.destroy()
+      }
+      writeFileSync(parameters, JSON.stringify(file))
+    })
+
+    after(() => {
+      for (const name of [`${network.prefix}_KEY`, `${network.prefix}_RPC_URL`]) delete process.env[name]
+      delete process.env.HARDHAT_IGNITION_CONFIRM_DEPLOYMENT
+      rmSync(folder, { recursive: true })
+      rmSync(folderOf(deploymentId), { recursive: true, force: true })
+    })
+
+    it('deploys the exchange and its markets', async () => {
+      await run(deployer, ['ignition', 'deploy'], {
+        modulePath: `ignition/modules/${network.module}.ts`,
+        parameters,
+        deploymentId,
+      })
+      for (const market of [BTC, RAIN]) {
+        await run(deployer, 'deploy-market', { market, deploymentId, parameters })
+      }
+      expect([...readDeployment(deploymentId).markets.keys()]).to.deep.equal([1, 2])
+    })
+
+    it('hands everything over, and lists what was announced once its delay is over', async () => {
+      for (const marketId of [1, 2]) await run(operator, 'accept-operator', { marketId, deploymentId })
+      await run(deployer, 'hand-over', { deploymentId, parameters })
+      for (const role of ['admin', 'listing', 'parameters'])
+        await run(governor, 'accept-role', { role, deploymentId })
+      await run(guardian, 'accept-role', { role: 'guardian', deploymentId })
+      await run(treasury, 'accept-role', { role: 'treasury', deploymentId })
+      const said = await run(deployer, 'hand-over', { deploymentId, parameters })
+      expect(said).to.match(/all is handed over$/)
+
+      for (const marketId of [1, 2]) {
+        const scheduled = await run(governor, 'list-market', { marketId, deploymentId })
+        expect(scheduled).to.match(/run this again then$/)
+      }
+      const { listingDelay } = JSON.parse(readFileSync(parameters, 'utf8')).Exchange
+      await pass(listingDelay + 1)
+      for (const marketId of [1, 2]) {
+        expect(await run(governor, 'list-market', { marketId, deploymentId })).to.match(/^listed 0x/)
+      }
+    })
+
+    it('reads everything back as it was meant', async () => {
+      const { text, failed } = await check(true)
+      expect(text, text).not.to.contain('WRONG')
+      expect(text).to.match(/\d{2,} as meant, 0 not$/)
+      expect(failed).to.equal(false)
+    })
+
+    it('notices an operator nobody has asked for', async () => {
+      const file = JSON.parse(readFileSync(BTC, 'utf8'))
+      const tampered = join(folder, 'tampered.json')
+      writeFileSync(tampered, JSON.stringify({ ...file, operators: [guardian.address] }))
+      const text = await run(deployer, 'check-deployment', {
+        deploymentId,
+        parameters,
+        markets: tampered,
+        handedOver: true,
+      })
+      expect(process.exitCode).to.equal(1)
+      process.exitCode = 0
+      expect(text).to.contain('WRONG market 1: operators')
+      expect(text).to.contain(', 1 not')
+    })
+
+    it('notices other code at an address', async () => {
+      const provider = new JsonRpcProvider(chain.url)
+      const bank = readDeployment(deploymentId).contracts.MarginBank
+      const code = await provider.getCode(bank ?? '')
+      await provider.send('anvil_setCode', [bank, `${code.slice(0, -8)}00000000`])
+      const { text, failed } = await check(true)
+      await provider.send('anvil_setCode', [bank, code])
+      provider.destroy()
+      expect(text).to.match(/WRONG code of MarginBank .*differs from byte/)
+      expect(failed).to.equal(true)
+    })
+  })
+}
