@@ -4,7 +4,7 @@ import type { RestingOrder } from './book.ts'
 import { feeAllowancePerStep } from './fees.ts'
 import { openingBound } from './margin.ts'
 import { type MarketSpec, tickStepValue } from './market.ts'
-import { coveredSteps } from './reservation.ts'
+import { coveredSteps, feePriceOf } from './reservation.ts'
 import type { Price, Steps, Ticks } from './units.ts'
 
 /** Far more than doubles can be wrong by, far less than matters: what is within it is computed exactly. */
@@ -38,13 +38,14 @@ export class Openings {
 
   /** `coveredSteps` of the order in the batch's band. */
   coveredBy(order: RestingOrder): Steps {
-    const { side, type, limit, leverage, openable, reservedPrice } = order
+    const { side, type, limit, leverage, openable } = order
     if (side === 'LONG' || this.#isBinary || openable === 0) return openable
-    if (reservedPrice >= this.#band.hi) return openable
+    const feePrice = feePriceOf(this.#spec, order)
+    if (feePrice >= this.#band.hi) return openable
     if (type === 'LIMIT') {
       // Its margin is that of its limit whatever the band does. Only the fee at the band's upper edge has grown, and while that
       // adds up to less than one step costs, one step is what is not covered.
-      const missing = (this.#feeAt(this.#band.hi) - this.#feeAt(reservedPrice)) * openable
+      const missing = (this.#feeAt(this.#band.hi) - this.#feeAt(feePrice)) * openable
       const step = (limit * this.#tickStepValue) / leverage
       if (missing > 0 && missing * DOUBT < step) return (openable - 1) as Steps
     }

@@ -65,8 +65,8 @@ function lowestAfterTrigger(spec: MarketSpec, trigger: Ticks): Ticks {
  * The price that the reservation is computed at, in ticks. It caps a buy's price in the auction and is the
  * floor of a binary sell's. A limit order: its signed limit. A market order: the band's upper edge, for a
  * binary sell the lower; a conditional one: the band around its trigger. A perpetual's or future's limit sell
- * is margined at its limit but may fill above it, so its fee allowance, and with it this price, follows the
- * band's upper edge where that is higher.
+ * is margined at its limit but may fill above it: for its fee allowance this price follows the band's upper
+ * edge where that is higher (`feePriceOf`).
  */
 export function reservedPriceOf(
   spec: MarketSpec,
@@ -82,10 +82,20 @@ export function reservedPriceOf(
   return isLimit ? maxOf(order.price, edge) : edge
 }
 
+/**
+ * The price that the fee allowance pays for. A perpetual's or future's limit sell may fill, and pay its fee, at any price from its limit up,
+ * and the band rises while it rests: paid for is twice its reserved price, so that a sell accepted today is covered to its last step until the
+ * band has doubled.
+ */
+export const feePriceOf = (
+  spec: MarketSpec,
+  { side, limit, reservedPrice }: Omit<ReserveTerms, 'leverage'>,
+): Ticks => (side === 'SHORT' && limit !== 0 && !isBinary(spec) ? 2 * reservedPrice : reservedPrice) as Ticks
+
 /** Wei held back per opening step: margin (up per step) and fee allowance at the scheduled taker rate. */
 export function reservePerStep(spec: MarketSpec, terms: ReserveTerms): Quote {
   const { side, limit, leverage, reservedPrice } = terms
-  const fee = feeAllowancePerStep(spec, reservedPrice)
+  const fee = feeAllowancePerStep(spec, feePriceOf(spec, terms))
   if (side === 'SHORT' && isBinary(spec)) {
     const basis = (ONE - priceOf(spec, reservedPrice)) as Price
     return (marginPerStep(spec, basis, leverage) + fee) as Quote
@@ -105,8 +115,8 @@ function worstSellDebit(spec: MarketSpec, terms: ReserveTerms, band: Band, oracl
 /**
  * How many of `openable` steps the reservation covers in a batch with this band, whatever price in it the
  * order gets. Buys and binary sells: all of them, because the reserved price bounds their price. Other sells
- * have no upper bound on their price, and the band may have risen since acceptance: as many as the amount
- * held pays for.
+ * have no upper bound on their price: where the band has risen beyond what their allowance pays for, as many
+ * as the amount held does.
  */
 export function coveredSteps(
   spec: MarketSpec,

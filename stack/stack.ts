@@ -16,7 +16,7 @@ import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
 import { type Environment, environmentOf } from './environment.ts'
 import { type Keys, loadKeys } from './keys.ts'
 import type { StackOptions } from './options.ts'
-import { createReportSigner, type Feed, runOracle } from './oracle.ts'
+import { createReportSigner, type Feed, type ReportSigner, runOracle } from './oracle.ts'
 import { freePort } from './ports.ts'
 import { startPostgres } from './postgres.ts'
 import { randomWalk } from './prices.ts'
@@ -38,6 +38,8 @@ export interface Stack {
   readonly db: Db
   readonly provider: JsonRpcProvider
   readonly specs: readonly MarketSpec[]
+  /** Signs prices as the simulated oracle does. */
+  readonly oracle: ReportSigner
   readonly postgres: Service
   readonly chain: Service
   readonly api: Managed
@@ -88,8 +90,10 @@ async function start(
   for (const spec of specs) await listMarket(db, spec)
   report('contracts are deployed and markets listed')
 
-  const oracle = startOracle(db, keys, deployment, report)
-  onStop(() => oracle.stop())
+  const { oracle: address } = deployment.contracts
+  const oracle = createReportSigner(keys.oracle.privateKey, { chainId: CHAIN_ID, address })
+  const walk = startWalk(db, oracle, report)
+  onStop(() => walk.stop())
 
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())
@@ -104,7 +108,7 @@ async function start(
   if (options.bots) startBots(supervisor, file, accounts.bots)
   writePrivate(dir.admin, { database_url: postgres.url })
   writePrivate(dir.stackFile, file)
-  return { file, keys, db, provider, specs, postgres, chain, ...processes }
+  return { file, keys, db, provider, specs, oracle, postgres, chain, ...processes }
 }
 
 async function startServices(
@@ -136,8 +140,7 @@ async function startServices(
   return { postgres, chain }
 }
 
-function startOracle(db: Db, keys: Keys, { contracts }: Deployment, report: (line: string) => void) {
-  const signer = createReportSigner(keys.oracle.privateKey, { chainId: CHAIN_ID, address: contracts.oracle })
+function startWalk(db: Db, signer: ReportSigner, report: (line: string) => void) {
   const feeds = SEED_MARKETS.map(
     ({ plan, firstPrice, walk }): Feed => ({
       marketId: plan.marketId,

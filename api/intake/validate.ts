@@ -67,6 +67,8 @@ function limitsOf(spec: MarketSpec, { side, type, trigger }: Order, now: Band): 
 }
 
 const reservationOf = ({ order }: Placed): Reservation => ({
+  side: order.side,
+  price: order.price as Ticks,
   quantity: order.quantity as Steps,
   openable: order.openable as Steps,
   reserved: order.reserved as Quote,

@@ -2,12 +2,13 @@
 import type { Band } from '../../domain/band.ts'
 import { feeAllowancePerStep } from '../../domain/fees.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
+import type { Order } from '../../domain/order.ts'
+import { feePriceOf } from '../../domain/reservation.ts'
 import type { Price, Quote, Steps, Ticks } from '../../domain/units.ts'
 import { amount } from './amounts.ts'
 
 /** As acceptance fixes it, for an order of that quantity. */
-export interface Reservation {
-  readonly quantity: Steps
+export interface Reservation extends Pick<Order, 'side' | 'price' | 'quantity'> {
   readonly openable: Steps
   readonly reserved: Quote
   readonly reservedPrice: Ticks
@@ -15,9 +16,10 @@ export interface Reservation {
 
 export function reservationView(
   spec: MarketSpec,
-  { quantity, openable, reserved, reservedPrice }: Reservation,
+  { side, price, quantity, openable, reserved, reservedPrice }: Reservation,
 ) {
-  const fee = feeAllowancePerStep(spec, reservedPrice) * BigInt(openable)
+  const feePrice = feePriceOf(spec, { side, limit: price, reservedPrice })
+  const fee = feeAllowancePerStep(spec, feePrice) * BigInt(openable)
   return {
     ...amount('opening_quantity', quantityOf(spec, openable)),
     ...amount('closing_quantity', quantityOf(spec, (quantity - openable) as Steps)),

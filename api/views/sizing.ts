@@ -59,7 +59,7 @@ export function estimateView({ order, facts, ...sized }: Sized): Estimate {
       ...amount('quantity', quantityOf(spec, steps)),
       binding: binding.code,
     })),
-    estimate: sized.estimate && estimatedView(sized.estimate, facts),
+    estimate: sized.estimate && estimatedView(order, sized.estimate, facts),
   }
 }
 
@@ -73,6 +73,7 @@ function maximumView(spec: MarketSpec, { steps, binding }: Maximum, { admission,
 }
 
 function estimatedView(
+  order: UnsizedOrder,
   { steps, refusal, admission, fill, outcome }: DomainEstimate,
   facts: BatchFacts,
 ): NonNullable<Estimate['estimate']> {
@@ -85,7 +86,7 @@ function estimatedView(
     price_source: fill?.source ?? null,
     ...maybeAmount('notional', fill && notionalAt(spec, fill.price, steps)),
     ...amount('fillable_quantity', quantityOf(spec, fill?.fillable ?? (0 as Steps))),
-    reservation: admission && reservationView(spec, { ...admission, quantity: steps }),
+    reservation: admission && reservationView(spec, { ...order, ...admission, quantity: steps }),
     ...maybeAmount('fee', outcome?.fee ?? null),
     ...maybeAmount('realized_pnl', outcome?.realised ?? null),
     position: outcome && positionView(outcome.position, outcome.liquidationPrice, facts),

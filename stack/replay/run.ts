@@ -1,12 +1,11 @@
 /** Sends a recorded flow in its own rhythm, and lets the market's oracle say what the record traded at. */
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MarketSpec } from '../../domain/market.ts'
-import type { Millis, Price } from '../../domain/units.ts'
+import type { Millis } from '../../domain/units.ts'
 import type { Admin } from '../admin.ts'
-import { feedIdOf } from '../deploy.ts'
+import { type TakenFeed, takeOverFeed } from '../feed.ts'
 import { StackError } from '../options.ts'
-import { feedLease, latestPrice, publish } from '../oracle.ts'
+import { latestPrice } from '../oracle.ts'
 import type { StackAccount } from '../stack-file.ts'
 import { createMapping, type Mapping } from './mapping.ts'
 import { type Action, createPlanner } from './plan.ts'
@@ -61,7 +60,7 @@ export async function replay(
   const accounts = await admin.accounts(keys, DEPOSIT)
 
   const traders = createTraders(admin.file.base_url, spec, accounts)
-  const feed = takeOverFeed(admin, spec)
+  const feed = takeOverFeed(admin, spec.marketId)
   try {
     const from = Date.now() as Millis
     const { trades, lateMs } = await play(actions, { mapping, traders, feed, speed: options.speed, say })
@@ -101,54 +100,10 @@ async function mappingFor({ db }: Admin, spec: MarketSpec, actions: readonly Act
   return createMapping({ spec, oracle, first: first.price })
 }
 
-interface Feed {
-  say(price: Price): void
-  release(): Promise<void>
-}
-
-const LEASE_MS = 5_000
-const REPORT_EVERY_MS = 250
-
-/** Holds the lease on the market's price and reports the latest one said, or the one found, until it is released. */
-function takeOverFeed({ db, oracle }: Admin, spec: MarketSpec): Feed {
-  const name = feedLease(spec.marketId)
-  const owner = randomUUID()
-  let price: Price | null = null
-  let stopped = false
-
-  const report = async (): Promise<void> => {
-    const row = { owner, token: 1, expires_at: Date.now() + LEASE_MS }
-    await db
-      .insertInto('leases')
-      .values({ name, ...row })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
-      .execute()
-    price ??= await latestPrice(db, spec.marketId)
-    if (price === null) return
-    await publish(db, spec.marketId, oracle.sign(feedIdOf(spec.marketId), price, Date.now() as Millis))
-  }
-  const loop = (async () => {
-    while (!stopped) {
-      await report()
-      await sleep(REPORT_EVERY_MS)
-    }
-  })()
-  return {
-    say(next) {
-      price = next
-    },
-    async release() {
-      stopped = true
-      await loop
-      await db.deleteFrom('leases').where('name', '=', name).where('owner', '=', owner).execute()
-    },
-  }
-}
-
 interface Play {
   readonly mapping: Mapping
   readonly traders: Traders
-  readonly feed: Feed
+  readonly feed: TakenFeed
   readonly speed: number
   readonly say: (line: string) => void
 }

@@ -185,9 +185,9 @@ describe('POST /v0/orders', () => {
       reserved_margin: 0,
     })
     expect(closing.body.balance).to.include({ total: 110, available: 10, position_margin: 100 })
-    // 0.4 are left to close, 0.05 open: 5 of margin and the allowance at the band's edge, 0.05 x 105 x 0.0005.
+    // 0.4 are left to close, 0.05 open: 5 of margin and the allowance at twice the band's edge, 0.05 x 210 x 0.0005.
     const flipping = await world.place(bob, { side: 'SHORT', quantity: '0.45' })
-    expect(flipping.body.order, JSON.stringify(flipping.body)).to.include({ reserved_margin: 5.002625 })
+    expect(flipping.body.order, JSON.stringify(flipping.body)).to.include({ reserved_margin: 5.00525 })
     const reducing = await world.place(bob, { side: 'SHORT', quantity: '1', reduceOnly: true })
     expect(reducing.body.order).to.include({ status: 'OPEN', reserved_margin: 0 })
     const tooMuch = await world.place(bob, { side: 'SHORT', quantity: '0.1' })

@@ -114,9 +114,14 @@ describe('reservePerStep', () => {
     expect(reservePerStep(perpetual, anOrder(1, 'LONG', 1))).to.equal(quote('0.01') + quote('0.00005'))
   })
 
-  it('of a limit sell is margin at the limit and the fee at the reserved price', () => {
+  it('of a limit sell is margin at the limit and the fee at twice the reserved price', () => {
     const sell = anOrder(1, 'SHORT', 1, { reservedPrice: ticks(1050) })
-    expect(reservePerStep(perpetual, sell)).to.equal(quote('0.01') + quote('0.0000525'))
+    expect(reservePerStep(perpetual, sell)).to.equal(quote('0.01') + quote('0.000105'))
+  })
+
+  it('of a market sell is margin and taker fee at the reserved price', () => {
+    const sell = anOrder(1, 'SHORT', 1, { limit: ticks(0), reservedPrice: ticks(1050) })
+    expect(reservePerStep(perpetual, sell)).to.equal(quote('0.0105') + quote('0.0000525'))
   })
 
   it('of a binary sell is (1 - p)/L and the fee at 0.50', () => {
@@ -298,9 +303,34 @@ describe('a reservation', () => {
     )
   })
 
-  it('given a band that rose past a sell’s allowance, it covers fewer steps, never none for a small rise', () => {
-    const risen = priceBand(perpetual, price('101'))
+  it('covers a sell to its last step until the band has doubled, and one that waited when the market gets there', () => {
+    const anySell = fc.record({
+      spec: fc.constantFrom(...markets.filter(({ kind }) => kind !== 'binary_future')),
+      limit: fc.integer({ min: 1, max: 5000 }),
+      leverage: fc.integer({ min: 1, max: 5 }),
+      openable: fc.integer({ min: 1, max: 1000 }),
+      accepted: fc.integer({ min: 50, max: 950 }),
+      cleared: fc.integer({ min: 50, max: 5000 }),
+    })
+    fc.assert(
+      fc.property(anySell, ({ spec, limit, leverage, openable, accepted, cleared }) => {
+        const before = priceBand(spec, oracleAt(spec, accepted))
+        const oracle = oracleAt(spec, cleared)
+        const now = priceBand(spec, oracle)
+        const order = { side: 'SHORT', type: 'LIMIT', price: ticks(limit), trigger: ticks(0) } as const
+        const reservedPrice = reservedPriceOf(spec, order, before)
+        const terms = { side: order.side, limit: order.price, leverage, reservedPrice }
+        const covered = coveredSteps(spec, { ...terms, openable: steps(openable) }, now, oracle)
+        const promised = now.hi <= 2 * before.hi || cleared <= limit
+        if (promised) expect(covered).to.equal(openable)
+        else expect(covered).to.be.at.most(openable)
+      }),
+    )
+  })
+
+  it('given a band that rose past a sell’s allowance, it covers fewer steps rather than overdraw', () => {
+    const risen = priceBand(perpetual, price('201'))
     const sell = { ...anOrder(1, 'SHORT', 0, { reservedPrice: ticks(1050) }), openable: steps(10_000) }
-    expect(coveredSteps(perpetual, sell, risen, price('101'))).to.be.within(9_999, 9_999)
+    expect(coveredSteps(perpetual, sell, risen, price('201'))).to.equal(9_999)
   })
 })

@@ -2,6 +2,8 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Fill, Market } from '../../client/answers.ts'
 import { fromE18, toE18 } from '../../client/decimals.ts'
+import type { Price } from '../../domain/units.ts'
+import { takeOverFeed } from '../../stack/feed.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
 import { isDone, meet, nearOracle, useStack } from '../support/stack.ts'
@@ -89,6 +91,27 @@ describe('trading, end to end', function () {
       'MARKET_REMAINDER',
       0.02,
     ])
+  })
+
+  it('fills a sell to its last step although the price, and so the band, has risen while it rested', async () => {
+    const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
+    const feed = takeOverFeed(exchange.stack, 3)
+    try {
+      const price = await nearOracle(alice, 3)
+      const order = { marketId: 3, price, quantity: '0.01', leverage: 2 } as const
+      const sell = await bob.place({ ...order, side: 'SHORT' })
+      const risen = ((toE18(price) * 102n) / 100n) as Price
+      feed.say(risen)
+      await alice.waitFor(
+        () => alice.market(3),
+        ({ oracle_price_e18_raw }) => BigInt(oracle_price_e18_raw ?? 0) === risen,
+      )
+      const buy = await alice.place({ ...order, side: 'LONG' })
+      const ended = [await bob.waitForOrder(sell, isDone), await alice.waitForOrder(buy, isDone)]
+      expect(ended.map(({ status }) => status)).to.deep.equal(['FILLED', 'FILLED'])
+    } finally {
+      await feed.release()
+    }
   })
 
   it('closes a position with a reduce-only order and pays margin and profit back', async () => {

@@ -152,7 +152,11 @@ function anyOrder(market: Market, accounts: number): fc.Arbitrary<RestingOrder> 
       reduceOnly: fc.oneof(often(false, 3), often(true, 1)),
       isForced: fc.oneof(often(false, 9), often(true, 1)),
       reserves: fc.oneof(often(1, 7), often(0, 1), seldom(fc.double({ min: 0, max: 1, noNaN: true }))),
-      reservedOff: fc.oneof(often(0, 6), seldom(fc.integer({ min: -12, max: 3 }), 2)),
+      reservedOff: fc.oneof(
+        often(0, 6),
+        seldom(fc.integer({ min: TRIPLED, max: 3 }), 2),
+        seldom(fc.constant(TRIPLED), 1),
+      ),
       expiration: fc.oneof(often(0), seldom(fc.constantFrom(1999, 2000, 2001))),
       acceptedAt: fc.oneof(
         often(AS_OF - 200, 10),
@@ -199,6 +203,9 @@ function toOrder({ spec, oracle }: Market, draft: Draft): RestingOrder {
   }
 }
 
+/** As far off as that stands for a market that has tripled while a sell rested: its allowance does not reach the band's edge any more. */
+const TRIPLED = -12
+
 /** As at acceptance, with the band that was then `off` ticks away from where it is now. */
 function reservedPrice(
   spec: MarketSpec,
@@ -210,6 +217,7 @@ function reservedPrice(
   const { lo, hi } = priceBand(spec, oracle)
   const isBinary = spec.kind === 'binary_future'
   if (limit > 0 && (side === 'LONG' || isBinary)) return limit
+  if (limit > 0 && off === TRIPLED) return Math.max(1, Math.floor(hi / 3)) as Ticks
   const edge = side === 'SHORT' && isBinary ? lo - off : hi + off
   return Math.max(1, Math.max(edge, limit)) as Ticks
 }
