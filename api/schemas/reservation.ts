@@ -5,7 +5,10 @@ import { amountOf } from './common.ts'
 export const reservationFields = {
   ...amountOf('opening_quantity', 'What of it may open or grow a position.'),
   ...amountOf('closing_quantity', 'What of it would only shrink the position.'),
-  ...amountOf('reserved_price', 'What margin is computed at, a limit sell apart: that at its limit, its fee allowance at twice this.'),
+  ...amountOf(
+    'reserved_price',
+    'What margin is computed at; of a limit sell: half of what its fee allowance is.',
+  ),
   ...amountOf('margin', 'Margin held back for what opens.'),
   ...amountOf('fee_allowance', 'Held back for the fees of what opens, at the taker rate.'),
   ...amountOf('reserved_margin', 'Both together.'),
