@@ -207,9 +207,9 @@ library AdjustLib {
     }
 
     /// @notice The ratio stays at IMR and at 1 / leverage, margin does not fall below zero, full collateral stays full. Down.
+    /// For an account that has a position.
     function maxRemovable(Desk memory desk) internal pure returns (uint256) {
         Position memory position = desk.position;
-        if (position.size == 0) return 0;
         uint256 requiredX = _initialRequirement(desk);
         uint256 atLeverageX = _divUp(desk.notionalX, position.leverage);
         int256 most = _surplus(desk.equityX, atLeverageX > requiredX ? atLeverageX : requiredX);

@@ -135,9 +135,9 @@ library LiquidationLib {
         (uint256 steps, uint256 payout) = DeleverageLib.closeAgainst(bench.position, other, asked);
         if (steps == 0) return;
         _store(state, counterparty, other, bench.fundingIndex);
-        // Not more than a position's steps; what does not fit the ledger is refused by it.
+        // Not more than a position's steps. A payout is the entries and folded margins of equal shares, whose funding cancels
+        // out: below 2^92 + 2 x 2^91.
         leg.steps = uint48(steps);
-        if (payout > uint96(type(int96).max)) revert ISettlementErrors.PositionOutOfRange(counterparty);
         leg.payout = uint96(payout);
     }
 

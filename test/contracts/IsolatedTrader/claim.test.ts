@@ -140,6 +140,10 @@ describe('claims', () => {
     const { exchange } = scene
     const trader = await byAnyone(scene)
     await expect(trader.coverDeficit(0)).to.be.revertedWithCustomError(trader, 'AmountZero')
+    await expect(trader.coverDeficit((1n << 95n) + 1n)).to.be.revertedWithCustomError(
+      trader,
+      'PositionOutOfRange',
+    )
     const poor = exchange.trader.connect(await caller(exchange, wallet('poor')))
     await expect(poor.coverDeficit(1)).to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
     // What is pending backs batches, not gifts.
@@ -149,6 +153,36 @@ describe('claims', () => {
       exchange.bank,
       'FreeBalanceInsufficient',
     )
+  })
+})
+
+describe('claims at a price that is no whole number of wei a step', () => {
+  const scene = {} as Scene
+  afterEach(() => audit(scene.exchange))
+
+  it('deficits are counted up and values down: the pool pays everybody', async () => {
+    scene.exchange = await fresh(perpetualExchange)
+    const { exchange } = scene
+    await settle(exchange, {
+      price: 1000,
+      fills: [
+        { by: alice, side: 'LONG', fill: 1001, leverage: 20 },
+        { by: bob, side: 'SHORT', fill: 1001, leverage: 5 },
+      ],
+    })
+    await pass(exchange, 60)
+    await poke(scene, e18('90') + 1n)
+    await freeze(scene)
+    const trader = await byAnyone(scene)
+    // Short of 5.005 by 1.001 wei.
+    await expect(trader.listInsolvent([alice.address]))
+      .to.emit(trader, 'InsolventListed')
+      .withArgs(alice.address, e18('5.005') - 1n)
+    await pass(exchange, LISTING_WINDOW)
+    const { pool } = await exchange.bank.market(exchange.spec.trader)
+    const paid = await claimAll(scene, [bob])
+    // All there is but the dust of the roundings.
+    expect(paid.get(bob.address)).to.be.within(pool - 3n, pool)
   })
 })
 

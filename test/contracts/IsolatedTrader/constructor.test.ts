@@ -5,7 +5,14 @@ import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
 import type { Price, Quantity } from '../../../domain/units.ts'
 import { feedIdOf, gridOf, parametersOf } from '../../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
-import { buildPart, chain, type Exchange, pair, perpetualExchange } from '../../support/exchange.ts'
+import {
+  addressOf,
+  buildPart,
+  chain,
+  type Exchange,
+  pair,
+  perpetualExchange,
+} from '../../support/exchange.ts'
 import { binary, e18, future, markets, perpetual, rate } from '../../support/markets.ts'
 
 describe('constructor', () => {
@@ -113,9 +120,10 @@ describe('constructor', () => {
     refused(deploy(future, { fundingCap: 1 }), 'ParametersInvalid'))
 
   it('when an address is missing', async () => {
-    for (const name of ['marginBank', 'accountManager', 'oracle'] as const) {
+    for (const name of ['marginBank', 'accountManager', 'oracle', 'desk'] as const) {
       await refused(deploy(future, {}, { [name]: ZeroAddress }), 'AddressZero')
     }
+    await refused(deploy(future, {}, { desk: addressOf(exchange.treasury) }), 'AddressZero')
   })
 
   it('when the market is not open, no batch settles', async () => {

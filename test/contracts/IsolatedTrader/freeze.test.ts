@@ -132,6 +132,7 @@ describe('freeze', () => {
     it('when a newer report was poked, at that', async () => {
       await pass(scene.exchange, 60)
       await expect(poke(scene, e18('103'))).to.emit(scene.exchange.trader, 'PricePoked')
+      expect((await scene.exchange.trader.poked()).price).to.equal(e18('103'))
       await freeze(scene)
       expect((await scene.exchange.trader.wind()).price).to.equal(e18('103'))
     })

@@ -179,6 +179,26 @@ describe('settleBatch: every account', () => {
     await expectPartRefused(exchange, { price: 500_000, fills }, refusal)
   })
 
+  it('when several orders together change the free balance by more than the bank takes', async () => {
+    const { alice, bob, carol } = await load(perpetualExchange)
+    const { usdm, bank, shared, admin } = exchange
+    const funds = e18('300000000')
+    await usdm.mint(admin.address, 2n * funds)
+    await usdm.approve(shared.marginBank, 2n * funds)
+    for (const { address } of [alice, bob]) await bank.depositFor(address, funds)
+    // 4.9e9 of entry, worth 4.9e10 after a while: 2^95 wei are 3.96e10, less than both halves, more than each.
+    const half = 49_000_000
+    await settle(exchange, { price: 500_000, fills: pair(alice, bob, 2 * half, { leverage: 20 }) })
+    await exchange.connection.networkHelpers.time.increase(1_000)
+    const fills: FillInput[] = [
+      { by: alice, side: 'SHORT', fill: half },
+      { by: alice, side: 'SHORT', fill: half },
+      { by: carol, side: 'LONG', fill: 2 * half, leverage: 20 },
+    ]
+    const refusal = { error: 'PositionOutOfRange', args: [alice.address] }
+    await expectPartRefused(exchange, { price: 5_000_000, fills }, refusal)
+  })
+
   it('when an account opens and closes in one part, it is flat and owes no margin', async () => {
     const { alice, bob, carol } = await load(perpetualExchange)
     const fills: FillInput[] = [

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { ContractTransactionResponse } from 'ethers'
 import { accrue, FULL_SWING, type FundingRate, fundingBounds, fundingCapAt } from '../../../domain/funding.ts'
 import type { FundingIndex, HourlyFunding, Millis, Price } from '../../../domain/units.ts'
-import { type FundingInput, HOUR, setFunding } from '../../support/adjust.ts'
+import { adjustMargin, type FundingInput, HOUR, setFunding } from '../../support/adjust.ts'
 import { audit } from '../../support/audit.ts'
 import {
   chain,
@@ -93,6 +93,17 @@ describe('updateFunding', () => {
     const index = await indexOf()
     await update({ rate: THIRD, asOf })
     expect(await indexOf()).to.equal(index)
+  })
+
+  it('when an adjustment is as of before the last action, nothing is taken back', async () => {
+    await update({ rate: THIRD })
+    await pass(exchange, 8)
+    await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
+    const index = await indexOf()
+    expect(index).to.equal((THIRD * 9n) / 3600n)
+    const [margin, asOf] = [await marginOf(alice.address), (await asOfNext()) - 5000]
+    await adjustMargin(exchange, { by: alice, amount: 1n, asOf })
+    expect([await indexOf(), await marginOf(alice.address)]).to.deep.equal([index, margin + 1n])
   })
 
   it('when it is 0, nothing accrues and nothing is read', async () => {

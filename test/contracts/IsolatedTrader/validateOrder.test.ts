@@ -108,6 +108,8 @@ describe('hashOrder and validateOrder', () => {
     )
     await refused(validate(sign({ expiration: 9 })), 'OrderExpired')
   })
+  it('when the trigger condition does not fit the record', () =>
+    refused(validate(sign(), { triggerCondition: 4 }), 'TriggerEncoding', alice, SALT, 4, 0))
   it('when it is dead, cancelled or below the floor', async () => {
     const [by, bob] = exchange.users
     await settle(exchange, { price: 500_000, fills: pair(by!, bob!, 10, { salt: 1n }) })

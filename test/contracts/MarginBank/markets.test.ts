@@ -39,6 +39,15 @@ describe('settle, collectFees, setTreasury', () => {
         .to.be.revertedWithCustomError(bank, 'PoolInsufficient')
         .withArgs(getAddress(exchange.spec.trader), pool, pool + 1n)
     })
+    it('when the pool would not fit', async () => {
+      const bank = await asMarket()
+      // A market that lies: fees that come in rather than go out.
+      const negative = (1n << 256n) - (1n << 112n)
+      const { pool } = await bank.market(exchange.spec.trader)
+      await expect(bank.settle.staticCall(0, negative, []))
+        .to.be.revertedWithCustomError(bank, 'AmountTooLarge')
+        .withArgs(pool + (1n << 112n))
+    })
     it('when a credit would not fit', async () => {
       const bank = await asMarket()
       const [alice] = exchange.users

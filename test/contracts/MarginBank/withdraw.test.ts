@@ -11,6 +11,7 @@ import {
   pair,
   perpetualExchange,
   START_BALANCE,
+  wallet,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 
@@ -41,6 +42,24 @@ describe('requestWithdrawal and withdraw', () => {
     await expect((await bank()).requestWithdrawal(START_BALANCE + 1n))
       .to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
       .withArgs(alice().address, START_BALANCE, START_BALANCE + 1n)
+  })
+  it('when what is pending would outgrow its field', async () => {
+    const whale = await caller(exchange, wallet('whale'))
+    const most = (1n << 96n) - 1n
+    await exchange.usdm.mint(whale.address, most + 1n)
+    await exchange.usdm.connect(whale).approve(exchange.bank, most + 1n)
+    const asWhale = exchange.bank.connect(whale)
+    await asWhale.deposit(most)
+    await asWhale.requestWithdrawal(most)
+    await asWhale.deposit(1)
+    await expect(asWhale.requestWithdrawal(1))
+      .to.be.revertedWithCustomError(exchange.bank, 'AmountTooLarge')
+      .withArgs(most + 1n)
+    await exchange.connection.networkHelpers.time.increase(16)
+    await asWhale.withdraw()
+    await asWhale.requestWithdrawal(1)
+    await exchange.connection.networkHelpers.time.increase(16)
+    await asWhale.withdraw()
   })
   it('when nothing is requested', async () => {
     await expect((await bank()).requestWithdrawal(0)).to.be.revertedWithCustomError(
