@@ -3,19 +3,23 @@ import type { Signer } from 'ethers'
 import { Forwarder__factory } from '../../typechain-types/factories/Forwarder__factory.ts'
 import type { Exchange } from './exchange.ts'
 
-const FIELDS = [
-  'from address',
-  'to address',
-  'value uint256',
-  'gas uint256',
-  'nonce uint256',
-  'deadline uint48',
-  'data bytes',
+/** OpenZeppelin's typed data. */
+export const FORWARD_REQUEST = [
+  { name: 'from', type: 'address' },
+  { name: 'to', type: 'address' },
+  { name: 'value', type: 'uint256' },
+  { name: 'gas', type: 'uint256' },
+  { name: 'nonce', type: 'uint256' },
+  { name: 'deadline', type: 'uint48' },
+  { name: 'data', type: 'bytes' },
 ]
-const ForwardRequest = FIELDS.map((field) => ({
-  name: field.split(' ')[0] as string,
-  type: field.split(' ')[1] as string,
-}))
+
+export const forwardDomainOf = (chainId: bigint, forwarder: string) => ({
+  name: 'Forwarder',
+  version: '1',
+  chainId: `${chainId}`,
+  verifyingContract: forwarder,
+})
 
 type SignerWithAddress = Signer & { readonly address: string }
 
@@ -30,14 +34,12 @@ export async function signForward(
   signer: SignerWithAddress = from,
 ) {
   const { shared, spec, connection } = exchange
-  const domain = {
-    name: 'Forwarder',
-    version: '1',
-    chainId: spec.chainId,
-    verifyingContract: shared.forwarder,
-  }
+  const domain = forwardDomainOf(spec.chainId, shared.forwarder)
   const nonce = await forwarderOf(exchange).nonces(from.address)
   const deadline = (await connection.networkHelpers.time.latest()) + 600
   const request = { from: from.address, value: 0, gas: 300_000, nonce, deadline, ...call }
-  return { ...request, signature: await signer.signTypedData(domain, { ForwardRequest }, request) }
+  return {
+    ...request,
+    signature: await signer.signTypedData(domain, { ForwardRequest: FORWARD_REQUEST }, request),
+  }
 }

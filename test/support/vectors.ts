@@ -11,6 +11,7 @@ import {
 } from '../../domain/order.ts'
 import { DOMAIN_NAME, DOMAIN_VERSION, hashOrder, packFlags } from '../../domain/order-hash.ts'
 import type { Seconds, Steps, Ticks } from '../../domain/units.ts'
+import { actionVectors } from './action-vectors.ts'
 import { addressOf, keccak, signOrder, wallet } from './exchange.ts'
 import { markets } from './markets.ts'
 
@@ -98,9 +99,11 @@ const orderVector = ({ spec, order }: OrderVector) => {
 export const vectors = () => ({
   about:
     'An order is signed as a personal message (EIP-191) over its EIP-712 digest, with the suffix 01. Amounts are x 1e18; ' +
-    'flags are salt << 4 | reduce_only << 1 | buy.',
+    'flags are salt << 4 | reduce_only << 1 | buy. Adjustments are signed as typed data, or as a personal message with the ' +
+    'suffix 01; forward requests and price reports as typed data only. observedAt is in milliseconds, deadlines in seconds.',
   private_key: maker.privateKey,
   address: addressOf(maker),
   types: { Order: ORDER_FIELDS },
   orders: ORDERS.map(orderVector),
+  ...actionVectors(),
 })
