@@ -1,0 +1,171 @@
+/**
+ * A market falls: the book takes a liquidation, then the backstop, then counterparties; what nobody takes is left to the freeze.
+ * Every step is planned by domain/, done by the chain, and in the end rebuilt from the logs: three times the same, to the wei.
+ */
+import { expect } from 'chai'
+import type { Wallet } from 'ethers'
+import type { Quote } from '../../../domain/units.ts'
+import { audit, rebuild } from '../../support/audit.ts'
+import { Duet } from '../../support/duet.ts'
+import { addressOf, chain, type Exchange, type FillInput, perpetualExchange } from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { LISTING_WINDOW, pass, withBackstop } from '../../support/risk.ts'
+
+/** Takes one position of a unit up to 160 a unit, and no more than 12 of margin. */
+const CAP = e18('160') as Quote
+const FUNDS = e18('12')
+const DAY = 86_400
+
+const fixture = async (): Promise<Exchange> => {
+  const exchange = await perpetualExchange()
+  await withBackstop(exchange, CAP, FUNDS)
+  return exchange
+}
+
+describe('liquidation, backstop, deleveraging, freeze', () => {
+  let duet: Duet
+  let exchange: Exchange
+  let alice: Wallet, bob: Wallet, carol: Wallet, dave: Wallet, erin: Wallet, frank: Wallet
+  const backstop = () => ({ address: exchange.shared.backstop })
+  const sizeOf = (of: { readonly address: string }): number => duet.twin.positionOf(addressOf(of)).size
+  /** A liquidation of `steps` of a long, which somebody buys. */
+  const forced = (of: Wallet, by: Wallet, fill: number): FillInput[] => [
+    { by: of, side: 'SHORT', fill, forced: 1n, taker: fill },
+    { by, side: 'LONG', fill, taker: 0, leverage: 2 },
+  ]
+
+  beforeEach(async () => {
+    exchange = await (await chain()).networkHelpers.loadFixture(fixture)
+    ;[alice, bob, carol, dave, erin, frank] = exchange.users as [
+      Wallet,
+      Wallet,
+      Wallet,
+      Wallet,
+      Wallet,
+      Wallet,
+    ]
+    duet = await Duet.of(exchange, CAP)
+    // Longs of a unit each at 100 with 5 of margin; shorts of different leverage; funding that leaves no round number.
+    await duet.settle(1000, [
+      { by: alice, side: 'LONG', fill: 1000, leverage: 20 },
+      { by: bob, side: 'LONG', fill: 1000, leverage: 20 },
+      { by: carol, side: 'LONG', fill: 1000, leverage: 20 },
+      { by: dave, side: 'SHORT', fill: 1800, leverage: 12 },
+      { by: erin, side: 'SHORT', fill: 1200, leverage: 3 },
+    ])
+    await duet.fund(1000, 333_333_333_333_331n, 3_600_000)
+    await pass(exchange, 47)
+  })
+
+  /** What each step of the fall comes to. */
+  async function fall(): Promise<string[]> {
+    const steps: string[] = []
+    const note = async (step: Promise<string>) => steps.push(await step)
+    // 2.3 of 97.3 is left: below 2.25 % + 0.5. A fifth of Alice goes to the book; she is not yet the backstop's.
+    await note(duet.settle(973, forced(alice, frank, 200), 'forced'))
+    await note(duet.inherit(973, alice))
+    await pass(exchange, 13)
+    // Below maintenance: the backstop takes the rest of her, and has no room for Bob.
+    await note(duet.inherit(966, alice))
+    await note(duet.inherit(966, bob))
+    // He is closed at 95 and some against the most leveraged winners, who has room for him alone.
+    await note(duet.deleverageFully(966, bob))
+    await pass(exchange, 7)
+    // Nothing is left of Carol: half of her is closed. Then the gap: the backstop owes as well, and gets out of half.
+    await note(duet.deleverage(944, carol, [{ of: erin, steps: 400 }]))
+    await pass(exchange, 11)
+    await note(duet.deleverage(880, backstop(), [{ of: erin, steps: 300 }]))
+    return steps
+  }
+
+  it('every step comes to what the rules say, and moves what they say', async () => {
+    const before = new Map(duet.holders.map((each) => [each, duet.twin.freeOf(each)]))
+    expect(await fall()).to.deep.equal([
+      'done',
+      'NotLiquidatable',
+      'done',
+      'CAP_EXCEEDED',
+      'done',
+      'done',
+      'done',
+    ])
+    // The book's 200, then all of Alice's rest, of which 300 went on; none of Bob; 600 of Carol.
+    expect([alice, bob, carol, frank, backstop()].map(sizeOf)).to.deep.equal([0, 0, 600, 200, 500])
+    expect(sizeOf(dave) + sizeOf(erin)).to.equal(-1300)
+    const gained = (of: Wallet) => duet.twin.freeOf(addressOf(of)) - (before.get(addressOf(of)) ?? 0n)
+    // Who was closed got nothing back; who was closed against was paid.
+    expect([gained(bob), gained(carol)]).to.deep.equal([0n, 0n])
+    expect(gained(dave) > 0n && gained(erin) > 0n).to.equal(true)
+    await audit(exchange)
+  })
+
+  it('the logs alone tell all of it, in this order', async () => {
+    await fall()
+    const { provider } = exchange.connection.ethers
+    const logs = await provider.getLogs({ address: exchange.spec.trader, fromBlock: 0 })
+    const names = logs.map((log) => exchange.trader.interface.parseLog(log)?.name)
+    expect(names.slice(names.indexOf('BatchSettled'))).to.deep.equal([
+      'BatchSettled',
+      'FundingUpdated',
+      'BatchSettled',
+      'PositionInherited',
+      'BackstopInheritanceFailed',
+      'PositionsDeleveraged',
+      'PositionsDeleveraged',
+      'PositionsDeleveraged',
+    ])
+    await expectRebuilt()
+  })
+
+  it('what nobody took is frozen, counted and shared, with a pause in between, to the last wei', async () => {
+    await fall()
+    await duet.freeze()
+    const { bank, trader, admin, spec } = exchange
+    const insolvent = [addressOf(carol), exchange.shared.backstop]
+    await duet.list(duet.holders)
+    for (const each of insolvent) expect(duet.twin.positionOf(each).size).to.equal(0)
+    expect(duet.twin.books.deficit > 0n).to.equal(true)
+    await duet.list(insolvent)
+
+    // Paused on the last day of listing, the bank pays nobody for three days, and nothing is half done.
+    await pass(exchange, LISTING_WINDOW - DAY)
+    await bank.connect(admin).pause()
+    await pass(exchange, 2 * DAY)
+    const { endsAt } = await bank.lastPause()
+    for (const each of [dave, erin, frank]) {
+      await expect(trader.claim(each.address))
+        .to.be.revertedWithCustomError(bank, 'BankPaused')
+        .withArgs(endsAt)
+    }
+    const early = trader.connect(admin).coverDeficit(1)
+    await expect(early).to.be.revertedWithCustomError(bank, 'BankPaused').withArgs(endsAt)
+    expect((await trader.wind()).haircutFixed).to.equal(false)
+    await duet.compareBooks('the pause')
+    await pass(exchange, DAY)
+    expect(await bank.isPaused()).to.equal(false)
+
+    await duet.cover(frank, e18('0.5') + 1n)
+    const pool = duet.twin.books.pool
+    for (const each of [erin, frank, dave]) expect(await duet.claim(addressOf(each))).to.equal('done')
+    for (const each of duet.holders) expect(await duet.claim(each)).to.equal('NothingToClaim')
+    // A haircut, and dust: a wei per claim and per deficit at most.
+    const { haircut } = duet.twin.books
+    expect(haircut?.pool).to.equal(pool)
+    expect(pool < (haircut?.owed ?? 0n)).to.equal(true)
+    expect((await bank.market(spec.trader)).pool).to.be.within(0n, 5n)
+    await expectRebuilt()
+    await audit(exchange)
+  })
+
+  /** The books as the logs tell them against the books that the rules have kept. */
+  async function expectRebuilt(): Promise<void> {
+    const books = await rebuild(exchange)
+    const { positions, accounts, pool, fees, deficit, index } = duet.twin.books
+    expect([books.pool, books.fees, books.exit.deficit]).to.deep.equal([pool, fees, deficit])
+    for (const each of duet.holders) {
+      expect(books.accounts.get(each)?.free).to.equal(accounts.get(each)?.free)
+      const [rebuilt, kept] = [books.positions.get(each), positions.get(each)]
+      expect(rebuilt, `${each} at index ${index}`).to.deep.equal(kept)
+    }
+  }
+})
