@@ -22,11 +22,16 @@ import { errorOf } from './parity.ts'
 import {
   type AskedLeg,
   deleverage as deleverageOnChain,
+  finalize as finalizeOnChain,
   inherit as inheritOnChain,
   pass,
   SILENCE,
 } from './risk.ts'
 import { atTicks, DONE, type Moment, type Outcome, Twin } from './twin.ts'
+
+/** Of `MarketMode`. */
+const SETTLING = 3
+const MODE_NOTICE = 86_400 + 60
 
 export class Duet {
   readonly exchange: Exchange
@@ -178,6 +183,18 @@ export class Duet {
     await connection.networkHelpers.time.setNextBlockTimestamp(asOf / 1000)
     const expected = this.twin.end({ asOf, oracle: oraclePrice as Price })
     await this.#compare('freeze', expected, trader.connect(admin).freeze())
+  }
+
+  /** The operator settles the market at its final price, a day after its mode was announced. */
+  async finalize(ticks: number): Promise<void> {
+    const { trader, admin, connection } = this.exchange
+    const { time } = connection.networkHelpers
+    const from = ((await time.latest()) + MODE_NOTICE) * 1000
+    await trader.connect(admin).scheduleMode(SETTLING, from)
+    await time.increaseTo(from / 1000)
+    const moment = await this.#moment(ticks)
+    const expected = this.twin.end(moment)
+    await this.#compare('finalize', expected, finalizeOnChain(this.exchange, onChain(moment)))
   }
 
   async list(accounts: readonly Address[]): Promise<Outcome> {

@@ -12,7 +12,7 @@ import {
   type Ranked,
   scoreOf,
 } from '../../domain/deleverage.ts'
-import { accrue, type FundingRate, type FundingUpdate, NO_RATE, setFunding } from '../../domain/funding.ts'
+import { accrue, type FundingUpdate, setFunding } from '../../domain/funding.ts'
 import { type Backstop, emptied, inherit, isInheritable } from '../../domain/liquidation.ts'
 import { isBelow, isLiquidatable } from '../../domain/margin.ts'
 import { type MarketSpec, priceOf } from '../../domain/market.ts'
@@ -30,8 +30,9 @@ import type {
   Ticks,
 } from '../../domain/units.ts'
 import type { Verdict } from '../../domain/verdict.ts'
-import { dueOf, type Haircut, haircutOf, valueAt } from '../../domain/wind-down.ts'
+import { dueOf, haircutOf, valueAt } from '../../domain/wind-down.ts'
 import { addressOf, type FillInput } from './exchange.ts'
+import { accepted, type Books, demand, type Ended, emptyBooks, Refused } from './twin-books.ts'
 
 /** `done`, a contract's error by name, or why the backstop did not inherit. */
 export type Outcome = string
@@ -43,76 +44,14 @@ export interface Moment {
   readonly oracle: Price
 }
 
-interface Ended {
-  readonly price: Price
-  readonly pool: Quote
-}
-
-interface Books {
-  readonly positions: Map<Address, Position>
-  readonly accounts: Map<Address, LedgerAccount>
-  pool: bigint
-  fees: bigint
-  index: FundingIndex
-  running: FundingRate
-  asOf: Millis
-  ended: Ended | null
-  deficit: bigint
-  haircut: Haircut | null
-  readonly unpaid: Map<Address, bigint>
-}
-
-/** The contract's word for each refusal of the domain. */
-const ERRORS: Readonly<Record<string, string>> = {
-  NEGATIVE_PROCEEDS: 'ProceedsNegative',
-  OUT_OF_RANGE: 'PositionOutOfRange',
-  UNDER_MARGINED: 'MarginInsufficient',
-  NO_POSITION: 'NoPosition',
-  NOTHING_MOVES: 'NothingMoves',
-  REMOVE_MODE: 'RemoveModeInvalid',
-  ABOVE_REMOVABLE: 'RemovalTooLarge',
-  BELOW_MINIMUM: 'AmountBelowMinimum',
-  ADDITION_INSUFFICIENT: 'AdditionInsufficient',
-  LEVERAGE_OUT_OF_RANGE: 'LeverageInvalid',
-  MARGIN_IN_ABOVE_MAXIMUM: 'MarginInTooLarge',
-  MARGIN_OUT_BELOW_MINIMUM: 'MarginOutTooSmall',
-  RATE_OUT_OF_RANGE: 'FundingRateOutOfRange',
-  VALIDITY: 'FundingValidityInvalid',
-  NOT_PERPETUAL: 'NotPerpetual',
-}
-
 const EMPTY: LedgerAccount = { free: 0n as Quote, pending: 0n as Quote, requestedAt: 0 as Seconds }
 /** As of when no withdrawal that is pending backs anything. */
 const NEVER = Number.MAX_SAFE_INTEGER as Millis
 
-/** Ends an attempt: nothing of it stands. */
-class Refused extends Error {}
-
-function accepted<Value>(verdict: Verdict<Value, { readonly code: string }>): Value {
-  if (verdict.ok) return verdict.value
-  throw new Refused(ERRORS[verdict.refusal.code] ?? verdict.refusal.code)
-}
-
-function demand(holds: boolean, error: string): void {
-  if (!holds) throw new Refused(error)
-}
-
 export class Twin {
   readonly spec: MarketSpec
   readonly #backstop: { readonly address: Address; readonly cap: Quote } | null
-  #books: Books = {
-    positions: new Map(),
-    accounts: new Map(),
-    pool: 0n,
-    fees: 0n,
-    index: 0n as FundingIndex,
-    running: NO_RATE,
-    asOf: 0 as Millis,
-    ended: null,
-    deficit: 0n,
-    haircut: null,
-    unpaid: new Map(),
-  }
+  #books = emptyBooks()
 
   constructor(spec: MarketSpec, backstop: { readonly address: Address; readonly cap: Quote } | null = null) {
     this.spec = spec
@@ -218,21 +157,12 @@ export class Twin {
     const before = books.positions.get(account) ?? FLAT
     const isForced = run[0]?.forced !== undefined
     demand(!isForced || isLiquidatable(spec, before, books.index, oracle), 'NotLiquidatable')
-    if (isForced) {
-      const { side, fill } = run[0] as FillInput
-      const isClose = closingSteps(before.size, side, fill as Steps) === fill
-      demand(isClose, 'ReduceOnlyExceeded')
-    }
     const { makerFee, takerFee } = spec
     const terms = { fundingIndex: books.index, oracle, makerFee, takerFee }
-    const settled = accepted(
-      settleAccount(
-        spec,
-        before,
-        run.map((fill) => fillOf(spec, fill, price, oracle)),
-        terms,
-      ),
-    )
+    const settle = (fills: readonly PositionFill[]) => accepted(settleAccount(spec, before, fills, terms))
+    const applied = run.map((fill) => fillOf(spec, fill, price, oracle))
+    if (isForced) demandReducing(before, applied[0] as PositionFill, settle)
+    const settled = settle(applied)
     books.positions.set(account, settled.position)
     return { account, delta: settled.freeDelta, fee: settled.fee }
   }
@@ -377,6 +307,18 @@ export class Twin {
       this.#pay(books, account, paid, NEVER)
     })
   }
+}
+
+/** The chain closes what it can before it sees that more was asked. */
+function demandReducing(
+  { size }: Position,
+  fill: PositionFill,
+  settle: (fills: readonly PositionFill[]) => unknown,
+): void {
+  const steps = closingSteps(size, fill.side, fill.steps)
+  if (steps === fill.steps) return
+  if (steps > 0) settle([{ ...fill, steps, takerSteps: steps }])
+  throw new Refused('ReduceOnlyExceeded')
 }
 
 /** Neighbours of one account; a forced fill begins a run of its own. */
