@@ -65,10 +65,15 @@ contract AccountManager is IAccountManager, ForwardedSender {
 
     /// @inheritdoc IAccountManager
     function isAuthorized(address owner, address key, uint256 permission, uint256 asOf) external view returns (bool) {
-        SessionKey memory entry = _keys[owner][key];
-        if (entry.registeredAt == 0 || entry.permissions & permission == 0) return false;
-        if (asOf >= (entry.registeredAt + LIFETIME) * 1000) return false;
-        // Late invalidation: what was matched before the revocation was seen can still be settled.
-        return entry.revokedAt == 0 || asOf <= uint256(entry.revokedAt) * 1000 + G;
+        SessionKey storage entry = _keys[owner][key];
+        (uint256 permissions, uint256 registeredAt, uint256 revokedAt) =
+            (entry.permissions, entry.registeredAt, entry.revokedAt);
+        // Times of 64 bits.
+        unchecked {
+            if (registeredAt == 0 || permissions & permission == 0) return false;
+            if (asOf >= (registeredAt + LIFETIME) * 1000) return false;
+            // Late invalidation: what was matched before the revocation was seen can still be settled.
+            return revokedAt == 0 || asOf <= revokedAt * 1000 + G;
+        }
     }
 }

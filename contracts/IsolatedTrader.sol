@@ -5,7 +5,6 @@ import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {ForwardedSender} from "./base/ForwardedSender.sol";
 import {MarketDoors} from "./base/MarketDoors.sol";
-import {MarketState} from "./base/MarketState.sol";
 import {Restricted} from "./base/Restricted.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
 import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
@@ -22,6 +21,7 @@ import {MarginLib} from "./libraries/MarginLib.sol";
 import {OrderDeskLib} from "./libraries/OrderDeskLib.sol";
 import {OrderLib} from "./libraries/OrderLib.sol";
 import {PositionLib} from "./libraries/PositionLib.sol";
+import {ReportLib} from "./libraries/ReportLib.sol";
 import {SaltLib} from "./libraries/SaltLib.sol";
 import {SettlementCodec} from "./libraries/SettlementCodec.sol";
 import {MarketGrid, MarketKind, MarketMode, OperatorStatus, Parameters} from "./types/Market.sol";
@@ -30,7 +30,7 @@ import {Order, SaltState} from "./types/Order.sol";
 import {Position} from "./types/Position.sol";
 import {RecordBody, RecordHead} from "./types/OrderRecord.sol";
 import {PartHeader, PartTerms} from "./types/Settlement.sol";
-import {CancelFloor, Clock, PendingChange, Reference, TraderState, Word} from "./types/TraderState.sol";
+import {Clock, Floors, PendingChange, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: positions, signed orders, batches
 contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuardTransient {
@@ -48,8 +48,8 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         uint256 volumes;
         /// Where the next log record goes.
         uint256 logEnd;
-        /// The call to the bank, and where its next word goes.
-        bytes ledger;
+        /// Where the call to the bank begins, and where its next word goes.
+        uint256 ledger;
         uint256 ledgerEnd;
     }
 
@@ -107,7 +107,7 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         _beginPart(part, header, desk.terms);
         bytes memory log = _settleOrders(part, header.orders, desk);
         _requireBalanced(desk.volumes, desk.terms.forcedOnly);
-        LedgerCall.send(desk.ledger, desk.ledgerEnd, address(_BANK), header.asOf, desk.fees);
+        LedgerCall.send(desk.ledger, desk.ledgerEnd, _BANK, header.asOf, desk.fees);
         emit BatchSettled(header.actionId, header.batchId, log);
         ActionLib.requireTimely(header.asOf);
     }
@@ -173,7 +173,7 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         } else {
             OrderLib.requireValid(head, body, terms);
             _requireSigner(head, body, pointer, terms);
-            if (desk.position.hasCancelFloor) _state.requireAboveFloor(head.maker(), body.salt(), terms.asOf);
+            if (desk.position.hasFloors) _state.requireAboveFloor(head.maker(), body.salt(), terms.asOf);
             dead = _state.consume(head, body, terms.batchId, terms.asOf);
         }
         uint256 fee;
@@ -215,19 +215,22 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
 
     /// @dev Places the part in the market's queue, checks price and report, and works out what all its orders share.
     function _beginPart(bytes calldata part, PartHeader memory header, PartTerms memory terms) private {
-        ActionLib.Action memory action = ActionLib.begin(_state, header.actionId, header.asOf, ActionKind.Batch);
+        ActionLib.Action memory action = ActionLib.Action(_state.clock, _state.reference_, _state.parameters);
+        ActionLib.begin(action, _state, header.actionId, header.asOf, ActionKind.Batch);
         Parameters memory current = action.parameters;
         Reference memory last = action.reference_;
         bool binary = _KIND == MarketKind.BinaryFuture;
         if (_placePart(action.clock, header)) {
             BandLib.checkReport(header.asOf, header.oraclePrice, header.observedAt, last, current, binary);
+            ReportLib.requireProven(
+                _ORACLE, _FEED_ID, last, header.oraclePrice, header.observedAt, SettlementCodec.proofOf(part, header)
+            );
             // Both fit their fields in calldata.
             last.oraclePrice = uint96(header.oraclePrice);
             last.observedAt = uint48(header.observedAt);
         } else if (header.oraclePrice != last.oraclePrice || header.observedAt != last.observedAt) {
             revert BatchTermsChanged(header.batchId);
         }
-        _ORACLE.verify(_FEED_ID, header.oraclePrice, header.observedAt, SettlementCodec.proofOf(part, header));
         (uint256 lowest, uint256 highest) = BandLib.band(header.oraclePrice, _TICK, current, binary);
         if (header.price < lowest || header.price > highest) revert PriceOffBand(lowest, highest, header.price);
         if (header.makerFee > current.makerFee) revert FeeAboveSchedule(current.makerFee, header.makerFee);
@@ -296,7 +299,7 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
     // ------------------------------------------------------------------ cancels
 
     /// @inheritdoc IIsolatedTrader
-    function cancelSalts(uint256[] calldata salts) external {
+    function cancelSalts(uint64[] calldata salts) external {
         OrderDeskLib.cancelSalts(_state, _forwardedSender(), salts);
     }
 
@@ -389,8 +392,8 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
     }
 
     /// @inheritdoc IIsolatedTrader
-    function cancelFloor(address maker) external view returns (CancelFloor memory) {
-        return _state.cancelFloors[maker];
+    function floors(address account) external view returns (Floors memory) {
+        return _state.floors[account];
     }
 
     /// @inheritdoc IIsolatedTrader
@@ -419,7 +422,7 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
     }
 
     /// @inheritdoc IIsolatedTrader
-    function grid() public view returns (MarketGrid memory) {
+    function grid() external view returns (MarketGrid memory) {
         return MarketGrid({
             marketId: _MARKET_ID,
             kind: _KIND,
@@ -459,10 +462,16 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
 
     // ------------------------------------------------------------------ internals
 
-    /// @inheritdoc MarketState
+    /// @inheritdoc MarketDoors
     function _context() internal view override returns (MarketContext memory) {
         return MarketContext({
-            grid: grid(),
+            kind: _KIND,
+            tick: _TICK,
+            step: _STEP,
+            feedId: _FEED_ID,
+            sessionFeedId: _SESSION_FEED_ID,
+            finalLow: _FINAL_LOW,
+            finalHigh: _FINAL_HIGH,
             bank: _BANK,
             accountManager: _ACCOUNT_MANAGER,
             oracle: _ORACLE,

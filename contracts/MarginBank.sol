@@ -142,7 +142,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ markets
 
     /// @inheritdoc IMarginBank
-    function settle(uint256 asOf, uint256 fees, bytes32[] calldata deltas) external {
+    function settleDeltas(uint256 asOf, uint256 fees, bytes32[] calldata deltas) external {
         Market memory entry = _markets[msg.sender];
         // Check: the market is one of ours, and not paused.
         if (entry.openFrom == 0) revert MarketNotListed(msg.sender);

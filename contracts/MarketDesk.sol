@@ -112,8 +112,7 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
 
     // ------------------------------------------------------------------ internals
 
-    /// @inheritdoc MarketState
-    function _context() internal view override returns (MarketContext memory) {
+    function _context() private view returns (MarketContext calldata) {
         if (address(this) == _SELF) revert IIsolatedTrader.DeskCalledDirectly();
         return ContextLib.read();
     }

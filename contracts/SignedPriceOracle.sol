@@ -13,12 +13,17 @@ import {NOTICE} from "./libraries/Delays.sol";
 contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
     // ------------------------------------------------------------------ types
 
-    /// @dev Who signs for what is observed from `activeFrom` on. The first three fields are one slot: all that a report needs.
-    struct SignerSet {
+    /// @dev Of a set of signers, what a report needs: one slot.
+    struct SignerTerms {
         uint48 activeFrom;
         /// Of all the sets that the feed was ever given; 0 if there is none.
         uint32 number;
         uint16 threshold;
+    }
+
+    /// @dev Who signs for what is observed from `activeFrom` on.
+    struct SignerSet {
+        SignerTerms terms;
         address[] signers;
     }
 
@@ -65,7 +70,7 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
         if (!_isWaiting(feedId)) _former[feedId] = _latest[feedId];
         uint48 activeFrom = _NOTICE == 0 ? 0 : uint48((block.timestamp + _NOTICE) * 1000);
         // At most 32.
-        _latest[feedId] = SignerSet(activeFrom, number, uint16(threshold), signers);
+        _latest[feedId] = SignerSet(SignerTerms(activeFrom, number, uint16(threshold)), signers);
         emit FeedSet(feedId, signers, threshold, activeFrom);
     }
 
@@ -78,34 +83,47 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
     }
 
     function _isWaiting(bytes32 feedId) private view returns (bool) {
-        return block.timestamp * 1000 < _latest[feedId].activeFrom;
+        return block.timestamp * 1000 < _latest[feedId].terms.activeFrom;
     }
 
     // ------------------------------------------------------------------ reports
 
     /// @inheritdoc IPriceOracle
     function verify(bytes32 feedId, uint256 price, uint256 observedAt, bytes calldata proof) external view {
-        SignerSet storage set = _setAt(feedId, observedAt);
-        uint256 number = set.number;
-        uint256 threshold = set.threshold;
+        SignerTerms memory terms = _latest[feedId].terms;
+        if (observedAt < terms.activeFrom) terms = _former[feedId].terms;
+        uint256 threshold = terms.threshold;
         if (threshold == 0) revert FeedUnknown(feedId);
         if (proof.length != threshold * SIGNATURE) revert ProofLengthWrong(threshold * SIGNATURE, proof.length);
 
         bytes32 digest = reportDigest(feedId, price, observedAt);
+        mapping(address signer => bool) storage isSigner = _isSigner[feedId][terms.number];
         address previous;
         for (uint256 i; i < threshold; ++i) {
-            bytes calldata signature = proof[i * SIGNATURE:(i + 1) * SIGNATURE];
-            (address signer, ECDSA.RecoverError problem,) = ECDSA.tryRecoverCalldata(digest, signature);
+            (address signer, ECDSA.RecoverError problem) = _recover(digest, proof, i);
             if (problem != ECDSA.RecoverError.NoError) revert ReportSignatureInvalid(i);
             if (signer <= previous) revert SignersNotAscending(previous, signer);
-            if (!_isSigner[feedId][number][signer]) revert SignerUnknown(feedId, signer);
+            if (!isSigner[signer]) revert SignerUnknown(feedId, signer);
             previous = signer;
         }
     }
 
-    function _setAt(bytes32 feedId, uint256 observedAt) private view returns (SignerSet storage set) {
-        set = _latest[feedId];
-        if (observedAt < set.activeFrom) set = _former[feedId];
+    /// @dev The proof is as long as it should be. Refuses high s values and the zero address.
+    function _recover(bytes32 digest, bytes calldata proof, uint256 index)
+        private
+        pure
+        returns (address signer, ECDSA.RecoverError problem)
+    {
+        bytes32 r;
+        bytes32 s;
+        uint8 v;
+        assembly ("memory-safe") {
+            let from := add(proof.offset, mul(index, 65))
+            r := calldataload(from)
+            s := calldataload(add(from, 32))
+            v := byte(0, calldataload(add(from, 64)))
+        }
+        (signer, problem,) = ECDSA.tryRecover(digest, v, r, s);
     }
 
     // ------------------------------------------------------------------ views
@@ -116,8 +134,9 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
         view
         returns (address[] memory signers, uint256 threshold)
     {
-        SignerSet storage set = _setAt(feedId, observedAt);
-        return (set.signers, set.threshold);
+        SignerSet storage set = _latest[feedId];
+        if (observedAt < set.terms.activeFrom) set = _former[feedId];
+        return (set.signers, set.terms.threshold);
     }
 
     /// @inheritdoc ISignedPriceOracle

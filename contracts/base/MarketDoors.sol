@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 import {IAdjustments} from "../interfaces/IAdjustments.sol";
 import {IFunding} from "../interfaces/IFunding.sol";
 import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
@@ -11,6 +10,7 @@ import {AdjustLib} from "../libraries/AdjustLib.sol";
 import {ChangeLib} from "../libraries/ChangeLib.sol";
 import {ContextLib} from "../libraries/ContextLib.sol";
 import {AdjustLeverage, AdjustMargin} from "../types/Adjustment.sol";
+import {MarketContext} from "../types/MarketContext.sol";
 import {Report} from "../types/Report.sol";
 import {RiskTerms} from "../types/Risk.sol";
 import {FundingRate, Poked, Wind} from "../types/TraderState.sol";
@@ -41,8 +41,11 @@ abstract contract MarketDoors is
 
     /// @dev The desk's code on this market's storage, for this call and its caller. What it reverts with is this call's error.
     function _atDesk() private {
-        Address.functionDelegateCall(_DESK, ContextLib.append(_context()));
+        ContextLib.handOn(_DESK, _context());
     }
+
+    /// @dev The market's immutables, for code that cannot see them.
+    function _context() internal view virtual returns (MarketContext memory);
 
     // ------------------------------------------------------------------ funding
 
@@ -81,11 +84,6 @@ abstract contract MarketDoors is
     /// @inheritdoc IAdjustments
     function hashLeverageAdjustment(AdjustLeverage calldata adjustment) external view returns (bytes32) {
         return AdjustLib.hashLeverage(_context().domainSeparator, adjustment);
-    }
-
-    /// @inheritdoc IAdjustments
-    function minimumMarginNonce(address account) external view returns (uint256) {
-        return _state.minimumMarginNonce[account];
     }
 
     /// @inheritdoc IAdjustments

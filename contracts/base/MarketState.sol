@@ -3,7 +3,6 @@ pragma solidity ^0.8.28;
 
 import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
 import {OperatorStatus} from "../types/Market.sol";
-import {MarketContext} from "../types/MarketContext.sol";
 import {TraderState} from "../types/TraderState.sol";
 
 /// @title What every part of a market works on
@@ -21,9 +20,4 @@ abstract contract MarketState {
         if (_operators[msg.sender] != OperatorStatus.Approved) revert IIsolatedTrader.NotOperator(msg.sender);
         _;
     }
-
-    // ------------------------------------------------------------------ internals
-
-    /// @dev For linked libraries: they run on this contract's storage but cannot see its immutables.
-    function _context() internal view virtual returns (MarketContext memory);
 }

@@ -95,8 +95,6 @@ interface IAdjustments {
     function hashMarginAdjustment(AdjustMargin calldata adjustment) external view returns (bytes32);
     function hashLeverageAdjustment(AdjustLeverage calldata adjustment) external view returns (bytes32);
 
-    function minimumMarginNonce(address account) external view returns (uint256);
-
     /// @notice Whether the nonce was used; not whether it is below the minimum.
     function isMarginNonceUsed(address account, uint256 nonce) external view returns (bool);
 }

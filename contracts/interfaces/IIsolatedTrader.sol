@@ -10,7 +10,7 @@ import {ISettlementErrors} from "./ISettlementErrors.sol";
 import {MarketGrid, OperatorStatus, Parameters} from "../types/Market.sol";
 import {Order, SaltState} from "../types/Order.sol";
 import {Position} from "../types/Position.sol";
-import {CancelFloor, Clock, PendingChange, Reference} from "../types/TraderState.sol";
+import {Clock, Floors, PendingChange, Reference} from "../types/TraderState.sol";
 
 /**
  * @title One market: positions, signed orders, batches
@@ -29,7 +29,7 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     event MarketCreated(MarketGrid grid, address bank, address accountManager, address oracle);
     event OperatorChanged(address indexed operator, OperatorStatus status);
     /// @notice Binding for batches with an `asOf` later than `requestedAt` (milliseconds) + G.
-    event SaltsCancelled(address indexed maker, uint256[] salts, uint256 requestedAt);
+    event SaltsCancelled(address indexed maker, uint64[] salts, uint256 requestedAt);
     event SaltsCancelledBelow(address indexed maker, uint256 floor, uint256 requestedAt);
 
     error NotOperator(address caller);
@@ -58,7 +58,7 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     // ------------------------------------------------------------------ cancels
 
     /// @notice Kills the caller's orders with these salts. Salts already dead or requested are passed over.
-    function cancelSalts(uint256[] calldata salts) external;
+    function cancelSalts(uint64[] calldata salts) external;
 
     /// @notice Kills the caller's orders with a salt below `floor`. A second request within G + L restarts the clock of the
     /// first. A lower floor than the standing one changes nothing.
@@ -103,7 +103,8 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
         view
         returns (uint256 salt, uint256 filled, uint256 batchId);
 
-    function cancelFloor(address maker) external view returns (CancelFloor memory);
+    /// @notice The salts and margin nonces below which everything of the account is void.
+    function floors(address account) external view returns (Floors memory);
     function operatorStatus(address operator) external view returns (OperatorStatus);
     function clock() external view returns (Clock memory);
     function lastReference() external view returns (Reference memory);

@@ -106,7 +106,7 @@ interface IMarginBank {
     /// @param asOf Of the action, in milliseconds: decides whether pending withdrawals back it.
     /// @param fees Charged by this part.
     /// @param deltas One word per account: address (20 bytes), change of its free balance (int96).
-    function settle(uint256 asOf, uint256 fees, bytes32[] calldata deltas) external;
+    function settleDeltas(uint256 asOf, uint256 fees, bytes32[] calldata deltas) external;
 
     /// @notice Moves the fees of a market to the treasury's free balance. Anyone may call.
     function collectFees(address market) external;

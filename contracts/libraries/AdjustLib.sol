@@ -6,26 +6,32 @@ import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/Messa
 import {IAdjustments} from "../interfaces/IAdjustments.sol";
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {AdjustLeverage, AdjustMargin} from "../types/Adjustment.sol";
-import {MarketKind, Parameters} from "../types/Market.sol";
+import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {MarketContext} from "../types/MarketContext.sol";
 import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
-import {Reference, TraderState} from "../types/TraderState.sol";
+import {Reference, TraderState, Word} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
 import {FundingLib} from "./FundingLib.sol";
-import {LedgerLib} from "./LedgerLib.sol";
+import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
-/// @title Margin and leverage, changed by the owner of a position. Linked. Twin of domain/adjust.ts
+/**
+ * @title Margin and leverage, changed by the owner of a position. Twin of domain/adjust.ts
+ * @dev What is measured is unchecked: positions come out of storage, whose widths `PositionLib` states, and requirements are
+ * bounded as in `MarginLib`. What was signed may be any number: it is compared, and moves only within 96 bits.
+ */
 library AdjustLib {
     // ------------------------------------------------------------------ types
 
-    /// @dev What an adjustment is judged by. `…X` are wei x 1e18.
+    /// @dev What an adjustment is judged by. `…X` are wei x 1e18, requirements in millionths.
     struct Desk {
-        uint256 asOf;
-        Parameters parameters;
+        MarketMode mode;
+        uint256 imr;
+        uint256 mmr;
+        uint256 maxLeverage;
         Position position;
         /// As of `asOf`.
         int256 fundingIndex;
@@ -54,23 +60,26 @@ library AdjustLib {
     /// @notice See `IAdjustments.adjustMargin`.
     function adjustMargin(
         TraderState storage state,
-        MarketContext memory context,
+        MarketContext calldata context,
         uint256 asOf,
         AdjustMargin calldata signed,
         bytes calldata signature,
         Report calldata report
-    ) external {
+    ) internal {
         // Check: the owner wants it, and the position bears it.
         address account = signed.account;
-        _spendNonce(state, account, signed.nonce);
+        Word storage place = state.positions[account];
+        uint256 word = place.bits;
+        _spendNonce(state, account, signed.nonce, word);
         _requireInTime(account, signed.deadline, asOf);
         address signer = _requireSigner(context, account, hashMargin(context.domainSeparator, signed), signature, asOf);
-        Desk memory desk = _open(state, context, account, report, asOf);
+        Desk memory desk;
+        _open(desk, state, context, word, report, asOf);
         int256 moved = marginToMove(desk, signed);
-        ActionLib.requireMode(desk.parameters.mode, moved > 0 ? ActionKind.AddMargin : ActionKind.RemoveMargin);
+        ActionLib.requireMode(desk.mode, moved > 0 ? ActionKind.AddMargin : ActionKind.RemoveMargin);
 
         // Effect: position, then balance.
-        int256 folded = _move(state, context, desk, account, moved);
+        int256 folded = _move(place, context, desk, account, moved);
         emit IAdjustments.MarginAdjusted(account, signer, signed.nonce, asOf, moved, folded);
         ActionLib.requireTimely(asOf);
     }
@@ -78,22 +87,25 @@ library AdjustLib {
     /// @notice See `IAdjustments.adjustLeverage`.
     function adjustLeverage(
         TraderState storage state,
-        MarketContext memory context,
+        MarketContext calldata context,
         uint256 asOf,
         AdjustLeverage calldata signed,
         bytes calldata signature,
         Report calldata report
-    ) external {
+    ) internal {
         address account = signed.account;
-        _spendNonce(state, account, signed.nonce);
+        Word storage place = state.positions[account];
+        uint256 word = place.bits;
+        _spendNonce(state, account, signed.nonce, word);
         _requireInTime(account, signed.deadline, asOf);
         address signer = _requireSigner(context, account, hashLeverage(context.domainSeparator, signed), signature, asOf);
-        Desk memory desk = _open(state, context, account, report, asOf);
-        ActionLib.requireMode(desk.parameters.mode, ActionKind.ChangeLeverage);
+        Desk memory desk;
+        _open(desk, state, context, word, report, asOf);
+        ActionLib.requireMode(desk.mode, ActionKind.ChangeLeverage);
         int256 moved = marginForLeverage(desk, signed);
 
         desk.position.leverage = signed.leverage / ONE;
-        int256 folded = _move(state, context, desk, account, moved);
+        int256 folded = _move(place, context, desk, account, moved);
         emit IAdjustments.LeverageAdjusted(
             account, signer, signed.nonce, asOf, desk.position.leverage, moved, folded
         );
@@ -101,29 +113,31 @@ library AdjustLib {
     }
 
     /// @notice See `IAdjustments.invalidateMarginNonces`.
-    function invalidateNonces(TraderState storage state, address account, uint256 newMinimum) external {
-        uint256 minimum = state.minimumMarginNonce[account];
+    function invalidateNonces(TraderState storage state, address account, uint256 newMinimum) internal {
+        uint256 minimum = state.floors[account].marginNonce;
         if (newMinimum <= minimum) revert IAdjustments.MarginNonceMinimumNotRaised(account, minimum, newMinimum);
         if (newMinimum > NONCE_END) revert IAdjustments.MarginNonceTooLarge(account, newMinimum);
-        state.minimumMarginNonce[account] = newMinimum;
+        state.floors[account].marginNonce = uint96(newMinimum);
+        state.positions[account].bits |= PositionLib.FLOORS_BIT;
         emit IAdjustments.MarginNoncesInvalidated(account, newMinimum);
     }
 
     // ------------------------------------------------------------------ the owner's word
 
-    function _spendNonce(TraderState storage state, address account, uint256 nonce) private {
+    /// @param word The account's position: says whether there is a floor to read.
+    function _spendNonce(TraderState storage state, address account, uint256 nonce, uint256 word) private {
         if (nonce >= NONCE_END) revert IAdjustments.MarginNonceTooLarge(account, nonce);
-        uint256 minimum = state.minimumMarginNonce[account];
+        uint256 minimum = word & PositionLib.FLOORS_BIT != 0 ? state.floors[account].marginNonce : 0;
         if (nonce < minimum) revert IAdjustments.MarginNonceBelowMinimum(account, minimum, nonce);
-        uint256 key = nonceKey(account, nonce);
+        Word storage place = state.marginNonces[nonceKey(account, nonce)];
         uint256 bit = 1 << (nonce & 255);
-        uint256 used = state.marginNonces[key];
+        uint256 used = place.bits;
         if (used & bit != 0) revert IAdjustments.MarginNonceUsed(account, nonce);
-        state.marginNonces[key] = used | bit;
+        place.bits = used | bit;
     }
 
     function isNonceUsed(TraderState storage state, address account, uint256 nonce) internal view returns (bool) {
-        return nonce < NONCE_END && (state.marginNonces[nonceKey(account, nonce)] >> (nonce & 255)) & 1 == 1;
+        return nonce < NONCE_END && (state.marginNonces[nonceKey(account, nonce)].bits >> (nonce & 255)) & 1 == 1;
     }
 
     /// @notice The word that holds the nonce's bit, at `nonce & 255`. For nonces below `NONCE_END`.
@@ -137,21 +151,36 @@ library AdjustLib {
     }
 
     function hashMargin(bytes32 domainSeparator, AdjustMargin calldata signed) internal pure returns (bytes32) {
-        bytes32 structHash = keccak256(abi.encode(MARGIN_TYPEHASH, signed));
-        return MessageHashUtils.toTypedDataHash(domainSeparator, structHash);
+        uint256 from;
+        assembly ("memory-safe") {
+            from := signed
+        }
+        return _hash(domainSeparator, MARGIN_TYPEHASH, from);
     }
 
-    function hashLeverage(bytes32 domainSeparator, AdjustLeverage calldata signed)
-        internal
-        pure
-        returns (bytes32)
-    {
-        bytes32 structHash = keccak256(abi.encode(LEVERAGE_TYPEHASH, signed));
+    function hashLeverage(bytes32 domainSeparator, AdjustLeverage calldata signed) internal pure returns (bytes32) {
+        uint256 from;
+        assembly ("memory-safe") {
+            from := signed
+        }
+        return _hash(domainSeparator, LEVERAGE_TYPEHASH, from);
+    }
+
+    /// @dev Both structs are six words, hashed as they stand in calldata. Fields narrower than a word are checked where they are
+    /// read. Works above the free memory pointer.
+    function _hash(bytes32 domainSeparator, bytes32 typeHash, uint256 from) private pure returns (bytes32) {
+        bytes32 structHash;
+        assembly ("memory-safe") {
+            let data := mload(0x40)
+            mstore(data, typeHash)
+            calldatacopy(add(data, 32), from, 192)
+            structHash := keccak256(data, 224)
+        }
         return MessageHashUtils.toTypedDataHash(domainSeparator, structHash);
     }
 
     function _requireSigner(
-        MarketContext memory context,
+        MarketContext calldata context,
         address account,
         bytes32 digest,
         bytes calldata signature,
@@ -200,10 +229,12 @@ library AdjustLib {
     }
 
     function _requireAdditionEnough(Desk memory desk, address account, uint256 amount) private pure {
-        uint256 trigger = uint256(desk.parameters.mmr) + MarginLib.LIQUIDATION_BUFFER;
-        if (desk.equityX * int256(MILLION) >= int256(desk.notionalX * trigger)) return;
-        uint256 needed = uint256(-_surplus(desk.equityX, _initialRequirement(desk)));
-        if (amount < needed) revert IAdjustments.AdditionInsufficient(account, needed, amount);
+        unchecked {
+            uint256 trigger = desk.mmr + MarginLib.LIQUIDATION_BUFFER;
+            if (desk.equityX * MarginLib.MILLION >= int256(desk.notionalX * trigger)) return;
+            uint256 needed = uint256(-_surplus(desk.equityX, _initialRequirement(desk)));
+            if (amount < needed) revert IAdjustments.AdditionInsufficient(account, needed, amount);
+        }
     }
 
     /// @notice The ratio stays at IMR and at 1 / leverage, margin does not fall below zero, full collateral stays full. Down.
@@ -216,7 +247,9 @@ library AdjustLib {
         int256 margin = position.margin;
         if (desk.binary) {
             int256 loss = _maximumLoss(desk);
-            if (margin >= loss && loss > 0) margin -= loss;
+            unchecked {
+                if (margin >= loss && loss > 0) margin -= loss;
+            }
         }
         if (margin < most) most = margin;
         return most > 0 ? uint256(most) : 0;
@@ -225,10 +258,8 @@ library AdjustLib {
     /// @notice Into the position, negative out of it: what brings equity to notional / leverage, as far as there is margin.
     function marginForLeverage(Desk memory desk, AdjustLeverage calldata signed) internal pure returns (int256) {
         uint256 leverage = signed.leverage / ONE;
-        if (signed.leverage % ONE != 0 || leverage == 0 || leverage > desk.parameters.maxLeverage) {
-            revert IAdjustments.LeverageInvalid(
-                signed.account, desk.parameters.maxLeverage * ONE, signed.leverage
-            );
+        if (signed.leverage % ONE != 0 || leverage == 0 || leverage > desk.maxLeverage) {
+            revert IAdjustments.LeverageInvalid(signed.account, desk.maxLeverage * ONE, signed.leverage);
         }
         int256 spare = _surplus(desk.equityX, _divUp(desk.notionalX, leverage));
         uint256 needed = spare < 0 ? uint256(-spare) : 0;
@@ -248,69 +279,80 @@ library AdjustLib {
     function _maximumLoss(Desk memory desk) private pure returns (int256) {
         int256 entry = int256(desk.position.entryNotional);
         int256 size = desk.position.size;
-        return size > 0 ? entry : -size * int256(desk.step) - entry;
+        unchecked {
+            return size > 0 ? entry : -size * int256(desk.step) - entry;
+        }
     }
 
     function _initialRequirement(Desk memory desk) private pure returns (uint256) {
-        return _divUp(desk.notionalX * desk.parameters.imr, MILLION);
+        unchecked {
+            return _divUp(desk.notionalX * desk.imr, MILLION);
+        }
     }
 
     /// @dev Equity less what is required in whole wei, down.
-    function _surplus(int256 equityX, uint256 requiredX) private pure returns (int256) {
-        int256 difference = equityX - int256(requiredX);
-        int256 whole = difference / int256(ONE);
-        return difference < 0 && difference % int256(ONE) != 0 ? whole - 1 : whole;
+    function _surplus(int256 equityX, uint256 requiredX) private pure returns (int256 whole) {
+        unchecked {
+            int256 difference = equityX - int256(requiredX);
+            whole = difference / int256(ONE);
+            if (difference < 0 && difference % int256(ONE) != 0) --whole;
+        }
     }
 
     function _divUp(uint256 amount, uint256 divisor) private pure returns (uint256) {
-        return (amount + divisor - 1) / divisor;
+        unchecked {
+            return (amount + divisor - 1) / divisor;
+        }
     }
 
     // ------------------------------------------------------------------ state
 
     function _open(
+        Desk memory desk,
         TraderState storage state,
-        MarketContext memory context,
-        address account,
+        MarketContext calldata context,
+        uint256 word,
         Report calldata report,
         uint256 asOf
-    ) private view returns (Desk memory desk) {
+    ) private view {
         Reference memory last = state.reference_;
-        desk.asOf = asOf;
-        desk.parameters = ActionLib.parametersAt(state, asOf);
-        desk.step = context.grid.step;
-        desk.binary = context.grid.kind == MarketKind.BinaryFuture;
-        uint256 price = _newestPrice(context, desk, report, last);
-        desk.fundingIndex = last.funded
-            ? FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, asOf)
-            : int256(last.fundingIndex);
-        PositionLib.unpack(state.positions[account].bits, desk.fundingIndex, desk.position);
-        (desk.equityX, desk.notionalX) =
-            MarginLib.exposure(desk.position, price * desk.step, desk.step, desk.binary);
+        Parameters memory current = state.parameters;
+        if (last.changePending) current = ActionLib.parametersAt(state, true, asOf);
+        (desk.mode, desk.imr, desk.mmr, desk.maxLeverage) = (current.mode, current.imr, current.mmr, current.maxLeverage);
+        desk.step = context.step;
+        desk.binary = context.kind == MarketKind.BinaryFuture;
+        uint256 price = _newestPrice(context, current, report, last, asOf);
+        desk.fundingIndex = last.fundingIndex;
+        if (last.funded) {
+            desk.fundingIndex = FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, asOf);
+        }
+        PositionLib.unpack(word, desk.fundingIndex, desk.position);
+        (desk.equityX, desk.notionalX) = MarginLib.exposure(desk.position, price * desk.step, desk.step, desk.binary);
     }
 
     /// @dev The price of the report, or of the market's last one where that is as new: a batch that came in between makes nothing
     /// fail, and nobody can choose an older price.
     function _newestPrice(
-        MarketContext memory context,
-        Desk memory desk,
+        MarketContext calldata context,
+        Parameters memory current,
         Report calldata report,
-        Reference memory last
+        Reference memory last,
+        uint256 asOf
     ) private view returns (uint256) {
         if (last.oraclePrice != 0 && report.observedAt <= last.observedAt) {
-            uint256 maxAge = desk.parameters.reportMaxAge;
-            if (desk.asOf <= last.observedAt + maxAge) return last.oraclePrice;
-            revert ISettlementErrors.ReportStale(desk.asOf, last.observedAt, maxAge);
+            if (asOf <= uint256(last.observedAt) + current.reportMaxAge) return last.oraclePrice;
+            revert ISettlementErrors.ReportStale(asOf, last.observedAt, current.reportMaxAge);
         }
-        BandLib.checkReport(desk.asOf, report.price, report.observedAt, last, desk.parameters, desk.binary);
-        context.oracle.verify(context.grid.feedId, report.price, report.observedAt, report.proof);
+        bool binary = context.kind == MarketKind.BinaryFuture;
+        BandLib.checkReport(asOf, report.price, report.observedAt, last, current, binary);
+        context.oracle.verify(context.feedId, report.price, report.observedAt, report.proof);
         return report.price;
     }
 
     /// @dev Margin changes by `moved`, the free balance by the opposite. Returns the stored margin.
     function _move(
-        TraderState storage state,
-        MarketContext memory context,
+        Word storage place,
+        MarketContext calldata context,
         Desk memory desk,
         address account,
         int256 moved
@@ -318,9 +360,9 @@ library AdjustLib {
         Position memory position = desk.position;
         if (moved != int96(moved)) revert ISettlementErrors.PositionOutOfRange(account);
         position.margin += moved;
-        state.positions[account].bits = PositionLib.pack(position, desk.fundingIndex, account);
+        place.bits = PositionLib.pack(position, desk.fundingIndex, account);
         // As of never: a withdrawal that is pending backs no adjustment.
-        LedgerLib.move(context.bank, type(uint256).max, account, -moved);
+        LedgerCall.move(context.bank, type(uint256).max, account, -moved);
         return position.margin + position.size * desk.fundingIndex;
     }
 }

@@ -26,7 +26,7 @@ library BackstopLib {
             merged.size = held.size + added.size;
             merged.margin = held.margin + added.margin;
             merged.leverage = held.leverage == 0 ? added.leverage : held.leverage;
-            merged.hasCancelFloor = held.hasCancelFloor;
+            merged.hasFloors = held.hasFloors;
             if (held.size == 0 || added.size == 0 || (held.size > 0) == (added.size > 0)) {
                 merged.entryNotional = held.entryNotional + added.entryNotional;
                 return merged;

@@ -10,6 +10,7 @@ import {PendingChange, TraderState} from "../types/TraderState.sol";
 import {ActionLib} from "./ActionLib.sol";
 import {G, NOTICE} from "./Delays.sol";
 import {ListingLib} from "./ListingLib.sol";
+import {PositionLib} from "./PositionLib.sol";
 
 /// @title Scheduling of parameters and modes, which `ActionLib` lets take over, and the choice of a backstop. Linked
 library ChangeLib {
@@ -30,11 +31,11 @@ library ChangeLib {
         // Effect: it waits.
         state.pending.parameters = next;
         state.pending.parametersFrom = activeFrom;
-        state.clock.changePending = true;
+        state.reference_.changePending = true;
         emit IMarketChanges.ParametersScheduled(next, activeFrom);
     }
 
-    /// @dev The flag of the clock stays: it costs the next action a look, and another change may be waiting.
+    /// @dev The flag beside the reference stays: it costs the next action a look, and another change may be waiting.
     function cancelScheduledParameters(TraderState storage state) external {
         if (state.pending.parametersFrom == 0) revert IMarketChanges.NoParametersScheduled();
         state.pending.parametersFrom = 0;
@@ -50,7 +51,7 @@ library ChangeLib {
         }
         _requireNotice(activeFrom, mode == MarketMode.Settling ? NOTICE : G + 1);
         (state.pending.mode, state.pending.modeFrom) = (mode, activeFrom);
-        state.clock.changePending = true;
+        state.reference_.changePending = true;
         emit IMarketChanges.ModeScheduled(mode, activeFrom);
     }
 
@@ -68,7 +69,7 @@ library ChangeLib {
         uint48 activeFrom = uint48(block.timestamp * 1000 + G + 1);
         (pending.restriction, pending.restrictionFrom) = (mode, activeFrom);
         if (withdraws) pending.modeFrom = 0;
-        state.clock.changePending = true;
+        state.reference_.changePending = true;
         emit IMarketChanges.ModeRestricted(mode, activeFrom);
     }
 
@@ -80,6 +81,8 @@ library ChangeLib {
             revert IMarketRisk.BackstopUnwilling(backstop);
         }
         state.riskTerms = RiskTerms({backstop: backstop, backstopCap: cap});
+        // Its slot is opened now, rather than while prices fall: floors that are zero void nothing.
+        if (backstop != address(0)) state.positions[backstop].bits |= PositionLib.FLOORS_BIT;
         emit IMarketRisk.BackstopChanged(backstop, cap);
     }
 
@@ -87,7 +90,7 @@ library ChangeLib {
 
     /// @dev What an action as of now would find, though none may have come for long.
     function _currentMode(TraderState storage state) private view returns (MarketMode) {
-        return ActionLib.parametersAt(state, block.timestamp * 1000).mode;
+        return ActionLib.parametersAt(state, state.reference_.changePending, block.timestamp * 1000).mode;
     }
 
     function _requireNotice(uint256 activeFrom, uint256 notice) private view {

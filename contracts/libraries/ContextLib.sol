@@ -3,17 +3,28 @@ pragma solidity ^0.8.28;
 
 import {MarketContext} from "../types/MarketContext.sol";
 
-/// @title What a market appends to a call that it hands on to its desk: the immutables that the desk's code cannot see
+/// @title A market's call, handed on to its desk with the immutables that the desk's code cannot see
 library ContextLib {
-    /// @dev Every type in a context is static: twelve words.
-    uint256 private constant LENGTH = 12 * 32;
-
-    /// @notice The call at hand, as it stands in calldata, and the context after it.
-    function append(MarketContext memory context) internal pure returns (bytes memory) {
-        return abi.encodePacked(msg.data, abi.encode(context));
+    /// @notice Ends the call at hand as `code` ends it on the caller's storage: `code` is given the call's data as it stands, and
+    /// the context after it. The code exists: the caller's constructor has checked it.
+    function handOn(address code, MarketContext memory context) internal {
+        // Nothing runs after it, so memory beyond the free memory pointer is its own. 352: the eleven words of a context.
+        assembly ("memory-safe") {
+            let data := mload(0x40)
+            let size := calldatasize()
+            calldatacopy(data, 0, size)
+            mcopy(add(data, size), context, 352)
+            let done := delegatecall(gas(), code, data, add(size, 352), 0, 0)
+            returndatacopy(data, 0, returndatasize())
+            if iszero(done) { revert(data, returndatasize()) }
+            return(data, returndatasize())
+        }
     }
 
-    function read() internal pure returns (MarketContext memory) {
-        return abi.decode(msg.data[msg.data.length - LENGTH:], (MarketContext));
+    /// @notice What was handed on: the end of calldata, whatever a caller of the market appended before it.
+    function read() internal pure returns (MarketContext calldata context) {
+        assembly ("memory-safe") {
+            context := sub(calldatasize(), 352)
+        }
     }
 }

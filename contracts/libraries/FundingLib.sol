@@ -55,7 +55,7 @@ library FundingLib {
     /// @notice See `IFunding.updateFunding`.
     function updateFunding(
         TraderState storage state,
-        MarketContext memory context,
+        MarketContext calldata context,
         uint256 actionId,
         uint256 asOf,
         int96 rate,
@@ -63,12 +63,13 @@ library FundingLib {
         Report calldata report,
         Report calldata session
     ) external {
-        if (context.grid.kind != MarketKind.Perpetual) revert IFunding.NotPerpetual();
-        ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.UpdateFunding);
+        if (context.kind != MarketKind.Perpetual) revert IFunding.NotPerpetual();
+        ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
+        ActionLib.begin(action, state, actionId, asOf, ActionKind.UpdateFunding);
         Reference memory reference_ = action.reference_;
         ReportLib.take(action, context, report);
         _requireValidity(context, asOf, validUntil, session, action.parameters.reportMaxAge);
-        int256 cap = capAt(action.parameters.fundingCap, reference_.oraclePrice, context.grid.step);
+        int256 cap = capAt(action.parameters.fundingCap, reference_.oraclePrice, context.step);
         (int256 lowest, int256 highest) = bounds(state.funding, cap, asOf);
         if (rate < lowest || rate > highest) revert IFunding.FundingRateOutOfRange(lowest, highest, rate);
         int256 last = reference_.fundingIndex + _grown(rate, validUntil - asOf);
@@ -90,14 +91,14 @@ library FundingLib {
     }
 
     function _requireValidity(
-        MarketContext memory context,
+        MarketContext calldata context,
         uint256 asOf,
         uint256 validUntil,
         Report calldata session,
         uint256 maxAge
     ) private view {
         uint256 latest = asOf + MAX_VALIDITY;
-        bytes32 sessionFeed = context.grid.sessionFeedId;
+        bytes32 sessionFeed = context.sessionFeedId;
         if (sessionFeed != 0) {
             uint256 end = session.price;
             BandLib.checkAge(asOf, session.observedAt, maxAge);

@@ -2,9 +2,10 @@
 pragma solidity ^0.8.28;
 
 import {IMarginBank} from "../interfaces/IMarginBank.sol";
+import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 
 /**
- * @title `IMarginBank.settle`, called with words that are written where the call is sent from
+ * @title `IMarginBank.settleDeltas`, called with words that are written where the call is sent from
  * @notice The compiler would copy every word once more, for some 70 gas an account. Memory, from the start of the data:
  * selector 4 | asOf 32 | fees 32 | offset 32, = 96 | count 32 | words.
  */
@@ -12,12 +13,13 @@ library LedgerCall {
     uint256 private constant HEAD = 132;
 
     /// @notice Memory for a call with up to `most` words.
-    /// @return data The call, unfinished.
+    /// @return from Where it begins.
     /// @return next Where the first word goes.
-    function start(uint256 most) internal pure returns (bytes memory data, uint256 next) {
-        data = new bytes(HEAD + 32 * most);
+    function start(uint256 most) internal pure returns (uint256 from, uint256 next) {
         assembly ("memory-safe") {
-            next := add(data, 164) // length word and head
+            from := mload(0x40)
+            next := add(from, HEAD)
+            mstore(0x40, add(from, add(160, shl(5, most)))) // the head, in whole words
         }
     }
 
@@ -31,10 +33,9 @@ library LedgerCall {
 
     /// @notice Sends what was pushed up to `next`. What the bank reverts with is handed on. The bank has code: the market's
     /// constructor has checked it.
-    function send(bytes memory data, uint256 next, address bank, uint256 asOf, uint256 fees) internal {
-        uint256 selector = uint32(IMarginBank.settle.selector);
+    function send(uint256 from, uint256 next, IMarginBank bank, uint256 asOf, uint256 fees) internal {
+        uint256 selector = uint32(IMarginBank.settleDeltas.selector);
         assembly ("memory-safe") {
-            let from := add(data, 32)
             mstore(from, shl(224, selector))
             mstore(add(from, 4), asOf)
             mstore(add(from, 36), fees)
@@ -46,5 +47,13 @@ library LedgerCall {
                 revert(reason, returndatasize())
             }
         }
+    }
+
+    /// @notice Moves `delta` between the free balance of one account and the market's pool.
+    function move(IMarginBank bank, uint256 asOf, address account, int256 delta) internal {
+        if (delta == 0) return;
+        if (delta != int96(delta)) revert ISettlementErrors.PositionOutOfRange(account);
+        (uint256 from, uint256 next) = start(1);
+        send(from, push(next, account, delta), bank, asOf, 0);
     }
 }

@@ -11,7 +11,7 @@ import {TraderState} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BackstopLib} from "./BackstopLib.sol";
 import {DeleverageLib} from "./DeleverageLib.sol";
-import {LedgerLib} from "./LedgerLib.sol";
+import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 import {ReportLib} from "./ReportLib.sol";
@@ -34,13 +34,14 @@ library LiquidationLib {
 
     function inheritPosition(
         TraderState storage state,
-        MarketContext memory context,
+        MarketContext calldata context,
         uint256 actionId,
         uint256 asOf,
         address account,
         Report calldata report
     ) internal {
-        ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.InheritPosition);
+        ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
+        ActionLib.begin(action, state, actionId, asOf, ActionKind.InheritPosition);
         Valuation memory valuation = ReportLib.take(action, context, report);
         ActionLib.save(state, action);
 
@@ -78,7 +79,7 @@ library LiquidationLib {
             );
             _store(state, terms.backstop, merged, fundingIndex);
             _empty(state, account, position, fundingIndex);
-            LedgerLib.move(context.bank, asOf, terms.backstop, result.freeDelta);
+            LedgerCall.move(context.bank, asOf, terms.backstop, result.freeDelta);
         }
         ActionLib.requireTimely(asOf);
     }
@@ -87,7 +88,7 @@ library LiquidationLib {
 
     function deleverage(
         TraderState storage state,
-        MarketContext memory context,
+        MarketContext calldata context,
         uint256 actionId,
         uint256 asOf,
         address account,
@@ -95,7 +96,8 @@ library LiquidationLib {
         uint256[] calldata steps,
         Report calldata report
     ) internal {
-        ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.Deleverage);
+        ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
+        ActionLib.begin(action, state, actionId, asOf, ActionKind.Deleverage);
         Bench memory bench;
         bench.valuation = ReportLib.take(action, context, report);
         ActionLib.save(state, action);
@@ -152,7 +154,7 @@ library LiquidationLib {
 
     function _requireDeleverageable(
         TraderState storage state,
-        MarketContext memory context,
+        MarketContext calldata context,
         Bench memory bench,
         address account
     ) private view {
@@ -185,12 +187,12 @@ library LiquidationLib {
         }
     }
 
-    function _payOut(MarketContext memory context, uint256 asOf, DeleveragedLeg[] memory legs) private {
-        bytes32[] memory deltas = new bytes32[](legs.length);
+    function _payOut(MarketContext calldata context, uint256 asOf, DeleveragedLeg[] memory legs) private {
+        (uint256 from, uint256 next) = LedgerCall.start(legs.length);
         for (uint256 i; i < legs.length; ++i) {
-            deltas[i] = LedgerLib.word(legs[i].counterparty, int96(uint96(legs[i].payout)));
+            next = LedgerCall.push(next, legs[i].counterparty, int256(uint256(legs[i].payout)));
         }
-        context.bank.settle(asOf, 0, deltas);
+        LedgerCall.send(from, next, context.bank, asOf, 0);
     }
 
     // ------------------------------------------------------------------ internals

@@ -34,11 +34,11 @@ library OrderDeskLib {
         bytes memory signature,
         uint256 asOf
     ) external view returns (bytes32 hash, address signer) {
-        (RecordHead head, RecordBody body) = _pack(order, context.grid.tick, context.grid.step);
+        (RecordHead head, RecordBody body) = _pack(order, context.tick, context.step);
         if (order.quantity == 0) revert ISettlementErrors.ZeroFill(order.maker, body.salt());
         PartTerms memory terms;
         terms.asOf = asOf;
-        terms.maxLeverage = ActionLib.parametersAt(state, asOf).maxLeverage;
+        terms.maxLeverage = ActionLib.parametersAt(state, state.reference_.changePending, asOf).maxLeverage;
         OrderLib.requireTerms(head, body, terms);
         hash = hashOrder(context.domainSeparator, order);
         signer = _recover(order.maker, body.salt(), hash, signature);
@@ -49,11 +49,15 @@ library OrderDeskLib {
     // ------------------------------------------------------------------ cancels
 
     /// @dev Part of the market's own code: a linked call would cost a tenth more.
-    function cancelSalts(TraderState storage state, address maker, uint256[] calldata salts) internal {
-        uint256 requestedAt = block.timestamp * 1000;
+    function cancelSalts(TraderState storage state, address maker, uint64[] calldata salts) internal {
+        uint256 requestedAt;
+        unchecked {
+            requestedAt = block.timestamp * 1000;
+        }
         for (uint256 i; i < salts.length; ++i) {
-            if (salts[i] >= SaltLib.SALT_END) revert IIsolatedTrader.SaltTooLarge(salts[i]);
-            state.requestCancel(maker, salts[i], requestedAt);
+            uint256 salt = salts[i];
+            if (salt >= SaltLib.SALT_END) revert IIsolatedTrader.SaltTooLarge(salt);
+            state.requestCancel(maker, salt, requestedAt);
         }
         emit IIsolatedTrader.SaltsCancelled(maker, salts, requestedAt);
     }
@@ -62,7 +66,7 @@ library OrderDeskLib {
         uint256 requestedAt = block.timestamp * 1000;
         if (floor > SaltLib.SALT_END) revert IIsolatedTrader.SaltTooLarge(floor);
         if (!state.requestFloor(maker, floor, requestedAt)) return;
-        state.positions[maker].bits |= PositionLib.CANCEL_FLOOR_BIT;
+        state.positions[maker].bits |= PositionLib.FLOORS_BIT;
         emit IIsolatedTrader.SaltsCancelledBelow(maker, floor, requestedAt);
     }
 

@@ -9,7 +9,7 @@ import {FeeLib} from "./FeeLib.sol";
 
 /**
  * @title Positions: their one slot, and what a fill does to them
- * @notice Slot, from the low bit: size int64 | entry notional uint92 | folded margin int92 | leverage 7 | cancel floor 1.
+ * @notice Slot, from the low bit: size int64 | entry notional uint92 | folded margin int92 | leverage 7 | has floors 1.
  * `folded = margin + size * fundingIndex`, so funding is settled by reading. Twin of domain/position.ts.
  *
  * The arithmetic is unchecked because widths bound it: |size| < 2^53, a fill < 2^48 and 200 of them a part; entry < 2^92;
@@ -21,7 +21,7 @@ library PositionLib {
     int256 internal constant SIZE_MAX = (1 << 53) - 1;
     uint256 internal constant ENTRY_END = 1 << 92;
     int256 internal constant FOLDED_MAX = (1 << 91) - 1;
-    uint256 internal constant CANCEL_FLOOR_BIT = 1 << 255;
+    uint256 internal constant FLOORS_BIT = 1 << 255;
 
     // ------------------------------------------------------------------ slot
 
@@ -37,7 +37,7 @@ library PositionLib {
         position.size = size;
         position.entryNotional = (word >> 64) & (ENTRY_END - 1);
         position.leverage = (word >> 248) & 0x7f;
-        position.hasCancelFloor = word & CANCEL_FLOOR_BIT != 0;
+        position.hasFloors = word & FLOORS_BIT != 0;
         unchecked {
             position.margin = folded - size * fundingIndex;
         }
@@ -60,7 +60,7 @@ library PositionLib {
 
             word = (uint256(size) & type(uint64).max) | (entry << 64) | ((uint256(folded) & (ENTRY_END - 1)) << 156)
                 | (position.leverage << 248);
-            if (position.hasCancelFloor) word |= CANCEL_FLOOR_BIT;
+            if (position.hasFloors) word |= FLOORS_BIT;
         }
     }
 

@@ -1,41 +1,51 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-import {MarketContext} from "../types/MarketContext.sol";
+import {IPriceOracle} from "../interfaces/IPriceOracle.sol";
 import {MarketKind} from "../types/Market.sol";
+import {MarketContext} from "../types/MarketContext.sol";
 import {Report} from "../types/Report.sol";
 import {ActionTerms, Valuation} from "../types/Risk.sol";
+import {Reference} from "../types/TraderState.sol";
 import {ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
 
-/// @title The report of an action that is not a batch: verified, judged and kept like a batch's
+/// @title The report of an action: verified, judged and kept
 library ReportLib {
-    /// @notice Puts the report into the action's reference; `ActionLib.save` writes it.
-    function take(ActionLib.Action memory action, MarketContext memory context, Report calldata report)
+    /**
+     * @notice Refuses a report that its proof does not prove; the one that the market used last was proven when it was taken,
+     * and is not again. Call after `BandLib.checkReport`, which refuses a price of 0: a market without a report has none to
+     * repeat.
+     */
+    function requireProven(
+        IPriceOracle oracle,
+        bytes32 feedId,
+        Reference memory last,
+        uint256 price,
+        uint256 observedAt,
+        bytes calldata proof
+    ) internal view {
+        if (price == last.oraclePrice && observedAt == last.observedAt) return;
+        oracle.verify(feedId, price, observedAt, proof);
+    }
+
+    /// @notice Of an action that is not a batch: puts the report into its reference; `ActionLib.save` writes it.
+    function take(ActionLib.Action memory action, MarketContext calldata context, Report calldata report)
         internal
         view
         returns (Valuation memory)
     {
-        bool binary = context.grid.kind == MarketKind.BinaryFuture;
-        BandLib.checkReport(
-            action.clock.asOf, report.price, report.observedAt, action.reference_, action.parameters, binary
-        );
-        context.oracle.verify(context.grid.feedId, report.price, report.observedAt, report.proof);
-        action.reference_.oraclePrice = report.price;
-        action.reference_.observedAt = report.observedAt;
-        return valuation(action, context, report.price);
-    }
-
-    /// @notice What positions are measured with at `price`.
-    function valuation(ActionLib.Action memory action, MarketContext memory context, uint256 price)
-        internal
-        pure
-        returns (Valuation memory)
-    {
+        Reference memory last = action.reference_;
+        (uint96 price, uint48 observedAt) = (report.price, report.observedAt);
+        bool binary = context.kind == MarketKind.BinaryFuture;
+        BandLib.checkReport(action.clock.asOf, price, observedAt, last, action.parameters, binary);
+        requireProven(context.oracle, context.feedId, last, price, observedAt, report.proof);
+        last.oraclePrice = price;
+        last.observedAt = observedAt;
         return Valuation({
-            oracleStepX: price * context.grid.step,
-            step: context.grid.step,
-            binary: context.grid.kind == MarketKind.BinaryFuture,
+            oracleStepX: price * context.step,
+            step: context.step,
+            binary: binary,
             imr: action.parameters.imr,
             mmr: action.parameters.mmr
         });

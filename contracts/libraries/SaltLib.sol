@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {SaltState} from "../types/Order.sol";
 import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
-import {CancelFloor, TraderState, Word} from "../types/TraderState.sol";
+import {Floors, TraderState, Word} from "../types/TraderState.sol";
 import {G, L} from "./Delays.sol";
 
 /**
@@ -148,17 +148,21 @@ library SaltLib {
         Word storage place = state.saltWords[wordKey(maker, salt)];
         uint256 word = place.bits;
         uint256 shift = _shift(salt);
-        uint256 before = (word >> shift) & STATE;
-        if (before == DEAD || before & REQUESTED != 0) return;
+        // Dead or requested: every state but the two lowest.
+        if ((word >> shift) & STATE > PARTLY) return;
 
         uint256 standing = word >> TIME_SHIFT;
-        if (standing == requestedAt || requestedAt > standing + G + L) {
-            if (standing != requestedAt) word = _endRequests(word) | (requestedAt << TIME_SHIFT);
-            place.bits = word | (REQUESTED << shift);
-        } else {
-            state.cancelRequests[requestKey(maker, salt)] = requestedAt;
-            place.bits = word | ((REQUESTED | OWN_TIME) << shift);
+        uint256 next = REQUESTED;
+        // Times of 64 bits.
+        unchecked {
+            if (requestedAt > standing + G + L) {
+                word = _endRequests(word) | (requestedAt << TIME_SHIFT);
+            } else if (requestedAt != standing) {
+                state.cancelRequests[requestKey(maker, salt)] = requestedAt;
+                next |= OWN_TIME;
+            }
         }
+        place.bits = word | (next << shift);
     }
 
     /// @dev Everything requested at the word's time is dead by now: no batch can be left that it does not bind. Frees the time.
@@ -176,19 +180,19 @@ library SaltLib {
         internal
         returns (bool raised)
     {
-        CancelFloor memory standing = state.cancelFloors[maker];
+        Floors memory standing = state.floors[maker];
         if (floor <= standing.requested) return false;
         if (requestedAt > uint256(standing.requestedAt) + G + L) standing.settled = standing.requested;
         // Salts and their floors are below 2^54, times in milliseconds below 2^48.
         standing.requested = uint56(floor);
         standing.requestedAt = uint48(requestedAt);
-        state.cancelFloors[maker] = standing;
+        state.floors[maker] = standing;
         return true;
     }
 
     /// @notice Refuses an order whose salt lies below its maker's floor. Call only where the position says that there is one.
     function requireAboveFloor(TraderState storage state, address maker, uint256 salt, uint256 asOf) internal view {
-        CancelFloor memory floor = state.cancelFloors[maker];
+        Floors memory floor = state.floors[maker];
         uint256 binding = asOf > uint256(floor.requestedAt) + G ? floor.requested : floor.settled;
         if (salt < binding) revert ISettlementErrors.OrderCancelled(maker, salt, floor.requestedAt, asOf);
     }

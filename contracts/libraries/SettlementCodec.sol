@@ -38,8 +38,12 @@ library SettlementCodec {
 
     function readHeader(bytes calldata part) internal pure returns (PartHeader memory header) {
         if (part.length < HEADER) revert ISettlementErrors.PartLengthWrong(HEADER, part.length);
-        uint256 first = uint256(bytes32(part[0:32]));
-        uint256 second = uint256(bytes32(part[32:64]));
+        uint256 first;
+        uint256 second;
+        assembly ("memory-safe") {
+            first := calldataload(part.offset)
+            second := calldataload(add(part.offset, 32))
+        }
         if (first & type(uint16).max != VERSION || second & type(uint72).max != 0) {
             revert ISettlementErrors.HeaderInvalid();
         }
@@ -58,12 +62,21 @@ library SettlementCodec {
 
         if (header.orders == 0) revert ISettlementErrors.EmptyPart();
         if (header.orders > MAX_ORDERS) revert ISettlementErrors.PartTooLarge(MAX_ORDERS, header.orders);
-        uint256 expected = HEADER + header.orders * OrderLib.RECORD + header.proofLength;
+        uint256 expected;
+        // Of 16 bits each.
+        unchecked {
+            expected = HEADER + header.orders * OrderLib.RECORD + header.proofLength;
+        }
         if (part.length != expected) revert ISettlementErrors.PartLengthWrong(expected, part.length);
     }
 
-    function proofOf(bytes calldata part, PartHeader memory header) internal pure returns (bytes calldata) {
-        return part[part.length - header.proofLength:];
+    /// @dev `readHeader` has checked that it is there.
+    function proofOf(bytes calldata part, PartHeader memory header) internal pure returns (bytes calldata proof) {
+        uint256 length = header.proofLength;
+        assembly ("memory-safe") {
+            proof.offset := sub(add(part.offset, part.length), length)
+            proof.length := length
+        }
     }
 
     // ------------------------------------------------------------------ log
@@ -76,8 +89,15 @@ library SettlementCodec {
         pure
         returns (bytes memory log, uint256 end)
     {
-        log = new bytes(LOG_HEADER + orders * LOG_RECORD_MAX + 32);
+        uint256 most;
+        // At most 200 orders.
+        unchecked {
+            most = LOG_HEADER + orders * LOG_RECORD_MAX + 32;
+        }
+        // As `new bytes`, but not blank: everything up to where `finishLog` cuts it is written.
         assembly ("memory-safe") {
+            log := mload(0x40)
+            mstore(0x40, and(add(add(log, most), 63), not(31)))
             let start := add(log, 32)
             calldatacopy(start, part.offset, HEADER)
             mstore(add(start, HEADER), shl(128, fundingIndex))

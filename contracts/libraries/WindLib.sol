@@ -5,7 +5,7 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
 import {IMarketExit} from "../interfaces/IMarketExit.sol";
 import {MarketContext} from "../types/MarketContext.sol";
-import {MarketKind, MarketMode} from "../types/Market.sol";
+import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
 import {Valuation} from "../types/Risk.sol";
@@ -13,7 +13,7 @@ import {Poked, Reference, TraderState, Wind} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
 import {LISTING_WINDOW, SILENCE} from "./Delays.sol";
-import {LedgerLib} from "./LedgerLib.sol";
+import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
@@ -42,23 +42,21 @@ library WindLib {
         emit IMarketExit.FreezeRequested(msg.sender, requestedAt);
     }
 
-    function poke(TraderState storage state, MarketContext memory context, Report calldata report) external {
+    function poke(TraderState storage state, MarketContext calldata context, Report calldata report) external {
         _requireAlive(state.wind);
         uint256 asOf = _now();
-        (uint96 price, uint48 observedAt) = _newest(state);
-        Reference memory last = Reference({oraclePrice: price, observedAt: observedAt, fundingIndex: 0, funded: false});
-        bool binary = context.grid.kind == MarketKind.BinaryFuture;
-        BandLib.checkReport(
-            asOf, report.price, report.observedAt, last, ActionLib.parametersAt(state, asOf), binary
-        );
-        context.oracle.verify(context.grid.feedId, report.price, report.observedAt, report.proof);
+        Reference memory last = _newest(state);
+        Parameters memory current = ActionLib.parametersAt(state, last.changePending, asOf);
+        bool binary = context.kind == MarketKind.BinaryFuture;
+        BandLib.checkReport(asOf, report.price, report.observedAt, last, current, binary);
+        context.oracle.verify(context.feedId, report.price, report.observedAt, report.proof);
         state.poked = Poked({price: report.price, observedAt: report.observedAt});
         emit IMarketExit.PricePoked(report.price, report.observedAt);
     }
 
     // ------------------------------------------------------------------ the end
 
-    function freeze(TraderState storage state, MarketContext memory context) external {
+    function freeze(TraderState storage state, MarketContext calldata context) external {
         // Check: a request stands, and a day has passed in silence.
         Wind memory wind = state.wind;
         _requireAlive(wind);
@@ -70,25 +68,27 @@ library WindLib {
 
         // Effect: the queue's last action, at the newest price known.
         uint256 actionId = uint256(state.clock.actionId) + 1;
-        ActionLib.Action memory action = ActionLib.begin(state, actionId, _now(), ActionKind.Freeze);
-        (uint96 price, uint48 observedAt) = _newest(state);
-        uint256 pool = _end(state, context, action, price);
+        ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
+        ActionLib.begin(action, state, actionId, _now(), ActionKind.Freeze);
+        Reference memory newest = _newest(state);
+        uint256 pool = _end(state, context, action, newest.oraclePrice);
         emit IMarketExit.MarketFrozen(
-            actionId, action.clock.asOf, price, observedAt, action.reference_.fundingIndex, pool
+            actionId, action.clock.asOf, newest.oraclePrice, newest.observedAt, action.reference_.fundingIndex, pool
         );
     }
 
     function finalizeMarket(
         TraderState storage state,
-        MarketContext memory context,
+        MarketContext calldata context,
         uint256 actionId,
         uint256 asOf,
         Report calldata report
     ) external {
-        ActionLib.Action memory action = ActionLib.begin(state, actionId, asOf, ActionKind.Finalize);
+        ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
+        ActionLib.begin(action, state, actionId, asOf, ActionKind.Finalize);
         _requireFinalPrice(context, report.price);
         BandLib.checkAge(asOf, report.observedAt, action.parameters.reportMaxAge);
-        bytes32 feedId = keccak256(abi.encodePacked(context.grid.feedId, "final"));
+        bytes32 feedId = keccak256(abi.encodePacked(context.feedId, "final"));
         context.oracle.verify(feedId, report.price, report.observedAt, report.proof);
         uint256 pool = _end(state, context, action, report.price);
         emit IMarketExit.MarketFinalized(
@@ -98,11 +98,11 @@ library WindLib {
     }
 
     /// @dev Fixes the price; nothing that waits takes over any more.
-    function _end(TraderState storage state, MarketContext memory context, ActionLib.Action memory action, uint96 price)
+    function _end(TraderState storage state, MarketContext calldata context, ActionLib.Action memory action, uint96 price)
         private
         returns (uint256 pool)
     {
-        action.clock.changePending = false;
+        action.reference_.changePending = false;
         ActionLib.save(state, action);
         delete state.pending;
         state.parameters.mode = MarketMode.Settled;
@@ -112,10 +112,10 @@ library WindLib {
         state.wind.poolAtEnd = uint112(pool);
     }
 
-    function _requireFinalPrice(MarketContext memory context, uint256 price) private pure {
-        (uint256 low, uint256 high) = (context.grid.finalLow, context.grid.finalHigh);
-        if (context.grid.kind == MarketKind.Perpetual) revert IMarketExit.MarketWithoutExpiry();
-        bool valid = context.grid.kind == MarketKind.BinaryFuture
+    function _requireFinalPrice(MarketContext calldata context, uint256 price) private pure {
+        (uint256 low, uint256 high) = (context.finalLow, context.finalHigh);
+        if (context.kind == MarketKind.Perpetual) revert IMarketExit.MarketWithoutExpiry();
+        bool valid = context.kind == MarketKind.BinaryFuture
             ? price == low || price == high
             : price >= low && price <= high;
         if (!valid) revert IMarketExit.FinalPriceInvalid(low, high, price);
@@ -123,7 +123,7 @@ library WindLib {
 
     // ------------------------------------------------------------------ after the end
 
-    function listInsolvent(TraderState storage state, MarketContext memory context, address[] calldata accounts)
+    function listInsolvent(TraderState storage state, MarketContext calldata context, address[] calldata accounts)
         external
     {
         Wind memory wind = state.wind;
@@ -142,15 +142,15 @@ library WindLib {
         state.wind.deficit = sum.toUint128();
     }
 
-    function coverDeficit(TraderState storage state, MarketContext memory context, uint96 amount) external {
+    function coverDeficit(TraderState storage state, MarketContext calldata context, uint96 amount) external {
         _requireEnded(state.wind);
         if (amount == 0) revert IMarketExit.AmountZero();
         emit IMarketExit.DeficitCovered(msg.sender, amount);
         // Out of free only: no pending withdrawal backs a moment that far off.
-        LedgerLib.move(context.bank, type(uint256).max, msg.sender, -int256(uint256(amount)));
+        LedgerCall.move(context.bank, type(uint256).max, msg.sender, -int256(uint256(amount)));
     }
 
-    function claim(TraderState storage state, MarketContext memory context, address account) external {
+    function claim(TraderState storage state, MarketContext calldata context, address account) external {
         // Check: deficits are counted.
         Wind memory wind = state.wind;
         _requireEnded(wind);
@@ -171,7 +171,7 @@ library WindLib {
         if (value == 0 && paid == 0) revert IMarketExit.NothingToClaim(account);
         if (due != paid || state.unpaidClaims[account] != 0) state.unpaidClaims[account] = due - paid;
         emit IMarketExit.Claimed(account, value, paid, due - paid);
-        LedgerLib.move(context.bank, wind.endedAt, account, int256(paid));
+        LedgerCall.move(context.bank, wind.endedAt, account, int256(paid));
     }
 
     /// @dev At most everything that is owed: what was covered beyond it stays in the pool.
@@ -186,16 +186,16 @@ library WindLib {
     // ------------------------------------------------------------------ internals
 
     /// @dev Wei at the fixed price, down; negative where the account owes.
-    function _valueOf(TraderState storage state, MarketContext memory context, Wind memory wind, address account)
+    function _valueOf(TraderState storage state, MarketContext calldata context, Wind memory wind, address account)
         private
         view
         returns (Position memory position, int256 value)
     {
         PositionLib.unpack(state.positions[account].bits, state.reference_.fundingIndex, position);
         Valuation memory valuation;
-        valuation.oracleStepX = wind.price * context.grid.step;
-        valuation.step = context.grid.step;
-        valuation.binary = context.grid.kind == MarketKind.BinaryFuture;
+        valuation.oracleStepX = wind.price * context.step;
+        valuation.step = context.step;
+        valuation.binary = context.kind == MarketKind.BinaryFuture;
         (int256 equityX,) = MarginLib.exposure(position, valuation);
         value = equityX / 1e18;
         if (equityX < 0 && equityX % 1e18 != 0) --value;
@@ -206,13 +206,11 @@ library WindLib {
         state.positions[account].bits = PositionLib.pack(position, 0, account);
     }
 
-    /// @dev The newer of what the last action used and what was poked.
-    function _newest(TraderState storage state) private view returns (uint96 price, uint48 observedAt) {
-        Reference memory last = state.reference_;
+    /// @dev The market's reference, with what was poked in place of its report where that is newer.
+    function _newest(TraderState storage state) private view returns (Reference memory last) {
+        last = state.reference_;
         Poked memory poked = state.poked;
-        return poked.observedAt > last.observedAt
-            ? (poked.price, poked.observedAt)
-            : (last.oraclePrice, last.observedAt);
+        if (poked.observedAt > last.observedAt) (last.oraclePrice, last.observedAt) = (poked.price, poked.observedAt);
     }
 
     /// @dev The operator's latest sign of life.

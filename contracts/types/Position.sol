@@ -10,6 +10,6 @@ struct Position {
     int256 margin;
     /// Whole number of the last opening fill or leverage change; 0 only for an account never seen.
     uint256 leverage;
-    /// The account has cancelled salts below a floor; the floor itself lies in a cold slot.
-    bool hasCancelFloor;
+    /// The account has floors below which salts or margin nonces are void; they lie in a cold slot.
+    bool hasFloors;
 }

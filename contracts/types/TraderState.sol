@@ -17,11 +17,9 @@ struct Clock {
     uint40 price;
     uint24 makerFee;
     uint24 takerFee;
-    /// A change of parameters or mode is waiting in a slot that actions otherwise leave cold.
-    bool changePending;
 }
 
-/// @notice The oracle report this market used last, and the funding index. One slot.
+/// @notice The oracle report this market used last, the funding index, and what else has to be read. One slot.
 struct Reference {
     uint96 oraclePrice;
     uint48 observedAt;
@@ -29,6 +27,8 @@ struct Reference {
     int96 fundingIndex;
     /// A funding rate is or will be running: its slot has to be read.
     bool funded;
+    /// A change of parameters or mode is waiting in slots that actions otherwise leave cold.
+    bool changePending;
 }
 
 /// @notice The rate at which the index moves, from one moment to another in milliseconds. It accrues from the `asOf` of one
@@ -40,14 +40,16 @@ struct FundingRate {
     uint48 validUntil;
 }
 
-/// @notice Salts below a floor are cancelled. One slot per account, read only where the position says so.
-struct CancelFloor {
-    /// Binding for every batch.
+/// @notice What an account has voided at a stroke. One slot per account, read only where the position says so.
+struct Floors {
+    /// Salts below it are cancelled, for every batch.
     uint56 settled;
-    /// Binding for batches with an `asOf` later than `requestedAt` + G.
+    /// As above, for batches with an `asOf` later than `requestedAt` + G.
     uint56 requested;
     /// Milliseconds.
     uint48 requestedAt;
+    /// Margin nonces below it are void.
+    uint96 marginNonce;
 }
 
 /// @notice What takes over with the first action whose `asOf` (milliseconds) reaches its time; a time of 0: nothing waits.
@@ -108,10 +110,9 @@ struct TraderState {
     mapping(uint256 key => uint256) partialSlots;
     /// maker << 96 | salt => time of a cancel request that found the time of its word taken.
     mapping(uint256 key => uint256) cancelRequests;
-    mapping(address account => CancelFloor) cancelFloors;
+    mapping(address account => Floors) floors;
     /// account << 96 | nonce >> 8 => used bits of margin nonces.
-    mapping(uint256 key => uint256) marginNonces;
-    mapping(address account => uint256) minimumMarginNonce;
+    mapping(uint256 key => Word) marginNonces;
     /// What the pool was short of when claims were paid.
     mapping(address account => uint256) unpaidClaims;
 }
