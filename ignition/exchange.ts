@@ -46,8 +46,8 @@ export function deployExchange(m: IgnitionModuleBuilder, usdm: ArgumentType) {
   const backstop = m.contract('Backstop', [access, bank, accountManager])
   const lens = m.contract('SettlementLens')
   const libraries = deployLibraries(m)
-  const { AdjustLib, FundingLib, WindLib } = libraries
-  const desk = m.contract('MarketDesk', [], { libraries: { AdjustLib, FundingLib, WindLib } })
+  const { FundingLib, WindLib } = libraries
+  const desk = m.contract('MarketDesk', [], { libraries: { FundingLib, WindLib } })
   for (const role of ['listing', 'parameters', 'guardian', 'treasury'] as const) takeRole(m, access, role)
   assignRoles(m, access, 'MarginBank', bank)
   assignRoles(m, access, 'SignedPriceOracle', oracle)
@@ -56,7 +56,6 @@ export function deployExchange(m: IgnitionModuleBuilder, usdm: ArgumentType) {
 }
 
 const deployLibraries = (m: IgnitionModuleBuilder) => ({
-  AdjustLib: m.library('AdjustLib'),
   ChangeLib: m.library('ChangeLib'),
   FundingLib: m.library('FundingLib'),
   OrderDeskLib: m.library('OrderDeskLib'),

@@ -15,11 +15,11 @@ export const marketModule = (exchange: ExchangeModule, file: MarketFile, listsAt
     const { spec, oracle: feeds, operators, backstopCap } = file
     const { access, bank, accountManager, oracle, forwarder, desk, backstop, ...libraries } =
       m.useModule(exchange)
-    const { AdjustLib, ChangeLib, OrderDeskLib } = libraries
+    const { ChangeLib, OrderDeskLib } = libraries
     const trader = m.contract(
       'IsolatedTrader',
       [gridOf(spec), parametersOf(spec, file.reports), bank, accountManager, oracle, forwarder, access, desk],
-      { libraries: { AdjustLib, ChangeLib, OrderDeskLib } },
+      { libraries: { ChangeLib, OrderDeskLib } },
     )
     for (const [index, feed] of feedsOf(spec).entries()) {
       m.call(oracle, 'setFeed', [feed, [...feeds.signers], feeds.threshold], { id: `feed_${index}` })

@@ -10,7 +10,6 @@ import {
   IsolatedTrader__factory,
   type IsolatedTraderLibraryAddresses,
 } from '../typechain-types/factories/IsolatedTrader__factory.ts'
-import { AdjustLib__factory } from '../typechain-types/factories/libraries/AdjustLib__factory.ts'
 import { ChangeLib__factory } from '../typechain-types/factories/libraries/ChangeLib__factory.ts'
 import { FundingLib__factory } from '../typechain-types/factories/libraries/FundingLib__factory.ts'
 import { OrderDeskLib__factory } from '../typechain-types/factories/libraries/OrderDeskLib__factory.ts'
@@ -131,15 +130,13 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
 async function deployLibraries(
   signer: Signer,
 ): Promise<IsolatedTraderLibraryAddresses & MarketDeskLibraryAddresses> {
-  const [adjust, change, funding, orders, wind] = [
-    await new AdjustLib__factory(signer).deploy(),
+  const [change, funding, orders, wind] = [
     await new ChangeLib__factory(signer).deploy(),
     await new FundingLib__factory(signer).deploy(),
     await new OrderDeskLib__factory(signer).deploy(),
     await new WindLib__factory(signer).deploy(),
   ]
   return {
-    'project/contracts/libraries/AdjustLib.sol:AdjustLib': await adjust.getAddress(),
     'project/contracts/libraries/ChangeLib.sol:ChangeLib': await change.getAddress(),
     'project/contracts/libraries/FundingLib.sol:FundingLib': await funding.getAddress(),
     'project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib': await orders.getAddress(),

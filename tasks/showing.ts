@@ -149,7 +149,7 @@ export async function showAccount(
     leverage: held.leverage,
     equity: whole(equityX / 10n ** 18n),
     'margin ratio': notionalX === 0n ? '-' : formatUnits((equityX * 10n ** 6n) / notionalX, 6),
-    'lowest margin nonce': await market.minimumMarginNonce(account),
+    'lowest margin nonce': (await market.floors(account)).marginNonce,
   })
 }
 

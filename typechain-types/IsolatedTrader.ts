@@ -40,14 +40,14 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type AdjustMarginStructOutput = [account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint] & {account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint }
   
 
-    export type CancelFloorStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish}
+    export type ClockStruct = {actionId: BigNumberish, batchId: BigNumberish, asOf: BigNumberish, part: BigNumberish, parts: BigNumberish, price: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish}
 
-    export type CancelFloorStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint }
+    export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint }
   
 
-    export type ClockStruct = {actionId: BigNumberish, batchId: BigNumberish, asOf: BigNumberish, part: BigNumberish, parts: BigNumberish, price: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, changePending: boolean}
+    export type FloorsStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish, marginNonce: BigNumberish}
 
-    export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean }
+    export type FloorsStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint }
   
 
     export type FundingRateStruct = {rate: BigNumberish, validFrom: BigNumberish, validUntil: BigNumberish}
@@ -60,9 +60,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type OrderStructOutput = [flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint] & {flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint }
   
 
-    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, funded: boolean}
+    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, funded: boolean, changePending: boolean}
 
-    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean }
+    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean }
   
 
     export type PendingChangeStruct = {parameters: ParametersStruct, parametersFrom: BigNumberish, mode: BigNumberish, modeFrom: BigNumberish, restriction: BigNumberish, restrictionFrom: BigNumberish}
@@ -75,9 +75,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type PokedStructOutput = [price: bigint, observedAt: bigint] & {price: bigint, observedAt: bigint }
   
 
-    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasCancelFloor: boolean}
+    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasFloors: boolean}
 
-    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean }
+    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean }
   
 
     export type RiskTermsStruct = {backstop: AddressLike, backstopCap: BigNumberish}
@@ -91,7 +91,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "eip712Domain" | "finalizeMarket" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "isTrustedForwarder" | "lastReference" | "listInsolvent" | "marketDesk" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "eip712Domain" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "isTrustedForwarder" | "lastReference" | "listInsolvent" | "marketDesk" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "EIP712DomainChanged" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
@@ -101,7 +101,6 @@ encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, Ad
 encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
 encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
-encodeFunctionData(functionFragment: 'cancelFloor', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
 encodeFunctionData(functionFragment: 'cancelSaltsBelow', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'cancelScheduledParameters', values?: undefined): string;
@@ -112,6 +111,7 @@ encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNum
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'eip712Domain', values?: undefined): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'fundingRate', values?: undefined): string;
 encodeFunctionData(functionFragment: 'grid', values?: undefined): string;
@@ -128,7 +128,6 @@ encodeFunctionData(functionFragment: 'isTrustedForwarder', values: [AddressLike]
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'marketDesk', values?: undefined): string;
-encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
@@ -159,7 +158,6 @@ decodeFunctionResult(functionFragment: 'adjustLeverage', data: BytesLike): Resul
 decodeFunctionResult(functionFragment: 'adjustMargin', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'authority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'bank', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'cancelFloor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSalts', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSaltsBelow', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
@@ -170,6 +168,7 @@ decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'eip712Domain', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'fundingRate', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'grid', data: BytesLike): Result;
@@ -186,7 +185,6 @@ decodeFunctionResult(functionFragment: 'isTrustedForwarder', data: BytesLike): R
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'marketDesk', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
@@ -643,14 +641,6 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
-    cancelFloor: TypedContractMethod<
-      [maker: AddressLike, ],
-      [CancelFloorStructOutput],
-      'view'
-    >
-    
-
-    
     cancelSalts: TypedContractMethod<
       [salts: BigNumberish[], ],
       [void],
@@ -727,6 +717,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    floors: TypedContractMethod<
+      [account: AddressLike, ],
+      [FloorsStructOutput],
+      'view'
     >
     
 
@@ -854,14 +852,6 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     marketDesk: TypedContractMethod<
       [],
       [string],
-      'view'
-    >
-    
-
-    
-    minimumMarginNonce: TypedContractMethod<
-      [account: AddressLike, ],
-      [bigint],
       'view'
     >
     
@@ -1083,11 +1073,6 @@ getFunction(nameOrSignature: 'bank'): TypedContractMethod<
       [string],
       'view'
     >;
-getFunction(nameOrSignature: 'cancelFloor'): TypedContractMethod<
-      [maker: AddressLike, ],
-      [CancelFloorStructOutput],
-      'view'
-    >;
 getFunction(nameOrSignature: 'cancelSalts'): TypedContractMethod<
       [salts: BigNumberish[], ],
       [void],
@@ -1137,6 +1122,11 @@ getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
       [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'floors'): TypedContractMethod<
+      [account: AddressLike, ],
+      [FloorsStructOutput],
+      'view'
     >;
 getFunction(nameOrSignature: 'freeze'): TypedContractMethod<
       [],
@@ -1216,11 +1206,6 @@ getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
 getFunction(nameOrSignature: 'marketDesk'): TypedContractMethod<
       [],
       [string],
-      'view'
-    >;
-getFunction(nameOrSignature: 'minimumMarginNonce'): TypedContractMethod<
-      [account: AddressLike, ],
-      [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
@@ -1475,7 +1460,7 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       PricePoked: TypedContractEvent<PricePokedEvent.InputTuple, PricePokedEvent.OutputTuple, PricePokedEvent.OutputObject>;
     
 
-      'SaltsCancelled(address,uint256[],uint256)': TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
+      'SaltsCancelled(address,uint64[],uint256)': TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
       SaltsCancelled: TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
     
 

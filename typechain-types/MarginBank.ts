@@ -29,7 +29,7 @@ export declare namespace IMarginBank {
     }
 
   export interface MarginBankInterface extends Interface {
-    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "authority" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isConsumingScheduledOp" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "requestWithdrawal" | "setAuthority" | "setTreasury" | "settle" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
+    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "authority" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isConsumingScheduledOp" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "requestWithdrawal" | "setAuthority" | "setTreasury" | "settleDeltas" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "AnnouncementWithdrawn" | "AuthorityUpdated" | "Deposited" | "FeesCollected" | "MarketAnnounced" | "MarketListed" | "Paused" | "TreasuryChanged" | "Unpaused" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
 
@@ -52,7 +52,7 @@ encodeFunctionData(functionFragment: 'pause', values?: undefined): string;
 encodeFunctionData(functionFragment: 'requestWithdrawal', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'setTreasury', values: [AddressLike]): string;
-encodeFunctionData(functionFragment: 'settle', values: [BigNumberish, BigNumberish, BytesLike[]]): string;
+encodeFunctionData(functionFragment: 'settleDeltas', values: [BigNumberish, BigNumberish, BytesLike[]]): string;
 encodeFunctionData(functionFragment: 'token', values?: undefined): string;
 encodeFunctionData(functionFragment: 'treasury', values?: undefined): string;
 encodeFunctionData(functionFragment: 'unpause', values?: undefined): string;
@@ -78,7 +78,7 @@ decodeFunctionResult(functionFragment: 'pause', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestWithdrawal', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setTreasury', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'settle', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'settleDeltas', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'token', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'treasury', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpause', data: BytesLike): Result;
@@ -405,7 +405,7 @@ decodeFunctionResult(functionFragment: 'withdrawAnnouncement', data: BytesLike):
     
 
     
-    settle: TypedContractMethod<
+    settleDeltas: TypedContractMethod<
       [asOf: BigNumberish, fees: BigNumberish, deltas: BytesLike[], ],
       [void],
       'nonpayable'
@@ -550,7 +550,7 @@ getFunction(nameOrSignature: 'setTreasury'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
-getFunction(nameOrSignature: 'settle'): TypedContractMethod<
+getFunction(nameOrSignature: 'settleDeltas'): TypedContractMethod<
       [asOf: BigNumberish, fees: BigNumberish, deltas: BytesLike[], ],
       [void],
       'nonpayable'

@@ -38,7 +38,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   export interface MarketDeskInterface extends Interface {
     getFunction(nameOrSignature: "adjustLeverage" | "adjustMargin" | "claim" | "coverDeficit" | "deleverage" | "finalizeMarket" | "freeze" | "heartbeat" | "inheritPosition" | "listInsolvent" | "poke" | "requestFreeze" | "updateFunding"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "LeverageAdjusted" | "MarginAdjusted" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
 
     encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
@@ -74,6 +74,30 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
       export type InputTuple = [actionId: BigNumberish, account: AddressLike, backstop: AddressLike, terms: ActionTermsStruct, reason: BigNumberish, needed: BigNumberish, available: BigNumberish];
       export type OutputTuple = [actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, reason: bigint, needed: bigint, available: bigint];
       export interface OutputObject {actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, reason: bigint, needed: bigint, available: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace LeverageAdjustedEvent {
+      export type InputTuple = [account: AddressLike, signer: AddressLike, nonce: BigNumberish, asOf: BigNumberish, leverage: BigNumberish, amount: BigNumberish, foldedMargin: BigNumberish];
+      export type OutputTuple = [account: string, signer: string, nonce: bigint, asOf: bigint, leverage: bigint, amount: bigint, foldedMargin: bigint];
+      export interface OutputObject {account: string, signer: string, nonce: bigint, asOf: bigint, leverage: bigint, amount: bigint, foldedMargin: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace MarginAdjustedEvent {
+      export type InputTuple = [account: AddressLike, signer: AddressLike, nonce: BigNumberish, asOf: BigNumberish, amount: BigNumberish, foldedMargin: BigNumberish];
+      export type OutputTuple = [account: string, signer: string, nonce: bigint, asOf: bigint, amount: bigint, foldedMargin: bigint];
+      export interface OutputObject {account: string, signer: string, nonce: bigint, asOf: bigint, amount: bigint, foldedMargin: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -325,6 +349,8 @@ getFunction(nameOrSignature: 'updateFunding'): TypedContractMethod<
     >;
 
     getEvent(key: 'BackstopInheritanceFailed'): TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+getEvent(key: 'LeverageAdjusted'): TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
+getEvent(key: 'MarginAdjusted'): TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
 getEvent(key: 'ParametersChanged'): TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
 getEvent(key: 'PositionInherited'): TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
 getEvent(key: 'PositionsDeleveraged'): TypedContractEvent<PositionsDeleveragedEvent.InputTuple, PositionsDeleveragedEvent.OutputTuple, PositionsDeleveragedEvent.OutputObject>;
@@ -333,6 +359,14 @@ getEvent(key: 'PositionsDeleveraged'): TypedContractEvent<PositionsDeleveragedEv
       
       'BackstopInheritanceFailed(uint256,address,address,tuple,uint8,uint256,uint256)': TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
       BackstopInheritanceFailed: TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+    
+
+      'LeverageAdjusted(address,address,uint256,uint256,uint256,int256,int256)': TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
+      LeverageAdjusted: TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
+    
+
+      'MarginAdjusted(address,address,uint256,uint256,int256,int256)': TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
+      MarginAdjusted: TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
     
 
       'ParametersChanged(uint256,tuple)': TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;

@@ -40,7 +40,6 @@ getContractFactory(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | Factor
 getContractFactory(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IPriceOracle__factory>
 getContractFactory(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISettlementErrors__factory>
 getContractFactory(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISignedPriceOracle__factory>
-getContractFactory(name: 'AdjustLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.AdjustLib__factory>
 getContractFactory(name: 'ChangeLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ChangeLib__factory>
 getContractFactory(name: 'DelayLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.DelayLib__factory>
 getContractFactory(name: 'FundingLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FundingLib__factory>
@@ -81,7 +80,6 @@ getContractAt(name: 'IMarketRisk', address: string | ethers.Addressable, signer?
 getContractAt(name: 'IPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IPriceOracle>
 getContractAt(name: 'ISettlementErrors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISettlementErrors>
 getContractAt(name: 'ISignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISignedPriceOracle>
-getContractAt(name: 'AdjustLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AdjustLib>
 getContractAt(name: 'ChangeLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ChangeLib>
 getContractAt(name: 'DelayLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.DelayLib>
 getContractAt(name: 'FundingLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FundingLib>
@@ -122,7 +120,6 @@ deployContract(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | DeployCont
 deployContract(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
-deployContract(name: 'AdjustLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AdjustLib>
 deployContract(name: 'ChangeLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
 deployContract(name: 'DelayLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
@@ -163,7 +160,6 @@ deployContract(name: 'IMarketRisk', args: any[], signerOrOptions?: ethers.Signer
 deployContract(name: 'IPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
-deployContract(name: 'AdjustLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AdjustLib>
 deployContract(name: 'ChangeLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
 deployContract(name: 'DelayLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>

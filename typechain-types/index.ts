@@ -69,8 +69,6 @@ export type { ISettlementErrors } from './interfaces/ISettlementErrors.js';
 export { ISettlementErrors__factory } from './factories/interfaces/ISettlementErrors__factory.js';
 export type { ISignedPriceOracle } from './interfaces/ISignedPriceOracle.js';
 export { ISignedPriceOracle__factory } from './factories/interfaces/ISignedPriceOracle__factory.js';
-export type { AdjustLib } from './libraries/AdjustLib.js';
-export { AdjustLib__factory } from './factories/libraries/AdjustLib__factory.js';
 export type { ChangeLib } from './libraries/ChangeLib.js';
 export { ChangeLib__factory } from './factories/libraries/ChangeLib__factory.js';
 export type { DelayLib } from './libraries/DelayLib.js';

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
 import hre, { artifacts } from 'hardhat'
 import { type GasTable, gasTable } from '../support/gas.ts'
+import { adjustmentGas } from '../support/gas-adjust.ts'
 import { ownerGas } from '../support/owner-gas.ts'
 
 const file = new URL('gas.json', import.meta.url)
@@ -23,7 +24,7 @@ describe('gas', () => {
   })
 
   it('per settled order and per call of an owner stays where it was', async () => {
-    const table = { ...(await gasTable()), ...(await ownerGas()) }
+    const table = { ...(await gasTable()), ...(await ownerGas()), ...(await adjustmentGas()) }
     if (process.env.UPDATE_GAS) writeFileSync(file, `${JSON.stringify(table, null, 2)}\n`)
     const golden = JSON.parse(readFileSync(file, 'utf8')) as GasTable
     expect(Object.keys(table)).to.deep.equal(Object.keys(golden))

@@ -252,7 +252,7 @@ describe('signatures of actions, bit by bit', () => {
     await forwarder.execute(request as never)
     // Its nonce is part of what is signed: it counts once.
     expect(await forwarder.verify(request as never)).to.equal(false)
-    expect(await trader.minimumMarginNonce(alice.address)).to.equal(8n)
+    expect((await trader.floors(alice.address)).marginNonce).to.equal(8n)
   }).timeout(120_000)
 
   it('of a price report', async () => {

@@ -188,8 +188,8 @@ describe('vulnerability classes', () => {
       const thief = await caller(exchange, bob)
       const data = trader.interface.encodeFunctionData('cancelSaltsBelow', [100n])
       await thief.sendTransaction({ to: spec.trader, data: data + alice.address.slice(2) })
-      expect((await trader.cancelFloor(alice.address)).requested).to.equal(0n)
-      expect((await trader.cancelFloor(bob.address)).requested).to.equal(100n)
+      expect((await trader.floors(alice.address)).requested).to.equal(0n)
+      expect((await trader.floors(bob.address)).requested).to.equal(100n)
     })
   })
 

@@ -97,7 +97,7 @@ describe('parity: applyFill, exposure, margin rule', () => {
       entryNotional: held.entryNotional,
       margin: held.margin,
       leverage: Number(held.leverage),
-      hasCancelFloor: false,
+      hasFloors: false,
       opened,
       fee: outcome.fee,
       freeDelta: outcome.freeDelta,

@@ -3,7 +3,7 @@ import type { ContractTransactionResponse } from 'ethers'
 import { chain, crowdedExchange, type Exchange, settle } from './exchange.ts'
 import { byAnyone, freeze, poke } from './exit.ts'
 import { e18 } from './markets.ts'
-import { deleverage, inherit, LISTING_WINDOW, pass, trade, withBackstop } from './risk.ts'
+import { type ActionInput, deleverage, inherit, LISTING_WINDOW, pass, trade, withBackstop } from './risk.ts'
 
 type GasTable = Record<string, number>
 
@@ -42,7 +42,17 @@ async function liquidations(table: GasTable): Promise<void> {
   const { networkHelpers } = await chain()
   const exchange = await networkHelpers.loadFixture(crowd)
   table['inherit, first position'] = await gasOf(inherit(exchange, user(exchange, 0), bankrupt))
+  const again = await networkHelpers.takeSnapshot()
   table.inherit = await gasOf(inherit(exchange, user(exchange, 1), bankrupt))
+  await again.restore()
+  const known = await lastReport(exchange)
+  table['inherit, at the last report'] = await gasOf(inherit(exchange, user(exchange, 1), known))
+}
+
+/** The market's own last report: it proved itself when it was taken. */
+async function lastReport(exchange: Exchange): Promise<ActionInput> {
+  const { oraclePrice, observedAt } = await exchange.trader.lastReference()
+  return { price: oraclePrice, observedAt: Number(observedAt), signers: [] }
 }
 
 async function deleveragings(table: GasTable): Promise<void> {
@@ -51,6 +61,8 @@ async function deleveragings(table: GasTable): Promise<void> {
   const listed = counterparties(exchange)
   const one = deleverage(exchange, user(exchange, 0), listed.slice(0, 1), bankrupt)
   table['deleverage, one counterparty'] = await gasOf(one)
+  const known = deleverage(exchange, user(exchange, 0), listed.slice(1, 2), await lastReport(exchange))
+  table['deleverage, one counterparty, at the last report'] = await gasOf(known)
   const ten = deleverage(exchange, user(exchange, 1), listed, bankrupt)
   table['deleverage, per counterparty of ten'] = await gasOf(ten, COUNTERPARTIES)
 }

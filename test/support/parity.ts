@@ -29,7 +29,7 @@ export const positionStruct = (position: Position, index: FundingIndex): Positio
   entryNotional: position.entryNotional,
   margin: marginOf(position, index),
   leverage: position.leverage,
-  hasCancelFloor: false,
+  hasFloors: false,
 })
 
 export const orderStruct = (order: Order, fill: number, taker: number): OrderFillStruct => ({

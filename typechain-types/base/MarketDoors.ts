@@ -51,7 +51,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface MarketDoorsInterface extends Interface {
-    getFunction(nameOrSignature: "adjustLeverage" | "adjustMargin" | "authority" | "claim" | "coverDeficit" | "deleverage" | "finalizeMarket" | "freeze" | "fundingRate" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "isTrustedForwarder" | "listInsolvent" | "minimumMarginNonce" | "poke" | "poked" | "requestFreeze" | "riskTerms" | "setAuthority" | "setBackstop" | "unpaidClaim" | "updateFunding" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "adjustLeverage" | "adjustMargin" | "authority" | "claim" | "coverDeficit" | "deleverage" | "finalizeMarket" | "freeze" | "fundingRate" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "isTrustedForwarder" | "listInsolvent" | "poke" | "poked" | "requestFreeze" | "riskTerms" | "setAuthority" | "setBackstop" | "unpaidClaim" | "updateFunding" | "wind"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketFinalized" | "MarketFrozen" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked"): EventFragment;
 
@@ -73,7 +73,6 @@ encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefine
 encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'isTrustedForwarder', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
-encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
@@ -102,7 +101,6 @@ decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike
 decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isTrustedForwarder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
@@ -509,14 +507,6 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
-    minimumMarginNonce: TypedContractMethod<
-      [account: AddressLike, ],
-      [bigint],
-      'view'
-    >
-    
-
-    
     poke: TypedContractMethod<
       [arg0: ReportStruct, ],
       [void],
@@ -680,11 +670,6 @@ getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
       [arg0: AddressLike[], ],
       [void],
       'nonpayable'
-    >;
-getFunction(nameOrSignature: 'minimumMarginNonce'): TypedContractMethod<
-      [account: AddressLike, ],
-      [bigint],
-      'view'
     >;
 getFunction(nameOrSignature: 'poke'): TypedContractMethod<
       [arg0: ReportStruct, ],

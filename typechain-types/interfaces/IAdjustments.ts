@@ -21,7 +21,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IAdjustmentsInterface extends Interface {
-    getFunction(nameOrSignature: "adjustLeverage" | "adjustMargin" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "invalidateMarginNonces" | "isMarginNonceUsed" | "minimumMarginNonce"): FunctionFragment;
+    getFunction(nameOrSignature: "adjustLeverage" | "adjustMargin" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "invalidateMarginNonces" | "isMarginNonceUsed"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated"): EventFragment;
 
@@ -31,7 +31,6 @@ encodeFunctionData(functionFragment: 'hashLeverageAdjustment', values: [AdjustLe
 encodeFunctionData(functionFragment: 'hashMarginAdjustment', values: [AdjustMarginStruct]): string;
 encodeFunctionData(functionFragment: 'invalidateMarginNonces', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]): string;
 
     decodeFunctionResult(functionFragment: 'adjustLeverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'adjustMargin', data: BytesLike): Result;
@@ -39,7 +38,6 @@ decodeFunctionResult(functionFragment: 'hashLeverageAdjustment', data: BytesLike
 decodeFunctionResult(functionFragment: 'hashMarginAdjustment', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'invalidateMarginNonces', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): Result;
   }
 
   
@@ -160,14 +158,6 @@ decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): R
     >
     
 
-    
-    minimumMarginNonce: TypedContractMethod<
-      [account: AddressLike, ],
-      [bigint],
-      'view'
-    >
-    
-
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
@@ -199,11 +189,6 @@ getFunction(nameOrSignature: 'invalidateMarginNonces'): TypedContractMethod<
 getFunction(nameOrSignature: 'isMarginNonceUsed'): TypedContractMethod<
       [account: AddressLike, nonce: BigNumberish, ],
       [boolean],
-      'view'
-    >;
-getFunction(nameOrSignature: 'minimumMarginNonce'): TypedContractMethod<
-      [account: AddressLike, ],
-      [bigint],
       'view'
     >;
 

@@ -40,14 +40,14 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type AdjustMarginStructOutput = [account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint] & {account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint }
   
 
-    export type CancelFloorStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish}
+    export type ClockStruct = {actionId: BigNumberish, batchId: BigNumberish, asOf: BigNumberish, part: BigNumberish, parts: BigNumberish, price: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish}
 
-    export type CancelFloorStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint }
+    export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint }
   
 
-    export type ClockStruct = {actionId: BigNumberish, batchId: BigNumberish, asOf: BigNumberish, part: BigNumberish, parts: BigNumberish, price: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, changePending: boolean}
+    export type FloorsStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish, marginNonce: BigNumberish}
 
-    export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint, changePending: boolean }
+    export type FloorsStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint }
   
 
     export type FundingRateStruct = {rate: BigNumberish, validFrom: BigNumberish, validUntil: BigNumberish}
@@ -60,9 +60,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type OrderStructOutput = [flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint] & {flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint }
   
 
-    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, funded: boolean}
+    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, funded: boolean, changePending: boolean}
 
-    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean }
+    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean }
   
 
     export type PendingChangeStruct = {parameters: ParametersStruct, parametersFrom: BigNumberish, mode: BigNumberish, modeFrom: BigNumberish, restriction: BigNumberish, restrictionFrom: BigNumberish}
@@ -75,9 +75,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type PokedStructOutput = [price: bigint, observedAt: bigint] & {price: bigint, observedAt: bigint }
   
 
-    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasCancelFloor: boolean}
+    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasFloors: boolean}
 
-    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean }
+    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean }
   
 
     export type RiskTermsStruct = {backstop: AddressLike, backstopCap: BigNumberish}
@@ -91,7 +91,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IIsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelFloor" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "finalizeMarket" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "marketDesk" | "minimumMarginNonce" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "marketDesk" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
@@ -100,7 +100,6 @@ encodeFunctionData(functionFragment: 'accountManager', values?: undefined): stri
 encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
-encodeFunctionData(functionFragment: 'cancelFloor', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
 encodeFunctionData(functionFragment: 'cancelSaltsBelow', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'cancelScheduledParameters', values?: undefined): string;
@@ -110,6 +109,7 @@ encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): st
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'fundingRate', values?: undefined): string;
 encodeFunctionData(functionFragment: 'grid', values?: undefined): string;
@@ -124,7 +124,6 @@ encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, 
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'marketDesk', values?: undefined): string;
-encodeFunctionData(functionFragment: 'minimumMarginNonce', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
@@ -153,7 +152,6 @@ decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Resul
 decodeFunctionResult(functionFragment: 'adjustLeverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'adjustMargin', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'bank', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'cancelFloor', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSalts', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelSaltsBelow', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
@@ -163,6 +161,7 @@ decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'fundingRate', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'grid', data: BytesLike): Result;
@@ -177,7 +176,6 @@ decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Re
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'marketDesk', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'minimumMarginNonce', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
@@ -601,14 +599,6 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
-    cancelFloor: TypedContractMethod<
-      [maker: AddressLike, ],
-      [CancelFloorStructOutput],
-      'view'
-    >
-    
-
-    
     cancelSalts: TypedContractMethod<
       [salts: BigNumberish[], ],
       [void],
@@ -677,6 +667,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    floors: TypedContractMethod<
+      [account: AddressLike, ],
+      [FloorsStructOutput],
+      'view'
     >
     
 
@@ -788,14 +786,6 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     marketDesk: TypedContractMethod<
       [],
       [string],
-      'view'
-    >
-    
-
-    
-    minimumMarginNonce: TypedContractMethod<
-      [account: AddressLike, ],
-      [bigint],
       'view'
     >
     
@@ -1004,11 +994,6 @@ getFunction(nameOrSignature: 'bank'): TypedContractMethod<
       [string],
       'view'
     >;
-getFunction(nameOrSignature: 'cancelFloor'): TypedContractMethod<
-      [maker: AddressLike, ],
-      [CancelFloorStructOutput],
-      'view'
-    >;
 getFunction(nameOrSignature: 'cancelSalts'): TypedContractMethod<
       [salts: BigNumberish[], ],
       [void],
@@ -1053,6 +1038,11 @@ getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
       [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'floors'): TypedContractMethod<
+      [account: AddressLike, ],
+      [FloorsStructOutput],
+      'view'
     >;
 getFunction(nameOrSignature: 'freeze'): TypedContractMethod<
       [],
@@ -1122,11 +1112,6 @@ getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
 getFunction(nameOrSignature: 'marketDesk'): TypedContractMethod<
       [],
       [string],
-      'view'
-    >;
-getFunction(nameOrSignature: 'minimumMarginNonce'): TypedContractMethod<
-      [account: AddressLike, ],
-      [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
@@ -1366,7 +1351,7 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       PricePoked: TypedContractEvent<PricePokedEvent.InputTuple, PricePokedEvent.OutputTuple, PricePokedEvent.OutputObject>;
     
 
-      'SaltsCancelled(address,uint256[],uint256)': TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
+      'SaltsCancelled(address,uint64[],uint256)': TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
       SaltsCancelled: TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
     
 

@@ -29,7 +29,7 @@ export declare namespace IMarginBank {
     }
 
   export interface IMarginBankInterface extends Interface {
-    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "requestWithdrawal" | "setTreasury" | "settle" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
+    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "requestWithdrawal" | "setTreasury" | "settleDeltas" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "AnnouncementWithdrawn" | "Deposited" | "FeesCollected" | "MarketAnnounced" | "MarketListed" | "Paused" | "TreasuryChanged" | "Unpaused" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
 
@@ -49,7 +49,7 @@ encodeFunctionData(functionFragment: 'markets', values?: undefined): string;
 encodeFunctionData(functionFragment: 'pause', values?: undefined): string;
 encodeFunctionData(functionFragment: 'requestWithdrawal', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setTreasury', values: [AddressLike]): string;
-encodeFunctionData(functionFragment: 'settle', values: [BigNumberish, BigNumberish, BytesLike[]]): string;
+encodeFunctionData(functionFragment: 'settleDeltas', values: [BigNumberish, BigNumberish, BytesLike[]]): string;
 encodeFunctionData(functionFragment: 'token', values?: undefined): string;
 encodeFunctionData(functionFragment: 'treasury', values?: undefined): string;
 encodeFunctionData(functionFragment: 'unpause', values?: undefined): string;
@@ -72,7 +72,7 @@ decodeFunctionResult(functionFragment: 'markets', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pause', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestWithdrawal', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setTreasury', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'settle', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'settleDeltas', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'token', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'treasury', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpause', data: BytesLike): Result;
@@ -363,7 +363,7 @@ decodeFunctionResult(functionFragment: 'withdrawAnnouncement', data: BytesLike):
     
 
     
-    settle: TypedContractMethod<
+    settleDeltas: TypedContractMethod<
       [asOf: BigNumberish, fees: BigNumberish, deltas: BytesLike[], ],
       [void],
       'nonpayable'
@@ -493,7 +493,7 @@ getFunction(nameOrSignature: 'setTreasury'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
-getFunction(nameOrSignature: 'settle'): TypedContractMethod<
+getFunction(nameOrSignature: 'settleDeltas'): TypedContractMethod<
       [asOf: BigNumberish, fees: BigNumberish, deltas: BytesLike[], ],
       [void],
       'nonpayable'

@@ -2,7 +2,6 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
-export type { AdjustLib } from './AdjustLib.js';
 export type { ChangeLib } from './ChangeLib.js';
 export type { DelayLib } from './DelayLib.js';
 export type { FundingLib } from './FundingLib.js';

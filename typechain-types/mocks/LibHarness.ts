@@ -5,9 +5,9 @@
 import type { BaseContract, BigNumberish, BytesLike, FunctionFragment, Result, Interface, AddressLike, ContractRunner, ContractMethod, Listener } from "ethers"
 import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedListener, TypedContractMethod } from "../common.js"
   
-    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasCancelFloor: boolean}
+    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasFloors: boolean}
 
-    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean }
+    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean }
   
 
     export type OrderFillStruct = {maker: AddressLike, flags: BigNumberish, salt: BigNumberish, buy: boolean, reduceOnly: boolean, quantity: BigNumberish, price: BigNumberish, trigger: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, expiration: BigNumberish, fill: BigNumberish, taker: BigNumberish, slot: BigNumberish, forced: boolean, r: BytesLike, s: BytesLike, v: BigNumberish}

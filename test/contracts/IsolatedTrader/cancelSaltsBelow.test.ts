@@ -41,10 +41,10 @@ describe('cancelSaltsBelow', () => {
     const { tx, requestedAt } = await request(100)
     const { address } = exchange.users[0]!
     await expect(tx).to.emit(exchange.trader, 'SaltsCancelledBelow').withArgs(address, 100, requestedAt)
-    const { settled, requested, requestedAt: at } = await exchange.trader.cancelFloor(address)
+    const { settled, requested, requestedAt: at } = await exchange.trader.floors(address)
     expect([settled, requested, at]).to.deep.equal([0n, 100n, BigInt(requestedAt)])
-    const { hasCancelFloor, leverage } = await exchange.trader.position(address)
-    expect([hasCancelFloor, leverage]).to.deep.equal([true, 0n])
+    const { hasFloors, leverage } = await exchange.trader.position(address)
+    expect([hasFloors, leverage]).to.deep.equal([true, 0n])
   })
 
   it('when the batch is as of up to 5 s later, salts below it fill; later, they do not', async () => {
@@ -58,7 +58,7 @@ describe('cancelSaltsBelow', () => {
   it('when the account trades on, the mark survives its fills', async () => {
     await request(100)
     await trade(100n)
-    expect((await exchange.trader.position(exchange.users[0]!.address)).hasCancelFloor).to.equal(true)
+    expect((await exchange.trader.position(exchange.users[0]!.address)).hasFloors).to.equal(true)
   })
 
   it('when a second request comes within 15 s, the clock of the first starts again', async () => {
@@ -83,7 +83,7 @@ describe('cancelSaltsBelow', () => {
     for (const floor of [100, 99, 0]) {
       await expect((await request(floor)).tx).not.to.emit(exchange.trader, 'SaltsCancelledBelow')
     }
-    expect((await exchange.trader.cancelFloor(exchange.users[0]!.address)).requested).to.equal(100n)
+    expect((await exchange.trader.floors(exchange.users[0]!.address)).requested).to.equal(100n)
   })
 
   it('when the floor is 2^53, every salt is cancelled; above it, refused', async () => {

@@ -56,7 +56,7 @@ describe('scheduled parameters and modes', () => {
       expect((await trader.parameters()).takerFee).to.equal(500n)
       const { parameters, parametersFrom } = await trader.pendingChange()
       expect([parameters.takerFee, parametersFrom]).to.deep.equal([400n, BigInt(activeFrom)])
-      expect((await trader.clock()).changePending).to.equal(true)
+      expect((await trader.lastReference()).changePending).to.equal(true)
     })
 
     it('when an action is as of their time, they take over with it and not before', async () => {
@@ -73,7 +73,7 @@ describe('scheduled parameters and modes', () => {
         .to.emit(trader, 'ParametersChanged')
         .withArgs(2, [22500 * 2, 22500, 50_000, 50_000, 100, 500, 10_000, 100_000, 20_000, 10_000, 4, OPEN])
       expect((await trader.parameters()).maxLeverage).to.equal(4n)
-      expect((await trader.clock()).changePending).to.equal(false)
+      expect((await trader.lastReference()).changePending).to.equal(false)
       expect((await trader.pendingChange()).parametersFrom).to.equal(0n)
     })
 

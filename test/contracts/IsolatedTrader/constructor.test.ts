@@ -63,7 +63,7 @@ describe('constructor', () => {
     expect((await trader.accountManager()).toLowerCase()).to.equal(shared.accountManager)
     expect((await trader.oracle()).toLowerCase()).to.equal(shared.oracle)
     expect((await trader.marketDesk()).toLowerCase()).to.equal(shared.desk)
-    expect(await trader.minimumMarginNonce(exchange.admin.address)).to.equal(0n)
+    expect((await trader.floors(exchange.admin.address)).marginNonce).to.equal(0n)
     const { name, version, chainId, verifyingContract } = await trader.eip712Domain()
     expect([name, version, chainId, verifyingContract]).to.deep.equal([
       'IsolatedTrader',

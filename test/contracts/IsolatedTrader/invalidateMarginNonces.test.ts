@@ -21,7 +21,7 @@ describe('invalidateMarginNonces', () => {
     await expect((await owner()).invalidateMarginNonces(10))
       .to.emit(exchange.trader, 'MarginNoncesInvalidated')
       .withArgs(alice.address, 10)
-    expect(await exchange.trader.minimumMarginNonce(alice.address)).to.equal(10n)
+    expect((await exchange.trader.floors(alice.address)).marginNonce).to.equal(10n)
     const asked = { by: alice, amount: 1n, price: e18('100') }
     await expect(adjustMargin(exchange, { ...asked, nonce: 9n })).to.be.revertedWithCustomError(
       exchange.trader,
@@ -70,15 +70,15 @@ describe('invalidateMarginNonces', () => {
     }
     const signature = await alice.signTypedData({ name, version, chainId, verifyingContract }, types, request)
     await forwarder.execute({ ...request, signature })
-    expect(await trader.minimumMarginNonce(alice.address)).to.equal(33n)
-    expect(await trader.minimumMarginNonce(shared.forwarder)).to.equal(0n)
+    expect((await trader.floors(alice.address)).marginNonce).to.equal(33n)
+    expect((await trader.floors(shared.forwarder)).marginNonce).to.equal(0n)
   })
 
   it('when a stranger appends an address, it is his own nonces that are void', async () => {
     const stranger = await caller(exchange, bob)
     const call = exchange.trader.interface.encodeFunctionData('invalidateMarginNonces', [7])
     await stranger.sendTransaction({ to: exchange.spec.trader, data: call + alice.address.slice(2) })
-    expect(await exchange.trader.minimumMarginNonce(alice.address)).to.equal(0n)
-    expect(await exchange.trader.minimumMarginNonce(bob.address)).to.equal(7n)
+    expect((await exchange.trader.floors(alice.address)).marginNonce).to.equal(0n)
+    expect((await exchange.trader.floors(bob.address)).marginNonce).to.equal(7n)
   })
 })

@@ -56,7 +56,7 @@ describe('MarginBank with a hostile token', () => {
       })
     }
     it('into settle, it is no market', async () => {
-      await callBack(BANK.encodeFunctionData('settle', [0, 0, []]))
+      await callBack(BANK.encodeFunctionData('settleDeltas', [0, 0, []]))
       await expect(at.asOwner.deposit(AMOUNT))
         .to.be.revertedWithCustomError(at.bank, 'MarketNotListed')
         .withArgs(await at.token.getAddress())

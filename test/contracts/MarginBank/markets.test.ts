@@ -23,10 +23,10 @@ describe('settle, collectFees, setTreasury', () => {
     return bank.connect(await connection.ethers.getSigner(spec.trader))
   }
 
-  describe('settle', () => {
+  describe('settleDeltas', () => {
     it('when the caller is not a listed market', async () => {
       const { bank, admin } = exchange
-      await expect(bank.settle(0, 0, []))
+      await expect(bank.settleDeltas(0, 0, []))
         .to.be.revertedWithCustomError(bank, 'MarketNotListed')
         .withArgs(admin.address)
     })
@@ -35,7 +35,7 @@ describe('settle, collectFees, setTreasury', () => {
       await settle(exchange, { price: 500_000, fills: pair(alice!, bob!, 10) })
       const { pool } = await exchange.bank.market(exchange.spec.trader)
       const bank = await asMarket()
-      await expect(bank.settle(0, 1, [delta(alice!.address, pool)]))
+      await expect(bank.settleDeltas(0, 1, [delta(alice!.address, pool)]))
         .to.be.revertedWithCustomError(bank, 'PoolInsufficient')
         .withArgs(getAddress(exchange.spec.trader), pool, pool + 1n)
     })
@@ -44,7 +44,7 @@ describe('settle, collectFees, setTreasury', () => {
       // A market that lies: fees that come in rather than go out.
       const negative = (1n << 256n) - (1n << 112n)
       const { pool } = await bank.market(exchange.spec.trader)
-      await expect(bank.settle.staticCall(0, negative, []))
+      await expect(bank.settleDeltas.staticCall(0, negative, []))
         .to.be.revertedWithCustomError(bank, 'AmountTooLarge')
         .withArgs(pool + (1n << 112n))
     })
@@ -54,7 +54,7 @@ describe('settle, collectFees, setTreasury', () => {
       const most = (1n << 95n) - 1n
       const { free } = await bank.account(alice!.address)
       const deltas = [delta(alice!.address, most), delta(alice!.address, most)]
-      await expect(bank.settle.staticCall(0, 0, deltas))
+      await expect(bank.settleDeltas.staticCall(0, 0, deltas))
         .to.be.revertedWithCustomError(bank, 'AmountTooLarge')
         .withArgs(free + 2n * most)
     })

@@ -73,8 +73,8 @@ contract Desk is Stage {
     function cancel(uint256 seed) external {
         if (_rests.length == 0) return;
         Rest memory rest = _take(seed % _rests.length);
-        uint256[] memory salts = new uint256[](1);
-        salts[0] = rest.leg.salt;
+        uint64[] memory salts = new uint64[](1);
+        salts[0] = uint64(rest.leg.salt);
         vm.prank(actor(rest.leg.actor));
         trader.cancelSalts(salts);
         _mustBeCancelled(rest);

@@ -137,7 +137,7 @@ contract House is Keeper {
         address stranger = actor(seed % ACTORS);
         bytes[4] memory tries = [
             abi.encodeCall(trader.settleBatch, (hex"")),
-            abi.encodeCall(bank.settle, (0, 0, new bytes32[](1))),
+            abi.encodeCall(bank.settleDeltas, (0, 0, new bytes32[](1))),
             abi.encodeCall(bank.listMarket, (address(token))),
             abi.encodeCall(trader.proposeOperator, (stranger))
         ];

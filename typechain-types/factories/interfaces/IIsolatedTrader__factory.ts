@@ -2525,9 +2525,9 @@
       },
       {
         "indexed": false,
-        "internalType": "uint256[]",
+        "internalType": "uint64[]",
         "name": "salts",
-        "type": "uint256[]"
+        "type": "uint64[]"
       },
       {
         "indexed": false,
@@ -2760,45 +2760,9 @@
   {
     "inputs": [
       {
-        "internalType": "address",
-        "name": "maker",
-        "type": "address"
-      }
-    ],
-    "name": "cancelFloor",
-    "outputs": [
-      {
-        "components": [
-          {
-            "internalType": "uint56",
-            "name": "settled",
-            "type": "uint56"
-          },
-          {
-            "internalType": "uint56",
-            "name": "requested",
-            "type": "uint56"
-          },
-          {
-            "internalType": "uint48",
-            "name": "requestedAt",
-            "type": "uint48"
-          }
-        ],
-        "internalType": "struct CancelFloor",
-        "name": "",
-        "type": "tuple"
-      }
-    ],
-    "stateMutability": "view",
-    "type": "function"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "uint256[]",
+        "internalType": "uint64[]",
         "name": "salts",
-        "type": "uint256[]"
+        "type": "uint64[]"
       }
     ],
     "name": "cancelSalts",
@@ -2884,11 +2848,6 @@
             "internalType": "uint24",
             "name": "takerFee",
             "type": "uint24"
-          },
-          {
-            "internalType": "bool",
-            "name": "changePending",
-            "type": "bool"
           }
         ],
         "internalType": "struct Clock",
@@ -3018,6 +2977,47 @@
     "name": "finalizeMarket",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "floors",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint56",
+            "name": "settled",
+            "type": "uint56"
+          },
+          {
+            "internalType": "uint56",
+            "name": "requested",
+            "type": "uint56"
+          },
+          {
+            "internalType": "uint48",
+            "name": "requestedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "marginNonce",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct Floors",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -3418,6 +3418,11 @@
             "internalType": "bool",
             "name": "funded",
             "type": "bool"
+          },
+          {
+            "internalType": "bool",
+            "name": "changePending",
+            "type": "bool"
           }
         ],
         "internalType": "struct Reference",
@@ -3449,25 +3454,6 @@
         "internalType": "address",
         "name": "",
         "type": "address"
-      }
-    ],
-    "stateMutability": "view",
-    "type": "function"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      }
-    ],
-    "name": "minimumMarginNonce",
-    "outputs": [
-      {
-        "internalType": "uint256",
-        "name": "",
-        "type": "uint256"
       }
     ],
     "stateMutability": "view",
@@ -3810,7 +3796,7 @@
           },
           {
             "internalType": "bool",
-            "name": "hasCancelFloor",
+            "name": "hasFloors",
             "type": "bool"
           }
         ],

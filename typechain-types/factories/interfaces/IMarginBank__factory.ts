@@ -770,7 +770,7 @@
         "type": "bytes32[]"
       }
     ],
-    "name": "settle",
+    "name": "settleDeltas",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"

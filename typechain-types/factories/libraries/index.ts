@@ -2,7 +2,6 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
-export { AdjustLib__factory } from './AdjustLib__factory.js';
 export { ChangeLib__factory } from './ChangeLib__factory.js';
 export { DelayLib__factory } from './DelayLib__factory.js';
 export { FundingLib__factory } from './FundingLib__factory.js';
