@@ -25,6 +25,29 @@ const COMPILER = {
   path: fileURLToPath(import.meta.resolve('solc/soljson.js')),
 }
 
+/**
+ * What is tested is what is deployed, to the byte: one compilation of everything, whoever asks for it. The optimizer comes first:
+ * "production" begins with settings of its own for it, and a build is known again by its input as text.
+ */
+const BUILD = {
+  compilers: [
+    {
+      ...COMPILER,
+      // More runs make IsolatedTrader larger than the chain takes, and settlement hardly cheaper.
+      settings: { optimizer: { enabled: true, runs: 400 }, viaIR: true, evmVersion: 'prague' },
+    },
+  ],
+  // Tests in Solidity take the contracts from the build; they themselves are compiled often and plainly.
+  overrides: Object.fromEntries(
+    globSync('test/contracts/**/*.sol').map((path) => [
+      path,
+      { ...COMPILER, settings: { optimizer: { enabled: true, runs: 1 }, evmVersion: 'prague' } },
+    ]),
+  ),
+  isolated: false,
+  toolVersionsInBuildInfo: false,
+}
+
 /** A step of a run that is refused says why; a revert is a fault. */
 const INVARIANT = { failOnRevert: true, shrinkRunLimit: 200 }
 
@@ -37,22 +60,8 @@ const FEES = { maxFeePerGas: 1_000_000n, maxPriorityFeePerGas: 0n, disableFeeBum
 export default defineConfig({
   plugins: [sortedTypes, toolbox],
   tasks: TASKS,
-  solidity: {
-    compilers: [
-      {
-        ...COMPILER,
-        // More runs make IsolatedTrader larger than the chain takes, and settlement hardly cheaper.
-        settings: { viaIR: true, optimizer: { enabled: true, runs: 400 }, evmVersion: 'prague' },
-      },
-    ],
-    // Tests in Solidity take the contracts from the build; they themselves are compiled often and plainly.
-    overrides: Object.fromEntries(
-      globSync('test/contracts/**/*.sol').map((path) => [
-        path,
-        { ...COMPILER, settings: { optimizer: { enabled: true, runs: 1 }, evmVersion: 'prague' } },
-      ]),
-    ),
-  },
+  // Deploying and verifying ask for "production", everything else for "default".
+  solidity: { profiles: { default: BUILD, production: BUILD } },
   networks: {
     default: { type: 'edr-simulated', chainId: 6343, hardfork: 'prague', blockGasLimit: 1_000_000_000 },
     // A node on this machine with accounts of its own: anvil, or `npx hardhat node`.
