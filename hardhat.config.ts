@@ -57,13 +57,32 @@ const INVARIANT = { failOnRevert: true, shrinkRunLimit: 200 }
  */
 const FEES = { maxFeePerGas: 1_000_000n, maxPriorityFeePerGas: 0n, disableFeeBumping: true } as const
 
+const LOCAL = {
+  type: 'edr-simulated',
+  chainId: 6343,
+  hardfork: 'prague',
+  blockGasLimit: 1_000_000_000,
+} as const
+
+/** Blockscout asks for nothing. Etherscan wants a key; Sourcify is not known to serve these chains. */
+const VERIFY = {
+  blockscout: { enabled: true },
+  etherscan:
+    process.env.ETHERSCAN_API_KEY === undefined
+      ? { enabled: false as const }
+      : { enabled: true as const, apiKey: configVariable('ETHERSCAN_API_KEY') },
+  sourcify: { enabled: false },
+}
+
 export default defineConfig({
   plugins: [sortedTypes, toolbox],
   tasks: TASKS,
   // Deploying and verifying ask for "production", everything else for "default".
   solidity: { profiles: { default: BUILD, production: BUILD } },
   networks: {
-    default: { type: 'edr-simulated', chainId: 6343, hardfork: 'prague', blockGasLimit: 1_000_000_000 },
+    default: LOCAL,
+    // What `npx hardhat node` runs, with the base fee of the chains that it stands for.
+    node: { ...LOCAL, initialBaseFeePerGas: 1_000_000 },
     // A node on this machine with accounts of its own: anvil, or `npx hardhat node`.
     local: { type: 'http', url: 'http://127.0.0.1:8545', accounts: 'remote' },
     // Secrets come from the keystore (`npx hardhat keystore set …`) or from the environment.
@@ -92,6 +111,7 @@ export default defineConfig({
           url: 'https://megaeth-testnet-v2.blockscout.com',
           apiUrl: 'https://megaeth-testnet-v2.blockscout.com/api',
         },
+        etherscan: { url: 'https://testnet-mega.etherscan.io' },
       },
     },
     4326: {
@@ -104,7 +124,7 @@ export default defineConfig({
   },
   // Receipts come within milliseconds, from one sequencer.
   ignition: { requiredConfirmations: 1, blockPollingInterval: 200 },
-  verify: { etherscan: { apiKey: configVariable('ETHERSCAN_API_KEY') } },
+  verify: VERIFY,
   paths: {
     tests: { mocha: './test/contracts', solidity: './test/contracts' },
   },

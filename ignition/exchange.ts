@@ -1,17 +1,17 @@
 /** How an exchange and its markets are put together; ignition/modules chooses the collateral. */
 import type {
   ArgumentType,
-  IgnitionModule,
   IgnitionModuleBuilder,
+  NamedArtifactContractAtFuture,
   NamedArtifactContractDeploymentFuture,
 } from '@nomicfoundation/ignition-core'
 import { FUNCTIONS, type Granted, type Restricted, ROLES } from '../stack/access.ts'
 import { selectorsOf } from './selectors.ts'
 
-type Deployed<Name extends string> = NamedArtifactContractDeploymentFuture<Name>
+type Deployed<Name extends string> =
+  | NamedArtifactContractDeploymentFuture<Name>
+  | NamedArtifactContractAtFuture<Name>
 type Access = Deployed<'ExchangeAccess'>
-
-export type ExchangeModule = IgnitionModule<'Exchange', string, ReturnType<typeof deployExchange>>
 
 /** Gives the functions of a contract to their roles. */
 export function assignRoles(

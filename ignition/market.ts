@@ -1,26 +1,38 @@
 /** One market on an exchange that is deployed: a module of its own, made from the market's description. */
 import { buildModule } from '@nomicfoundation/hardhat-ignition/modules'
 import { feedsOf, gridOf, parametersOf } from '../stack/deploy.ts'
-import { assignRoles, type ExchangeModule } from './exchange.ts'
+import { contractOf, type Deployment } from './deployment.ts'
+import { assignRoles } from './exchange.ts'
 import type { MarketFile } from './market-file.ts'
 
 export const marketModuleId = (marketId: number): string => `Market${marketId}`
 
+/** How much of a market its deployer can do: only put its code there, or wire and announce it too, or list it at once as well. */
+export type Reach = 'code' | 'announced' | 'listed'
+
 /**
- * Deploys, wires and announces the market; lists it where the bank asks for no delay. The deployer holds the roles of the set-up.
- * Operators are proposed: they accept with their own keys.
+ * Wiring and announcing take the roles of the set-up; what is left out, `missingCalls` names. Operators are proposed: they accept
+ * with their own keys.
  */
-export const marketModule = (exchange: ExchangeModule, file: MarketFile, listsAtOnce: boolean) =>
+export const marketModule = (deployment: Deployment, file: MarketFile, reach: Reach) =>
   buildModule(marketModuleId(file.spec.marketId), (m) => {
     const { spec, oracle: feeds, operators, backstopCap } = file
-    const { access, bank, accountManager, oracle, forwarder, desk, backstop, ...libraries } =
-      m.useModule(exchange)
-    const { ChangeLib, OrderDeskLib } = libraries
-    const trader = m.contract(
-      'IsolatedTrader',
-      [gridOf(spec), parametersOf(spec, file.reports), bank, accountManager, oracle, forwarder, access, desk],
-      { libraries: { ChangeLib, OrderDeskLib } },
-    )
+    const at = <Name extends string>(name: Name) => m.contractAt(name, contractOf(deployment, name))
+    const [access, bank, oracle, backstop] = [
+      at('ExchangeAccess'),
+      at('MarginBank'),
+      at('SignedPriceOracle'),
+      at('Backstop'),
+    ]
+    const libraries = {
+      ChangeLib: at('ChangeLib'),
+      OrderDeskLib: at('OrderDeskLib'),
+    }
+    const others = [bank, at('AccountManager'), oracle, at('Forwarder'), access, at('MarketDesk')]
+    const terms = [gridOf(spec), parametersOf(spec, file.reports), ...others]
+    const trader = m.contract('IsolatedTrader', terms, { libraries })
+    if (reach === 'code') return { trader }
+
     for (const [index, feed] of feedsOf(spec).entries()) {
       m.call(oracle, 'setFeed', [feed, [...feeds.signers], feeds.threshold], { id: `feed_${index}` })
     }
@@ -31,8 +43,8 @@ export const marketModule = (exchange: ExchangeModule, file: MarketFile, listsAt
       const backed = m.call(backstop, 'setBacked', [trader, true])
       m.call(trader, 'setBackstop', [backstop, backstopCap], { after: [backed] })
     }
-    const announced = m.call(bank, 'announceMarket', [trader])
-    if (listsAtOnce) m.call(bank, 'listMarket', [trader], { after: [announced] })
     assignRoles(m, access, 'IsolatedTrader', trader)
+    const announced = m.call(bank, 'announceMarket', [trader])
+    if (reach === 'listed') m.call(bank, 'listMarket', [trader], { after: [announced] })
     return { trader }
   })

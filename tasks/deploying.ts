@@ -1,114 +1,63 @@
 /** Tasks of whoever deploys an exchange: docs/deploy.md goes through them in order. */
-import type { Signer } from 'ethers'
+import { type EIP1193Provider, trackTransaction } from '@nomicfoundation/ignition-core'
+import type { Provider } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import { checkDeployment, type Finding } from '../ignition/check.ts'
 import type { Compiled } from '../ignition/code.ts'
-import { contractOf, type Deployment, readDeployment, traderOf } from '../ignition/deployment.ts'
+import { contractOf, folderOf, readDeployment } from '../ignition/deployment.ts'
 import { readParameters } from '../ignition/handover.ts'
-import { marketModule } from '../ignition/market.ts'
+import { minedBy, noteMined, noteWiped, type Open, openIn } from '../ignition/journal.ts'
 import { readMarketFile } from '../ignition/market-file.ts'
 import { ROLES, type Role } from '../stack/access.ts'
-import type { ExchangeAccess } from '../typechain-types/ExchangeAccess.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
-import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
-import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
+import { connect } from './connection.ts'
 
-async function connect(hre: HardhatRuntimeEnvironment) {
-  const connection = await hre.network.create()
-  const [signer] = await connection.ethers.getSigners()
-  if (signer === undefined) throw new Error('the network has no account: set its key (docs/deploy.md)')
-  const { chainId } = await connection.ethers.provider.getNetwork()
-  return { connection, signer, provider: connection.ethers.provider, chainId }
-}
+// ---------------------------------------------------------------------- after an interruption
 
-/** The module that the exchange was deployed with: it is resolved from the journal, never run again. */
-async function exchangeModule(deployment: Deployment) {
-  return 'TestUSDM' in deployment.contracts
-    ? (await import('../ignition/modules/test-exchange.ts')).default
-    : (await import('../ignition/modules/exchange.ts')).default
-}
-
-// ---------------------------------------------------------------------- markets
-
-interface DeployMarketArguments {
-  readonly market: string
-  readonly deploymentId: string
-  readonly parameters: string
-}
-
-export async function deployMarket(
-  { market, deploymentId, parameters }: DeployMarketArguments,
+/** Notes what became of what an interrupted deployment had begun, so that the same command can go on. */
+export async function recoverDeployment(
+  { deploymentId }: { readonly deploymentId: string },
   hre: HardhatRuntimeEnvironment,
 ): Promise<void> {
-  const { connection, chainId } = await connect(hre)
-  const file = readMarketFile(market, chainId)
-  const deployment = readDeployment(deploymentId)
-  const { exchange } = readParameters(parameters)
-  const module = marketModule(await exchangeModule(deployment), file, exchange.listingDelay === 0)
-  const { trader } = await connection.ignition.deploy(module, { parameters, deploymentId, displayUi: true })
-  console.log(`market ${file.spec.marketId} (${file.spec.symbol}): ${await trader.getAddress()}`)
-  if (exchange.listingDelay > 0) {
-    console.log(`announced; \`list-market\` in ${exchange.listingDelay} s`)
+  const { connection, provider } = await connect(hre)
+  await noteSent(deploymentId, connection.provider, provider)
+  let noted = 0
+  for (const open of openIn(deploymentId)) {
+    if (open.isConfirmed) continue
+    if (open.hash === null) {
+      await refusePending(provider, open)
+      noteWiped(deploymentId, open)
+      console.log(`${open.future}: begun, nothing sent; begins anew`)
+      noted++
+      continue
+    }
+    const receipt = await provider.getTransactionReceipt(open.hash)
+    if (receipt === null) continue
+    noteMined(deploymentId, open, receipt)
+    console.log(`${open.future}: sent and mined in block ${receipt.blockNumber}`)
+    noted++
   }
-  console.log(`operators accept with their own keys: \`accept-operator\` (${file.operators.join(', ')})`)
+  console.log(`${noted} noted: now run the interrupted command again`)
 }
 
-interface MarketArguments {
-  readonly marketId: number
-  readonly deploymentId: string
+/** What a node still holds may be mined yet. Once it is gone its nonce is given anew: at most one of the two is mined. */
+async function refusePending(provider: Provider, { future, sender, nonce }: Open): Promise<void> {
+  if (nonce === null || (await provider.getTransactionCount(sender, 'pending')) <= nonce) return
+  throw new Error(`${future}: nonce ${nonce} of ${sender} waits to be mined; run this again then`)
 }
 
-export async function listMarket(
-  { marketId, deploymentId }: MarketArguments,
-  hre: HardhatRuntimeEnvironment,
-) {
-  const { signer } = await connect(hre)
-  const deployment = readDeployment(deploymentId)
-  const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), signer)
-  const bank = MarginBank__factory.connect(contractOf(deployment, 'MarginBank'), signer)
-  const trader = traderOf(deployment, marketId)
-  const data = bank.interface.encodeFunctionData('listMarket', [trader])
-  const done = await callRestricted(access, signer, contractOf(deployment, 'MarginBank'), data)
-  console.log(done ? `listed ${trader}` : 'run this again then')
-}
-
-export async function acceptOperator(
-  { marketId, deploymentId }: MarketArguments,
-  hre: HardhatRuntimeEnvironment,
-) {
-  const { signer } = await connect(hre)
-  const trader = IsolatedTrader__factory.connect(traderOf(readDeployment(deploymentId), marketId), signer)
-  await (await trader.acceptOperator()).wait()
-  console.log(`${signer.address} operates market ${marketId}`)
+/** A process that dies between sending and noting it leaves a prepared nonce behind that is used. */
+async function noteSent(deploymentId: string, raw: EIP1193Provider, provider: Provider): Promise<void> {
+  const unnoted = openIn(deploymentId).filter(({ nonce, hash }) => nonce !== null && hash === null)
+  for (const [sender, each] of Map.groupBy(unnoted, ({ sender }) => sender)) {
+    const nonces = each.map(({ nonce }) => nonce as number)
+    const mined = await minedBy(provider, sender, nonces)
+    // Ignition itself checks that it is the transaction that was prepared.
+    for (const hash of mined.values()) await trackTransaction(folderOf(deploymentId), hash, raw, 1)
+  }
 }
 
 // ---------------------------------------------------------------------- roles
-
-/** Calls what needs a role: at once, or in two steps where the role acts with a delay. Returns whether it has been done. */
-async function callRestricted(
-  access: ExchangeAccess,
-  signer: Signer,
-  target: string,
-  data: string,
-): Promise<boolean> {
-  const caller = await signer.getAddress()
-  const [isImmediate, delay] = await access.canCall(caller, target, data.slice(0, 10))
-  if (isImmediate) {
-    await (await signer.sendTransaction({ to: target, data })).wait()
-    return true
-  }
-  if (delay === 0n) throw new Error(`${caller} has no role that may call this`)
-  const from = await access.getSchedule(await access.hashOperation(caller, target, data))
-  const now = (await signer.provider?.getBlock('latest'))?.timestamp ?? 0
-  if (from !== 0n && BigInt(now) >= from) {
-    await (await access.execute(target, data)).wait()
-    return true
-  }
-  if (from === 0n) await (await access.schedule(target, data, 0)).wait()
-  const ready = from === 0n ? BigInt(now) + delay : from
-  console.log(`scheduled: can be executed from ${new Date(Number(ready) * 1000).toISOString()} on`)
-  return false
-}
 
 interface HandOverArguments {
   readonly deploymentId: string

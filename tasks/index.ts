@@ -2,7 +2,6 @@
  * `npx hardhat` tasks. What they do is loaded when they run: a build must not need the types that it generates.
  */
 import { task } from 'hardhat/config'
-import { ArgumentType } from 'hardhat/types/arguments'
 
 const DEPLOYMENT = {
   name: 'deploymentId',
@@ -14,11 +13,10 @@ const PARAMETERS = {
   description: 'parameter file of the network',
   defaultValue: 'ignition/parameters/local.json',
 } as const
-const MARKET = {
-  name: 'marketId',
-  description: 'id of the market',
-  type: ArgumentType.INT,
-  defaultValue: 1,
+const DESCRIPTION = {
+  name: 'market',
+  description: 'description of the market (JSON file)',
+  defaultValue: '',
 } as const
 const ORDER = {
   name: 'order',
@@ -26,25 +24,29 @@ const ORDER = {
   defaultValue: '',
 } as const
 
+const markets = () => import('./markets.ts')
 const deploying = () => import('./deploying.ts')
 const showing = () => import('./showing.ts')
+const orders = () => import('./orders.ts')
+const settlement = () => import('./settlement.ts')
 
 export const TASKS = [
-  task('deploy-market', 'Deploys, wires and announces one market of an exchange')
-    .addOption({ name: 'market', description: 'description of the market (JSON file)', defaultValue: '' })
+  task('deploy-market', 'Deploys one market of an exchange; during the set-up it wires and announces it too')
+    .addOption(DESCRIPTION)
     .addOption(DEPLOYMENT)
     .addOption(PARAMETERS)
-    .setInlineAction(async (given, hre) => (await deploying()).deployMarket(given, hre))
+    .setInlineAction(async (given, hre) => (await markets()).deployMarket(given, hre))
     .build(),
-  task('list-market', 'Lists an announced market at the bank, once its delay is over')
-    .addOption(MARKET)
+  task('complete-market', 'Says who must still call what until a market is live')
+    .addOption(DESCRIPTION)
     .addOption(DEPLOYMENT)
-    .setInlineAction(async (given, hre) => (await deploying()).listMarket(given, hre))
+    .addOption(PARAMETERS)
+    .addFlag({ name: 'send', description: 'does first what the key of this network may do' })
+    .setInlineAction(async (given, hre) => (await markets()).completeMarket(given, hre))
     .build(),
-  task('accept-operator', 'Takes up the office of operator of a market')
-    .addOption(MARKET)
+  task('recover-deployment', 'After an interruption: notes what was sent and not noted, so that it can go on')
     .addOption(DEPLOYMENT)
-    .setInlineAction(async (given, hre) => (await deploying()).acceptOperator(given, hre))
+    .setInlineAction(async (given, hre) => (await deploying()).recoverDeployment(given, hre))
     .build(),
   task('hand-over', "Hands the deployer's roles to their holders, step by step")
     .addOption(DEPLOYMENT)
@@ -79,16 +81,16 @@ export const TASKS = [
   task('hash-order', 'Hashes an order: digest, typed data, and what the market itself answers')
     .addOption({ name: 'trader', description: "address of the market's contract", defaultValue: '' })
     .addOption(ORDER)
-    .setInlineAction(async (given, hre) => (await showing()).hashOrder(given, hre))
+    .setInlineAction(async (given, hre) => (await orders()).hashOrder(given, hre))
     .build(),
   task('validate-order', 'Asks a market whether it could settle an order, and who signed it')
     .addOption({ name: 'trader', description: "address of the market's contract", defaultValue: '' })
     .addOption(ORDER)
     .addOption({ name: 'signature', description: '66 bytes, ending in 01', defaultValue: '' })
-    .setInlineAction(async (given, hre) => (await showing()).validateOrder(given, hre))
+    .setInlineAction(async (given, hre) => (await orders()).validateOrder(given, hre))
     .build(),
   task('decode-settlement', 'Decodes what a settlement did from the receipt of its transaction')
     .addOption({ name: 'tx', description: 'hash of the transaction', defaultValue: '' })
-    .setInlineAction(async (given, hre) => (await showing()).decodeSettlement(given, hre))
+    .setInlineAction(async (given, hre) => (await settlement()).decodeSettlement(given, hre))
     .build(),
 ]

@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { HDNodeWallet, JsonRpcProvider, Mnemonic } from 'ethers'
-import { createHardhatRuntimeEnvironment } from 'hardhat/hre'
-import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
-import config from '../../../hardhat.config.ts'
 import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
+import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { useAnvil } from '../../support/anvil.ts'
+import { runTask } from '../../support/tasks.ts'
 
 const MNEMONIC = Mnemonic.fromPhrase('test test test test test test test test test test test junk')
 const walletAt = (index: number) => HDNodeWallet.fromMnemonic(MNEMONIC, `m/44'/60'/0'/0/${index}`)
@@ -19,9 +18,30 @@ const [deployer, treasury, governor, guardian] = [0, 1, 2, 3].map(walletAt) as [
   HDNodeWallet,
 ]
 const operator = walletAt(7)
+/** Somebody with gas and nothing else. */
+const stranger = walletAt(9)
 
 const BTC = 'ignition/markets/local/btc-perp.json'
 const RAIN = 'ignition/markets/local/rain-tomorrow.json'
+
+/** A call as `complete-market` prints it. */
+interface PrintedCall {
+  /** A role, or `operator`. */
+  readonly by: string
+  readonly target: string
+  readonly data: string
+  readonly when: string
+}
+
+const CALL = /^\d+\. .*\n +by +(\w+) .*\n +target +(0x\w{40})\n +data +(0x\w+)\n +when +(.*)$/gm
+
+const callsIn = (text: string): PrintedCall[] =>
+  [...text.matchAll(CALL)].map(([, by = '', target = '', data = '', when = '']) => ({
+    by,
+    target,
+    data,
+    when,
+  }))
 
 /** Stands where the main network has its collateral token: nothing here calls it. */
 const SOME_CODE = '0x00'
@@ -68,25 +88,37 @@ for (const network of NETWORKS) {
       given: Record<string, unknown>,
     ): Promise<string> {
       process.env[`${network.prefix}_KEY`] = by.privateKey
-      const hre: HardhatRuntimeEnvironment = await createHardhatRuntimeEnvironment(config, {
-        network: network.name,
-        buildProfile: 'default',
-      })
-      const lines: string[] = []
-      const { log } = console
-      console.log = (...words: unknown[]) => void lines.push(words.join(' '))
-      try {
-        await hre.tasks.getTask(name).run(given)
-      } finally {
-        console.log = log
-      }
-      return lines.join('\n')
+      return runTask({ network: network.name }, name, given)
     }
+
+    const complete = (by: HDNodeWallet, market: string, send = true): Promise<string> =>
+      run(by, 'complete-market', { market, deploymentId, parameters, send })
 
     const pass = async (seconds: number): Promise<void> => {
       const provider = new JsonRpcProvider(chain.url)
       await provider.send('evm_increaseTime', [seconds])
       await provider.send('evm_mine', [])
+      provider.destroy()
+    }
+
+    /** What a holder without this repository does with a call that was printed: his two transactions, from any wallet. */
+    async function sendPrinted(holder: HDNodeWallet, call: PrintedCall, roleDelay: number): Promise<void> {
+      const provider = new JsonRpcProvider(chain.url, undefined, { cacheTimeout: -1 })
+      const from = holder.connect(provider)
+      const { target, data, by, when } = call
+      if (by === 'operator') await (await from.sendTransaction({ to: target, data })).wait()
+      else {
+        const access = ExchangeAccess__factory.connect(
+          readDeployment(deploymentId).contracts.ExchangeAccess as string,
+          from,
+        )
+        await (await access.schedule(target, data, 0)).wait()
+        await pass(roleDelay + 1)
+        const earliest = Date.parse(when.replace('from ', '').replace(' UTC', 'Z')) / 1000
+        const now = (await provider.getBlock('latest'))?.timestamp ?? 0
+        if (earliest > now) await pass(earliest - now + 1)
+        await (await access.execute(target, data)).wait()
+      }
       provider.destroy()
     }
 
@@ -137,7 +169,6 @@ for (const network of NETWORKS) {
     })
 
     it('hands everything over, and lists what was announced once its delay is over', async () => {
-      for (const marketId of [1, 2]) await run(operator, 'accept-operator', { marketId, deploymentId })
       await run(deployer, 'hand-over', { deploymentId, parameters })
       for (const role of ['admin', 'listing', 'parameters'])
         await run(governor, 'accept-role', { role, deploymentId })
@@ -146,15 +177,13 @@ for (const network of NETWORKS) {
       const said = await run(deployer, 'hand-over', { deploymentId, parameters })
       expect(said).to.match(/all is handed over$/)
 
-      for (const marketId of [1, 2]) {
-        const scheduled = await run(governor, 'list-market', { marketId, deploymentId })
-        expect(scheduled).to.match(/run this again then$/)
+      for (const market of [BTC, RAIN]) {
+        expect(await complete(operator, market)).to.match(/^done: IsolatedTrader\.acceptOperator\(\)\n/)
+        expect(await complete(governor, market)).to.match(/^scheduled for .* UTC: MarginBank\.listMarket/)
       }
       const { listingDelay } = JSON.parse(readFileSync(parameters, 'utf8')).Exchange
-      await pass(listingDelay + 1)
-      for (const marketId of [1, 2]) {
-        expect(await run(governor, 'list-market', { marketId, deploymentId })).to.match(/^listed 0x/)
-      }
+      await pass(listingDelay + 120)
+      for (const market of [BTC, RAIN]) expect(await complete(governor, market)).to.match(/ is live$/)
     })
 
     it('reads everything back as it was meant', async () => {
@@ -162,6 +191,38 @@ for (const network of NETWORKS) {
       expect(text, text).not.to.contain('WRONG')
       expect(text).to.match(/\d{2,} as meant, 0 not$/)
       expect(failed).to.equal(false)
+    })
+
+    it('says what a market added later needs; once its holders have sent that, it is live', async () => {
+      const eth = join(folder, 'eth-perp.json')
+      const terms = { ...JSON.parse(readFileSync(BTC, 'utf8')), market_id: 3, symbol: 'ETH-PERP' }
+      writeFileSync(eth, JSON.stringify(terms))
+      const said = await run(stranger, 'deploy-market', { market: eth, deploymentId, parameters })
+      expect(said).to.match(/market 3 \(ETH-PERP\) 0x\w{40} is live after 9 more calls:/)
+      const { roleDelay } = JSON.parse(readFileSync(parameters, 'utf8')).Exchange
+      const holders: Record<string, HDNodeWallet> = {
+        admin: governor,
+        listing: governor,
+        parameters: governor,
+        treasury,
+        operator,
+      }
+
+      for (let round = 0; round < 4; round++) {
+        const asked = callsIn(await complete(stranger, eth, false)).filter(
+          ({ when }) => !when.startsWith('when'),
+        )
+        for (const call of asked) await sendPrinted(holders[call.by] as HDNodeWallet, call, roleDelay)
+      }
+      expect(await complete(stranger, eth, false)).to.match(/^market 3 \(ETH-PERP\) 0x\w{40} is live$/)
+      const all = [BTC, RAIN, eth].join(',')
+      const text = await run(deployer, 'check-deployment', {
+        deploymentId,
+        parameters,
+        markets: all,
+        handedOver: true,
+      })
+      expect(text).to.match(/, 0 not$|as meant, 0 not/)
     })
 
     it('notices an operator nobody has asked for', async () => {
