@@ -29,7 +29,7 @@ export const KNOWN = new Interface(
     ExchangeAccess__factory,
     Forwarder__factory,
     TestUSDM__factory,
-  ].flatMap(({ abi }) => [...abi] as never[]),
+  ].flatMap(({ abi }) => abi.filter(({ type }) => type !== 'constructor') as never[]),
 )
 
 export async function providerOf(hre: HardhatRuntimeEnvironment): Promise<Provider> {

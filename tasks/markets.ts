@@ -102,7 +102,8 @@ async function report({ deploymentId, ...asked }: Asked, { holders }: NetworkPar
   const access = ExchangeAccess__factory.connect(accessAddress, asked)
   const calls = await missingCalls({ ...asked, deployment })
   const title = `market ${marketId} (${symbol}) ${traderOf(deployment, marketId)}`
-  console.log(calls.length === 0 ? `${title} is live` : `${title} is live after ${calls.length} more calls:`)
+  const count = `${calls.length} more call${calls.length === 1 ? '' : 's'}`
+  console.log(calls.length === 0 ? `${title} is live` : `${title} is live after ${count}:`)
   for (const [index, call] of calls.entries()) {
     const who = call.by === 'operator' ? call.caller : holders[call.by]
     const when = call.after === null ? await whenOf(access, call, who ?? '') : `when ${call.after}`
