@@ -1,21 +1,20 @@
 /** Placing many orders by one command. */
 import type { MarketSpec } from '../../domain/market.ts'
 import type { Caller } from '../auth/caller.ts'
-import { ApiError, itemError } from '../errors.ts'
+import { ApiError } from '../errors.ts'
 import { type Problem, validationError } from '../http/problems.ts'
 import { compileValidator } from '../http/validation.ts'
 import type { Signed } from '../ports.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../schemas/command.ts'
 import { PlaceOrderBody } from '../schemas/order.ts'
-import { orderView } from '../views/order.ts'
-import { balanceView } from '../views/position.ts'
-import type { Item, Outcome, PlaceItem, Report } from './commands.ts'
+import type { Item, PlaceItem } from './commands.ts'
 import { refuseWhole } from './decide.ts'
+import { hashesOf, type KeptBatch, keepBatch, specsById, tellAgain, tellFirst } from './kept-batch.ts'
 import { parseOrder } from './parse-order.ts'
 import { answerKept, requestOf } from './requests.ts'
 import type { IntakePorts } from './single.ts'
 
-/** The answer as JSON: made once, stored and sent. */
+/** The answer as JSON. */
 export type JsonText = string
 
 const validate = compileValidator({
@@ -71,35 +70,6 @@ export const marketsOf = (items: readonly Item[]): MarketSpec[] => {
   return [...specs.values()].sort((a, b) => a.marketId - b.marketId)
 }
 
-function batchView(
-  { client_request_id, mode }: PlaceBatchBody,
-  items: readonly Item[],
-  { outcomes, balance, read_after }: Report,
-): PlaceBatchAnswer {
-  const results = outcomes.map((outcome, at) => resultView(items[at] as Item, outcome))
-  const refused = outcomes.filter((outcome) => outcome instanceof ApiError).length
-  return {
-    ...{
-      client_request_id,
-      mode,
-      is_duplicate: false,
-      accepted: outcomes.length - refused,
-      refused,
-      results,
-    },
-    balance: balanceView(balance),
-    read_after,
-  }
-}
-
-function resultView(item: Item, outcome: Outcome): PlaceBatchAnswer['results'][number] {
-  if (outcome instanceof ApiError) return { error: itemError(outcome) }
-  const { order, isDuplicate, read_after } = outcome
-  return { order: orderView((item as PlaceItem).spec, order), is_duplicate: isDuplicate, read_after }
-}
-
-const repeated = (kept: JsonText): JsonText => JSON.stringify({ ...JSON.parse(kept), is_duplicate: true })
-
 export async function placeBatch(
   ports: IntakePorts,
   caller: Caller,
@@ -108,25 +78,43 @@ export async function placeBatch(
   const { userId } = caller
   const request = requestOf('place/batch', body)
   const kept = await answerKept(ports.db, userId, request)
-  if (kept !== null) return repeated(kept)
+  if (kept !== null) return JSON.stringify(await tellKept(ports, JSON.parse(kept)))
 
   const items = await itemsOf(ports, caller, body.orders)
   const isAtomic = body.mode === 'atomic'
   if (isAtomic) refuseWhole(errorsOf(items))
-  const text = await ports.lanes.submit<JsonText>({
+  const markets = marketsOf(items)
+  // Told after the commit: nobody shall wait behind the locks for what fifty orders look like.
+  const tell = await ports.lanes.submit<() => PlaceBatchAnswer>({
     kind: 'place',
     userId,
-    markets: marketsOf(items),
+    markets,
     items,
     isAtomic,
     request,
     answer(report) {
-      const answer = JSON.stringify(batchView(body, items, report))
-      return { result: answer, kept: answer }
+      const batch = keepBatch(body, items, report)
+      return { result: () => tellFirst(batch, items, report), kept: JSON.stringify(batch) }
     },
-    replay: repeated,
+    replay(text, find) {
+      const answer = tellAgain(JSON.parse(text), specsById(markets), find)
+      return () => answer
+    },
   })
   for (const item of items)
     if (item.kind === 'place') ports.hashes.remember(item.order.hash, item.spec.marketId)
-  return text
+  return JSON.stringify(tell())
+}
+
+/** The answer to a batch that was done before its orders are looked at again. */
+async function tellKept({ db, markets }: IntakePorts, batch: KeptBatch): Promise<PlaceBatchAnswer> {
+  const hashes = hashesOf(batch)
+  const orders = await db
+    .selectFrom('orders')
+    .selectAll()
+    .where('hash', 'in', [...hashes, ''])
+    .execute()
+  const specs = await Promise.all([...new Set(orders.map(({ market_id }) => market_id))].map(markets.byId))
+  const byHash = new Map(orders.map((order) => [order.hash, order]))
+  return tellAgain(batch, specsById(specs), (hash) => byHash.get(hash))
 }

@@ -88,20 +88,23 @@ export async function cancelBatch(
   })
 }
 
-/** Markets in which the account has live orders now. */
-async function liveMarkets(db: Db, userId: number): Promise<number[]> {
+/**
+ * Markets in which the account has ever had orders: the bookmark of a cancel that found nothing left must still stand for what ended
+ * there a moment ago.
+ */
+async function usedMarkets(db: Db, userId: number): Promise<number[]> {
   const rows = await db
     .selectFrom('markets as m')
     .select('m.market_id')
     .where(({ exists, selectFrom }) =>
       exists(
-        selectFrom('orders as o')
-          .select('o.order_id')
-          .whereRef('o.market_id', '=', 'm.market_id')
-          .where('o.user_id', '=', userId)
-          .where('o.ended_at', 'is', null),
+        selectFrom('resting as r')
+          .select('r.market_id')
+          .whereRef('r.market_id', '=', 'm.market_id')
+          .where('r.user_id', '=', userId),
       ),
     )
+    .orderBy('m.market_id')
     .execute()
   return rows.map(({ market_id }) => market_id)
 }
@@ -111,7 +114,7 @@ export async function cancelAll(
   { userId }: Caller,
   { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
 ): Promise<CancelAllAnswer> {
-  const ids = marketId === null ? await liveMarkets(db, userId) : [marketId]
+  const ids = marketId === null ? await usedMarkets(db, userId) : [marketId]
   const specs = await specsOf(markets, ids)
   // Told after the commit: it can be thousands of orders, and nobody shall wait for that behind the locks.
   const { outcomes, read_after } = await lanes.submit<Report>({

@@ -36,7 +36,6 @@ export interface EndedOrder {
 
 /** The log row of a placement, with what only the order's own row keeps. */
 export interface PlacedOrder {
-  readonly marketId: number
   readonly row: OrderPlaced
   readonly signature: string
 }
@@ -113,7 +112,7 @@ export class Draft {
   place(stored: StoredOrder, row: OrderPlaced): void {
     const { market_id: marketId, user_id: userId } = stored
     this.#push(this.#rowsOf(marketId), row)
-    this.#push(this.placed, { marketId, row, signature: stored.signature })
+    this.#push(this.placed, { row, signature: stored.signature })
     this.#reserve(marketId, userId, stored.reserved)
     const holding = this.holding(marketId, userId)
     this.#hold(marketId, userId, {

@@ -1,30 +1,37 @@
 /** The writes of a group: a few statements, whatever its size. */
 import type pg from 'pg'
-import { APPEND_ROWS, type ShardHead } from '../../indexer/db/shard-log.ts'
+import type { LogRow } from '../../domain/log.ts'
+import { APPEND_ROWS, APPENDING, type ShardHead } from '../../indexer/db/shard-log.ts'
 import type { Draft } from './draft.ts'
 import { pipelined } from './pipelined.ts'
 
-/** The log row of a placement holds all that the order's row does, but for the signature. */
-const PLACE = `
-  insert into orders (
-    order_id, market_id, seq, user_id, maker, signer, hash, signature, salt, side, type, price, quantity, trigger, leverage,
-    reduce_only, expiration, alive_until, status, openable, reserved_price, reserved, accepted_at
-  )
-  select
-    r.order_id, split_part(r.order_id, '-', 1)::integer, split_part(r.order_id, '-', 2)::bigint, r.user_id, r.maker, r.signer,
-    r.hash, r.signature, r.salt, r.side, r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration,
-    r.alive_until, r.status, r.openable, r.reserved_price, r.reserved, r.accepted_at
-  from rows from (
-    jsonb_to_recordset($1::jsonb) as (
-      order_id text, user_id bigint, maker text, signer text, hash text, salt bigint, side text, type text, price bigint,
-      quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint, alive_until bigint,
-      status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint
-    ),
-    unnest($2::text[])
-  ) as r (
-    order_id, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration,
-    alive_until, status, openable, reserved_price, reserved, accepted_at, signature
-  )
+/**
+ * Appends a market's rows to its log, and stores the orders of the placements among them: the log row of a placement holds all that the
+ * order's row does, but for the signature. Parameters: as of APPEND_ROWS, and each row's signature or null.
+ */
+const APPEND_AND_PLACE = `
+  with placed as (
+    insert into orders (
+      order_id, market_id, seq, user_id, maker, signer, hash, signature, salt, side, type, price, quantity, trigger, leverage,
+      reduce_only, expiration, alive_until, status, openable, reserved_price, reserved, accepted_at
+    )
+    select
+      r.order_id, split_part(r.order_id, '-', 1)::integer, split_part(r.order_id, '-', 2)::bigint, r.user_id, r.maker, r.signer,
+      r.hash, r.signature, r.salt, r.side, r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration,
+      r.alive_until, r.status, r.openable, r.reserved_price, r.reserved, r.accepted_at
+    from rows from (
+      jsonb_to_recordset($3::jsonb) as (
+        kind text, order_id text, user_id bigint, maker text, signer text, hash text, salt bigint, side text, type text,
+        price bigint, quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint,
+        alive_until bigint, status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint
+      ),
+      unnest($5::text[])
+    ) as r (
+      kind, order_id, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration,
+      alive_until, status, openable, reserved_price, reserved, accepted_at, signature
+    )
+    where r.kind = 'order_placed'
+  ), ${APPENDING}
 `
 
 const END = `
@@ -57,31 +64,42 @@ export interface NewHead {
 
 /** Stores what was decided, inside the group's transaction. Returns the new heads of the shards that have new rows. */
 export async function writeGroup(client: pg.ClientBase, draft: Draft, now: number): Promise<NewHead[]> {
-  const statements = [...orderStatements(draft), ...accountStatements(draft, now)]
-  const heads: NewHead[] = []
-  const append = ({ shard, head }: ShardHead, rows: readonly unknown[]): void => {
-    if (rows.length === 0) return
-    const values = [shard, head, JSON.stringify(rows), head + rows.length]
-    statements.push({ name: 'append-rows', text: APPEND_ROWS, values })
-    heads.push({ shard, head: head + rows.length })
-  }
-  for (const [marketId, rows] of draft.rows) append(draft.market(marketId).head, rows)
-  if (draft.state.accounts !== null) append(draft.state.accounts, draft.spanned)
+  const logs = logsOf(draft)
+  const statements = [...logs.map(appendStatement), ...endStatements(draft), ...accountStatements(draft, now)]
   await pipelined(statements.map((statement) => client.query(statement)))
-  return heads
+  return logs.map(({ at, rows }) => ({ shard: at.shard, head: at.head + rows.length }))
 }
 
-function orderStatements({ placed, ended }: Draft): pg.QueryConfig[] {
-  const statements: pg.QueryConfig[] = []
-  if (placed.length > 0) {
-    const values = [JSON.stringify(placed.map(({ row }) => row)), placed.map(({ signature }) => signature)]
-    statements.push({ name: 'intake-place', text: PLACE, values })
-  }
-  if (ended.length > 0) {
-    const values = [JSON.stringify(ended), ended.map(({ order_id }) => order_id)]
-    statements.push({ name: 'intake-end', text: END, values })
-  }
-  return statements
+/** What a shard's log gets, and the signature of each row that places an order. */
+interface NewRows {
+  readonly at: ShardHead
+  readonly rows: readonly LogRow[]
+  readonly signatures: readonly (string | null)[]
+}
+
+function logsOf({ rows, placed, state, spanned }: Draft): NewRows[] {
+  const signatures = new Map<LogRow, string>(placed.map(({ row, signature }) => [row, signature]))
+  const of = (at: ShardHead, list: readonly LogRow[]): NewRows => ({
+    at,
+    rows: list,
+    signatures: list.map((row) => signatures.get(row) ?? null),
+  })
+  const logs = [...state.markets].map(([marketId, { head }]) => of(head, rows.get(marketId) ?? []))
+  if (state.accounts !== null) logs.push(of(state.accounts, spanned))
+  return logs.filter((log) => log.rows.length > 0)
+}
+
+function appendStatement({ at: { shard, head }, rows, signatures }: NewRows): pg.QueryConfig {
+  const values = [shard, head, JSON.stringify(rows), head + rows.length]
+  return signatures.some((signature) => signature !== null)
+    ? { name: 'intake-place', text: APPEND_AND_PLACE, values: [...values, signatures] }
+    : { name: 'append-rows', text: APPEND_ROWS, values }
+}
+
+function endStatements({ ended }: Draft): pg.QueryConfig[] {
+  if (ended.length === 0) return []
+  const values = [JSON.stringify(ended), ended.map(({ order_id }) => order_id)]
+  return [{ name: 'intake-end', text: END, values }]
 }
 
 function accountStatements({ reservedDeltas, kept }: Draft, now: number): pg.QueryConfig[] {

@@ -10,6 +10,7 @@ import * as orderLife from './migrations/0004-order-life.ts'
 import * as clientRequests from './migrations/0005-client-requests.ts'
 import * as publicFills from './migrations/0006-public-fills.ts'
 import * as readLiveOrders from './migrations/0006-read-live-orders.ts'
+import * as leanWrites from './migrations/0007-lean-writes.ts'
 import type { Database } from './schema.ts'
 
 export type Db = Kysely<Database>
@@ -78,6 +79,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0005-client-requests': clientRequests,
   '0006-public-fills': publicFills,
   '0006-read-live-orders': readLiveOrders,
+  '0007-lean-writes': leanWrites,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -52,7 +52,7 @@ export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
 export const SHARD_LOG_CHANNEL = 'shard_log'
 
 const appending = (told: string): string => `
-  with rows as (
+  appended as (
     insert into shard_log (shard, seq, row)
     select $1::text, $2::bigint + ordinality, value
     from jsonb_array_elements($3::jsonb) with ordinality
@@ -60,12 +60,16 @@ const appending = (told: string): string => `
   update shards set head = $4::bigint ${told} where shard = $1::text
 `
 
-/** Appends behind the head and tells nobody: that is left to the caller. Parameters: shard, head before, rows as JSON, head after. */
-export const APPEND_ROWS = appending('')
+/**
+ * The end of a statement that appends behind the head and tells nobody: that is left to the caller. `with`, and what else the statement
+ * does, go before it. Parameters: shard, head before, rows as JSON, head after.
+ */
+export const APPENDING = appending('')
+export const APPEND_ROWS = `with ${APPENDING}`
 
-const APPEND_AND_TELL = appending(
+const APPEND_AND_TELL = `with ${appending(
   `from (select pg_notify('${SHARD_LOG_CHANNEL}', $1::text || ':' || $4::bigint)) told`,
-)
+)}`
 
 /**
  * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.

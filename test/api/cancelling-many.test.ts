@@ -259,6 +259,15 @@ describe('cancelling many', () => {
       expect(await world.traces()).to.deep.equal(traces)
     })
 
+    it('has a bookmark that stands for what ended before, also where nothing was left to cancel', async () => {
+      const gina = await createUser(world.db, 'gina')
+      await place(gina, [{}])
+      const first = (await all(gina)).body
+      expect(first.cancelled_count).to.equal(1)
+      expect((await all(gina)).body).to.include({ cancelled_count: 0, is_duplicate: true })
+      expect((await all(gina)).body.read_after).to.deep.equal(first.read_after)
+    })
+
     it('cancels what it was sent behind, though nobody has answered that yet', async () => {
       const frank = await createUser(world.db, 'frank')
       await place(frank, [{}])
