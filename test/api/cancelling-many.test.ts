@@ -260,12 +260,12 @@ describe('cancelling many', () => {
     })
 
     it('has a bookmark that stands for what ended before, also where nothing was left to cancel', async () => {
-      const gina = await createUser(world.db, 'gina')
-      await place(gina, [{}])
-      const first = (await all(gina)).body
+      const wanda = await createUser(world.db, 'wanda')
+      await place(wanda, [{}])
+      const first = (await all(wanda)).body
       expect(first.cancelled_count).to.equal(1)
-      expect((await all(gina)).body).to.include({ cancelled_count: 0, is_duplicate: true })
-      expect((await all(gina)).body.read_after).to.deep.equal(first.read_after)
+      expect((await all(wanda)).body).to.include({ cancelled_count: 0, is_duplicate: true })
+      expect((await all(wanda)).body.read_after).to.deep.equal(first.read_after)
     })
 
     it('cancels what it was sent behind, though nobody has answered that yet', async () => {
@@ -287,15 +287,15 @@ describe('cancelling many', () => {
     })
 
     it('goes through while the market is halted, its oracle stale and the chain unseen', async () => {
-      const gina = await createUser(world.db, 'gina')
-      const hashes = await place(gina, [{}, {}, {}])
+      const wanda = await createUser(world.db, 'wanda')
+      const hashes = await place(wanda, [{}, {}, {}])
       await world.db.updateTable('markets').set({ mode: 'halted' }).execute()
       await world.db.updateTable('oracle_reports').set({ observed_at: 1 }).execute()
       await world.db.updateTable('chain_progress').set({ completed_at: 1 }).execute()
       const answers = [
-        await world.cancel(gina, hashes[0] as string),
-        await batch(gina, [hashes[1]]),
-        await all(gina),
+        await world.cancel(wanda, hashes[0] as string),
+        await batch(wanda, [hashes[1]]),
+        await all(wanda),
       ]
       await world.db.updateTable('markets').set({ mode: 'open' }).execute()
       await world.db.updateTable('oracle_reports').set({ observed_at: Date.now() }).execute()
