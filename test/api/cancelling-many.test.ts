@@ -287,15 +287,15 @@ describe('cancelling many', () => {
     })
 
     it('goes through while the market is halted, its oracle stale and the chain unseen', async () => {
-      const wanda = await createUser(world.db, 'wanda')
-      const hashes = await place(wanda, [{}, {}, {}])
+      const gina = await createUser(world.db, 'gina')
+      const hashes = await place(gina, [{}, {}, {}])
       await world.db.updateTable('markets').set({ mode: 'halted' }).execute()
       await world.db.updateTable('oracle_reports').set({ observed_at: 1 }).execute()
       await world.db.updateTable('chain_progress').set({ completed_at: 1 }).execute()
       const answers = [
-        await world.cancel(wanda, hashes[0] as string),
-        await batch(wanda, [hashes[1]]),
-        await all(wanda),
+        await world.cancel(gina, hashes[0] as string),
+        await batch(gina, [hashes[1]]),
+        await all(gina),
       ]
       await world.db.updateTable('markets').set({ mode: 'open' }).execute()
       await world.db.updateTable('oracle_reports').set({ observed_at: Date.now() }).execute()
