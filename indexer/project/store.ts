@@ -1,5 +1,5 @@
 /** Loads what a chunk touches and writes what it changed: one statement per table, however many rows. */
-import { type RawBuilder, sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import type { Tx } from '../db/client.ts'
 import type { BalanceDelta } from './balances.ts'
 import type { ReadBatch } from './batches.ts'
@@ -21,13 +21,38 @@ interface Shape<Row> {
   readonly columns: { readonly [Column in keyof Row]: PgType }
 }
 
-const USERS: Shape<ReadUser> = {
+/** A shape with its statements, which take one array per column: Postgres reads those in half the time that it takes for JSON. */
+interface Table<Row> {
+  readonly columns: readonly (keyof Row)[]
+  /** Inserts rows, or sets every other column of a row that exists. */
+  readonly replacing: string
+  /** Inserts rows, or adds to every other column of a row that exists. */
+  readonly adding: string
+}
+
+function tableOf<Row>({ table, key, columns }: Shape<Row>): Table<Row> {
+  const names = Object.keys(columns)
+  const list = (some: readonly string[]): string => some.map((name) => `"${name}"`).join()
+  const arrays = Object.values<PgType>(columns).map((type, at) => `$${at + 1}::${type}[]`)
+  const others = names.filter((name) => !(key as readonly string[]).includes(name))
+  const merging = (resolve: (name: string) => string): string => `
+    insert into ${table} as kept (${list(names)}) select * from unnest(${arrays.join()})
+    on conflict (${list(key)}) do update set ${others.map((name) => `"${name}" = ${resolve(name)}`).join()}
+  `
+  return {
+    columns: names as (keyof Row)[],
+    replacing: merging((name) => `excluded."${name}"`),
+    adding: merging((name) => `kept."${name}" + excluded."${name}"`),
+  }
+}
+
+const USERS = tableOf<ReadUser>({
   table: 'read.users',
   key: ['user_id'],
   columns: { user_id: 'bigint', address: 'text', created_at: 'bigint' },
-}
+})
 
-const MARKETS: Shape<ReadMarket> = {
+const MARKETS = tableOf<ReadMarket>({
   table: 'read.markets',
   key: ['market_id'],
   columns: {
@@ -41,9 +66,9 @@ const MARKETS: Shape<ReadMarket> = {
     last_price: 'bigint',
     last_batch_id: 'bigint',
   },
-}
+})
 
-const ORDERS: Shape<ReadOrder> = {
+const ORDERS = tableOf<ReadOrder>({
   table: 'read.orders',
   key: ['order_id'],
   columns: {
@@ -75,9 +100,9 @@ const ORDERS: Shape<ReadOrder> = {
     triggered: 'jsonb',
     updated_at: 'bigint',
   },
-}
+})
 
-const ORDER_EVENTS: Shape<ReadOrderEvent> = {
+const ORDER_EVENTS = tableOf<ReadOrderEvent>({
   table: 'read.order_events',
   key: ['shard', 'seq', 'place'],
   columns: {
@@ -90,9 +115,9 @@ const ORDER_EVENTS: Shape<ReadOrderEvent> = {
     details: 'jsonb',
     at: 'bigint',
   },
-}
+})
 
-const FILLS: Shape<ReadFill> = {
+const FILLS = tableOf<ReadFill>({
   table: 'read.fills',
   key: ['fill_id'],
   columns: {
@@ -121,9 +146,9 @@ const FILLS: Shape<ReadFill> = {
     failure: 'text',
     updated_at: 'bigint',
   },
-}
+})
 
-const POSITIONS: Shape<ReadPosition> = {
+const POSITIONS = tableOf<ReadPosition>({
   table: 'read.positions',
   key: ['user_id', 'market_id'],
   columns: {
@@ -138,9 +163,9 @@ const POSITIONS: Shape<ReadPosition> = {
     fees: 'numeric',
     updated_at: 'bigint',
   },
-}
+})
 
-const BATCHES: Shape<ReadBatch> = {
+const BATCHES = tableOf<ReadBatch>({
   table: 'read.batches',
   key: ['market_id', 'batch_id'],
   columns: {
@@ -158,15 +183,15 @@ const BATCHES: Shape<ReadBatch> = {
     settled_parts: 'integer',
     oracle_price: 'numeric',
   },
-}
+})
 
-const BALANCES: Shape<BalanceDelta> = {
+const BALANCES = tableOf<BalanceDelta>({
   table: 'read.balances',
   key: ['user_id'],
   columns: { user_id: 'bigint', free: 'numeric', reserved: 'numeric', pending_withdrawal: 'numeric' },
-}
+})
 
-const LEVELS: Shape<LevelDelta> = {
+const LEVELS = tableOf<LevelDelta>({
   table: 'read.book_levels',
   key: ['market_id', 'side', 'price'],
   columns: {
@@ -176,34 +201,32 @@ const LEVELS: Shape<LevelDelta> = {
     quantity: 'bigint',
     order_count: 'integer',
   },
+})
+
+/** An element of an array in Postgres's own notation. */
+function element(value: unknown): string {
+  if (value === null) return 'NULL'
+  if (typeof value === 'string') return `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`
+  if (typeof value === 'object') return element(JSON.stringify(value))
+  return String(value)
 }
 
-/** Wei are strings in JSON: Postgres reads them as numeric without loss. */
-const toJson = (value: unknown): string =>
-  JSON.stringify(value, (_key, field: unknown) => (typeof field === 'bigint' ? field.toString() : field))
-
-type Resolve = (column: string) => RawBuilder<unknown>
-
-/** Inserts the rows, or sets every other column of a row that exists to what `resolve` says. */
-async function merge<Row>(tx: Tx, shape: Shape<Row>, rows: readonly Row[], resolve: Resolve): Promise<void> {
+async function write<Row>(
+  tx: Tx,
+  statement: string,
+  columns: Table<Row>['columns'],
+  rows: readonly Row[],
+): Promise<void> {
   if (rows.length === 0) return
-  const columns = Object.entries<PgType>(shape.columns)
-  const names = sql.join(columns.map(([name]) => sql.ref(name)))
-  const types = sql.join(columns.map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(type)}`))
-  const others = columns.filter(([name]) => !(shape.key as readonly string[]).includes(name))
-  const updates = sql.join(others.map(([name]) => sql`${sql.ref(name)} = ${resolve(name)}`))
-  await sql`
-    insert into ${sql.table(shape.table)} as kept (${names})
-    select ${names} from json_to_recordset(${toJson(rows)}::json) as given (${types})
-    on conflict (${sql.join(shape.key.map((name) => sql.ref(name)))}) do update set ${updates}
-  `.execute(tx)
+  const arrays = columns.map((name) => `{${rows.map((row) => element(row[name])).join()}}`)
+  await tx.executeQuery(CompiledQuery.raw(statement, arrays))
 }
 
-const replaceRows = <Row>(tx: Tx, shape: Shape<Row>, rows: readonly Row[]): Promise<void> =>
-  merge(tx, shape, rows, (column) => sql`excluded.${sql.ref(column)}`)
+const replaceRows = <Row>(tx: Tx, { replacing, columns }: Table<Row>, rows: readonly Row[]): Promise<void> =>
+  write(tx, replacing, columns, rows)
 
-const addDeltas = <Row>(tx: Tx, shape: Shape<Row>, rows: readonly Row[]): Promise<void> =>
-  merge(tx, shape, rows, (column) => sql`kept.${sql.ref(column)} + excluded.${sql.ref(column)}`)
+const addDeltas = <Row>(tx: Tx, { adding, columns }: Table<Row>, rows: readonly Row[]): Promise<void> =>
+  write(tx, adding, columns, rows)
 
 /** What the read model holds of the subjects in one market. */
 export async function loadSubjects(tx: Tx, marketId: number, touched: Touched): Promise<Subjects> {
@@ -294,7 +317,7 @@ async function removeEmptyLevels(tx: Tx, levels: readonly LevelDelta[]): Promise
   const lowered = levels.filter(({ order_count }) => order_count < 0)
   if (lowered.length === 0) return
   await sql`
-    delete from read.book_levels using json_to_recordset(${toJson(lowered)}::json)
+    delete from read.book_levels using json_to_recordset(${JSON.stringify(lowered)}::json)
       as lowered (market_id integer, side text, price bigint)
     where book_levels.market_id = lowered.market_id and book_levels.side = lowered.side
       and book_levels.price = lowered.price and book_levels.order_count = 0
