@@ -3,7 +3,7 @@ import { formatEther, getBytes, keccak256, recoverAddress, SigningKey, Wallet } 
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { keccak, recover } from '../../api/adapters/crypto.ts'
-import { keepsPrecision } from '../../api/http/json.ts'
+import { keepsPrecision, parseJson } from '../../api/http/json.ts'
 import { decimalText, parseDecimal, toNumber } from '../../api/views/amounts.ts'
 import { decodeCursor, encodeCursor } from '../../api/views/cursor.ts'
 import { toHex } from '../../domain/hex.ts'
@@ -43,6 +43,29 @@ describe('numbers in and out', () => {
     expect(parseDecimal(1e-19)).to.equal(null)
     expect(parseDecimal('1e400')).to.equal(null)
     expect(parseDecimal('-1')).to.equal(null)
+  })
+
+  it('looks at every number that a double might change, wherever it stands', () => {
+    const digits = fc.stringMatching(/^[1-9]\d{0,24}$/)
+    const source = fc.oneof(
+      digits,
+      fc
+        .tuple(fc.constantFrom('0', '7', '90071992547409'), digits)
+        .map(([whole, rest]) => `${whole}.${rest}`),
+      fc.tuple(digits, fc.constantFrom('e5', 'E-7', 'e+20')).map((parts) => parts.join('')),
+    )
+    const places = ['{"a":N}', '{"a": -N }', '[N]', '[1,\n-N]', '{"a":{"b":[{"c":N}]},"d":"x"}']
+    fc.assert(
+      fc.property(source, fc.constantFrom(...places), (number, place) => {
+        const text = place.replace('N', number)
+        if (keepsPrecision(number, Number(number))) expect(parseJson(text)).to.deep.equal(JSON.parse(text))
+        else
+          expect(() => parseJson(text))
+            .to.throw()
+            .with.property('code', 'PRECISION_LOST')
+      }),
+      { numRuns: 2000 },
+    )
   })
 
   it('takes a JSON number if and only if a double keeps it', () => {
