@@ -80,7 +80,7 @@ export function fundingBounds(
 ): FundingBounds {
   const cap: bigint = fundingCapAt(terms, oracle)
   const last = maxOf(-cap, minOf<bigint>(cap, running.rate))
-  const elapsed = BigInt(minOf(asOf - running.validFrom, FULL_SWING))
+  const elapsed = BigInt(asOf - running.validFrom)
   const swing = (2n * cap * elapsed) / BigInt(FULL_SWING)
   const isRunning = asOf < running.validUntil
   const reach = isRunning ? cap : maxOf(cap / START_DIVISOR, abs(last) - swing)

@@ -50,6 +50,7 @@ getContractFactory(name: 'FeedMock', signerOrOptions?: ethers.Signer | FactoryOp
 getContractFactory(name: 'HostileToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.HostileToken__factory>
 getContractFactory(name: 'LibHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LibHarness__factory>
 getContractFactory(name: 'NoReturnToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.NoReturnToken__factory>
+getContractFactory(name: 'OwnerHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.OwnerHarness__factory>
 
   getContractAt(name: 'AccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AccountManager>
 getContractAt(name: 'AggregatorOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AggregatorOracle>
@@ -90,6 +91,7 @@ getContractAt(name: 'FeedMock', address: string | ethers.Addressable, signer?: e
 getContractAt(name: 'HostileToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.HostileToken>
 getContractAt(name: 'LibHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LibHarness>
 getContractAt(name: 'NoReturnToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.NoReturnToken>
+getContractAt(name: 'OwnerHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.OwnerHarness>
 
   deployContract(name: 'AccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
 deployContract(name: 'AggregatorOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AggregatorOracle>
@@ -130,6 +132,7 @@ deployContract(name: 'FeedMock', signerOrOptions?: ethers.Signer | DeployContrac
 deployContract(name: 'HostileToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>
 deployContract(name: 'LibHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 deployContract(name: 'NoReturnToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.NoReturnToken>
+deployContract(name: 'OwnerHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OwnerHarness>
 
   deployContract(name: 'AccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
 deployContract(name: 'AggregatorOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AggregatorOracle>
@@ -170,6 +173,7 @@ deployContract(name: 'FeedMock', args: any[], signerOrOptions?: ethers.Signer | 
 deployContract(name: 'HostileToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>
 deployContract(name: 'LibHarness', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 deployContract(name: 'NoReturnToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.NoReturnToken>
+deployContract(name: 'OwnerHarness', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OwnerHarness>
 
     // default types
     getContractFactory(

@@ -89,3 +89,5 @@ export type { LibHarness } from './mocks/LibHarness.js';
 export { LibHarness__factory } from './factories/mocks/LibHarness__factory.js';
 export type { NoReturnToken } from './mocks/NoReturnToken.js';
 export { NoReturnToken__factory } from './factories/mocks/NoReturnToken__factory.js';
+export type { OwnerHarness } from './mocks/OwnerHarness.js';
+export { OwnerHarness__factory } from './factories/mocks/OwnerHarness__factory.js';

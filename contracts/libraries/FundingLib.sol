@@ -72,8 +72,7 @@ library FundingLib {
         int256 cap = capAt(action.parameters.fundingCap, reference_.oraclePrice, context.step);
         (int256 lowest, int256 highest) = bounds(state.funding, cap, asOf);
         if (rate < lowest || rate > highest) revert IFunding.FundingRateOutOfRange(lowest, highest, rate);
-        int256 last = reference_.fundingIndex + _grown(rate, validUntil - asOf);
-        if (last <= -INDEX_END || last >= INDEX_END) revert IFunding.FundingIndexOutOfRange(reference_.fundingIndex);
+        requireRoom(reference_.fundingIndex, rate, validUntil - asOf);
 
         state.funding = FundingRate({rate: rate, validFrom: uint48(asOf), validUntil: validUntil});
         reference_.funded = rate != 0;
@@ -113,6 +112,12 @@ library FundingLib {
 
     // ------------------------------------------------------------------ bounds
 
+    /// @notice Refuses a rate that could take the index out of its bits before it ends.
+    function requireRoom(int256 index, int256 rate, uint256 time) internal pure {
+        int256 last = index + _grown(rate, time);
+        if (last <= -INDEX_END || last >= INDEX_END) revert IFunding.FundingIndexOutOfRange(index);
+    }
+
     /// @notice Millionths of the oracle price of a step, in wei per hour, down.
     function capAt(uint256 fundingCap, uint256 oraclePrice, uint256 step) internal pure returns (int256) {
         // Below 2^16, 2^96 and 2^80.
@@ -133,7 +138,7 @@ library FundingLib {
         unchecked {
             int256 rate = last.rate > cap ? cap : last.rate < -cap ? -cap : int256(last.rate);
             int256 elapsed = int256(asOf - last.validFrom);
-            int256 swing = elapsed < FULL_SWING ? (2 * cap * elapsed) / FULL_SWING : 2 * cap;
+            int256 swing = (2 * cap * elapsed) / FULL_SWING;
             int256 reach = cap;
             if (asOf >= last.validUntil) {
                 int256 slowest = (rate < 0 ? -rate : rate) - swing;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {IAccountManager} from "../interfaces/IAccountManager.sol";
 import {IMarginBank} from "../interfaces/IMarginBank.sol";
 import {ActionKind, ActionLib} from "../libraries/ActionLib.sol";
 import {BackstopLib} from "../libraries/BackstopLib.sol";
@@ -111,18 +112,37 @@ contract LibHarness {
         return BandLib.band(oraclePrice, tick, parameters, binary);
     }
 
-    function digest(OrderFill memory order, PartTerms memory terms) external pure returns (bytes32) {
-        (RecordHead head, RecordBody body) = pack(order);
-        return OrderLib.digest(head, body, terms);
+    function recover(bytes32 orderDigest, uint256 yParity, bytes32 r, bytes32 s) external view returns (address) {
+        return OrderLib.recover(orderDigest, yParity, r, s);
     }
 
-    function recover(OrderFill memory order, bytes32 orderDigest) external view returns (address) {
-        return OrderLib.recover(orderDigest, order.v - 27, order.r, order.s);
-    }
-
-    function requireValid(OrderFill memory order, PartTerms memory terms) external pure {
-        (RecordHead head, RecordBody body) = pack(order);
+    /// @param record Four words, as in a part.
+    function requireValid(bytes calldata record, PartTerms memory terms) external pure {
+        (RecordHead head, RecordBody body) = OrderLib.read(_pointerOf(record));
         OrderLib.requireValid(head, body, terms);
+    }
+
+    function requireForced(bytes calldata record) external pure {
+        (RecordHead head, RecordBody body) = OrderLib.read(_pointerOf(record));
+        OrderLib.requireForced(head, body, _pointerOf(record));
+    }
+
+    /// @notice Digest and signer of a record, read as settlement reads them.
+    function signerOf(bytes calldata record, PartTerms memory terms) external view returns (bytes32 hash, address signer) {
+        (RecordHead head, RecordBody body) = OrderLib.read(_pointerOf(record));
+        (bytes32 r, bytes32 s) = OrderLib.readSignature(_pointerOf(record));
+        hash = OrderLib.digest(head, body, terms);
+        signer = OrderLib.recover(hash, body.parity(), r, s);
+    }
+
+    function requireSigner(address keys, address maker, uint256 salt, address signer, uint256 asOf) external view {
+        OrderLib.requireSigner(IAccountManager(keys), maker, salt, signer, asOf);
+    }
+
+    function _pointerOf(bytes calldata record) private pure returns (uint256 pointer) {
+        assembly ("memory-safe") {
+            pointer := record.offset
+        }
     }
 
     /// @dev The words of a record. Flags carry salt, side and reduce-only.

@@ -61,17 +61,18 @@ export function mutantsOf(file: string): Mutant[] {
   const bytes = readFileSync(file)
   const textOf = (node: Node): string => slice(bytes, ...spanOf(node))
   const mutants: Mutant[] = []
-  const visit = (node: Node, place: string): void => {
+  const visit = (node: Node, place: string, within: Node | null): void => {
     const here = typeof node.name === 'string' && isPlace(node) ? node.name : place
-    for (const [target, text] of replacementsOf(node, textOf)) {
+    const isTie = within !== null && within.condition === node && isExtremum(within, textOf)
+    for (const [target, text] of isTie ? tiesApart(node, textOf) : replacementsOf(node, textOf)) {
       const [start, end] = spanOf(target)
       const source = slice(bytes, 0, start) + text + slice(bytes, end, bytes.length)
       const line = slice(bytes, 0, start).split('\n').length
       mutants.push({ file, place: here, line, ...contextOf(bytes, start, end, text), source })
     }
-    for (const child of childrenOf(node)) visit(child, here)
+    for (const child of childrenOf(node)) visit(child, here, node)
   }
-  visit(parse(file), file)
+  visit(parse(file), file, null)
   return mutants
 }
 
@@ -110,6 +111,26 @@ function swapsOf(node: Node, left: Node, right: Node, textOf: (node: Node) => st
     `${textOf(left)} ${operator} ${textOf(right)}`,
   ])
 }
+
+/** `a < b ? a : b` and `if (a > b) b = a`: the greater or the smaller of two. Which of two equals it is makes no difference. */
+function isExtremum(node: Node, textOf: (node: Node) => string): boolean {
+  const compared = node.condition as Node
+  if (compared.nodeType !== 'BinaryOperation' || !/^[<>]=?$/.test(compared.operator as string)) return false
+  const chosen = choiceOf(node)
+  const texts = [compared.leftExpression, compared.rightExpression].map((each) => textOf(each as Node))
+  return chosen !== null && texts.sort().join() === chosen.map(textOf).sort().join()
+}
+
+function choiceOf(node: Node): readonly Node[] | null {
+  if (node.nodeType === 'Conditional') return [node.trueExpression as Node, node.falseExpression as Node]
+  const { expression } = (node.trueBody ?? {}) as { expression?: Node }
+  if (node.nodeType !== 'IfStatement' || node.falseBody || expression?.operator !== '=') return null
+  return [expression.leftHandSide as Node, expression.rightHandSide as Node]
+}
+
+/** The faults of a comparison that are more than another choice between equals. */
+const tiesApart = (node: Node, textOf: (node: Node) => string): Replacement[] =>
+  replacementsOf(node, textOf).slice(1)
 
 const either = (condition: Node): Replacement[] => [
   [condition, 'true'],

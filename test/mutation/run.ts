@@ -1,7 +1,8 @@
 /**
  * `npm run mutation`: gives the contracts small faults, one at a time, and looks for faults that no test notices.
  * Arguments choose files: `npm run mutation -- FeeLib`. `--minutes 9` stops early; the next run goes on. What was noticed
- * once is not tried again while the file stays as it is; `--fresh` tries everything.
+ * once is not tried again while the file stays as it is; `--fresh` tries everything. `--sample 20 --seed 1` tries that many, chosen
+ * by the seed, whatever is known of them.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -24,6 +25,7 @@ type Noticed = Verdict['noticed']
 class Worker {
   #child: ChildProcess | undefined
   #tasks = 0
+  readonly #sound = new Set<Stage>()
 
   async #ready(): Promise<ChildProcess> {
     if (this.#tasks >= TASKS_PER_WORKER) this.stop()
@@ -55,6 +57,24 @@ class Worker {
     })
   }
 
+  /** Without a fault every test passes, or nothing below means anything. */
+  async requireSound(stage: Stage): Promise<void> {
+    if (this.#sound.has(stage)) return
+    const noticed = await this.run({ id: 0, stage, sources: {} })
+    if (noticed !== null) throw new Error(`${stage.contract} fails without a fault: ${noticed ?? 'no code'}`)
+    this.#sound.add(stage)
+  }
+
+  async judge({ stages }: Target, mutant: Mutant): Promise<Noticed> {
+    let noticed: Noticed = null
+    for (const [id, stage] of stages.entries()) {
+      await this.requireSound(stage)
+      noticed = await this.run({ id, stage, sources: { [mutant.file]: mutant.source } })
+      if (noticed !== null) break
+    }
+    return noticed
+  }
+
   stop(): void {
     this.#child?.removeAllListeners()
     this.#child?.kill()
@@ -62,24 +82,7 @@ class Worker {
   }
 }
 
-// ---------------------------------------------------------------------- one fault
-
-/** Without a fault every test passes, or nothing below means anything. */
-async function requireSound(worker: Worker, stage: Stage): Promise<void> {
-  const noticed = await worker.run({ id: 0, stage, sources: {} })
-  if (noticed !== null) throw new Error(`${stage.contract} fails without a fault: ${noticed ?? 'no code'}`)
-}
-
-async function judge(worker: Worker, { stages }: Target, mutant: Mutant): Promise<Noticed> {
-  let noticed: Noticed = null
-  for (const [id, stage] of stages.entries()) {
-    noticed = await worker.run({ id, stage, sources: { [mutant.file]: mutant.source } })
-    if (noticed !== null) break
-  }
-  return noticed
-}
-
-// ---------------------------------------------------------------------- notes and report
+// ---------------------------------------------------------------------- notes
 
 /** What noticed each fault; for the unnoticed, the tests that did not. */
 interface Notes {
@@ -87,9 +90,9 @@ interface Notes {
   readonly unnoticed: Record<string, string>
 }
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 24)
+const NOT_COMPILED = 'does not compile'
 
-const keyOf = (mutant: Mutant): string => digestOf(`${readFileSync(mutant.file)}${mutant.source}`)
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 24)
 
 /** The tests of a target: changed, they are asked again about what they did not notice. */
 const testsOf = ({ stages }: Target): string =>
@@ -103,66 +106,100 @@ const testsOf = ({ stages }: Target): string =>
 const readJson = <T>(path: string, otherwise: T): T =>
   existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T) : otherwise
 
-interface Score {
-  readonly file: string
-  readonly mutants: number
-  readonly noticed: number
-  readonly survivors: readonly Mutant[]
-  readonly open: number
+/** One fault, and what is known of it. */
+class Trial {
+  readonly target: Target
+  readonly mutant: Mutant
+  readonly #key: string
+  readonly #tests: string
+  readonly #notes: Notes
+
+  constructor(target: Target, mutant: Mutant, tests: string, notes: Notes) {
+    this.target = target
+    this.mutant = mutant
+    this.#key = digestOf(`${readFileSync(mutant.file)}${mutant.source}`)
+    this.#tests = tests
+    this.#notes = notes
+  }
+
+  /** The same order for the same seed, and no other. */
+  place(seed: string): string {
+    return digestOf(`${seed} ${this.#key}`)
+  }
+
+  get isOpen(): boolean {
+    return !(this.#key in this.#notes.noticed) && !this.survives
+  }
+
+  get survives(): boolean {
+    return this.#notes.unnoticed[this.#key] === this.#tests && !(this.#key in this.#notes.noticed)
+  }
+
+  get isNoticed(): boolean {
+    const by = this.#notes.noticed[this.#key]
+    return by !== undefined && by !== NOT_COMPILED
+  }
+
+  note(noticed: Noticed): void {
+    if (noticed === null) this.#notes.unnoticed[this.#key] = this.#tests
+    else this.#notes.noticed[this.#key] = noticed ?? NOT_COMPILED
+  }
 }
 
-function print(scores: readonly Score[], excuses: Readonly<Record<string, string>>): number {
-  let unexcused = 0
-  console.log('\n| file | faults | noticed | excused | unnoticed | not tried |\n|---|---|---|---|---|---|')
-  for (const { file, mutants, noticed, survivors, open } of scores) {
-    const left = survivors.filter((mutant) => !(nameOf(mutant) in excuses))
-    unexcused += left.length
-    const excused = survivors.length - left.length
-    console.log(`| ${file} | ${mutants} | ${noticed} | ${excused} | ${left.length} | ${open} |`)
-  }
-  for (const mutant of scores.flatMap(({ survivors }) => survivors)) {
-    if (!(nameOf(mutant) in excuses)) console.log(`\n${mutant.file}:${mutant.line}\n${nameOf(mutant)}`)
-  }
-  return unexcused
+function trialsOf(target: Target, notes: Notes): Trial[] {
+  const tests = testsOf(target)
+  return mutantsOf(target.file).map((mutant) => new Trial(target, mutant, tests, notes))
 }
 
-// ---------------------------------------------------------------------- all faults
+// ---------------------------------------------------------------------- the run
 
 interface Options {
   readonly workers: number
   readonly until: number
-  readonly notes: Notes
+  readonly keep: () => void
 }
 
-const NOT_COMPILED = 'does not compile'
-
-async function work(target: Target, { workers, until, notes }: Options): Promise<Score> {
-  const tests = testsOf(target)
-  const mutants = mutantsOf(target.file)
-  const isOpen = (mutant: Mutant): boolean => {
-    const key = keyOf(mutant)
-    return !(key in notes.noticed) && notes.unnoticed[key] !== tests
-  }
-  const queue = mutants.filter(isOpen)
+async function work(trials: readonly Trial[], { workers, until, keep }: Options): Promise<void> {
+  const queue = trials.filter(({ isOpen }) => isOpen)
   const lanes = Array.from({ length: Math.min(workers, queue.length) }, async () => {
     const worker = new Worker()
-    if (Date.now() < until) for (const stage of target.stages) await requireSound(worker, stage)
-    while (Date.now() < until) {
-      const mutant = queue.shift()
-      if (mutant === undefined) break
-      const noticed = await judge(worker, target, mutant)
-      if (noticed === null) notes.unnoticed[keyOf(mutant)] = tests
-      else notes.noticed[keyOf(mutant)] = noticed ?? NOT_COMPILED
-      writeFileSync(NOTES, JSON.stringify(notes, null, 1))
+    try {
+      while (Date.now() < until) {
+        const trial = queue.shift()
+        if (trial === undefined) break
+        trial.note(await worker.judge(trial.target, trial.mutant))
+        keep()
+      }
+    } finally {
+      worker.stop()
     }
-    worker.stop()
   })
   await Promise.all(lanes)
-  const tried = mutants.filter((mutant) => notes.noticed[keyOf(mutant)] !== NOT_COMPILED && !isOpen(mutant))
-  const survivors = tried.filter((mutant) => !(keyOf(mutant) in notes.noticed))
-  const noticed = tried.length - survivors.length
-  const { file } = target
-  return { file, mutants: tried.length, noticed, survivors, open: mutants.filter(isOpen).length }
+}
+
+/** Prints the score; returns how many faults are left without an excuse, or were not tried. */
+function report(trials: readonly Trial[], excuses: Readonly<Record<string, string>>): number {
+  const isExcused = ({ mutant }: Trial): boolean => nameOf(mutant) in excuses
+  console.log('\n| file | faults | noticed | excused | unnoticed | not tried |\n|---|---|---|---|---|---|')
+  for (const file of new Set(trials.map(({ mutant }) => mutant.file))) {
+    const mine = trials.filter(({ mutant }) => mutant.file === file)
+    const noticed = mine.filter(({ isNoticed }) => isNoticed).length
+    const survivors = mine.filter(({ survives }) => survives)
+    const open = mine.filter(({ isOpen }) => isOpen).length
+    const excused = survivors.filter(isExcused).length
+    const tried = noticed + survivors.length
+    console.log(`| ${file} | ${tried} | ${noticed} | ${excused} | ${survivors.length - excused} | ${open} |`)
+  }
+  const left = trials.filter((trial) => trial.survives && !isExcused(trial))
+  for (const { mutant } of left) console.log(`\n${mutant.file}:${mutant.line}\n${nameOf(mutant)}`)
+  return left.length + trials.filter(({ isOpen }) => isOpen).length
+}
+
+/** Excuses for faults that nobody makes any more. */
+function idleExcuses(trials: readonly Trial[], excuses: Readonly<Record<string, string>>): string[] {
+  const made = new Set(trials.map(({ mutant }) => nameOf(mutant)))
+  const files = new Set(trials.map(({ mutant }) => mutant.file))
+  return Object.keys(excuses).filter((name) => files.has(name.split(' ')[0] as string) && !made.has(name))
 }
 
 const { values, positionals } = parseArgs({
@@ -171,16 +208,31 @@ const { values, positionals } = parseArgs({
     minutes: { type: 'string' },
     workers: { type: 'string', default: '2' },
     fresh: { type: 'boolean', default: false },
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
   },
 })
-mkdirSync('cache', { recursive: true })
+const started = Date.now()
 const nothing: Notes = { noticed: {}, unnoticed: {} }
-const notes = values.fresh ? nothing : readJson(NOTES, nothing)
-const until = values.minutes ? Date.now() + Number(values.minutes) * 60_000 : Number.POSITIVE_INFINITY
-const chosen = TARGETS.filter(
+const isSample = values.sample !== undefined
+const notes = values.fresh || isSample ? nothing : readJson(NOTES, nothing)
+const excuses = readJson<Record<string, string>>(EXCUSES, {})
+const all = TARGETS.filter(
   ({ file }) => positionals.length === 0 || positionals.some((name) => file.includes(name)),
-)
-const scores: Score[] = []
-for (const target of chosen)
-  scores.push(await work(target, { workers: Number(values.workers), until, notes }))
-process.exitCode = print(scores, readJson(EXCUSES, {})) > 0 || scores.some(({ open }) => open > 0) ? 1 : 0
+).flatMap((target) => trialsOf(target, notes))
+const chosen = isSample
+  ? [...all]
+      .sort((a, b) => (a.place(values.seed) < b.place(values.seed) ? -1 : 1))
+      .slice(0, Number(values.sample))
+  : all
+const until = values.minutes ? started + Number(values.minutes) * 60_000 : Number.POSITIVE_INFINITY
+mkdirSync('cache', { recursive: true })
+const keep = (): void => {
+  if (!isSample) writeFileSync(NOTES, JSON.stringify(notes, null, 1))
+}
+await work(chosen, { workers: Number(values.workers), until, keep })
+const left = report(chosen, excuses)
+const idle = idleExcuses(all, excuses)
+for (const name of idle) console.log(`\nexcused, and not made any more: ${name}`)
+console.log(`\n${((Date.now() - started) / 60_000).toFixed(1)} minutes`)
+process.exitCode = left + idle.length > 0 ? 1 : 0

@@ -52,6 +52,9 @@ export function parse(path: string): Node {
   return tree
 }
 
+/** Contracts that have more variables than the quick way has room for. */
+const needIR = new Set<string>()
+
 /**
  * Creation code of `contract`, places of libraries left open; `null` if it does not compile. `sources` replace files.
  * Not optimized: the result is the same and comes ten times sooner.
@@ -61,7 +64,7 @@ export function compile(
   contract: string,
   sources: Readonly<Record<string, string>>,
 ): string | null {
-  for (const viaIR of [false, true]) {
+  for (const viaIR of needIR.has(contract) ? [true] : [false, true]) {
     const { contracts, errors } = run(path, sources, {
       viaIR,
       outputSelection: { [named(path)]: { [contract]: ['evm.bytecode.object'] } },
@@ -70,6 +73,7 @@ export function compile(
     const problem = errors?.find(({ severity }) => severity === 'error')?.message
     if (problem === undefined && code) return `0x${code}`
     if (!problem?.includes('Stack too deep')) return null
+    needIR.add(contract)
   }
   return null
 }

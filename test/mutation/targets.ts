@@ -12,56 +12,53 @@ export interface Target {
   readonly stages: readonly Stage[]
 }
 
+// ---------------------------------------------------------------------- stages
+
+const harness =
+  (contract: string) =>
+  (...names: readonly string[]): Stage => ({
+    path: `contracts/mocks/${contract}.sol`,
+    contract,
+    tests: names.map((name) => `test/parity/${name}.test.ts`),
+  })
+
 /** The pure rules against their twins off the chain. */
-const parity = (...names: readonly string[]): Stage => ({
-  path: 'contracts/mocks/LibHarness.sol',
-  contract: 'LibHarness',
-  tests: names.map((name) => `test/parity/${name}.test.ts`),
-})
+const rules = harness('LibHarness')
+const ownerRules = harness('OwnerHarness')
 
-const onMarket = (...names: readonly string[]): Stage => ({
-  path: 'contracts/IsolatedTrader.sol',
-  contract: 'IsolatedTrader',
-  tests: names.map((name) => `test/contracts/IsolatedTrader/${name}.test.ts`),
-})
+const onMarket =
+  (path: string, contract: string) =>
+  (...names: readonly string[]): Stage => ({
+    path,
+    contract,
+    tests: names.map((name) => `test/contracts/IsolatedTrader/${name}.test.ts`),
+  })
 
-const SETTLING = onMarket('settleBatch*', 'cancelSalts*')
+/** A library that is deployed by itself and linked. */
+const linked = (name: string) => onMarket(`contracts/libraries/${name}.sol`, name)
+const desk = onMarket('contracts/MarketDesk.sol', 'MarketDesk')
 
 const library = (name: string, ...stages: readonly Stage[]): Target => ({
   file: `contracts/libraries/${name}.sol`,
   stages,
 })
 
-/** A library that is deployed by itself and linked. */
-const linked = (name: string, ...tests: readonly string[]): Target => {
-  const path = `contracts/libraries/${name}.sol`
-  return {
-    file: path,
-    stages: [
-      { path, contract: name, tests: tests.map((test) => `test/contracts/IsolatedTrader/${test}.test.ts`) },
-    ],
-  }
-}
+// ---------------------------------------------------------------------- targets
 
-const alone = (contract: string): Target => {
-  const path = `contracts/${contract}.sol`
-  return { file: path, stages: [{ path, contract, tests: [`test/contracts/${contract}/**/*.test.ts`] }] }
-}
-
+/** What decides over margin, fees, funding and signatures. Everything else that money depends on is held by coverage. */
 export const TARGETS: readonly Target[] = [
-  library('FeeLib', parity('rules', 'position')),
-  library('MarginLib', parity('position', 'risk'), SETTLING),
-  library('BandLib', parity('rules'), SETTLING),
-  library('PositionLib', parity('position', 'risk'), SETTLING),
-  library('BackstopLib', parity('risk')),
-  library('DeleverageLib', parity('risk')),
-  library('OrderLib', parity('rules'), SETTLING, onMarket('validateOrder')),
-  library('ListingLib', onMarket('constructor')),
-  library('SettlementCodec', parity('codec'), SETTLING),
-  library('SaltLib', SETTLING),
-  linked('LiquidationLib', 'inheritPosition', 'deleverage'),
-  linked('WindLib', 'freeze', 'finalizeMarket', 'claim'),
-  alone('MarginBank'),
-  alone('AccountManager'),
-  alone('SignedPriceOracle'),
+  library('FeeLib', rules('rules', 'position')),
+  library('MarginLib', rules('position', 'risk'), ownerRules('adjust')),
+  library('PositionLib', rules('position', 'risk')),
+  library('BackstopLib', rules('risk')),
+  library('DeleverageLib', rules('risk')),
+  library('FundingLib', ownerRules('funding'), linked('FundingLib')('updateFunding')),
+  library('BandLib', rules('rules'), ownerRules('reports')),
+  library('ReportLib', linked('FundingLib')('updateFunding'), desk('inheritPosition', 'deleverage')),
+  library('OrderLib', rules('records')),
+  library(
+    'AdjustLib',
+    ownerRules('adjust'),
+    linked('AdjustLib')('adjustMargin*', 'adjustLeverage', 'invalidateMarginNonces'),
+  ),
 ]

@@ -1,16 +1,18 @@
 import { expect } from 'chai'
-import type { Wallet } from 'ethers'
+import { type Wallet, ZeroAddress } from 'ethers'
 import fc from 'fast-check'
 import { closeAgainst, scoreOf } from '../../domain/deleverage.ts'
 import { inherit, merge } from '../../domain/liquidation.ts'
+import { exposureOf, isLiquidatable, LIQUIDATION_BUFFER, mayOpen } from '../../domain/margin.ts'
 import type { Position } from '../../domain/position.ts'
 import { INHERITANCE_FAILURES } from '../../domain/risk-replay.ts'
-import type { Quote, Steps } from '../../domain/units.ts'
+import { divCeil, ONE, type Quote, type Rate, type Steps, type Ticks } from '../../domain/units.ts'
 import type { LibHarness } from '../../typechain-types/mocks/LibHarness.ts'
+import { refusalOf } from '../support/errors.ts'
 import { caller, type Exchange, fieldsOf, perpetualExchange, START_BALANCE } from '../support/exchange.ts'
 import { anyScene, type Scene } from '../support/held.ts'
 import { e18 } from '../support/markets.ts'
-import { harness, positionStruct, randomOf } from '../support/parity.ts'
+import { harness, positionStruct, randomOf, termsStruct } from '../support/parity.ts'
 
 const RUNS = 200
 const MILLIONTH = 10n ** 12n
@@ -30,7 +32,7 @@ const read = (held: Held) => {
   return { ...rest, size: Number(size), leverage: Number(leverage) }
 }
 
-describe('parity: backstop and deleveraging', () => {
+describe('parity: requirements, backstop and deleveraging', () => {
   let rules: LibHarness
   let exchange: Exchange
   before(async () => {
@@ -41,6 +43,50 @@ describe('parity: backstop and deleveraging', () => {
       .connect(await caller(exchange, poor))
       .requestWithdrawal((START_BALANCE * 99_999n) / 100_000n)
   })
+
+  it(`judges ${RUNS} positions alike: who may be liquidated, and who stands at the initial requirement`, async () => {
+    const seen = new Set<string>()
+    for (const { spec, positions, index, oracle } of scenes(5)) {
+      const [position] = positions as [Position]
+      const rates = { makerFee: 0n as Rate, takerFee: 0n as Rate, fundingIndex: index }
+      const terms = await termsStruct(rules, spec, { price: 1 as Ticks, oracle, terms: rates })
+      const held = positionStruct(position, index)
+      const { equity, notional } = exposureOf(spec, position, index, oracle)
+      expect([...(await rules.exposure(held, oracle * spec.step, spec.step, terms.binary))]).to.deep.equal([
+        equity,
+        notional,
+      ])
+      const trigger = (notional * (spec.mmr + LIQUIDATION_BUFFER)) / ONE
+      const spared = `NotLiquidatable(${ZeroAddress},${equity},${trigger})`
+      const isForced = isLiquidatable(spec, position, index, oracle)
+      expect(await refusalOf(rules.requireLiquidatable(held, terms))).to.equal(isForced ? null : spared)
+      const short = `MarginInsufficient(${ZeroAddress},${(notional * spec.imr) / ONE},${equity})`
+      const isSound = mayOpen(spec, position, index, oracle)
+      expect(await refusalOf(rules.requireInitial(held, terms))).to.equal(isSound ? null : short)
+      seen.add(`${isForced} ${isSound}`)
+    }
+    // At the bounds: the wei of margin that decides.
+    for (const { spec, positions, index, oracle } of scenes(6).slice(0, 60)) {
+      const [position] = positions as [Position]
+      if (position.size === 0) continue
+      const rates = { makerFee: 0n as Rate, takerFee: 0n as Rate, fundingIndex: index }
+      const terms = await termsStruct(rules, spec, { price: 1 as Ticks, oracle, terms: rates })
+      const { equity, notional } = exposureOf(spec, position, index, oracle)
+      for (const share of [spec.imr, spec.mmr + LIQUIDATION_BUFFER]) {
+        const missing = divCeil(notional * share - equity * ONE, ONE * ONE)
+        for (const change of [-1n, 0n]) {
+          const foldedMargin = (position.foldedMargin + missing + change) as Quote
+          const edge = { ...position, foldedMargin }
+          const held = positionStruct(edge, index)
+          const isForced = isLiquidatable(spec, edge, index, oracle)
+          expect((await refusalOf(rules.requireLiquidatable(held, terms))) === null).to.equal(isForced)
+          const isSound = mayOpen(spec, edge, index, oracle)
+          expect((await refusalOf(rules.requireInitial(held, terms))) === null).to.equal(isSound)
+        }
+      }
+    }
+    expect([...seen].sort()).to.deep.equal(['false false', 'false true', 'true false'])
+  }).timeout(60_000)
 
   it(`merges ${RUNS} pairs of positions to the same wei`, async () => {
     for (const { positions, index } of scenes(1)) {

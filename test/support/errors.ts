@@ -17,3 +17,16 @@ export function nameOfError(error: unknown): string | null {
   if (typeof data !== 'string' || data.length < 10) return null
   return INTERFACES.map((known) => known.parseError(data)?.name).find((name) => name !== undefined) ?? null
 }
+
+/** Name and arguments of the custom error that a call reverted with, `Name(1,2)`; null if it went through. */
+export async function refusalOf(call: Promise<unknown>): Promise<string | null> {
+  try {
+    await call
+    return null
+  } catch (error) {
+    const { data } = (error ?? {}) as { data?: unknown }
+    if (typeof data !== 'string' || data.length < 10) return (error as Error).message
+    const parsed = INTERFACES.map((known) => known.parseError(data)).find((each) => each !== null)
+    return parsed ? `${parsed.name}(${parsed.args.join(',')})` : data
+  }
+}

@@ -6,12 +6,14 @@ import { type FillTerms, marginOf, type Position } from '../../domain/position.t
 import type { Price, Ticks } from '../../domain/units.ts'
 import { type FundingIndex, ONE } from '../../domain/units.ts'
 import { LibHarness__factory } from '../../typechain-types/factories/mocks/LibHarness__factory.ts'
+import { OwnerHarness__factory } from '../../typechain-types/factories/mocks/OwnerHarness__factory.ts'
 import type {
   LibHarness,
   OrderFillStruct,
   PartTermsStruct,
   PositionStruct,
 } from '../../typechain-types/mocks/LibHarness.ts'
+import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
 import { nameOfError } from './errors.ts'
 import { chain, firstSigner } from './exchange.ts'
 
@@ -22,6 +24,10 @@ const LIQUIDATION_BUFFER = 5_000n * MILLIONTH
 
 export async function harness(): Promise<LibHarness> {
   return new LibHarness__factory(await firstSigner(await chain())).deploy()
+}
+
+export async function ownerHarness(): Promise<OwnerHarness> {
+  return new OwnerHarness__factory(await firstSigner(await chain())).deploy()
 }
 
 export const positionStruct = (position: Position, index: FundingIndex): PositionStruct => ({

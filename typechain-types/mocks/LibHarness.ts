@@ -54,14 +54,13 @@ export declare namespace LibHarness {
     }
 
   export interface LibHarnessInterface extends Interface {
-    getFunction(nameOrSignature: "applyFill" | "band" | "closeAgainst" | "digest" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireGrid" | "requireInitial" | "requireLiquidatable" | "requireMode" | "requireParameters" | "requireValid" | "score" | "unpack"): FunctionFragment;
+    getFunction(nameOrSignature: "applyFill" | "band" | "closeAgainst" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireForced" | "requireGrid" | "requireInitial" | "requireLiquidatable" | "requireMode" | "requireParameters" | "requireSigner" | "requireValid" | "score" | "signerOf" | "unpack"): FunctionFragment;
 
     
 
     encodeFunctionData(functionFragment: 'applyFill', values: [PositionStruct, OrderFillStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'band', values: [BigNumberish, BigNumberish, ParametersStruct, boolean]): string;
 encodeFunctionData(functionFragment: 'closeAgainst', values: [PositionStruct, PositionStruct, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'digest', values: [OrderFillStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'encodeLog', values: [BytesLike, OrderFillStruct[], LibHarness.FillOutcomeStruct[], BigNumberish]): string;
 encodeFunctionData(functionFragment: 'exposure', values: [PositionStruct, BigNumberish, BigNumberish, boolean]): string;
 encodeFunctionData(functionFragment: 'feePerStep', values: [boolean, BigNumberish, BigNumberish, BigNumberish, BigNumberish]): string;
@@ -69,20 +68,22 @@ encodeFunctionData(functionFragment: 'inherit', values: [PositionStruct, Positio
 encodeFunctionData(functionFragment: 'merge', values: [PositionStruct, PositionStruct]): string;
 encodeFunctionData(functionFragment: 'pack', values: [OrderFillStruct]): string;
 encodeFunctionData(functionFragment: 'packPosition', values: [PositionStruct, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'recover', values: [OrderFillStruct, BytesLike]): string;
+encodeFunctionData(functionFragment: 'recover', values: [BytesLike, BigNumberish, BytesLike, BytesLike]): string;
+encodeFunctionData(functionFragment: 'requireForced', values: [BytesLike]): string;
 encodeFunctionData(functionFragment: 'requireGrid', values: [MarketGridStruct]): string;
 encodeFunctionData(functionFragment: 'requireInitial', values: [PositionStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'requireLiquidatable', values: [PositionStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'requireMode', values: [BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'requireParameters', values: [ParametersStruct, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'requireValid', values: [OrderFillStruct, PartTermsStruct]): string;
+encodeFunctionData(functionFragment: 'requireSigner', values: [AddressLike, AddressLike, BigNumberish, AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'requireValid', values: [BytesLike, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'score', values: [PositionStruct, ValuationStruct]): string;
+encodeFunctionData(functionFragment: 'signerOf', values: [BytesLike, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'unpack', values: [BigNumberish, BigNumberish]): string;
 
     decodeFunctionResult(functionFragment: 'applyFill', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'band', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'closeAgainst', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'digest', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'encodeLog', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'exposure', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'feePerStep', data: BytesLike): Result;
@@ -91,13 +92,16 @@ decodeFunctionResult(functionFragment: 'merge', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pack', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'packPosition', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'recover', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'requireForced', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireGrid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireInitial', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireLiquidatable', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireParameters', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'requireSigner', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireValid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'score', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'signerOf', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
   }
 
@@ -161,14 +165,6 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     
 
     
-    digest: TypedContractMethod<
-      [order: OrderFillStruct, terms: PartTermsStruct, ],
-      [string],
-      'view'
-    >
-    
-
-    
     encodeLog: TypedContractMethod<
       [part: BytesLike, orders: OrderFillStruct[], outcomes: LibHarness.FillOutcomeStruct[], fundingIndex: BigNumberish, ],
       [string],
@@ -226,8 +222,16 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
 
     
     recover: TypedContractMethod<
-      [order: OrderFillStruct, orderDigest: BytesLike, ],
+      [orderDigest: BytesLike, yParity: BigNumberish, r: BytesLike, s: BytesLike, ],
       [string],
+      'view'
+    >
+    
+
+    
+    requireForced: TypedContractMethod<
+      [record: BytesLike, ],
+      [void],
       'view'
     >
     
@@ -273,8 +277,16 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     
 
     
+    requireSigner: TypedContractMethod<
+      [keys: AddressLike, maker: AddressLike, salt: BigNumberish, signer: AddressLike, asOf: BigNumberish, ],
+      [void],
+      'view'
+    >
+    
+
+    
     requireValid: TypedContractMethod<
-      [order: OrderFillStruct, terms: PartTermsStruct, ],
+      [record: BytesLike, terms: PartTermsStruct, ],
       [void],
       'view'
     >
@@ -284,6 +296,14 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     score: TypedContractMethod<
       [position: PositionStruct, valuation: ValuationStruct, ],
       [[boolean, bigint] & {qualifies: boolean, value: bigint }],
+      'view'
+    >
+    
+
+    
+    signerOf: TypedContractMethod<
+      [record: BytesLike, terms: PartTermsStruct, ],
+      [[string, string] & {hash: string, signer: string }],
       'view'
     >
     
@@ -312,11 +332,6 @@ getFunction(nameOrSignature: 'band'): TypedContractMethod<
 getFunction(nameOrSignature: 'closeAgainst'): TypedContractMethod<
       [position: PositionStruct, counterparty: PositionStruct, asked: BigNumberish, ],
       [[PositionStructOutput, PositionStructOutput, bigint, bigint] & {rest: PositionStructOutput, other: PositionStructOutput, steps: bigint, payout: bigint }],
-      'view'
-    >;
-getFunction(nameOrSignature: 'digest'): TypedContractMethod<
-      [order: OrderFillStruct, terms: PartTermsStruct, ],
-      [string],
       'view'
     >;
 getFunction(nameOrSignature: 'encodeLog'): TypedContractMethod<
@@ -355,8 +370,13 @@ getFunction(nameOrSignature: 'packPosition'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'recover'): TypedContractMethod<
-      [order: OrderFillStruct, orderDigest: BytesLike, ],
+      [orderDigest: BytesLike, yParity: BigNumberish, r: BytesLike, s: BytesLike, ],
       [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'requireForced'): TypedContractMethod<
+      [record: BytesLike, ],
+      [void],
       'view'
     >;
 getFunction(nameOrSignature: 'requireGrid'): TypedContractMethod<
@@ -384,14 +404,24 @@ getFunction(nameOrSignature: 'requireParameters'): TypedContractMethod<
       [void],
       'view'
     >;
+getFunction(nameOrSignature: 'requireSigner'): TypedContractMethod<
+      [keys: AddressLike, maker: AddressLike, salt: BigNumberish, signer: AddressLike, asOf: BigNumberish, ],
+      [void],
+      'view'
+    >;
 getFunction(nameOrSignature: 'requireValid'): TypedContractMethod<
-      [order: OrderFillStruct, terms: PartTermsStruct, ],
+      [record: BytesLike, terms: PartTermsStruct, ],
       [void],
       'view'
     >;
 getFunction(nameOrSignature: 'score'): TypedContractMethod<
       [position: PositionStruct, valuation: ValuationStruct, ],
       [[boolean, bigint] & {qualifies: boolean, value: bigint }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'signerOf'): TypedContractMethod<
+      [record: BytesLike, terms: PartTermsStruct, ],
+      [[string, string] & {hash: string, signer: string }],
       'view'
     >;
 getFunction(nameOrSignature: 'unpack'): TypedContractMethod<

@@ -7,3 +7,4 @@ export type { FeedMock } from './FeedMock.js';
 export type { HostileToken } from './HostileToken.js';
 export type { LibHarness } from './LibHarness.js';
 export type { NoReturnToken } from './NoReturnToken.js';
+export type { OwnerHarness } from './OwnerHarness.js';

@@ -295,6 +295,14 @@ describe('updateFunding, in sessions', () => {
     await update(end, { validUntil: end })
   })
 
+  it('when the session goes on for longer, the rate ends after an hour', async () => {
+    const asOf = (await nextSecond(exchange)) * 1000
+    const end = asOf + 2 * HOUR
+    await expect(update(end, { asOf, validUntil: asOf + HOUR + 1 }))
+      .to.be.revertedWithCustomError(exchange.trader, 'FundingValidityInvalid')
+      .withArgs(asOf, asOf + HOUR, asOf + HOUR + 1)
+  })
+
   it('when it is closed, or has just ended', async () => {
     const asOf = (await nextSecond(exchange)) * 1000
     await expect(update(0, { asOf }))

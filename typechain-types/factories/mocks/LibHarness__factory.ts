@@ -10,6 +10,22 @@ import type { NonPayableOverrides } from "../../common.js"
 
   const _abi = [
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "number",
+        "type": "uint256"
+      }
+    ],
+    "name": "ForcedEncoding",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "GridInvalid",
     "type": "error"
@@ -235,6 +251,43 @@ import type { NonPayableOverrides } from "../../common.js"
         "internalType": "uint256",
         "name": "salt",
         "type": "uint256"
+      }
+    ],
+    "name": "SignatureInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "address",
+        "name": "signer",
+        "type": "address"
+      }
+    ],
+    "name": "SignerUnauthorized",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
       },
       {
         "internalType": "uint256",
@@ -318,7 +371,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -542,7 +595,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -718,7 +771,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -750,7 +803,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -790,7 +843,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -822,7 +875,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -839,209 +892,6 @@ import type { NonPayableOverrides } from "../../common.js"
         "internalType": "uint256",
         "name": "payout",
         "type": "uint256"
-      }
-    ],
-    "stateMutability": "pure",
-    "type": "function"
-  },
-  {
-    "inputs": [
-      {
-        "components": [
-          {
-            "internalType": "address",
-            "name": "maker",
-            "type": "address"
-          },
-          {
-            "internalType": "uint256",
-            "name": "flags",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "salt",
-            "type": "uint256"
-          },
-          {
-            "internalType": "bool",
-            "name": "buy",
-            "type": "bool"
-          },
-          {
-            "internalType": "bool",
-            "name": "reduceOnly",
-            "type": "bool"
-          },
-          {
-            "internalType": "uint256",
-            "name": "quantity",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "price",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "trigger",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "triggerCondition",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "leverage",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "expiration",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "fill",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "taker",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "slot",
-            "type": "uint256"
-          },
-          {
-            "internalType": "bool",
-            "name": "forced",
-            "type": "bool"
-          },
-          {
-            "internalType": "bytes32",
-            "name": "r",
-            "type": "bytes32"
-          },
-          {
-            "internalType": "bytes32",
-            "name": "s",
-            "type": "bytes32"
-          },
-          {
-            "internalType": "uint256",
-            "name": "v",
-            "type": "uint256"
-          }
-        ],
-        "internalType": "struct OrderFill",
-        "name": "order",
-        "type": "tuple"
-      },
-      {
-        "components": [
-          {
-            "internalType": "bytes32",
-            "name": "domainSeparator",
-            "type": "bytes32"
-          },
-          {
-            "internalType": "uint256",
-            "name": "asOf",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "batchId",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "price",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "tick",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "step",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "tickStepValue",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "stepNotional",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "oracleStepX",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "makerFeePerStep",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "takerFeePerStep",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "maxLeverage",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "imr",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "liquidationRatio",
-            "type": "uint256"
-          },
-          {
-            "internalType": "int256",
-            "name": "fundingIndex",
-            "type": "int256"
-          },
-          {
-            "internalType": "bool",
-            "name": "binary",
-            "type": "bool"
-          },
-          {
-            "internalType": "bool",
-            "name": "forcedOnly",
-            "type": "bool"
-          }
-        ],
-        "internalType": "struct PartTerms",
-        "name": "terms",
-        "type": "tuple"
-      }
-    ],
-    "name": "digest",
-    "outputs": [
-      {
-        "internalType": "bytes32",
-        "name": "",
-        "type": "bytes32"
       }
     ],
     "stateMutability": "pure",
@@ -1221,7 +1071,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -1326,7 +1176,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -1358,7 +1208,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -1447,7 +1297,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -1512,7 +1362,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -1544,7 +1394,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -1579,7 +1429,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -1733,7 +1583,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -1761,105 +1611,23 @@ import type { NonPayableOverrides } from "../../common.js"
   {
     "inputs": [
       {
-        "components": [
-          {
-            "internalType": "address",
-            "name": "maker",
-            "type": "address"
-          },
-          {
-            "internalType": "uint256",
-            "name": "flags",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "salt",
-            "type": "uint256"
-          },
-          {
-            "internalType": "bool",
-            "name": "buy",
-            "type": "bool"
-          },
-          {
-            "internalType": "bool",
-            "name": "reduceOnly",
-            "type": "bool"
-          },
-          {
-            "internalType": "uint256",
-            "name": "quantity",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "price",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "trigger",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "triggerCondition",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "leverage",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "expiration",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "fill",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "taker",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "slot",
-            "type": "uint256"
-          },
-          {
-            "internalType": "bool",
-            "name": "forced",
-            "type": "bool"
-          },
-          {
-            "internalType": "bytes32",
-            "name": "r",
-            "type": "bytes32"
-          },
-          {
-            "internalType": "bytes32",
-            "name": "s",
-            "type": "bytes32"
-          },
-          {
-            "internalType": "uint256",
-            "name": "v",
-            "type": "uint256"
-          }
-        ],
-        "internalType": "struct OrderFill",
-        "name": "order",
-        "type": "tuple"
+        "internalType": "bytes32",
+        "name": "orderDigest",
+        "type": "bytes32"
+      },
+      {
+        "internalType": "uint256",
+        "name": "yParity",
+        "type": "uint256"
       },
       {
         "internalType": "bytes32",
-        "name": "orderDigest",
+        "name": "r",
+        "type": "bytes32"
+      },
+      {
+        "internalType": "bytes32",
+        "name": "s",
         "type": "bytes32"
       }
     ],
@@ -1872,6 +1640,19 @@ import type { NonPayableOverrides } from "../../common.js"
       }
     ],
     "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "bytes",
+        "name": "record",
+        "type": "bytes"
+      }
+    ],
+    "name": "requireForced",
+    "outputs": [],
+    "stateMutability": "pure",
     "type": "function"
   },
   {
@@ -1955,7 +1736,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -2087,7 +1868,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -2294,101 +2075,42 @@ import type { NonPayableOverrides } from "../../common.js"
   {
     "inputs": [
       {
-        "components": [
-          {
-            "internalType": "address",
-            "name": "maker",
-            "type": "address"
-          },
-          {
-            "internalType": "uint256",
-            "name": "flags",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "salt",
-            "type": "uint256"
-          },
-          {
-            "internalType": "bool",
-            "name": "buy",
-            "type": "bool"
-          },
-          {
-            "internalType": "bool",
-            "name": "reduceOnly",
-            "type": "bool"
-          },
-          {
-            "internalType": "uint256",
-            "name": "quantity",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "price",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "trigger",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "triggerCondition",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "leverage",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "expiration",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "fill",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "taker",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "slot",
-            "type": "uint256"
-          },
-          {
-            "internalType": "bool",
-            "name": "forced",
-            "type": "bool"
-          },
-          {
-            "internalType": "bytes32",
-            "name": "r",
-            "type": "bytes32"
-          },
-          {
-            "internalType": "bytes32",
-            "name": "s",
-            "type": "bytes32"
-          },
-          {
-            "internalType": "uint256",
-            "name": "v",
-            "type": "uint256"
-          }
-        ],
-        "internalType": "struct OrderFill",
-        "name": "order",
-        "type": "tuple"
+        "internalType": "address",
+        "name": "keys",
+        "type": "address"
+      },
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "address",
+        "name": "signer",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      }
+    ],
+    "name": "requireSigner",
+    "outputs": [],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "bytes",
+        "name": "record",
+        "type": "bytes"
       },
       {
         "components": [
@@ -2514,7 +2236,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -2574,6 +2296,122 @@ import type { NonPayableOverrides } from "../../common.js"
   {
     "inputs": [
       {
+        "internalType": "bytes",
+        "name": "record",
+        "type": "bytes"
+      },
+      {
+        "components": [
+          {
+            "internalType": "bytes32",
+            "name": "domainSeparator",
+            "type": "bytes32"
+          },
+          {
+            "internalType": "uint256",
+            "name": "asOf",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "batchId",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "price",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "tick",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "step",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "tickStepValue",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "stepNotional",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "oracleStepX",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "makerFeePerStep",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "takerFeePerStep",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "maxLeverage",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "imr",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "liquidationRatio",
+            "type": "uint256"
+          },
+          {
+            "internalType": "int256",
+            "name": "fundingIndex",
+            "type": "int256"
+          },
+          {
+            "internalType": "bool",
+            "name": "binary",
+            "type": "bool"
+          },
+          {
+            "internalType": "bool",
+            "name": "forcedOnly",
+            "type": "bool"
+          }
+        ],
+        "internalType": "struct PartTerms",
+        "name": "terms",
+        "type": "tuple"
+      }
+    ],
+    "name": "signerOf",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "hash",
+        "type": "bytes32"
+      },
+      {
+        "internalType": "address",
+        "name": "signer",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "uint256",
         "name": "word",
         "type": "uint256"
@@ -2610,7 +2448,7 @@ import type { NonPayableOverrides } from "../../common.js"
           },
           {
             "internalType": "bool",
-            "name": "hasFloors",
+            "name": "hasCancelFloor",
             "type": "bool"
           }
         ],
@@ -2624,7 +2462,7 @@ import type { NonPayableOverrides } from "../../common.js"
   }
 ] as const;
 
-  const _bytecode = "0x60808060405234601557612cc7908161001a8239f35b5f80fdfe60806040526004361015610011575f80fd5b5f3560e01c8063123363401461133257806315dc66541461123257806316f3e29614610f6e57806344f2ab7014610f4157806347a0f4e614610d535780635819058e14610c865780636b7f1c8814610c17578063708c859d14610be157806371d5502e14610b6457806372039a0014610a9c578063810ddd3e14610a7757806396f7002b1461090f57806399e76a0d146106cc5780639d6717c41461069d578063a2eaae0614610365578063ab9d5d3c1461029f578063d95dc5821461025f578063e3648d1e14610217578063e37a867f1461017b5763ec0c2202146100f5575f80fd5b3461017757604036600319011261017757600435600581101561017757602435600981101561017757600482901b906001600160fc1b0383168303610163578101809111610163576670006001ef01ef6001911c161561015157005b6397cd483760e01b5f5260045260245ffd5b634e487b7160e01b5f52601160045260245ffd5b5f80fd5b346101775760403660031901126101775760a0600435610199611b7e565b908060070b80835260016001605c1b038260401c166020840152607f8260f81c166060840152600160ff1b821615156080840152602435029060081b60a41d0360408201526102156040518092608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565bf35b34610177576101003660031901126101775761023236611ac2565b60e435908115158203610177576040916102539160c4359060a43590612838565b82519182526020820152f35b346101775760a036600319011261017757600435801515810361017757610297602091608435906064359060443590602435906127ff565b604051908152f35b3461017757610160366003190112610177576101806102bd36611ac2565b6103576102c936611b0b565b6102d1611b7e565b506102da611b7e565b506102e9610144358285612729565b9290916103236040518096608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565b805160a0860152602081015160c0860152604081015160e08601526060810151610100860152608001511515610120850152565b610140830152610160820152f35b34610177576105003660031901126101775761038036611ac2565b6102403660a3190112610177576040519061039a82611785565b60a4356001600160a01b038116810361017757825260c435602083015260e43560408301526101043580151581036101775760608301526101243580151581036101775760808301526101443560a08301526101643560c08301526101843560e08301526101a4356101008301526101c4356101208301526101e4356101408301526102043561016083015261022435610180830152610244356101a0830152610264358015158103610177576101c0830152610284356101e08301526102a4356102008301526102c4356102208301526102206102e31936011261017757604051610485816117a2565b6102e43581526103043560208201526103243560408201526103443560608201526103643560808201526103843560a08201526103a43560c08201526103c43560e08201526103e43561010082015261040435610120820152610424356101408201526104443561016082015261046435610180820152610484356101a08201526101c08101906104a43582526104c4358015158103610177576101e08201526104e435801515810361017757610200820152610540611b7e565b506001600160a01b03610565610554611c4c565b9261055e87611ba8565b9087612520565b9492939160208497929701966040850196151587528752835251965116958551906040870151908202019060208701519060016001605c1b0382116b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff850111663ffffffffffffe661fffffffffffff840111171761068a57610160985067ffffffffffffffff606089015160f81b9360016001605c1b03609c1b90609c1b169260401b911617171792608086015161067c575b606092939461064d6040518098608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565b825160a08801525160c087015251151560e0860152015115156101008401521515610120830152610140820152f35b600160ff1b90931792610611565b8863402f1cc960e01b5f5260045260245ffd5b34610177576102c0366003190112610177576106ca6106bb36611ac2565b6106c4366119f7565b906124b7565b005b346101775761010036600319011261017757604051610100810181811067ffffffffffffffff8211176108fb576040526004358152602435600381101561017757602082019081526044359182604082015260643590816060820152608435608082015260a081019160a435835260c4356001600160601b03811681036101775760c083015260e4356001600160601b03811681036101775760e08301528415948580156108f3575b80156108e5575b80156108d7575b6107cb5769d3c21bcecceda100000061079c8383611c70565b0615958551600381101561080057600214610826575b50505083610814575b50826107da575b5050156107cb57005b634922d3e160e11b5f5260045ffd5b5115915081156107ed575b5081806107c2565b90505160038110156108005715816107e5565b634e487b7160e01b5f52602160045260245ffd5b61081f919350612aad565b91836107bb565b869396936108be575b8361088e575b508261087e575b8261084d575b5050928480806107b2565b710b7abc627050305adf14a3d9e400000000009250906108708261087593611c70565b611c70565b06158480610842565b64e8d4a51000810615925061083c565b9092506108aa57600182670de0b6b3a764000004119186610835565b634e487b7160e01b5f52601260045260245ffd5b8093506108aa5780670de0b6b3a764000006159261082f565b50600160501b821015610783565b50600160501b81101561077c565b508115610775565b634e487b7160e01b5f52604160045260245ffd5b34610177576102403660031901126101775761092a36611ac2565b61093336611b0b565b604036610143190112610177576040516040810181811067ffffffffffffffff8211176108fb57604052610144356001600160a01b0381168103610177578152610164356001600160601b038116810361017757602082015260a03661018319011261017757604051906109a6826117dc565b6101843582526101a43560208301526101c43580151581036101775760408301526101e435606083015261020435608083015261022435926001600160a01b03841680940361017757610a0a946109fb611b7e565b50610a04611c4c565b50612258565b90610a426040518092608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565b815160a082015260208201516004811015610800576101209260609160c0840152604081015160e08401520151610100820152f35b3461017757610240366003190112610177576040610253610a973661183f565b611ba8565b346101775761026036600319011261017757610ab73661183f565b61022081015180601a1981011161016357816102006101e0602094015191015190604051927f19457468657265756d205369676e6564204d6573736167653a0a333200000000845261024435601c850152603c842084528484015260408301528060608301527f7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0838360808160015afa91111590833d1416169051026001600160a01b0360405191168152f35b346101775761014036600319011261017757610b7f36611ac2565b60a03660a319011261017757604051610b97816117dc565b60a435815260c435602082015260e43590811515820361017757604092610bd3928483015261010435606083015261012435608083015261219e565b825191151582526020820152f35b3461017757610460366003190112610177576106ca610bff3661183f565b610c11610c0b36611928565b91611ba8565b90611df7565b34610177576101403660031901126101775760a0610c4f610c3736611ac2565b610c4036611b0b565b90610c49611b7e565b50611ce5565b6102156040518092608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565b346101775760c036600319011261017757610ca036611ac2565b805190604081015160a4358302019160208201519260016001605c1b0384116b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff830111663ffffffffffffe661fffffffffffff8501111717610d405760209360809267ffffffffffffffff606086015160f81b9360016001605c1b03609c1b90609c1b169260401b9116171717910151610d3557604051908152f35b600160ff1b17610297565b63402f1cc960e01b5f525f60045260245ffd5b34610177576101e03660031901126101775760043560243561018036604319011261017757604051610d84816117bf565b60443562ffffff8116810361017757815260643562ffffff811681036101775760208201526084359062ffffff82168203610177576040810191825260a4359062ffffff82168203610177576060810191825260c43562ffffff8116810361017757608082015260e43562ffffff811681036101775760a08201526101043562ffffff811681036101775760c08201526101243562ffffff811681036101775760e08201526101443562ffffff81168103610177576101008201526101643562ffffff81168103610177576101208201526101843560ff81168103610177576101408201526101a4359060058210156101775761016001526101c43580151581036101775715610f255782156108aa57604093610f0f610f0092610253945f1987670de0b6b3a764000004019485925b610ebe8987611cdb565b9562ffffff610ef2610ed58c8085015f1901611cdb565b9b620f424002809481845f19925116620f42400386020101611cdb565b945116620f42400102611cdb565b9380821015610f1e57506128a3565b9380821115610f1e57506128a3565b90506128a3565b604093610f0f610f00926102539464ffffffffff948592610eb4565b34610177576102c0366003190112610177576106ca610f5f36611ac2565b610f68366119f7565b90611c83565b346101775736600319016101a08112610177576101801361017757604051610f95816117bf565b60043562ffffff8116810361017757815260243562ffffff81168103610177576020820190815260443562ffffff81168103610177576040830190815260643562ffffff81168103610177576060840190815260843562ffffff81168103610177576080850190815260a4359062ffffff821682036101775760a0860191825260c4359262ffffff841684036101775760c0870193845260e43562ffffff811681036101775760e08801526101043562ffffff8116810361017757610100880152610124359462ffffff861686036101775761012088019586526101443560ff81168103610177576101408901908152610164356005811015610177576101608a015261018435976003891015610177575162ffffff1680151599908a611213575b5089611205575b896111f4575b896111cd575b5050876111b6575b50866111a0575b508561118a575b5084611174575b5083611164575b8361114e575b508261113a575b82611119575b50501561110a57005b6313a13a4160e11b5f5260045ffd5b5162ffffff161591508115611131575b508180611101565b90501581611129565b9150619c4062ffffff8351161115916110fb565b61ea6091935062ffffff905116111591836110f4565b805162ffffff16151593506110ee565b61c35091945062ffffff905116111592846110e7565b61c35091955062ffffff905116111593856110e0565b620f424091965062ffffff9051161094866110d9565b620f424091975062ffffff905116111595876110d2565b620f42409299509060ff62ffffff6111ea93511691511690611c70565b11159688806110ca565b9850607f60ff8251161115986110c4565b815160ff16151599506110be565b90995062ffffff8a5116611d4c8201809211610163571015988a6110b7565b346101775761046036600319011261017757602060426112513661183f565b64ffffffffff61126961126336611928565b92611ba8565b839291925192608060a0860151950151604051957f34926dc46793e7842203bc3561373ea22a32700e8a8fd5b513e2ce1aad9c8c1b875267ffffffffffffffff60c01b84168988015265ffffffffffff8360301c1602604087015280848460981c16026060870152838360701c1602608086015260038260041c1660a0860152670de0b6b3a764000060ff8360101c160260c086015260601c60e085015260481c1661010083015261012082209061190160f01b83526002830152602282015220604051908152f35b346101775760803660031901126101775760043567ffffffffffffffff8111610177573660238201121561017757806004013567ffffffffffffffff8111610177576024369183010111610177576024359067ffffffffffffffff821161017757366023830112156101775781600401356113ac8161181a565b926113ba60405194856117f8565b81845260246102406020860193028201019036821161017757602401915b8183106116595750505060443567ffffffffffffffff8111610177573660238201121561017757806004013561140d8161181a565b9161141b60405193846117f8565b8183526024602084019260071b8201019036821161017757602401915b818310611605575050506042835102916040519260af601f19918501011660405260406024602085019201823760643560801b60608401525f90607084015b85518310156115cd5761149361148d8488611b56565b51611ba8565b9161149e8587611b56565b519081519360208301519360606040850151151594015115159565ffffffffffff8360181c168015159065ffffffffffff841614600203029661ffff8360201c169060028560011c168960021b178760041b179060051b61ffc08616171760101b176bffffffffffffffff000000008460a01c166c01fe00000000000000000000008560491b1617176001600160601b031983161784526001600160601b0360801b9060801b169063ffffffff60e01b9060e01b161760208301526002603083019514611590575b5050611579575b50600190920191611477565b60a01b8152600c810180911161016357600161156d565b60b81b7fffffffffffff00000000000000000000000000000000000000000000000000001684529092603690910190811061016357918880611566565b8460409181601f1991030181528151928391602083525180918160208501528484015e5f828201840152601f01601f19168101030190f35b60808336031261017757602060809160405161162081611769565b85358152828601358382015261163860408701611832565b604082015261164960608701611832565b6060820152815201920191611438565b61024083360312610177576040519061167182611785565b8335906001600160a01b0382168203610177578260209261024094528286013583820152604086013560408201526116ab60608701611832565b60608201526116bc60808701611832565b608082015260a086013560a082015260c086013560c082015260e086013560e08201526101008601356101008201526101208601356101208201526101408601356101408201526101608601356101608201526101808601356101808201526101a08601356101a08201526117346101c08701611832565b6101c08201526101e08601356101e08201526102008601356102008201526102208601356102208201528152019201916113d8565b6080810190811067ffffffffffffffff8211176108fb57604052565b610240810190811067ffffffffffffffff8211176108fb57604052565b610220810190811067ffffffffffffffff8211176108fb57604052565b610180810190811067ffffffffffffffff8211176108fb57604052565b60a0810190811067ffffffffffffffff8211176108fb57604052565b90601f8019910116810190811067ffffffffffffffff8211176108fb57604052565b67ffffffffffffffff81116108fb5760051b60200190565b3590811515820361017757565b610240906003190112610177576040519061185982611785565b816004356001600160a01b0381168103610177578152602435602082015260443560408201526064358015158103610177576060820152608435801515810361017757608082015260a43560a082015260c43560c082015260e43560e082015261010435610100820152610124356101208201526101443561014082015261016435610160820152610184356101808201526101a4356101a08201526101c4358015158103610177576101c08201526101e4356101e08201526102043561020082015261022061022435910152565b610220906102431901126101775760405190611943826117a2565b816102443581526102643560208201526102843560408201526102a43560608201526102c43560808201526102e43560a08201526103043560c08201526103243560e08201526103443561010082015261036435610120820152610384356101408201526103a4356101608201526103c4356101808201526103e4356101a0820152610404356101c0820152610424358015158103610177576101e082015261044435908115158203610177576102000152565b6102209060a31901126101775760405190611a11826117a2565b8160a435815260c435602082015260e43560408201526101043560608201526101243560808201526101443560a08201526101643560c08201526101843560e08201526101a4356101008201526101c4356101208201526101e4356101408201526102043561016082015261022435610180820152610244356101a0820152610264356101c0820152610284358015158103610177576101e08201526102a435908115158203610177576102000152565b60a09060031901126101775760405190611adb826117dc565b60043582526024356020830152604435604083015260643560608301526084358281151582036101775760800152565b60a09060a31901126101775760405190611b24826117dc565b60a435825260c435602083015260e4356040830152610104356060830152610124358281151582036101775760800152565b8051821015611b6a5760209160051b010190565b634e487b7160e01b5f52603260045260245ffd5b60405190611b8b826117dc565b5f6080838281528260208201528260408201528260608201520152565b906001600160601b0319825160601b1660a083015160301b176101608301511791602081015160c01b60c082015160981b1760e082015160701b1761014082015160481b1761018082015160181b1761012082015160101b176101a082015160061b1761010082015160041b1761022082015191601a198301928311610163576101c0015115611c435760ff6004945b94169160031b171790565b60ff5f94611c38565b60405190611c5982611769565b5f6060838281528260208201528260408201520152565b8181029291811591840414171561016357565b611ca46101a09161010084015160a0850151906101e0860151151592612838565b9190920151029081620f4240820212611cd757620f4240925063dd4b69fd60e01b5f525f6004526024520560445260645ffd5b5050565b81156108aa570490565b9190611cef611b7e565b928051825101845260408101516040830151016040850152606081015180155f14611df2575060608201515b606085015260808101511515608085015280518015908115611de8575b8115611dd8575b50611dc55780515f811215611dc0575f035b82515f811215611dba575f03905b10611db4575b60205f8251139281611d858583515f81125f14611daf575f035b866128c0565b948592915001510382870152015103905f14611da8575b60408301908151019052565b5f03611d9c565b611d7f565b90611d65565b90611d5f565b611d51565b6020908101519181015190910190830152565b90505f808451139113145f611d3f565b8351159150611d38565b611d1b565b9064ffffffffff8160981c169260608101519164ffffffffff8160481c169265ffffffffffff8260181c169560ff8360101c16916101608501519060208601515f19015f196103e889020110915f19850110159065ffffffffffff89168a119080600160c01b881615860211905f19015f19860110600160c01b881615151665ffffffffffff8b16157ffe0000000000000c0000000000ffffffffff000000000000000000000000003389161717171717171561217d578560601c958360c41c977ffe0000000000000c00000000000000000000000000000000000000000000000385166121665765ffffffffffff82161561214f5765ffffffffffff82168111612112575050801515806120ed575b6120b35750801580156120a5575b612067575072ffffffffff00000000000000000000000000308116611fad575b50811580159081611f88575b50611f4c5750505050565b60200151604051630460a9bb60e11b81526001600160a01b03939093166004840152602483019390935260448201526064810191909152608490fd5b9050602082015190836103e88102046103e8141715610163576103e88302105f611f41565b64ffffffffff8160701c169060038160041c169082151580612053575b600160c01b8216156120495760028314905b15918215612029575b5050611ff15750611f35565b60405163049f876760e31b81526001600160a01b03861660048201526024810187905260448101919091526064810191909152608490fd5b9091508161203a575b505f80611fe5565b600160c11b161590505f612032565b6001831490611fdc565b506001821480611fca575060028214611fca565b61016083015160405163bd219a6b60e01b81526001600160a01b03871660048201526024810188905260448101919091526064810191909152608490fd5b506101608301518111611f15565b606084015160405163933ce64560e01b81526001600160a01b03881660048201526024810189905260448101929092526064820152608490fd5b50600160c01b8316156121065780606085015111611f07565b80606085015110611f07565b604051630641f69b60e21b81526001600160a01b0389166004820152602481018a905265ffffffffffff9290921660448301526064820152608490fd5b8888633db6c18960e01b5f5260045260245260445ffd5b888863fdd2223360e01b5f5260045260245260445ffd5b50505050505050565b81810392915f13801582851316918412161761016357565b906121a99082612948565b90916040810151670de0b6b3a7640000810290808205670de0b6b3a76400001490151715610163576121db9084612186565b926020820151915115801561223a575b8015612230575b8015612228575b61221e5761220d6122139261221995611cdb565b92612964565b90612a17565b600191565b505050505f905f90565b5081156121f9565b505f8113156121f2565b505f8413156121eb565b51906001600160601b038216820361017757565b94929493919093612267611b7e565b94612270611c4c565b956001600160a01b03845116156124a8575061228c9082611ce5565b956122978188612948565b909288515f81125f146124a2575f03905b515f81121561249c575f03905b11670de0b6b3a7640000670de0b6b3a763ffff8301049080612486575b61245e5750875161241d575050506040850151915b5f831291821561240d57516040516373b9aa9160e01b81526001600160a01b0391821660048201529160609183916024918391165afa908115612402575f91612375575b506001600160601b03809151165b16908061236a575b612355575080835260408401908151039052565b60608401525f03604083015260036020830152565b505f82820112612341565b90506060813d6060116123fa575b81612390606093836117f8565b810103126101775760405190606082019082821067ffffffffffffffff8311176108fb5760409182526123c281612244565b83526123d060208201612244565b6020840152015167ffffffffffffffff811681036101775760408201526001600160601b0361232b565b3d9150612383565b6040513d5f823e3d90fd5b50506001600160601b035f612339565b6060620f424092015102910290035f8113155f1461244057505f5b5f03916122e7565b69d3c21bcecceda0ffffff69d3c21bcecceda1000000910104612438565b6020948501516001600160601b03166060890152604088015250506002918501919091525050565b506001600160601b0360208601511681116122d2565b906122b5565b906122a8565b60016020880152965050505050565b91909180511561251b576124e26101809161010085015160a0860151906101e0870151151592612838565b9190930151029081620f4240840212156125165750620f42409063016501a160e21b5f525f6004520560245260445260645ffd5b915050565b509050565b909391925f5f945f93805190600160c01b831615159265ffffffffffff8a1661254a818686612b4d565b9384612642575b508084149a8b159b61263557600160c11b83166125fc57506060918460ff92039465ffffffffffff8260181c168181115f146125f35703945b60e06125b58261259a8c86612be5565b02978084038c91906101409061012084015102920151020190565b998a98156125ea57828751015b8752015102602085019081510190526040840185815101905260101c16910152019003930191565b828751036125c2565b50505f9461258a565b60405163135224a360e21b815260609190911c600482015260c49290921c60248301526044820193909352606481019290925250608490fd5b5094989795505050505050565b5f81139a50975094506126568984846128c0565b99908a60e0890151860203825f146127065781019a5b5f8c126126e55765ffffffffffff8460181c168681116126de575b6101208a01516101408b015182029188030201998c8b1193846126d6575b879190156126d057035b8552602085019081510390526040840190815103905296809903945f612551565b016126af565b8d9b506126a5565b5085612687565b8b848e60601c631374e98560e01b5f5260045260c41c60245260445260645ffd5b81039a61266c565b9190915f838201938412911290801582169115161761016357565b9291908351915f8313925f81125f146127fa575f035b82515f8112156127f4575f03905b81808210911802189081808210911802189161276a8184876128c0565b612779839492941586846128c0565b949093156127d25761279e61278e868661270e565b6127988385612186565b90612186565b975b5f89126127c35786926127bf96959492846127ba93612b8d565b612b8d565b9190565b5050505050505090505f905f90565b6127ee856127e96127e3848661270e565b8761270e565b612186565b976127a0565b9061274d565b61273f565b93929091931561282b575064e8d4a51000670de0b6b3a764000093928483819482030204020204020490565b9050620f42409250020490565b80516020820151959491939091905f831261286a57505093670de0b6b3a7640000916040949502938493015103020191565b916040949196670de0b6b3a7640000915f039485029586930151010203945f1461289e5702670de0b6b3a764000002035b90565b505090565b806128af575050600190565b818111156128bb575090565b905090565b92919083515f81125f14612942575f03905b602060408601519501519482821461293a5781029482156108aa578286058096845f8212918261292e575b5050612923575b5002911561291a5761289b9181015f1901611cdb565b61289b91611cdb565b5f190195505f612904565b0715159050845f6128fd565b925050509190565b906128d2565b61296091805160406020830151920151151592612838565b9091565b5f19670de0b6b3a7640000820991670de0b6b3a7640000820291828085109403938085039414612a0b57838211156129f357670de0b6b3a7640000829109815f0382168092046002816003021880820260020302808202600203028082026002030280820260020302808202600203028091026002030293600183805f03040190848311900302920304170290565b50634e487b715f52156003026011186020526024601cfd5b509061289b9250611cdb565b9091905f905f198482099084810292838084109303928084039314612a9a5782670de0b6b3a76400001115612a8857507faccb18165bd6fe31ae1cf318dc5b51eee0e1ba569b88cd74c1773b91fac106699394670de0b6b3a7640000910990828211900360ee1b910360121c170290565b634e487b71905260116020526024601cfd5b505050670de0b6b3a76400009192500490565b60208101805160038110156108005715612b205751600381101561080057600214612aeb576001600160601b0360e08160c084015116920151161190565b6001600160601b0360c082015116159081612b04575090565b60e001516001600160601b0316670de0b6b3a764000014919050565b506001600160601b0360c082015116159081612b3a575090565b6001600160601b03915060e00151161590565b908115908115612b7f575b50612b79575f811215612b74575f035b808210156128bb575090565b612b68565b50505f90565b905015155f8213145f612b58565b909291925f8251135f14612bdc57600160ff1b811461016357612bb4905f035b825161270e565b81526020810190815192830392831161016357612bd8926040925201918251612186565b9052565b612bb490612bad565b601081901c60ff1690600160c01b8116612c7d576101e0830151612c625760981c64ffffffffff1680612c4d5750670de0b6b3a7640000826101008260e061289b960151029101518082105f14612c455750915b029081015f1901611cdb565b905091612c39565b60c09092015161289b920281015f1901611cdb565b5060a082015160e09092015161289b920381015f1901611cdb565b5061289b918160e05f199201510101611cdb56fea2646970667358221220badee4917c5a74b59e4da2ec0c412eac4981b4388287abb367d2a0631ac2063864736f6c63430008240033";
+  const _bytecode = "0x60808060405234601557612fb4908161001a8239f35b5f80fdfe60806040526004361015610011575f80fd5b5f3560e01c806312336340146114f657806316f3e2961461123257806324319b56146111d657806344f2ab70146111a957806347a0f4e614610fbb5780635819058e14610eee5780636b7f1c8814610e7f578063708c465114610e4757806371d5502e14610dca5780637fee814c14610cbe578063810ddd3e14610bc857806396f7002b14610a6057806399e76a0d1461081d5780639d6717c4146107f0578063a2eaae06146104b8578063ab9d5d3c146103f2578063ce9e5f2c146103d1578063ceb5082b146102b5578063d95dc58214610275578063e3648d1e1461022d578063e37a867f146101915763ec0c22021461010b575f80fd5b3461018d57604036600319011261018d57600435600581101561018d57602435600981101561018d57600482901b906001600160fc1b0383168303610179578101809111610179576670006001ef01ef6001911c161561016757005b6397cd483760e01b5f5260045260245ffd5b634e487b7160e01b5f52601160045260245ffd5b5f80fd5b3461018d57604036600319011261018d5760a06004356101af611ce8565b908060070b80835260016001605c1b038260401c166020840152607f8260f81c166060840152600160ff1b821615156080840152602435029060081b60a41d03604082015261022b6040518092608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565bf35b3461018d5761010036600319011261018d5761024836611a51565b60e43590811515820361018d576040916102699160c4359060a43590612b25565b82519182526020820152f35b3461018d5760a036600319011261018d57600435801515810361018d576102ad60209160843590606435906044359060243590612aec565b604051908152f35b3461018d5760406103c46001600160a01b036102d036611bb0565b939190506042813594602083013595815190608060a08401519301518951937f34926dc46793e7842203bc3561373ea22a32700e8a8fd5b513e2ce1aad9c8c1b855267ffffffffffffffff60c01b8a16602086015265ffffffffffff8360301c16028a8501528064ffffffffff8a60981c1602606085015264ffffffffff8960701c1602608084015260038860041c1660a0840152670de0b6b3a764000060ff8960101c160260c084015260601c60e083015264ffffffffff8760481c1661010083015261012082209061190160f01b835260028301526022820152209360018660608401359301359160031c168561206c565b8351928352166020820152f35b3461018d576103f06103e236611bb0565b91602081013591503561275d565b005b3461018d5761016036600319011261018d5761018061041036611a51565b6104aa61041c36611a9a565b610424611ce8565b5061042d611ce8565b5061043c610144358285612687565b9290916104766040518096608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565b805160a0860152602081015160c0860152604081015160e08601526060810151610100860152608001511515610120850152565b610140830152610160820152f35b3461018d5761050036600319011261018d576104d336611a51565b6102403660a319011261018d57604051906104ed82611997565b60a4356001600160a01b038116810361018d57825260c435602083015260e435604083015261010435801515810361018d57606083015261012435801515810361018d5760808301526101443560a08301526101643560c08301526101843560e08301526101a4356101008301526101c4356101208301526101e4356101408301526102043561016083015261022435610180830152610244356101a083015261026435801515810361018d576101c0830152610284356101e08301526102a4356102008301526102c4356102208301526102206102e31936011261018d576040516105d8816119ed565b6102e43581526103043560208201526103243560408201526103443560608201526103643560808201526103843560a08201526103a43560c08201526103c43560e08201526103e43561010082015261040435610120820152610424356101408201526104443561016082015261046435610180820152610484356101a08201526101c08101906104a43582526104c435801515810361018d576101e08201526104e435801515810361018d57610200820152610693611ce8565b506001600160a01b036106b86106a7611db6565b926106b187611d12565b908761247e565b9492939160208497929701966040850196151587528752835251965116958551906040870151908202019060208701519060016001605c1b0382116b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff850111663ffffffffffffe661fffffffffffff84011117176107dd57610160985067ffffffffffffffff606089015160f81b9360016001605c1b03609c1b90609c1b169260401b91161717179260808601516107cf575b60609293946107a06040518098608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565b825160a08801525160c087015251151560e0860152015115156101008401521515610120830152610140820152f35b600160ff1b90931792610764565b8863402f1cc960e01b5f5260045260245ffd5b3461018d576102c036600319011261018d576103f061080e36611a51565b61081736611ae5565b90612415565b3461018d5761010036600319011261018d57604051610100810181811067ffffffffffffffff821117610a4c576040526004358152602435600381101561018d57602082019081526044359182604082015260643590816060820152608435608082015260a081019160a435835260c4356001600160601b038116810361018d5760c083015260e4356001600160601b038116810361018d5760e0830152841594858015610a44575b8015610a36575b8015610a28575b61091c5769d3c21bcecceda10000006108ed8383611dda565b0615958551600381101561095157600214610977575b50505083610965575b508261092b575b50501561091c57005b634922d3e160e11b5f5260045ffd5b51159150811561093e575b508180610913565b9050516003811015610951571581610936565b634e487b7160e01b5f52602160045260245ffd5b610970919350612d9a565b918361090c565b86939693610a0f575b836109df575b50826109cf575b8261099e575b505092848080610903565b710b7abc627050305adf14a3d9e400000000009250906109c1826109c693611dda565b611dda565b06158480610993565b64e8d4a51000810615925061098d565b9092506109fb57600182670de0b6b3a764000004119186610986565b634e487b7160e01b5f52601260045260245ffd5b8093506109fb5780670de0b6b3a7640000061592610980565b50600160501b8210156108d4565b50600160501b8110156108cd565b5081156108c6565b634e487b7160e01b5f52604160045260245ffd5b3461018d5761024036600319011261018d57610a7b36611a51565b610a8436611a9a565b60403661014319011261018d576040516040810181811067ffffffffffffffff821117610a4c57604052610144356001600160a01b038116810361018d578152610164356001600160601b038116810361018d57602082015260a03661018319011261018d5760405190610af7826119d1565b6101843582526101a43560208301526101c435801515810361018d5760408301526101e435606083015261020435608083015261022435926001600160a01b03841680940361018d57610b5b94610b4c611ce8565b50610b55611db6565b506121c1565b90610b936040518092608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565b815160a082015260208201516004811015610951576101209260609160c0840152604081015160e08401520151610100820152f35b3461018d5761024036600319011261018d57604051610be681611997565b6004356001600160a01b038116810361018d57815260243560208201526044356040820152606435801515810361018d576060820152608435801515810361018d57608082015260a43560a082015260c43560c082015260e43560e082015261010435610100820152610124356101208201526101443561014082015261016435610160820152610184356101808201526101a4356101a08201526101c435801515810361018d5781610269916101c060409401526101e4356101e08201526102043561020082015261022435610220820152611d12565b3461018d57602036600319011261018d5760043567ffffffffffffffff811161018d57610cef90369060040161194d565b50803560208201359165ffffffffffff821690780200000000000000000000000000000000000000000000ffc47ffe0000000000000effffffffffffffffffffffffffffff000000000000ffffff8516149081610db6575b5015908115610dad575b8115610d96575b8115610d81575b50610d6657005b60601c63504fdff560e11b5f5260045260c41c60245260445ffd5b905065ffffffffffff8360181c161183610d5f565b80915065ffffffffffff8360301c16141590610d58565b80159150610d51565b905060406060820135910135171584610d47565b3461018d5761014036600319011261018d57610de536611a51565b60a03660a319011261018d57604051610dfd816119d1565b60a435815260c435602082015260e43590811515820361018d57604092610e399284830152610104356060830152610124356080830152612107565b825191151582526020820152f35b3461018d57608036600319011261018d576020610e6e60643560443560243560043561206c565b6001600160a01b0360405191168152f35b3461018d5761014036600319011261018d5760a0610eb7610e9f36611a51565b610ea836611a9a565b90610eb1611ce8565b50611f5a565b61022b6040518092608080918051845260208101516020850152604081015160408501526060810151606085015201511515910152565b3461018d5760c036600319011261018d57610f0836611a51565b805190604081015160a4358302019160208201519260016001605c1b0384116b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff830111663ffffffffffffe661fffffffffffff8501111717610fa85760209360809267ffffffffffffffff606086015160f81b9360016001605c1b03609c1b90609c1b169260401b9116171717910151610f9d57604051908152f35b600160ff1b176102ad565b63402f1cc960e01b5f525f60045260245ffd5b3461018d576101e036600319011261018d5760043560243561018036604319011261018d57604051610fec816119b4565b60443562ffffff8116810361018d57815260643562ffffff8116810361018d5760208201526084359062ffffff8216820361018d576040810191825260a4359062ffffff8216820361018d576060810191825260c43562ffffff8116810361018d57608082015260e43562ffffff8116810361018d5760a08201526101043562ffffff8116810361018d5760c08201526101243562ffffff8116810361018d5760e08201526101443562ffffff8116810361018d576101008201526101643562ffffff8116810361018d576101208201526101843560ff8116810361018d576101408201526101a43590600582101561018d5761016001526101c435801515810361018d571561118d5782156109fb5760409361117761116892610269945f1987670de0b6b3a764000004019485925b6111268987611f50565b9562ffffff61115a61113d8c8085015f1901611f50565b9b620f424002809481845f19925116620f42400386020101611f50565b945116620f42400102611f50565b93808210156111865750612b90565b93808211156111865750612b90565b9050612b90565b604093611177611168926102699464ffffffffff94859261111c565b3461018d576102c036600319011261018d576103f06111c736611a51565b6111d036611ae5565b90611ef8565b3461018d5760a036600319011261018d576004356001600160a01b03811680910361018d576024356001600160a01b038116810361018d576064356001600160a01b038116810361018d576103f0926084359260443591611e09565b3461018d5736600319016101a0811261018d576101801361018d57604051611259816119b4565b60043562ffffff8116810361018d57815260243562ffffff8116810361018d576020820190815260443562ffffff8116810361018d576040830190815260643562ffffff8116810361018d576060840190815260843562ffffff8116810361018d576080850190815260a4359062ffffff8216820361018d5760a0860191825260c4359262ffffff8416840361018d5760c0870193845260e43562ffffff8116810361018d5760e08801526101043562ffffff8116810361018d57610100880152610124359462ffffff8616860361018d5761012088019586526101443560ff8116810361018d57610140890190815261016435600581101561018d576101608a01526101843597600389101561018d575162ffffff1680151599908a6114d7575b50896114c9575b896114b8575b89611491575b50508761147a575b5086611464575b508561144e575b5084611438575b5083611428575b83611412575b50826113fe575b826113dd575b5050156113ce57005b6313a13a4160e11b5f5260045ffd5b5162ffffff1615915081156113f5575b5081806113c5565b905015816113ed565b9150619c4062ffffff8351161115916113bf565b61ea6091935062ffffff905116111591836113b8565b805162ffffff16151593506113b2565b61c35091945062ffffff905116111592846113ab565b61c35091955062ffffff905116111593856113a4565b620f424091965062ffffff90511610948661139d565b620f424091975062ffffff90511611159587611396565b620f42409299509060ff62ffffff6114ae93511691511690611dda565b111596888061138e565b9850607f60ff825116111598611388565b815160ff1615159950611382565b90995062ffffff8a5116611d4c8201809211610179571015988a61137b565b3461018d57608036600319011261018d5760043567ffffffffffffffff811161018d5761152790369060040161194d565b506024359067ffffffffffffffff821161018d573660238301121561018d57816004013561155481611a2c565b926115626040519485611a0a565b81845260246102406020860193028201019036821161018d57602401915b81831061183d5750505060443567ffffffffffffffff811161018d573660238201121561018d5780600401356115b581611a2c565b916115c36040519384611a0a565b8183526024602084019260071b8201019036821161018d57602401915b8183106117e957505050825191604283029280840460421490151715610179578260500192836050116101795760700180931161017957604061163a61162585611ded565b9461163283519687611a0a565b808652611ded565b602085019290601f1901368437823760643560801b60608401525f90607084015b85518310156117b1576116776116718488611cc0565b51611d12565b916116828587611cc0565b519081519360208301519360606040850151151594015115159565ffffffffffff8360181c168015159065ffffffffffff841614600203029661ffff8360201c169060028560011c168960021b178760041b179060051b61ffc08616171760101b176bffffffffffffffff000000008460a01c166c01fe00000000000000000000008560491b1617176001600160601b031983161784526001600160601b0360801b9060801b169063ffffffff60e01b9060e01b161760208301526002603083019514611774575b505061175d575b5060019092019161165b565b60a01b8152600c8101809111610179576001611751565b60b81b7fffffffffffff0000000000000000000000000000000000000000000000000000168452909260369091019081106101795791888061174a565b8460409181601f1991030181528151928391602083525180918160208501528484015e5f828201840152601f01601f19168101030190f35b60808336031261018d5760206080916040516118048161197b565b85358152828601358382015261181c60408701611a44565b604082015261182d60608701611a44565b60608201528152019201916115e0565b6102408336031261018d576040519061185582611997565b8335906001600160a01b038216820361018d5782602092610240945282860135838201526040860135604082015261188f60608701611a44565b60608201526118a060808701611a44565b608082015260a086013560a082015260c086013560c082015260e086013560e08201526101008601356101008201526101208601356101208201526101408601356101408201526101608601356101608201526101808601356101808201526101a08601356101a08201526119186101c08701611a44565b6101c08201526101e08601356101e0820152610200860135610200820152610220860135610220820152815201920191611580565b9181601f8401121561018d5782359167ffffffffffffffff831161018d576020838186019501011161018d57565b6080810190811067ffffffffffffffff821117610a4c57604052565b610240810190811067ffffffffffffffff821117610a4c57604052565b610180810190811067ffffffffffffffff821117610a4c57604052565b60a0810190811067ffffffffffffffff821117610a4c57604052565b610220810190811067ffffffffffffffff821117610a4c57604052565b90601f8019910116810190811067ffffffffffffffff821117610a4c57604052565b67ffffffffffffffff8111610a4c5760051b60200190565b3590811515820361018d57565b60a090600319011261018d5760405190611a6a826119d1565b600435825260243560208301526044356040830152606435606083015260843582811515820361018d5760800152565b60a09060a319011261018d5760405190611ab3826119d1565b60a435825260c435602083015260e43560408301526101043560608301526101243582811515820361018d5760800152565b6102209060a319011261018d5760405190611aff826119ed565b8160a435815260c435602082015260e43560408201526101043560608201526101243560808201526101443560a08201526101643560c08201526101843560e08201526101a4356101008201526101c4356101208201526101e4356101408201526102043561016082015261022435610180820152610244356101a0820152610264356101c082015261028435801515810361018d576101e08201526102a43590811515820361018d576102000152565b61024060031982011261018d5760043567ffffffffffffffff811161018d5781611bdc9160040161194d565b9290929161022060248092031261018d57611cb761020060405192611c00846119ed565b803584526020810135602085015260408101356040850152606081013560608501526080810135608085015260a081013560a085015260c081013560c085015260e081013560e08501526101008101356101008501526101208101356101208501526101408101356101408501526101608101356101608501526101808101356101808501526101a08101356101a08501526101c08101356101c0850152611cab6101e08201611a44565b6101e085015201611a44565b61020082015290565b8051821015611cd45760209160051b010190565b634e487b7160e01b5f52603260045260245ffd5b60405190611cf5826119d1565b5f6080838281528260208201528260408201528260608201520152565b906001600160601b0319825160601b1660a083015160301b176101608301511791602081015160c01b60c082015160981b1760e082015160701b1761014082015160481b1761018082015160181b1761012082015160101b176101a082015160061b1761010082015160041b1761022082015191601a198301928311610179576101c0015115611dad5760ff6004945b94169160031b171790565b60ff5f94611da2565b60405190611dc38261197b565b5f6060838281528260208201528260408201520152565b8181029291811591840414171561017957565b67ffffffffffffffff8111610a4c57601f01601f191660200190565b906001600160a01b03809194939416921693828514611ef1578415611eda576001600160a01b03916084602092604051948593849263439b50f560e01b84528860048501528a6024850152600160448501526064840152165afa908115611ecf575f91611e94575b5015611e7c57505050565b63f6f1011760e01b5f5260045260245260445260645ffd5b90506020813d602011611ec7575b81611eaf60209383611a0a565b8101031261018d5751801515810361018d575f611e71565b3d9150611ea2565b6040513d5f823e3d90fd5b50506362f34c5b60e11b5f5260045260245260445ffd5b5050505050565b611f196101a09161010084015160a0850151906101e0860151151592612b25565b9190920151029081620f4240820212611f4c57620f4240925063dd4b69fd60e01b5f525f6004526024520560445260645ffd5b5050565b81156109fb570490565b9190611f64611ce8565b928051825101845260408101516040830151016040850152606081015180155f14612067575060608201515b60608501526080810151151560808501528051801590811561205d575b811561204d575b5061203a5780515f811215612035575f035b82515f81121561202f575f03905b10612029575b60205f8251139281611ffa8583515f81125f14612024575f035b86612bad565b948592915001510382870152015103905f1461201d575b60408301908151019052565b5f03612011565b611ff4565b90611fda565b90611fd4565b611fc6565b6020908101519181015190910190830152565b90505f808451139113145f611fb4565b8351159150611fad565b611f90565b929190604051937f19457468657265756d205369676e6564204d6573736167653a0a3332000000008552601c850152603c84208452601b01602084015260408301528060608301527f7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a060208360808160015afa9111159060203d14161690510290565b81810392915f13801582851316918412161761017957565b906121129082612c35565b90916040810151670de0b6b3a7640000810290808205670de0b6b3a764000014901517156101795761214490846120ef565b92602082015191511580156121a3575b8015612199575b8015612191575b6121875761217661217c9261218295611f50565b92612c51565b90612d04565b600191565b505050505f905f90565b508115612162565b505f81131561215b565b505f841315612154565b51906001600160601b038216820361018d57565b949294939190936121d0611ce8565b946121d9611db6565b956001600160a01b038451161561240657506121f59082611f5a565b956122008188612c35565b909288515f81125f14612400575f03905b515f8112156123fa575f03905b11670de0b6b3a7640000670de0b6b3a763ffff83010490806123e4575b6123bc5750875161237b575050506040850151915b5f831291821561236b57516040516373b9aa9160e01b81526001600160a01b0391821660048201529160609183916024918391165afa908115611ecf575f916122de575b506001600160601b03809151165b1690806122d3575b6122be575080835260408401908151039052565b60608401525f03604083015260036020830152565b505f828201126122aa565b90506060813d606011612363575b816122f960609383611a0a565b8101031261018d5760405190606082019082821067ffffffffffffffff831117610a4c57604091825261232b816121ad565b8352612339602082016121ad565b6020840152015167ffffffffffffffff8116810361018d5760408201526001600160601b03612294565b3d91506122ec565b50506001600160601b035f6122a2565b6060620f424092015102910290035f8113155f1461239e57505f5b5f0391612250565b69d3c21bcecceda0ffffff69d3c21bcecceda1000000910104612396565b6020948501516001600160601b03166060890152604088015250506002918501919091525050565b506001600160601b03602086015116811161223b565b9061221e565b90612211565b60016020880152965050505050565b919091805115612479576124406101809161010085015160a0860151906101e0870151151592612b25565b9190930151029081620f4240840212156124745750620f42409063016501a160e21b5f525f6004520560245260445260645ffd5b915050565b509050565b909391925f5f945f93805190600160c01b831615159265ffffffffffff8a166124a8818686612e3a565b93846125a0575b508084149a8b159b61259357600160c11b831661255a57506060918460ff92039465ffffffffffff8260181c168181115f146125515703945b60e0612513826124f88c86612ed2565b02978084038c91906101409061012084015102920151020190565b998a981561254857828751015b8752015102602085019081510190526040840185815101905260101c16910152019003930191565b82875103612520565b50505f946124e8565b60405163135224a360e21b815260609190911c600482015260c49290921c60248301526044820193909352606481019290925250608490fd5b5094989795505050505050565b5f81139a50975094506125b4898484612bad565b99908a60e0890151860203825f146126645781019a5b5f8c126126435765ffffffffffff8460181c1686811161263c575b6101208a01516101408b015182029188030201998c8b119384612634575b8791901561262e57035b8552602085019081510390526040840190815103905296809903945f6124af565b0161260d565b8d9b50612603565b50856125e5565b8b848e60601c631374e98560e01b5f5260045260c41c60245260445260645ffd5b81039a6125ca565b9190915f838201938412911290801582169115161761017957565b9291908351915f8313925f81125f14612758575f035b82515f811215612752575f03905b8180821091180218908180821091180218916126c8818487612bad565b6126d783949294158684612bad565b94909315612730576126fc6126ec868661266c565b6126f683856120ef565b906120ef565b975b5f891261272157869261271d969594928461271893612e7a565b612e7a565b9190565b5050505050505090505f905f90565b61274c85612747612741848661266c565b8761266c565b6120ef565b976126fe565b906126ab565b61269d565b9064ffffffffff8160981c169260608101519164ffffffffff8160481c169265ffffffffffff8260181c169560ff8360101c16916101608501519060208601515f19015f196103e889020110915f19850110159065ffffffffffff89168a119080600160c01b881615860211905f19015f19860110600160c01b881615151665ffffffffffff8b16157ffe0000000000000c0000000000ffffffffff0000000000000000000000000033891617171717171715612ae3578560601c958360c41c977ffe0000000000000c0000000000000000000000000000000000000000000000038516612acc5765ffffffffffff821615612ab55765ffffffffffff82168111612a7857505080151580612a53575b612a19575080158015612a0b575b6129cd575072ffffffffff00000000000000000000000000308116612913575b508115801590816128ee575b506128b25750505050565b60200151604051630460a9bb60e11b81526001600160a01b03939093166004840152602483019390935260448201526064810191909152608490fd5b9050602082015190836103e88102046103e8141715610179576103e88302105f6128a7565b64ffffffffff8160701c169060038160041c1690821515806129b9575b600160c01b8216156129af5760028314905b1591821561298f575b5050612957575061289b565b60405163049f876760e31b81526001600160a01b03861660048201526024810187905260448101919091526064810191909152608490fd5b909150816129a0575b505f8061294b565b600160c11b161590505f612998565b6001831490612942565b506001821480612930575060028214612930565b61016083015160405163bd219a6b60e01b81526001600160a01b03871660048201526024810188905260448101919091526064810191909152608490fd5b50610160830151811161287b565b606084015160405163933ce64560e01b81526001600160a01b03881660048201526024810189905260448101929092526064820152608490fd5b50600160c01b831615612a6c578060608501511161286d565b8060608501511061286d565b604051630641f69b60e21b81526001600160a01b0389166004820152602481018a905265ffffffffffff9290921660448301526064820152608490fd5b8888633db6c18960e01b5f5260045260245260445ffd5b888863fdd2223360e01b5f5260045260245260445ffd5b50505050505050565b939290919315612b18575064e8d4a51000670de0b6b3a764000093928483819482030204020204020490565b9050620f42409250020490565b80516020820151959491939091905f8312612b5757505093670de0b6b3a7640000916040949502938493015103020191565b916040949196670de0b6b3a7640000915f039485029586930151010203945f14612b8b5702670de0b6b3a764000002035b90565b505090565b80612b9c575050600190565b81811115612ba8575090565b905090565b92919083515f81125f14612c2f575f03905b6020604086015195015194828214612c275781029482156109fb578286058096845f82129182612c1b575b5050612c10575b50029115612c0757612b889181015f1901611f50565b612b8891611f50565b5f190195505f612bf1565b0715159050845f612bea565b925050509190565b90612bbf565b612c4d91805160406020830151920151151592612b25565b9091565b5f19670de0b6b3a7640000820991670de0b6b3a7640000820291828085109403938085039414612cf85783821115612ce057670de0b6b3a7640000829109815f0382168092046002816003021880820260020302808202600203028082026002030280820260020302808202600203028091026002030293600183805f03040190848311900302920304170290565b50634e487b715f52156003026011186020526024601cfd5b5090612b889250611f50565b9091905f905f198482099084810292838084109303928084039314612d875782670de0b6b3a76400001115612d7557507faccb18165bd6fe31ae1cf318dc5b51eee0e1ba569b88cd74c1773b91fac106699394670de0b6b3a7640000910990828211900360ee1b910360121c170290565b634e487b71905260116020526024601cfd5b505050670de0b6b3a76400009192500490565b60208101805160038110156109515715612e0d5751600381101561095157600214612dd8576001600160601b0360e08160c084015116920151161190565b6001600160601b0360c082015116159081612df1575090565b60e001516001600160601b0316670de0b6b3a764000014919050565b506001600160601b0360c082015116159081612e27575090565b6001600160601b03915060e00151161590565b908115908115612e6c575b50612e66575f811215612e61575f035b80821015612ba8575090565b612e55565b50505f90565b905015155f8213145f612e45565b909291925f8251135f14612ec957600160ff1b811461017957612ea1905f035b825161266c565b81526020810190815192830392831161017957612ec59260409252019182516120ef565b9052565b612ea190612e9a565b601081901c60ff1690600160c01b8116612f6a576101e0830151612f4f5760981c64ffffffffff1680612f3a5750670de0b6b3a7640000826101008260e0612b88960151029101518082105f14612f325750915b029081015f1901611f50565b905091612f26565b60c090920151612b88920281015f1901611f50565b5060a082015160e090920151612b88920381015f1901611f50565b50612b88918160e05f199201510101611f5056fea2646970667358221220cf2f65e9a54b8cd7bd11321b43c015781c421e3cc9b5827224fbf1d3ab81b1b064736f6c63430008240033";
 
   
       type LibHarnessConstructorParams = [signer?: Signer] | ConstructorParameters<typeof ContractFactory>;

@@ -7,3 +7,4 @@ export { FeedMock__factory } from './FeedMock__factory.js';
 export { HostileToken__factory } from './HostileToken__factory.js';
 export { LibHarness__factory } from './LibHarness__factory.js';
 export { NoReturnToken__factory } from './NoReturnToken__factory.js';
+export { OwnerHarness__factory } from './OwnerHarness__factory.js';

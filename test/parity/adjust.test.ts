@@ -1,0 +1,237 @@
+import { expect } from 'chai'
+import { toBeHex } from 'ethers'
+import fc from 'fast-check'
+import {
+  adjustLeverage,
+  adjustMargin,
+  type LeverageRefusal,
+  type MarginRefusal,
+  maxRemovable,
+  REMOVE_MODES,
+} from '../../domain/adjust.ts'
+import { hashLeverageAdjustment, hashMarginAdjustment } from '../../domain/adjust-hash.ts'
+import { toHex } from '../../domain/hex.ts'
+import { exposureOf, LIQUIDATION_BUFFER } from '../../domain/margin.ts'
+import { domainSeparator } from '../../domain/order-hash.ts'
+import type { Position } from '../../domain/position.ts'
+import { divCeil, divFloor, ONE, type Quote, type Seconds } from '../../domain/units.ts'
+import { parametersOf } from '../../stack/deploy.ts'
+import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
+import { refusalOf } from '../support/errors.ts'
+import { addressOf, keccak, wallet } from '../support/exchange.ts'
+import { anyScene, type Scene } from '../support/held.ts'
+import { markets } from '../support/markets.ts'
+import { ownerHarness, positionStruct, randomOf } from '../support/parity.ts'
+
+const RUNS = 250
+const alice = wallet('alice')
+const account = addressOf(alice)
+const scenes = (seed: number): Scene[] => fc.sample(anyScene(1), { numRuns: RUNS, seed })
+const held = ({ positions }: Scene): Position => positions[0] as Position
+
+const deskOf = (scene: Scene) => {
+  const { spec, index, oracle } = scene
+  const { equity, notional } = exposureOf(spec, held(scene), index, oracle)
+  return {
+    asOf: 0,
+    parameters: parametersOf(spec),
+    position: positionStruct(held(scene), index),
+    fundingIndex: index,
+    equityX: equity,
+    notionalX: notional,
+    step: spec.step,
+    binary: spec.kind === 'binary_future',
+  }
+}
+
+const marginError = (refusal: MarginRefusal, removeMode: number): string => {
+  const { address } = alice
+  switch (refusal.code) {
+    case 'NO_POSITION':
+      return `NoPosition(${address})`
+    case 'NOTHING_MOVES':
+      return `NothingMoves(${address})`
+    case 'REMOVE_MODE':
+      return `RemoveModeInvalid(${address},${removeMode})`
+    case 'ABOVE_REMOVABLE':
+      return `RemovalTooLarge(${address},${refusal.maxRemovable},${refusal.received})`
+    case 'BELOW_MINIMUM':
+      return `AmountBelowMinimum(${address},${refusal.minAmount},${refusal.moves})`
+    case 'ADDITION_INSUFFICIENT':
+      return `AdditionInsufficient(${address},${refusal.needed},${refusal.received})`
+    default:
+      return 'the slot is asked later'
+  }
+}
+
+const leverageError = (refusal: LeverageRefusal): string => {
+  const { address } = alice
+  switch (refusal.code) {
+    case 'LEVERAGE_OUT_OF_RANGE':
+      return `LeverageInvalid(${address},${BigInt(refusal.maxLeverage) * ONE},${BigInt(refusal.received) * ONE})`
+    case 'MARGIN_IN_ABOVE_MAXIMUM':
+      return `MarginInTooLarge(${address},${refusal.maxMarginIn},${refusal.needed})`
+    case 'MARGIN_OUT_BELOW_MINIMUM':
+      return `MarginOutTooSmall(${address},${refusal.minMarginOut},${refusal.available})`
+    default:
+      return 'the slot is asked later'
+  }
+}
+
+describe('parity: adjustments', () => {
+  let rules: OwnerHarness
+  const seen = new Map<string, number>()
+  const note = (refusal: string | null): void => {
+    const name = refusal?.replace(/\(.*/, '') ?? 'done'
+    seen.set(name, (seen.get(name) ?? 0) + 1)
+  }
+  before(async () => {
+    rules = await ownerHarness()
+  })
+
+  it(`moves ${RUNS} margins alike, or refuses for the same reason with the same figures`, async () => {
+    const random = randomOf(1)
+    for (const scene of scenes(1)) {
+      const { spec, index: fundingIndex, oracle } = scene
+      const position = held(scene)
+      const terms = { fundingIndex, oracle }
+      const desk = deskOf(scene)
+      const most = maxRemovable(spec, position, terms)
+      if (position.size !== 0) expect(await rules.maxRemovable(desk)).to.equal(most)
+      const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
+      const needed = -divFloor(equity - divCeil(notional * spec.imr, ONE), ONE)
+      const edge = BigInt(random(3) - 1)
+      const part = position.entryNotional / BigInt(1 + random(50))
+      const amount = [-most - edge, needed + edge, part, -part, 0n][random(5)] as Quote
+      const moves = amount < 0n ? -amount : amount
+      const minAmount = [0n, 0n, moves + edge, most + edge][random(4)] as Quote
+      const removeMode = random(2)
+      if (minAmount < 0n) continue
+      const asked = { amount, removeMode: REMOVE_MODES[removeMode]!, minAmount }
+      const verdict = adjustMargin(spec, position, asked, terms)
+      const call = rules.marginToMove(desk, { account, amount, removeMode, minAmount, nonce: 0, deadline: 0 })
+      const refusal = await refusalOf(call)
+      note(refusal)
+      expect(refusal).to.equal(verdict.ok ? null : marginError(verdict.refusal, removeMode))
+      if (verdict.ok) expect(await call).to.equal(verdict.value.moved)
+    }
+    for (const name of [
+      ...['done', 'NoPosition', 'NothingMoves', 'RemoveModeInvalid', 'RemovalTooLarge'],
+      ...['AmountBelowMinimum', 'AdditionInsufficient'],
+    ]) {
+      expect(seen.get(name), name).to.be.greaterThan(2)
+    }
+  }).timeout(60_000)
+
+  it('knows two modes, and removes the least number there is only up to', async () => {
+    const [scene] = scenes(2).filter((each) => held(each).size !== 0)
+    const desk = deskOf(scene!)
+    const asked = { account, amount: -1n, removeMode: 2, minAmount: 0, nonce: 0, deadline: 0 }
+    for (const amount of [-1n, 1n, 0n]) {
+      expect(await refusalOf(rules.marginToMove(desk, { ...asked, amount }))).to.equal(
+        `RemoveModeInvalid(${alice.address},2)`,
+      )
+    }
+    const everything = { ...asked, amount: -(1n << 255n) }
+    const rich = { ...desk, equityX: desk.equityX + 10n ** 45n }
+    const most = await rules.maxRemovable(rich)
+    expect(most > 0n).to.equal(true)
+    expect(await rules.marginToMove(rich, { ...everything, removeMode: 1 })).to.equal(-most)
+    expect(await refusalOf(rules.marginToMove(rich, { ...everything, removeMode: 0 }))).to.equal(
+      `RemovalTooLarge(${alice.address},${most},${1n << 255n})`,
+    )
+  })
+
+  it('lets who can be liquidated only come back to the initial requirement', async () => {
+    let asked = 0
+    for (const scene of scenes(6)) {
+      const { spec } = scene
+      const desk = deskOf(scene)
+      if (held(scene).size === 0 || desk.notionalX === 0n) continue
+      const trigger = desk.notionalX * (spec.mmr + LIQUIDATION_BUFFER)
+      const signed = { account, amount: 1n, removeMode: 0, minAmount: 0, nonce: 0, deadline: 0 }
+      for (const edge of [0n, -1n]) {
+        // Just at the ratio below which it can be liquidated, and just under it.
+        const equityX = divCeil(trigger, ONE) + edge
+        const needed = -divFloor(equityX - divCeil(desk.notionalX * spec.imr, ONE), ONE)
+        const isHeld = equityX * ONE < trigger && needed > 1n
+        expect(await refusalOf(rules.marginToMove({ ...desk, equityX }, signed))).to.equal(
+          isHeld ? `AdditionInsufficient(${alice.address},${needed},1)` : null,
+        )
+        if (isHeld) asked++
+      }
+    }
+    expect(asked).to.be.greaterThan(50)
+  })
+
+  it(`sets ${RUNS} leverages alike, or refuses for the same reason with the same figures`, async () => {
+    const random = randomOf(3)
+    for (const scene of scenes(3)) {
+      const { spec, index: fundingIndex, oracle } = scene
+      const position = held(scene)
+      const leverage = random(8) === 0 ? [0, spec.maxLeverage + 1][random(2)]! : 1 + random(spec.maxLeverage)
+      const free = { leverage, maxMarginIn: (1n << 200n) as Quote, minMarginOut: 0n as Quote }
+      const moved = adjustLeverage(spec, position, free, { fundingIndex, oracle })
+      const moves = moved.ok ? moved.value.moved : 0n
+      const edge = BigInt(random(3) - 1)
+      const bounds = {
+        maxMarginIn: (moves > 0n && random(2) === 0 ? moves + edge : 1n << 200n) as Quote,
+        minMarginOut: (moves < 0n && random(2) === 0 ? -moves + edge : 0n) as Quote,
+      }
+      const verdict = adjustLeverage(spec, position, { leverage, ...bounds }, { fundingIndex, oracle })
+      const signed = { account, leverage: BigInt(leverage) * ONE, ...bounds, nonce: 0, deadline: 0 }
+      const call = rules.marginForLeverage(deskOf(scene), signed)
+      const refusal = await refusalOf(call)
+      note(refusal)
+      expect(refusal).to.equal(verdict.ok ? null : leverageError(verdict.refusal))
+      if (verdict.ok) expect(await call).to.equal(verdict.value.moved)
+    }
+    for (const name of ['LeverageInvalid', 'MarginInTooLarge', 'MarginOutTooSmall']) {
+      expect(seen.get(name), name).to.be.greaterThan(2)
+    }
+  }).timeout(60_000)
+
+  it('takes whole leverages only', async () => {
+    const [scene] = scenes(4)
+    const signed = { account, leverage: ONE + 1n, maxMarginIn: 0, minMarginOut: 0, nonce: 0, deadline: 0 }
+    expect(await refusalOf(rules.marginForLeverage(deskOf(scene!), signed))).to.match(/^LeverageInvalid/)
+  })
+
+  it('hashes what the domain hashes', async () => {
+    const random = randomOf(5)
+    for (const spec of markets) {
+      const domain = toHex(domainSeparator(spec, keccak))
+      for (let run = 0; run < 10; run++) {
+        const wide = () => BigInt(random(2 ** 31)) ** 3n
+        const removeMode = random(2)
+        const who = { account, nonce: wide(), deadline: random(2 ** 31) as Seconds }
+        const margin = { ...who, amount: (wide() - wide()) as Quote, minAmount: wide() as Quote }
+        expect(await rules.hashMargin(domain, { ...margin, removeMode })).to.equal(
+          hashMarginAdjustment({ ...margin, removeMode: REMOVE_MODES[removeMode]! }, spec, keccak),
+        )
+        const leverage = 1 + random(127)
+        const bounds = { maxMarginIn: wide() as Quote, minMarginOut: wide() as Quote }
+        expect(
+          await rules.hashLeverage(domain, { ...who, ...bounds, leverage: BigInt(leverage) * ONE }),
+        ).to.equal(hashLeverageAdjustment({ ...who, ...bounds, leverage }, spec, keccak))
+      }
+    }
+  })
+
+  it('keeps a bit for every nonce of every account', async () => {
+    const others = [wallet('bob').address, toBeHex(1, 20)]
+    const nonces = [0n, 1n, 255n, 256n, 257n, (1n << 64n) - 1n]
+    for (const [at, nonce] of nonces.entries()) {
+      await rules.useNonce(account, nonce)
+      for (const [index, each] of nonces.entries()) {
+        expect(await rules.isNonceUsed(account, each), `${each} after ${nonce}`).to.equal(index <= at)
+      }
+    }
+    for (const other of others)
+      for (const nonce of nonces) expect(await rules.isNonceUsed(other, nonce)).to.equal(false)
+    // Beyond 64 bits there are none, and no word of another account.
+    for (const nonce of [1n << 64n, (1n << 104n) + 1n, 1n << 255n]) {
+      expect(await rules.isNonceUsed(account, nonce)).to.equal(false)
+    }
+  })
+})

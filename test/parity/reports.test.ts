@@ -1,0 +1,105 @@
+import { expect } from 'chai'
+import { isUsable, type ReportRules, type UsedReport } from '../../domain/report.ts'
+import { type Millis, ONE, type Price } from '../../domain/units.ts'
+import { parametersOf } from '../../stack/deploy.ts'
+import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
+import { refusalOf } from '../support/errors.ts'
+import { binary, e18, perpetual } from '../support/markets.ts'
+import { ownerHarness, randomOf } from '../support/parity.ts'
+
+const RUNS = 300
+const AS_OF = 1_700_000_000_000
+const AHEAD = 2_000
+
+type Random = (end: number) => number
+
+describe('parity: reports', () => {
+  let rules: OwnerHarness
+  before(async () => {
+    rules = await ownerHarness()
+  })
+
+  const near = (random: Random, moment: number): number => moment - 1 + random(3)
+
+  function draw(random: Random) {
+    const kind = random(3) === 0 ? 'binary_future' : 'perpetual'
+    const given: ReportRules = {
+      kind,
+      maxAge: [1, 10_000, 60_000][random(3)] as Millis,
+      moveBase: BigInt([0, 1, 100_000, 1_000_001][random(4)] as number),
+      moveSlope: BigInt([0, 1, 20_000, 333_333][random(4)] as number),
+    }
+    const last: UsedReport | null =
+      random(5) === 0
+        ? null
+        : {
+            price: (kind === 'perpetual' ? e18('100') + BigInt(random(1000)) : e18('0.4')) as Price,
+            observedAt: (AS_OF - random(20_000)) as Millis,
+          }
+    const oldest = near(random, AS_OF - given.maxAge)
+    const newest = near(random, AS_OF + AHEAD)
+    const same = last?.observedAt ?? AS_OF
+    const moments = [oldest, newest, same, near(random, same), AS_OF - random(500)]
+    const observedAt = moments[random(moments.length)] as Millis
+    const price = drawPrice(random, given, last, observedAt)
+    return { given, last, report: { price, observedAt, signatures: '0x' as const } }
+  }
+
+  /** At the bounds of what it may have moved to. */
+  function drawPrice(random: Random, rules: ReportRules, last: UsedReport | null, at: Millis): Price {
+    const before = last?.price ?? e18('50')
+    const elapsed = BigInt(Math.max(0, at - (last?.observedAt ?? at)))
+    const share = rules.moveBase + (rules.moveSlope * elapsed) / 1000n
+    const allowed = (before * share) / 1_000_000n
+    const edge = BigInt(random(3) - 1)
+    const most = rules.kind === 'binary_future' ? ONE + edge : before
+    return [0n, before, before + allowed + edge, before - allowed - edge, most][random(5)] as Price
+  }
+
+  /** The error that tells a report is not usable; with what it says. */
+  function expectedOf({ given, last, report }: ReturnType<typeof draw>): RegExp {
+    const { price, observedAt } = report
+    if (price === 0n || (given.kind === 'binary_future' && price > ONE))
+      return new RegExp(`^ReportPriceInvalid\\(${price}\\)`)
+    if (observedAt > AS_OF + AHEAD) return new RegExp(`^ReportAhead\\(${AS_OF},${observedAt}\\)`)
+    if (AS_OF > observedAt + given.maxAge)
+      return new RegExp(`^ReportStale\\(${AS_OF},${observedAt},${given.maxAge}\\)`)
+    if (last !== null && observedAt < last.observedAt)
+      return new RegExp(`^ReportOlder\\(${last.observedAt},${observedAt}\\)`)
+    if (last?.observedAt === observedAt)
+      return new RegExp(`^ReportConflict\\(${observedAt},${last.price},${price}\\)`)
+    return new RegExp(`^ReportMoveTooLarge\\(${last?.price},${price},\\d+\\)`)
+  }
+
+  it(`takes or refuses ${RUNS} reports alike, and says why`, async () => {
+    const random = randomOf(1)
+    const seen = new Map<string, number>()
+    for (let run = 0; run < RUNS; run++) {
+      const drawn = draw(random)
+      const { given, last, report } = drawn
+      if (report.price < 0n) continue
+      const { maxAge: reportMaxAge, moveBase, moveSlope, kind } = given
+      const spec = kind === 'perpetual' ? perpetual : binary
+      const parameters = { ...parametersOf(spec), reportMaxAge, moveBase, moveSlope }
+      const before = {
+        oraclePrice: last?.price ?? 0n,
+        observedAt: last?.observedAt ?? 0,
+        fundingIndex: 0,
+        funded: false,
+      }
+      const { price, observedAt } = report
+      const call = rules.checkReport(AS_OF, price, observedAt, before, parameters, kind === 'binary_future')
+      const refusal = await refusalOf(call)
+      expect(refusal === null).to.equal(isUsable(report, last, given, AS_OF as Millis))
+      if (refusal !== null) expect(refusal).to.match(expectedOf(drawn))
+      const name = refusal?.replace(/\(.*/, '') ?? 'taken'
+      seen.set(name, (seen.get(name) ?? 0) + 1)
+    }
+    for (const name of [
+      ...['taken', 'ReportPriceInvalid', 'ReportAhead', 'ReportStale'],
+      ...['ReportOlder', 'ReportConflict', 'ReportMoveTooLarge'],
+    ]) {
+      expect(seen.get(name), name).to.be.greaterThan(3)
+    }
+  }).timeout(60_000)
+})
