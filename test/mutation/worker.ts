@@ -57,21 +57,20 @@ ContractFactory.prototype.getDeployTransaction = async function (...args) {
 
 const suites = new Map<string, Promise<Mocha>>()
 
-async function loaded(tests: readonly string[]): Promise<Mocha> {
+/** A file says what it tests when it is first loaded, and only then: each has a suite of its own, for all stages. */
+async function loaded(file: string): Promise<Mocha> {
   const mocha = new Mocha({ bail: true, timeout: 60_000, reporter: 'min' })
   mocha.reporter(class {} as never)
   mocha.cleanReferencesAfterRun(false)
-  for (const file of globSync([...tests]).sort()) mocha.addFile(file)
+  mocha.addFile(file)
   await mocha.loadFilesAsync()
+  if (mocha.suite.total() === 0) throw new Error(`${file} tests nothing`)
   return mocha
 }
 
-async function firstFailure(tests: readonly string[]): Promise<string | null> {
-  const key = tests.join()
-  if (!suites.has(key)) suites.set(key, loaded(tests))
-  const mocha = await (suites.get(key) as Promise<Mocha>)
-  const { networkHelpers } = await chain()
-  await networkHelpers.clearSnapshots()
+async function failureIn(file: string): Promise<string | null> {
+  if (!suites.has(file)) suites.set(file, loaded(file))
+  const mocha = await (suites.get(file) as Promise<Mocha>)
   return new Promise((resolve) => {
     let title: string | null = null
     mocha
@@ -80,6 +79,16 @@ async function firstFailure(tests: readonly string[]): Promise<string | null> {
         title ??= `${test.fullTitle()}${process.env.MUTATION_DEBUG ? ` ${error.stack}` : ''}`
       })
   })
+}
+
+async function firstFailure(tests: readonly string[]): Promise<string | null> {
+  const { networkHelpers } = await chain()
+  await networkHelpers.clearSnapshots()
+  for (const file of globSync([...tests]).sort()) {
+    const failure = await failureIn(file)
+    if (failure !== null) return failure
+  }
+  return null
 }
 
 process.on('message', async ({ id, stage, sources }: Task) => {

@@ -24,6 +24,8 @@ contract Keeper is Desk {
     /// @notice How often each went through.
     uint256 public funded;
     uint256 public adjusted;
+    /// @notice How often one was tried.
+    uint256 public adjustments;
     uint256 public liquidated;
     uint256 public inherited;
     uint256 public deleveraged;
@@ -90,6 +92,7 @@ contract Keeper is Desk {
         seed = uint256(keccak256(abi.encode(seed, ++_draws)));
         uint256 who = seed % ACTORS;
         if (trader.position(actor(who)).size == 0) return;
+        ++adjustments;
         Head memory head = _headAt(seed);
         Snapshot memory before = _snapshot();
         bool removes = seed % 3 != 0;
