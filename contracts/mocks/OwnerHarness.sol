@@ -75,7 +75,7 @@ contract OwnerHarness {
 
     /// @dev Uses a nonce up, as an adjustment does.
     function useNonce(address account, uint256 nonce) external {
-        _state.marginNonces[AdjustLib.nonceKey(account, nonce)] |= 1 << (nonce & 255);
+        _state.marginNonces[AdjustLib.nonceKey(account, nonce)].bits |= 1 << (nonce & 255);
     }
 
     function isNonceUsed(address account, uint256 nonce) external view returns (bool) {

@@ -59,6 +59,6 @@ export const TARGETS: readonly Target[] = [
   library(
     'AdjustLib',
     ownerRules('adjust'),
-    linked('AdjustLib')('adjustMargin*', 'adjustLeverage', 'invalidateMarginNonces'),
+    desk('adjustMargin*', 'adjustLeverage', 'invalidateMarginNonces'),
   ),
 ]

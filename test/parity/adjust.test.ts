@@ -15,7 +15,6 @@ import { exposureOf, LIQUIDATION_BUFFER } from '../../domain/margin.ts'
 import { domainSeparator } from '../../domain/order-hash.ts'
 import type { Position } from '../../domain/position.ts'
 import { divCeil, divFloor, ONE, type Quote, type Seconds } from '../../domain/units.ts'
-import { parametersOf } from '../../stack/deploy.ts'
 import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
 import { refusalOf } from '../support/errors.ts'
 import { addressOf, keccak, wallet } from '../support/exchange.ts'
@@ -24,6 +23,7 @@ import { markets } from '../support/markets.ts'
 import { ownerHarness, positionStruct, randomOf } from '../support/parity.ts'
 
 const RUNS = 250
+const MILLIONTH = 10n ** 12n
 const alice = wallet('alice')
 const account = addressOf(alice)
 const scenes = (seed: number): Scene[] => fc.sample(anyScene(1), { numRuns: RUNS, seed })
@@ -33,8 +33,10 @@ const deskOf = (scene: Scene) => {
   const { spec, index, oracle } = scene
   const { equity, notional } = exposureOf(spec, held(scene), index, oracle)
   return {
-    asOf: 0,
-    parameters: parametersOf(spec),
+    mode: 0,
+    imr: spec.imr / MILLIONTH,
+    mmr: spec.mmr / MILLIONTH,
+    maxLeverage: spec.maxLeverage,
     position: positionStruct(held(scene), index),
     fundingIndex: index,
     equityX: equity,

@@ -55,11 +55,11 @@ describe('parity: funding', () => {
       const expected = accrue(index, running, from, to)
       expect(await rules.indexAt(running, index, from, to)).to.equal(expected)
       if (expected >= 1n << 95n || expected < -(1n << 95n)) continue
-      const before = { oraclePrice: 5, observedAt: 6, fundingIndex: index, funded: true }
+      const before = { oraclePrice: 5, observedAt: 6, fundingIndex: index, funded: true, changePending: true }
       const { fundingIndex, funded, ...rest } = fieldsOf(await rules.accrue(running, before, from, to))
       // What has ended is forgotten.
       expect([fundingIndex, funded]).to.deep.equal([expected, to < validUntil])
-      expect(rest).to.deep.equal({ oraclePrice: 5n, observedAt: 6n })
+      expect(rest).to.deep.equal({ oraclePrice: 5n, observedAt: 6n, changePending: true })
     }
   }).timeout(60_000)
 

@@ -86,6 +86,7 @@ describe('parity: reports', () => {
         observedAt: last?.observedAt ?? 0,
         fundingIndex: 0,
         funded: false,
+        changePending: false,
       }
       const { price, observedAt } = report
       const call = rules.checkReport(AS_OF, price, observedAt, before, parameters, kind === 'binary_future')

@@ -10,9 +10,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type FundingRateStructOutput = [rate: bigint, validFrom: bigint, validUntil: bigint] & {rate: bigint, validFrom: bigint, validUntil: bigint }
   
 
-    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, funded: boolean}
+    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, funded: boolean, changePending: boolean}
 
-    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean }
+    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean }
   
 
     export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
@@ -30,16 +30,16 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type AdjustMarginStructOutput = [account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint] & {account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint }
   
 
-    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasCancelFloor: boolean}
+    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasFloors: boolean}
 
-    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasCancelFloor: boolean }
+    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean }
   
 
 export declare namespace AdjustLib {
       
-    export type DeskStruct = {asOf: BigNumberish, parameters: ParametersStruct, position: PositionStruct, fundingIndex: BigNumberish, equityX: BigNumberish, notionalX: BigNumberish, step: BigNumberish, binary: boolean}
+    export type DeskStruct = {mode: BigNumberish, imr: BigNumberish, mmr: BigNumberish, maxLeverage: BigNumberish, position: PositionStruct, fundingIndex: BigNumberish, equityX: BigNumberish, notionalX: BigNumberish, step: BigNumberish, binary: boolean}
 
-    export type DeskStructOutput = [asOf: bigint, parameters: ParametersStructOutput, position: PositionStructOutput, fundingIndex: bigint, equityX: bigint, notionalX: bigint, step: bigint, binary: boolean] & {asOf: bigint, parameters: ParametersStructOutput, position: PositionStructOutput, fundingIndex: bigint, equityX: bigint, notionalX: bigint, step: bigint, binary: boolean }
+    export type DeskStructOutput = [mode: bigint, imr: bigint, mmr: bigint, maxLeverage: bigint, position: PositionStructOutput, fundingIndex: bigint, equityX: bigint, notionalX: bigint, step: bigint, binary: boolean] & {mode: bigint, imr: bigint, mmr: bigint, maxLeverage: bigint, position: PositionStructOutput, fundingIndex: bigint, equityX: bigint, notionalX: bigint, step: bigint, binary: boolean }
   
     }
 
