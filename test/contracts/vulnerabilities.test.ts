@@ -234,21 +234,4 @@ describe('vulnerability classes', () => {
       await audit(exchange)
     })
   })
-
-  describe('silent casts: a funding index that would outgrow its bits', () => {
-    it('is refused when the rate is set, not wrapped when it accrues', async () => {
-      const coarse = await (await chain()).networkHelpers.loadFixture(coarseExchange)
-      const price = e18('100000000')
-      const largest = 2n ** 95n - 1n
-      const { asOf } = await actionOf(coarse, { price })
-      await expect(setFunding(coarse, { price, rate: largest, asOf, validUntil: asOf + 3_600_000 }))
-        .to.emit(coarse.trader, 'FundingUpdated')
-        .withArgs(1, asOf, largest, asOf + 3_600_000, 0, price, asOf)
-      await pass(coarse, 3_700)
-      await expect(setFunding(coarse, { price, rate: largest })).to.be.revertedWithCustomError(
-        coarse.trader,
-        'FundingIndexOutOfRange',
-      )
-    })
-  })
 })

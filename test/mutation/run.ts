@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Mutant, mutantsOf, nameOf } from './mutants.ts'
-import { type Stage, TARGETS, type Target } from './targets.ts'
+import { OTHERS, type Stage, TARGETS, type Target } from './targets.ts'
 import type { Task, Verdict } from './worker.ts'
 
 const NOTES = 'cache/mutation.json'
@@ -217,9 +217,10 @@ const nothing: Notes = { noticed: {}, unnoticed: {} }
 const isSample = values.sample !== undefined
 const notes = values.fresh || isSample ? nothing : readJson(NOTES, nothing)
 const excuses = readJson<Record<string, string>>(EXCUSES, {})
-const all = TARGETS.filter(
-  ({ file }) => positionals.length === 0 || positionals.some((name) => file.includes(name)),
-).flatMap((target) => trialsOf(target, notes))
+const isNamed = ({ file }: Target): boolean => positionals.some((name) => file.includes(name))
+const all = (positionals.length === 0 ? TARGETS : [...TARGETS, ...OTHERS].filter(isNamed)).flatMap((target) =>
+  trialsOf(target, notes),
+)
 const chosen = isSample
   ? [...all]
       .sort((a, b) => (a.place(values.seed) < b.place(values.seed) ? -1 : 1))

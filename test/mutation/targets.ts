@@ -45,13 +45,10 @@ const library = (name: string, ...stages: readonly Stage[]): Target => ({
 
 // ---------------------------------------------------------------------- targets
 
-/** What decides over margin, fees, funding and signatures. Everything else that money depends on is held by coverage. */
+/** What decides over margin, fees, funding and signatures. */
 export const TARGETS: readonly Target[] = [
   library('FeeLib', rules('rules', 'position')),
   library('MarginLib', rules('position', 'risk'), ownerRules('adjust')),
-  library('PositionLib', rules('position', 'risk')),
-  library('BackstopLib', rules('risk')),
-  library('DeleverageLib', rules('risk')),
   library('FundingLib', ownerRules('funding'), linked('FundingLib')('updateFunding')),
   library('BandLib', rules('rules'), ownerRules('reports')),
   library('ReportLib', linked('FundingLib')('updateFunding'), desk('inheritPosition', 'deleverage')),
@@ -61,4 +58,11 @@ export const TARGETS: readonly Target[] = [
     ownerRules('adjust'),
     desk('adjustMargin*', 'adjustLeverage', 'invalidateMarginNonces'),
   ),
+]
+
+/** Tried where they are asked for by name. */
+export const OTHERS: readonly Target[] = [
+  library('PositionLib', rules('position', 'risk')),
+  library('BackstopLib', rules('risk')),
+  library('DeleverageLib', rules('risk')),
 ]

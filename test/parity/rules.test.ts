@@ -47,9 +47,11 @@ describe('parity: fees, band', () => {
         // Half of them narrower than a tick: then the ticks around the oracle price are the band.
         const share = (end: number) => (BigInt(random(random(2) === 0 ? 3 : end)) * MILLIONTH) as Rate
         const given: MarketSpec = { ...spec, mtbLong: share(1_000_001), mtbShort: share(1_000_000) }
-        const oracle = (1n +
-          BigInt(random(topOf(spec))) * spec.tick +
-          BigInt(random(1000)) * (spec.tick / 1000n)) as Price
+        // On a tick, a wei beside it, and anywhere.
+        const beside = [0n, 1n, spec.tick - 1n, BigInt(random(1000)) * (spec.tick / 1000n)][
+          random(4)
+        ] as bigint
+        const oracle = (BigInt(1 + random(topOf(spec))) * spec.tick + beside) as Price
         const { lo, hi } = priceBand(given, oracle)
         const [lowest, highest] = await rules.band(oracle, spec.tick, parametersOf(given), isBinary)
         // The record of settlement ends at 2^40 ticks, the domain at the safe integers.

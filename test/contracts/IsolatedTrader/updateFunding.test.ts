@@ -6,6 +6,7 @@ import { adjustMargin, type FundingInput, HOUR, setFunding } from '../../support
 import { audit } from '../../support/audit.ts'
 import {
   chain,
+  coarseExchange,
   type Exchange,
   futureExchange,
   nextSecond,
@@ -187,6 +188,21 @@ describe('updateFunding', () => {
     }
   })
 
+  it('when the index could leave its bits, it is refused, not wrapped as it accrues', async () => {
+    const coarse = await (await chain()).networkHelpers.loadFixture(coarseExchange)
+    const price = e18('100000000')
+    const largest = 2n ** 95n - 1n
+    const { asOf } = await actionOf(coarse, { price })
+    await expect(setFunding(coarse, { price, rate: largest, asOf, validUntil: asOf + HOUR }))
+      .to.emit(coarse.trader, 'FundingUpdated')
+      .withArgs(1, asOf, largest, asOf + HOUR, 0, price, asOf)
+    await pass(coarse, 3_700)
+    await expect(setFunding(coarse, { price, rate: largest })).to.be.revertedWithCustomError(
+      coarse.trader,
+      'FundingIndexOutOfRange',
+    )
+  })
+
   it('when the market is no perpetual', async () => {
     const future = await (await chain()).networkHelpers.loadFixture(futureExchange)
     await expect(setFunding(future, { price: PRICE, rate: 0n })).to.be.revertedWithCustomError(
@@ -231,6 +247,20 @@ describe('updateFunding', () => {
     await expect(
       exchange.trader.updateFunding(actionId, late, 0, late + 1000, { ...report, observedAt: late }, report),
     ).to.be.revertedWithCustomError(exchange.oracle, 'SignerUnknown')
+  })
+
+  it('when the report is the one that the market used last, it needs no second proof', async () => {
+    const { trader } = exchange
+    const { oraclePrice: price, observedAt } = await trader.lastReference()
+    const { actionId } = await trader.clock()
+    const asOf = await asOfNext()
+    const known = { price, observedAt, proof: '0x' }
+    await tick(exchange)
+    await trader.updateFunding(actionId + 1n, asOf, 0, asOf + 1000, known, known)
+    const another = { ...known, observedAt: observedAt + 1n }
+    await expect(
+      trader.updateFunding(actionId + 2n, asOf, 0, asOf + 1000, another, known),
+    ).to.be.revertedWithCustomError(exchange.oracle, 'ProofLengthWrong')
   })
 
   it('when anybody but an operator sends it', async () => {
