@@ -5,13 +5,11 @@
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
-import { setFunding } from '../support/adjust.ts'
 import { audit } from '../support/audit.ts'
 import {
   buildPart,
   caller,
   chain,
-  coarseExchange,
   type Exchange,
   type FillInput,
   nextSecond,
@@ -21,9 +19,7 @@ import {
   send,
   settle,
 } from '../support/exchange.ts'
-import { e18 } from '../support/markets.ts'
 import { expectPartRefused } from '../support/refusals.ts'
-import { actionOf, pass } from '../support/risk.ts'
 
 const PRICE = 500_000
 
