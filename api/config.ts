@@ -56,6 +56,8 @@ export interface Config {
   readonly signatureThreads: number
   /** How long the answers to named commands are kept. */
   readonly requestRetentionHours: number
+  /** And how many of one account at most, so that nobody fills the database with them. */
+  readonly requestsKept: number
   readonly readAfterWaitMs: number
   readonly readAfterWaiters: number
   readonly readAfterPollMs: number
@@ -150,6 +152,7 @@ export function readConfig(env: Env): Config {
     commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
     signatureThreads: count('SIGNATURE_THREADS', Math.max(1, availableParallelism() - 1)),
     requestRetentionHours: count('REQUEST_RETENTION_HOURS', 24),
+    requestsKept: count('REQUESTS_KEPT', 20_000),
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
     readAfterWaiters: count('READ_AFTER_WAITERS', 1_000),
     readAfterPollMs: count('READ_AFTER_POLL_MS', 250),

@@ -2,8 +2,10 @@
  * Reads that must show a write. A bookmark names a shard and a sequence; the read waits until the read model has it, and takes the
  * projected sequence and its data from one snapshot. A read without a bookmark never waits.
  */
+import { normalizeIP } from '@fastify/rate-limit'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../indexer/db/client.ts'
+import type { Caller } from './auth/caller.ts'
 import { isConnectionError, isTimeout } from './database-errors.ts'
 import { ApiError } from './errors.ts'
 import type { Clock, Notifications } from './ports.ts'
@@ -19,8 +21,15 @@ export interface BookmarkFields {
   readonly read_after_shard_seq?: string
 }
 
+/** Who reads, and after what. */
+export interface Reading {
+  readonly query: BookmarkFields
+  readonly caller: Pick<Caller, 'userId'> | null
+  readonly ip: string
+}
+
 export interface ReadAfter {
-  read<Value>(fields: BookmarkFields, query: (db: Db | Tx) => Promise<Value>): Promise<Value>
+  read<Value>(reading: Reading, query: (db: Db | Tx) => Promise<Value>): Promise<Value>
   readonly waiting: number
   stop(): void
 }
@@ -68,11 +77,16 @@ export function parseBookmark(fields: BookmarkFields): Bookmark | null {
 /** Whether the read model shows the write. `beyond`: the log itself does not, which is a copy that lags, or nobody's bookmark. */
 type Progress = 'shown' | 'behind' | 'beyond'
 
-/** Of the places to wait, so many are for bookmarks beyond the log: whoever makes them up cannot keep others from waiting. */
-const SHARE_BEYOND = 0.25
+/**
+ * Of the places to wait, one caller gets so many, and bookmarks beyond the log together so many: whoever asks for too much, or makes
+ * bookmarks up under many names, cannot keep others from waiting.
+ */
+const SHARE = 0.25
 
 interface Waiter {
   readonly bookmark: Bookmark
+  /** The account, or the address where there is none. */
+  readonly who: string
   readonly isBeyond: boolean
   readonly wake: (error?: ApiError) => void
 }
@@ -96,6 +110,7 @@ async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<Prog
 /** Wakes waiting reads: by NOTIFY, and by one shared poll in case a notification was lost. */
 function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAfterLimits) {
   const waiters = new Set<Waiter>()
+  const held = new Map<string, number>()
   const seen = new Map<string, Bookmark>()
   let poll: NodeJS.Timeout | undefined
 
@@ -111,10 +126,21 @@ function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAf
     advance({ shard, epoch: Number(epoch), seq: Number(seq) })
   })
 
-  const isFull = (isBeyond: boolean): boolean => {
+  const isFull = ({ who, isBeyond }: Pick<Waiter, 'who' | 'isBeyond'>): boolean => {
     const places = limits.readAfterWaiters
-    if (!isBeyond || waiters.size >= places) return waiters.size >= places
-    return [...waiters].filter((waiter) => waiter.isBeyond).length >= Math.ceil(places * SHARE_BEYOND)
+    if (waiters.size >= places) return true
+    const share = Math.ceil(places * SHARE)
+    if ((held.get(who) ?? 0) >= share) return true
+    return isBeyond && [...waiters].filter((waiter) => waiter.isBeyond).length >= share
+  }
+  const enter = (waiter: Waiter): void => {
+    waiters.add(waiter)
+    held.set(waiter.who, (held.get(waiter.who) ?? 0) + 1)
+  }
+  const leave = (waiter: Waiter): void => {
+    if (!waiters.delete(waiter)) return
+    const left = (held.get(waiter.who) ?? 0) - 1
+    left > 0 ? held.set(waiter.who, left) : held.delete(waiter.who)
   }
 
   const look = async (): Promise<void> => {
@@ -129,20 +155,21 @@ function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAf
   return {
     waiters,
     /** Resolves when the bookmark may have been reached, or after `ms`. */
-    wait(bookmark: Bookmark, isBeyond: boolean, ms: number): Promise<void> {
-      if (isFull(isBeyond)) throw new ApiError('HTV1_READ_AFTER_CAPACITY', {}, '1')
+    wait(asking: Omit<Waiter, 'wake'>, ms: number): Promise<void> {
+      const { bookmark } = asking
+      if (isFull(asking)) throw new ApiError('HTV1_READ_AFTER_CAPACITY', {}, '1')
       // Told between the look at the database and now.
       const last = seen.get(bookmark.shard)
       if (last?.epoch === bookmark.epoch && last.seq >= bookmark.seq) return Promise.resolve()
       return new Promise((resolve, reject) => {
         const wake = (error?: ApiError): void => {
           clearTimeout(timer)
-          waiters.delete(waiter)
+          leave(waiter)
           error ? reject(error) : resolve()
         }
         const timer = setTimeout(wake, ms)
-        const waiter = { bookmark, isBeyond, wake }
-        waiters.add(waiter)
+        const waiter = { ...asking, wake }
+        enter(waiter)
         poll ??= setTimeout(() => void look(), limits.readAfterPollMs)
       })
     },
@@ -172,16 +199,17 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
       })
 
   return {
-    async read(fields, query) {
+    async read({ query: fields, caller, ip }, query) {
       const bookmark = parseBookmark(fields)
       if (bookmark === null) return query(db)
+      const who = caller === null ? normalizeIP(ip) : `user ${caller.userId}`
       const deadline = clock.now() + limits.readAfterWaitMs
       for (;;) {
         const seen = await attempt(bookmark, query)
         if ('value' in seen) return seen.value
         const left = deadline - clock.now()
         if (left <= 0) throw pending(bookmark.shard)
-        await room.wait(bookmark, seen.isBeyond, left)
+        await room.wait({ who, bookmark, isBeyond: seen.isBeyond }, left)
       }
     },
     get waiting() {

@@ -33,7 +33,9 @@ export function takeOverFeed(
       .values({ name, ...row })
       .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
       .execute()
-    price ??= await latestPrice(db, marketId)
+    const found = await latestPrice(db, marketId)
+    // A price may have been said meanwhile.
+    price ??= found
     if (price === null) return
     await publish(db, marketId, oracle.sign(feedIdOf(marketId), price, Date.now() as Millis))
   }

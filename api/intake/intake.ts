@@ -60,15 +60,20 @@ export type IntakeOptions = Pick<
   | 'maxQueue'
   | 'commandTimeoutMs'
   | 'requestRetentionHours'
+  | 'requestsKept'
 >
 
 const SWEEP_MS = 60_000
 const HOUR_MS = 3_600_000
 
 /** Forgets old answers for as long as the process runs. */
-function startSweeping({ db, clock, log }: IntakeParts, retentionHours: number): () => void {
+function startSweeping(
+  { db, clock, log }: IntakeParts,
+  { requestRetentionHours, requestsKept }: IntakeOptions,
+): () => void {
   const sweep = (): void => {
-    sweepRequests(db, clock.now() - retentionHours * HOUR_MS).catch((err) =>
+    const before = clock.now() - requestRetentionHours * HOUR_MS
+    sweepRequests(db, { before, most: requestsKept }).catch((err) =>
       log.warn({ err }, 'old client requests stay for now'),
     )
   }
@@ -81,7 +86,7 @@ export function createIntake(parts: IntakeParts, options: IntakeOptions): Intake
   const { db, markets, metrics } = parts
   const lanes = createLanes(parts, options)
   const ports = { db, lanes, hashes: createHashIndex(db), markets, verifier: createVerifier(parts) }
-  const stopSweeping = startSweeping(parts, options.requestRetentionHours)
+  const stopSweeping = startSweeping(parts, options)
 
   const counted = async <Value>(kind: string, work: Promise<Value>): Promise<Value> => {
     try {

@@ -38,8 +38,35 @@ export async function answerKept(db: Db, userId: number, request: ClientRequest)
 
 const SWEEP_ROWS = 500
 
-/** Forgets answers that are older than `before`, the oldest first. Several processes may do it at once. */
-export async function sweepRequests(db: Db, before: number): Promise<number> {
+/** What is kept: answers that are not older than `before`, and of each account the newest `most` at most. */
+export interface Retention {
+  readonly before: number
+  readonly most: number
+}
+
+/** Forgets what is kept no longer. Several processes may do it at once. Returns how many. */
+export async function sweepRequests(db: Db, { before, most }: Retention): Promise<number> {
+  const old = await forgetOld(db, before)
+  const { rows } = await sql<{ user_id: number }>`
+    select user_id from client_requests group by user_id having count(*) > ${most}
+  `.execute(db)
+  let many = 0
+  for (const { user_id } of rows) many += await forgetBeyond(db, user_id, most)
+  return old + many
+}
+
+/** Those of one moment go together or stay together. */
+async function forgetBeyond(db: Db, userId: number, most: number): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    delete from client_requests where user_id = ${userId} and created_at < (
+      select created_at from client_requests where user_id = ${userId} order by created_at desc offset ${most - 1} limit 1
+    )
+  `.execute(db)
+  return Number(numAffectedRows)
+}
+
+/** The oldest first. */
+async function forgetOld(db: Db, before: number): Promise<number> {
   for (let total = 0; ; ) {
     const { numAffectedRows = 0n } = await sql`
       delete from client_requests where ctid = any(array(

@@ -39,22 +39,22 @@ export interface EventFilter {
   readonly after: EventPlace | null
 }
 
-/** Newest first; one row more than `limit` if there is a next page. */
+/** The last to arrive first; one row more than `limit` if there is a next page. */
 export function eventsOfUser(db: Db | Tx, userId: number, filter: EventFilter): Promise<OrderEventRow[]> {
   let query = selectEvents(db).where('e.user_id', '=', userId)
   if (filter.marketId !== undefined) query = query.where('e.shard', '=', marketShard(filter.marketId))
   if (filter.kind !== undefined) query = query.where('e.kind', '=', filter.kind)
-  if (filter.after !== null) {
-    const { at, shard, seq, place } = filter.after
-    query = query.where(
-      sql<boolean>`(e.at, e.shard, e.seq, e.place) < (${at}::bigint, ${shard}, ${seq}::bigint, ${place}::bigint)`,
-    )
-  }
+  if (filter.after !== null) query = query.where(arrivedBefore(filter.after))
   return query
-    .orderBy('e.at', 'desc')
-    .orderBy('e.shard', 'desc')
-    .orderBy('e.seq', 'desc')
-    .orderBy('e.place', 'desc')
+    .orderBy('e.arrival', 'desc')
     .limit(filter.limit + 1)
     .execute()
+}
+
+/** A rebuild numbers events anew and a rollback takes some away: the event is looked up, and its number of then serves where it is gone. */
+function arrivedBefore({ arrival, shard, seq, place }: EventPlace) {
+  const now = sql<number>`(
+    select arrival from read.order_events where shard = ${shard} and seq = ${seq} and place = ${place}
+  )`
+  return sql<boolean>`e.arrival < coalesce(${now}, ${arrival}::bigint)`
 }

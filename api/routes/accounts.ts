@@ -36,9 +36,7 @@ export function accountRoutes(app: App, { markets, readAfter }: AccountPorts): v
     },
     async (request) => {
       const { user_id: userId } = request.params
-      const rows = await readAfter.read(request.query, (db) =>
-        positionsOfUser(db, userId, request.query.market_id),
-      )
+      const rows = await readAfter.read(request, (db) => positionsOfUser(db, userId, request.query.market_id))
       const positions = rows.map(async (row) => {
         const oracle = row.oracle_price as Price | null
         const prices = { oracle, mark: (row.mark_price as Price | null) ?? oracle, fundingIndex: NO_FUNDING }
@@ -62,7 +60,7 @@ export function accountRoutes(app: App, { markets, readAfter }: AccountPorts): v
     },
     async (request) => {
       const { user_id: userId } = request.params
-      const parts = await readAfter.read(request.query, (db) => balanceOfUser(db, userId))
+      const parts = await readAfter.read(request, (db) => balanceOfUser(db, userId))
       return { user_id: userId, asset: 'USDM' as const, balance: balanceView(parts) }
     },
   )
@@ -80,7 +78,7 @@ export function accountRoutes(app: App, { markets, readAfter }: AccountPorts): v
     },
     async (request) => {
       const { address } = request.params
-      const user = await readAfter.read(request.query, (db) => userByAddress(db, address))
+      const user = await readAfter.read(request, (db) => userByAddress(db, address))
       if (user === undefined) throw new ApiError('USER_NOT_FOUND', { field: 'address', received: address })
       return { user_id: user.user_id, address: user.address, created_at: isoTime(user.created_at) }
     },

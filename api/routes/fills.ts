@@ -53,7 +53,7 @@ function ofOrder(app: App, ports: ReadPorts): void {
       const { limit = 100, cursor } = request.query
       const page = { limit, cursor: decodeCursor(cursor) }
       const id = request.params.order_id
-      const rows = await ports.readAfter.read(request.query, async (db) => {
+      const rows = await ports.readAfter.read(request, async (db) => {
         ownOrder(await orderById(db, id), callerOf(request).userId, { field: 'order_id', received: id })
         return fillsOfOrder(db, id, page)
       })
@@ -79,7 +79,7 @@ function ofUser(app: App, ports: ReadPorts): void {
     async (request) => {
       const { market_id: marketId, side, limit = 100, cursor } = request.query
       const filter = { marketId, side, limit, cursor: decodeCursor(cursor) }
-      const rows = await ports.readAfter.read(request.query, (db) =>
+      const rows = await ports.readAfter.read(request, (db) =>
         fillsOfUser(db, request.params.user_id, filter),
       )
       return answer(ports, rows, limit)
@@ -106,7 +106,7 @@ function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
       const { side, limit = 100, cursor } = request.query
       const spec = await markets.byId(request.params.market_id)
       const filter = { side, limit, after: publicPlace(cursor) }
-      const rows = await readAfter.read(request.query, (db) => fillsOfMarket(db, spec.marketId, filter))
+      const rows = await readAfter.read(request, (db) => fillsOfMarket(db, spec.marketId, filter))
       const { page, next_cursor } = pageOf(rows, limit, publicCursor)
       return { fills: page.map((row) => publicFillView(spec, row)), next_cursor }
     },
@@ -144,7 +144,7 @@ function processing(app: App, { markets, readAfter }: ReadPorts): void {
       const { limit = 100, cursor } = request.query
       const page = { limit, cursor: decodeCursor(cursor) }
       const id = request.params.order_id
-      const { order, stages, rows } = await readAfter.read(request.query, async (db) => ({
+      const { order, stages, rows } = await readAfter.read(request, async (db) => ({
         order: ownOrder(await orderById(db, id), callerOf(request).userId, {
           field: 'order_id',
           received: id,

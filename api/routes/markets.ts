@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts'
 import { type App, answers } from '../http/types.ts'
 import type { MarketDirectory } from '../market-directory.ts'
 import { bookLevels, marketState, marketStates } from '../queries/markets.ts'
-import type { BookmarkFields, ReadAfter } from '../read-after.ts'
+import type { ReadAfter, Reading } from '../read-after.ts'
 import {
   Book,
   BookBySymbol,
@@ -45,7 +45,7 @@ function listing(app: App, { markets, readAfter }: MarketPorts): void {
     },
     async (request) => {
       const { type: kind, limit = 100 } = request.query
-      const states = await readAfter.read(request.query, (db) => marketStates(db, { kind, limit }))
+      const states = await readAfter.read(request, (db) => marketStates(db, { kind, limit }))
       return Promise.all(states.map(async (state) => marketView(await markets.byId(state.market_id), state)))
     },
   )
@@ -64,7 +64,7 @@ function listing(app: App, { markets, readAfter }: MarketPorts): void {
     async (request) => {
       const id = request.params.market_id
       const spec = await markets.byId(id)
-      const state = await readAfter.read(request.query, (db) => marketState(db, id))
+      const state = await readAfter.read(request, (db) => marketState(db, id))
       if (state === undefined) throw new ApiError('MARKET_NOT_FOUND', { field: 'market_id', received: id })
       return marketView(spec, state)
     },
@@ -72,8 +72,12 @@ function listing(app: App, { markets, readAfter }: MarketPorts): void {
 }
 
 function books(app: App, { markets, readAfter }: MarketPorts): void {
-  const read = async (spec: MarketSpec, query: BookmarkFields & { readonly depth?: number }) => {
-    const rows = await readAfter.read(query, (db) => bookLevels(db, spec.marketId, query.depth ?? DEPTH))
+  const read = async (
+    spec: MarketSpec,
+    reading: Reading & { readonly query: { readonly depth?: number } },
+  ) => {
+    const depth = reading.query.depth ?? DEPTH
+    const rows = await readAfter.read(reading, (db) => bookLevels(db, spec.marketId, depth))
     return {
       market_id: spec.marketId,
       symbol: spec.symbol,
@@ -96,7 +100,7 @@ function books(app: App, { markets, readAfter }: MarketPorts): void {
     },
     async (request) => {
       const spec = await markets.byId(request.params.market_id)
-      const { long: long_levels, short: short_levels, ...book } = await read(spec, request.query)
+      const { long: long_levels, short: short_levels, ...book } = await read(spec, request)
       return { ...book, long_levels, short_levels }
     },
   )
@@ -113,7 +117,7 @@ function books(app: App, { markets, readAfter }: MarketPorts): void {
     },
     async (request) => {
       const spec = await markets.bySymbol(request.query.symbol)
-      const { long: bids, short: asks, ...book } = await read(spec, request.query)
+      const { long: bids, short: asks, ...book } = await read(spec, request)
       return { ...book, bids, asks }
     },
   )

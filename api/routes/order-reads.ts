@@ -1,10 +1,11 @@
 /** Reading orders and what happened to them: the caller's own only. */
+import type { FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import { callerOf } from '../http/access.ts'
 import { type App, answers } from '../http/types.ts'
 import { eventsOfOrder, eventsOfUser } from '../queries/order-events.ts'
 import { orderByHash, orderById, ordersOfUser } from '../queries/orders.ts'
-import type { BookmarkFields } from '../read-after.ts'
+import type { Reading } from '../read-after.ts'
 import {
   BookmarkQuery,
   Order,
@@ -38,12 +39,11 @@ export function orderReadRoutes(app: App, ports: ReadPorts): void {
 
 function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
   const readOne = async (
-    query: BookmarkFields,
-    userId: number,
+    request: FastifyRequest & Reading,
     asked: Asked,
     find: (db: Db | Tx) => Promise<OrderRow | undefined>,
   ): Promise<Order> => {
-    const row = ownOrder(await readAfter.read(query, find), userId, asked)
+    const row = ownOrder(await readAfter.read(request, find), callerOf(request).userId, asked)
     return orderView(await markets.byId(row.market_id), row)
   }
   app.get(
@@ -62,7 +62,7 @@ function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
     (request) => {
       const id = request.params.order_id
       const asked = { field: 'order_id', received: id } as const
-      return readOne(request.query, callerOf(request).userId, asked, (db) => orderById(db, id))
+      return readOne(request, asked, (db) => orderById(db, id))
     },
   )
   app.get(
@@ -81,7 +81,7 @@ function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
     (request) => {
       const hash = request.params.order_hash.toLowerCase()
       const asked = { field: 'order_hash', received: hash } as const
-      return readOne(request.query, callerOf(request).userId, asked, (db) => orderByHash(db, hash))
+      return readOne(request, asked, (db) => orderByHash(db, hash))
     },
   )
 }
@@ -103,9 +103,7 @@ function orderList(app: App, { markets, readAfter }: ReadPorts): void {
     async (request) => {
       const { market_id: marketId, status, side, limit = 100, cursor } = request.query
       const filter = { marketId, status, side, limit, cursor: decodeCursor(cursor) }
-      const rows = await readAfter.read(request.query, (db) =>
-        ordersOfUser(db, request.params.user_id, filter),
-      )
+      const rows = await readAfter.read(request, (db) => ordersOfUser(db, request.params.user_id, filter))
       const specOf = await specsOf(markets, rows)
       const { page, next_cursor } = pageOf(rows, limit, (row) => ({ at: row.accepted_at, id: row.order_id }))
       return { orders: page.map((row) => orderView(specOf(row), row)), next_cursor }
@@ -131,7 +129,7 @@ function orderEvents(app: App, { markets, readAfter }: ReadPorts): void {
       const { limit = 100, cursor } = request.query
       const page = { limit, cursor: placeInOrder(cursor) }
       const id = request.params.order_id
-      const { order, rows } = await readAfter.read(request.query, async (db) => ({
+      const { order, rows } = await readAfter.read(request, async (db) => ({
         order: ownOrder(await orderById(db, id), callerOf(request).userId, {
           field: 'order_id',
           received: id,
@@ -172,9 +170,7 @@ function userEvents(app: App, { markets, readAfter }: ReadPorts): void {
     async (request) => {
       const { market_id: marketId, kind, limit = 100, cursor } = request.query
       const filter = { marketId, kind, limit, after: placeOfUser(cursor) }
-      const rows = await readAfter.read(request.query, (db) =>
-        eventsOfUser(db, request.params.user_id, filter),
-      )
+      const rows = await readAfter.read(request, (db) => eventsOfUser(db, request.params.user_id, filter))
       const specOf = await specsOf(markets, rows)
       const { page, next_cursor } = pageOf(rows, limit, cursorOfUser)
       return { events: page.map((row) => eventView(specOf(row), row)), next_cursor }
@@ -182,12 +178,12 @@ function userEvents(app: App, { markets, readAfter }: ReadPorts): void {
   )
 }
 
-const cursorOfUser = (row: OrderEventRow): Cursor => ({ at: row.at, id: eventId(row) })
+const cursorOfUser = (row: OrderEventRow): Cursor => ({ at: row.arrival, id: eventId(row) })
 
 function placeOfUser(text: string | undefined): EventPlace | null {
   const cursor = decodeCursor(text)
   if (cursor === null) return null
   const place = parseEventId(cursor.id)
   if (place === null) throw invalidCursor(text as string)
-  return { at: cursor.at, ...place }
+  return { arrival: cursor.at, ...place }
 }

@@ -33,7 +33,7 @@ interface Details {
 
 /** Where an event stands among all of its account. */
 export interface EventPlace {
-  readonly at: number
+  readonly arrival: number
   readonly shard: string
   readonly seq: number
   readonly place: number
@@ -43,7 +43,7 @@ export const eventId = ({ shard, seq, place }: Pick<EventPlace, 'shard' | 'seq' 
   `${shard}-${seq}-${place}`
 
 /** Null where the text is no event's id. */
-export function parseEventId(text: string): Omit<EventPlace, 'at'> | null {
+export function parseEventId(text: string): Omit<EventPlace, 'arrival'> | null {
   const match = /^(m\d{1,10})-(\d{1,15})-(\d{1,9})$/.exec(text)
   return match && { shard: match[1] as string, seq: Number(match[2]), place: Number(match[3]) }
 }

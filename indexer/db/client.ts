@@ -11,6 +11,7 @@ import * as clientRequests from './migrations/0005-client-requests.ts'
 import * as publicFills from './migrations/0006-public-fills.ts'
 import * as readLiveOrders from './migrations/0006-read-live-orders.ts'
 import * as leanWrites from './migrations/0007-lean-writes.ts'
+import * as eventArrival from './migrations/0008-event-arrival.ts'
 import type { Database } from './schema.ts'
 
 export type Db = Kysely<Database>
@@ -80,6 +81,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0006-public-fills': publicFills,
   '0006-read-live-orders': readLiveOrders,
   '0007-lean-writes': leanWrites,
+  '0008-event-arrival': eventArrival,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -64,6 +64,8 @@ export interface ReadOrderEventsTable {
   kind: OrderEventKind
   details: JSONColumnType<object>
   at: number
+  /** Counts events as readers can see them: what is committed later is higher. A rebuild counts anew, by time. */
+  arrival: Generated<number>
 }
 
 export interface ReadFillsTable {

@@ -6,7 +6,7 @@ import type { ReadOrderEventsTable } from '../db/read-schema.ts'
 import type { Entry } from './change.ts'
 import type { ReadOrder } from './orders.ts'
 
-export type ReadOrderEvent = Selectable<ReadOrderEventsTable>
+export type ReadOrderEvent = Omit<Selectable<ReadOrderEventsTable>, 'arrival'>
 
 /** Events of a mined part, as their details name it. */
 export interface PartOf {

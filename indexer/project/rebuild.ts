@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Db } from '../db/client.ts'
 import { lockShards } from '../db/shard-log.ts'
 import { type ChunkOptions, projectAll } from './projector.ts'
+import { renumberEvents } from './store.ts'
 
 const READ_TABLES = [
   'projection',
@@ -38,5 +39,7 @@ export async function resetReadModel(db: Db): Promise<void> {
 /** Returns the number of rows projected by this process: running projectors take their share. */
 export async function rebuild(db: Db, options: ChunkOptions): Promise<number> {
   await resetReadModel(db)
-  return projectAll(db, options)
+  const rows = await projectAll(db, options)
+  await db.transaction().execute(renumberEvents)
+  return rows
 }

@@ -293,10 +293,32 @@ export async function saveChanges(tx: Tx, changes: ReadChanges): Promise<void> {
   await replaceRows(tx, FILLS, changes.fills.flat())
   await replaceRows(tx, POSITIONS, changes.positions)
   await replaceRows(tx, BATCHES, changes.batches)
-  await replaceRows(tx, ORDER_EVENTS, changes.events)
   await addDeltas(tx, LEVELS, changes.levels)
   await removeEmptyLevels(tx, changes.levels)
   await addDeltas(tx, BALANCES, changes.balances)
+  await addEvents(tx, changes.events)
+}
+
+/** One transaction at a time, so that events are numbered in the order in which readers come to see them. The last step: the lock is brief. */
+async function addEvents(tx: Tx, events: readonly ReadOrderEvent[]): Promise<void> {
+  if (events.length === 0) return
+  await lockArrivals(tx)
+  await replaceRows(tx, ORDER_EVENTS, events)
+}
+
+const lockArrivals = (tx: Tx): Promise<unknown> =>
+  sql`select pg_advisory_xact_lock(hashtextextended('read.order_events.arrival', 0))`.execute(tx)
+
+/** Numbers all events as they happened: a rebuild goes through one shard after the other. Inside a shard the log says what came first. */
+export async function renumberEvents(tx: Tx): Promise<void> {
+  await lockArrivals(tx)
+  await sql`
+    update read.order_events e set arrival = told.number from (
+      select shard, seq, place, row_number() over (order by reached, shard, seq, place) as number from (
+        select shard, seq, place, max(at) over (partition by shard order by seq, place) as reached from read.order_events
+      ) timed
+    ) told where (told.shard, told.seq, told.place) = (e.shard, e.seq, e.place)
+  `.execute(tx)
 }
 
 async function removeFills(tx: Tx, { market_id, batch_id, part }: PartOf): Promise<void> {

@@ -171,9 +171,30 @@ describe('commands over many orders, in trouble', () => {
     }))
     await db.insertInto('client_requests').values(requests).execute()
     const before = await db.selectFrom('client_requests').select('client_request_id').execute()
-    expect(await sweepRequests(db, now - day)).to.equal(2)
+    expect(await sweepRequests(db, { before: now - day, most: 1_000 })).to.equal(2)
     const left = await db.selectFrom('client_requests').select('client_request_id').execute()
     expect(left).to.have.length(before.length - 2)
     expect(left.map(({ client_request_id }) => client_request_id)).to.include('old 2')
+  })
+
+  it('keeps of each account the newest answers, so many at most', async () => {
+    const heavy = await createUser(db, 'heavy')
+    const light = await createUser(db, 'light')
+    const kept = ({ userId }: User, count: number) =>
+      Array.from({ length: count }, (_, at) => ({
+        ...{ user_id: userId, client_request_id: `${at}`, digest: Buffer.alloc(32), answer: '{}' },
+        created_at: Date.now() - 1000 + at,
+      }))
+    await db.deleteFrom('client_requests').execute()
+    await db
+      .insertInto('client_requests')
+      .values([...kept(heavy, 12), ...kept(light, 5)])
+      .execute()
+    expect(await sweepRequests(db, { before: 0, most: 5 })).to.equal(7)
+    const left = await db.selectFrom('client_requests').selectAll().orderBy('created_at').execute()
+    const idsOf = ({ userId }: User) =>
+      left.filter(({ user_id }) => user_id === userId).map(({ client_request_id }) => client_request_id)
+    expect(idsOf(heavy)).to.deep.equal(['7', '8', '9', '10', '11'])
+    expect(idsOf(light)).to.deep.equal(['0', '1', '2', '3', '4'])
   })
 })

@@ -8,7 +8,7 @@ import { appendRows, lockShard, shardId } from '../../indexer/db/shard-log.ts'
 import { rebuild } from '../../indexer/project/rebuild.ts'
 import { freshDatabase } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
-import { type Answer, createUser, startWorld, type User, type World } from './support/world.ts'
+import { type Answer, createUser, startTwin, startWorld, type User, type World } from './support/world.ts'
 
 interface Bookmark {
   readonly shard_id: string
@@ -183,12 +183,16 @@ describe('a full waiting room', () => {
     const world = await startWorld({ READ_AFTER_WAIT_MS: '4000', READ_AFTER_WAITERS: '3' })
     const alice = await createUser(world.db, 'alice')
     await world.project()
+    const others = [await createUser(world.db, 'bob'), await createUser(world.db, 'carol')]
+    const last = await createUser(world.db, 'dave')
     const { body } = await world.place(alice)
     const path = `/v0/orders/${body.order.order_id}`
     const marked = `${path}?${query(body.read_after)}`
-    const waiting = Array.from({ length: 3 }, () => world.get(alice, marked))
+    const ownOf = (user: User) => `/v0/orders/by-user/${user.userId}?${query(body.read_after)}`
+    const waiting = [world.get(alice, marked), ...others.map((user) => world.get(user, ownOf(user)))]
     // Until all three wait, a fourth may be let in instead of one of them.
     await sleep(300)
+    expect(codeOf(await world.get(last, ownOf(last)))).to.deep.equal(CAPACITY)
     const late = await world.get(alice, marked)
     expect(codeOf(late)).to.deep.equal(CAPACITY)
     expect(late.headers['retry-after']).to.equal('1')
@@ -197,6 +201,51 @@ describe('a full waiting room', () => {
     await world.project('m1')
     for (const { status } of await Promise.all(waiting)) expect(status).to.equal(200)
     expect((await world.get(alice, marked)).status).to.equal(200)
+    await world.stop()
+  })
+})
+
+describe('several processes', () => {
+  it('wake each other’s readers: whoever took the write, and whoever projected it', async () => {
+    // Neither the poll nor the end of the wait comes before the test's own end: only a notification does.
+    const slow = { READ_AFTER_POLL_MS: '120000', READ_AFTER_WAIT_MS: '120000' }
+    const world = await startWorld(slow)
+    const twin = await startTwin(world, slow)
+    const alice = await createUser(world.db, 'alice')
+    await world.project()
+    for (const [writer, reader, projector] of [
+      [world, twin, world],
+      [twin, world, world],
+      [world, twin, twin],
+      [world, world, twin],
+    ] as const) {
+      const { body } = await writer.place(alice)
+      const read = reader.get(alice, `/v0/orders/${body.order.order_id}?${query(body.read_after)}`)
+      await sleep(100)
+      await projector.project('m1')
+      expect((await read).status).to.equal(200)
+    }
+    await twin.stop()
+    await world.stop()
+  })
+})
+
+describe('one caller', () => {
+  it('gets a quarter of the waiting room at most, and gets it again when his reads are answered', async () => {
+    const world = await startWorld({ READ_AFTER_WAIT_MS: '4000', READ_AFTER_WAITERS: '8' })
+    const [alice, bob] = [await createUser(world.db, 'alice'), await createUser(world.db, 'bob')]
+    await world.project()
+    for (let round = 0; round < 2; round++) {
+      const { body } = await world.place(alice)
+      const ownOf = (user: User) => `/v0/orders/by-user/${user.userId}?${query(body.read_after)}`
+      const waiting = [1, 2].map(() => world.get(alice, ownOf(alice)))
+      await sleep(300)
+      expect(codeOf(await world.get(alice, ownOf(alice)))).to.deep.equal(CAPACITY)
+      const other = world.get(bob, ownOf(bob))
+      await sleep(100)
+      await world.project('m1')
+      for (const { status } of await Promise.all([...waiting, other])) expect(status).to.equal(200)
+    }
     await world.stop()
   })
 })

@@ -107,7 +107,7 @@ export async function meet(
   return { buy: bought, sell: sold, placed: [buy, sell] }
 }
 
-/** Everything a reader can see, as text that can be compared; not the epochs, which a rebuild changes. */
+/** Everything a reader can see, as text that can be compared; not epochs and arrivals, which a rebuild changes. */
 export async function readModel(db: Db): Promise<Record<string, string>> {
   const tables = [
     ...(['read.users', 'read.markets', 'read.orders', 'read.order_events', 'read.fills'] as const),
@@ -116,7 +116,7 @@ export async function readModel(db: Db): Promise<Record<string, string>> {
   const content: Record<string, string> = {}
   for (const table of tables) {
     const rows = await db.selectFrom(table).selectAll().execute()
-    const lines = rows.map((row) =>
+    const lines = rows.map(({ arrival, ...row }: Record<string, unknown>) =>
       JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? `${value}n` : value)),
     )
     content[table] = lines.sort().join('\n')

@@ -1,10 +1,13 @@
 /** The read model is a function of the log: of its rows, not of how they were cut, interleaved or replayed. */
+import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
 import { ACCOUNTS_SHARD, marketShard } from '../../../domain/log.ts'
+import type { ReadChanges } from '../../../indexer/project/project.ts'
 import { projectChunk, projectShard, registerShards } from '../../../indexer/project/projector.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
+import { saveChanges } from '../../../indexer/project/store.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import type { ModelOrder } from '../support/exchange.ts'
 import { anyHistory, type History } from '../support/histories.ts'
@@ -74,6 +77,85 @@ describe('the read model', () => {
         await expectOutcome(history)
       }),
       { numRuns: 6 },
+    )
+  })
+
+  it('given several projectors at once, who reads events as they arrive misses none and meets none twice', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyHistory, async (history) => {
+        await write(history)
+        const shards = await registerShards(test.db)
+        const seen = new Set<string>()
+        let last = 0
+        const read = async (): Promise<void> => {
+          const query = test.db.selectFrom('read.order_events').selectAll().where('arrival', '>', last)
+          for (const { shard, seq, place, arrival } of await query.orderBy('arrival').execute()) {
+            const name = `${shard} ${seq} ${place}`
+            expect(seen.has(name), `${name} again`).to.equal(false)
+            seen.add(name)
+            last = arrival
+          }
+        }
+        let isDone = false
+        const reading = (async () => {
+          while (!isDone) await read()
+        })()
+        await Promise.all([...shards, ...shards].map((shard) => projectEagerly(shard)))
+        isDone = true
+        await reading
+        await read()
+        const events = await test.db.selectFrom('read.order_events').selectAll().execute()
+        // Beyond these are those that a rollback has taken away.
+        expect(events.filter(({ shard, seq, place }) => !seen.has(`${shard} ${seq} ${place}`))).to.deep.equal(
+          [],
+        )
+      }),
+      { numRuns: 10 },
+    )
+  })
+
+  it('given a chunk that has not committed, the events of another shard come after its own', async () => {
+    await clearLog(test.db)
+    const nothing = { users: [], markets: [], orders: [], fills: [], removedFills: [], positions: [] }
+    const eventIn = (shard: string) => ({
+      ...{ ...nothing, batches: [], removedEvents: [], balances: [], levels: [] },
+      events: [{ shard, seq: 1, place: 0, order_id: '1-1', user_id: 1, kind: 'CREATED', details: {}, at: 1 }],
+    })
+    const save = (shard: string, then = async () => {}) =>
+      test.db.transaction().execute(async (tx) => {
+        await saveChanges(tx, eventIn(shard) as unknown as ReadChanges)
+        await then()
+      })
+    const order: string[] = []
+    let late: Promise<unknown> = Promise.resolve()
+    await save('m1', async () => {
+      late = save('m2').then(() => order.push('m2'))
+      await setTimeout(200)
+      order.push('m1')
+    })
+    await late
+    expect(order).to.deep.equal(['m1', 'm2'])
+    const events = await test.db.selectFrom('read.order_events').select('shard').orderBy('arrival').execute()
+    expect(events.map(({ shard }) => shard)).to.deep.equal(['m1', 'm2'])
+  })
+
+  it('given a rebuild, it numbers events by time, and inside a shard as the log has them', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyHistory, async (history) => {
+        await write(history)
+        await rebuild(test.db, { limit: 1_000, reached })
+        const events = await test.db.selectFrom('read.order_events').selectAll().orderBy('arrival').execute()
+        const latest = new Map<string, { at: number; seq: number; place: number }>()
+        let now = 0
+        for (const { shard, seq, place, at } of events) {
+          const before = latest.get(shard) ?? { at: 0, seq: 0, place: 0 }
+          expect(seq > before.seq || (seq === before.seq && place > before.place)).to.equal(true)
+          latest.set(shard, { at: Math.max(at, before.at), seq, place })
+          expect(Math.max(at, before.at)).to.be.at.least(now)
+          now = Math.max(at, before.at)
+        }
+      }),
+      { numRuns: 10 },
     )
   })
 
