@@ -59,10 +59,13 @@ export async function checkDeployment(input: CheckInput): Promise<readonly Findi
 
 // ---------------------------------------------------------------------- code
 
-async function checkCode({ provider, deployment, compiled }: CheckInput): Promise<Finding[]> {
+/** Of the exchange, and of markets that nobody described; the others are checked with their terms. */
+async function checkCode({ provider, deployment, compiled, markets }: CheckInput): Promise<Finding[]> {
+  const described = new Set<number>(markets.map(({ spec }) => spec.marketId))
+  const others = [...deployment.markets].filter(([marketId]) => !described.has(marketId))
   const addresses: [string, string][] = [
     ...Object.entries(deployment.contracts),
-    ...[...deployment.markets.values()].map((address): [string, string] => ['IsolatedTrader', address]),
+    ...others.map(([, address]): [string, string] => ['IsolatedTrader', address]),
   ]
   const findings: Finding[] = []
   for (const [name, address] of addresses) {
@@ -147,23 +150,24 @@ async function checkMembers(input: CheckInput): Promise<Finding[]> {
 
 // ---------------------------------------------------------------------- a market
 
-async function checkMarket(
-  { provider, deployment, compiled }: CheckInput,
-  file: MarketFile,
+/** What a market is made of, and what it was given when it was deployed: nobody should announce or list one that is another. */
+export async function checkTrader(
+  { provider, deployment, compiled }: Pick<CheckInput, 'provider' | 'deployment' | 'compiled'>,
+  { spec, reports }: MarketFile,
 ): Promise<Finding[]> {
-  const { spec, oracle: feeds } = file
   const address = traderOf(deployment, spec.marketId)
   const at = (name: string): string => contractOf(deployment, name)
   const name = `market ${spec.marketId}`
   const trader = IsolatedTrader__factory.connect(address, { provider })
-  const bank = MarginBank__factory.connect(at('MarginBank'), { provider })
-  const oracle = SignedPriceOracle__factory.connect(at('SignedPriceOracle'), { provider })
   const domain = { name: 'IsolatedTrader', version: '2.0', chainId: spec.chainId, verifyingContract: address }
-  const words = await immutablesOf(provider, address, await compiled('IsolatedTrader'))
-  const findings = [
+  const build = await compiled('IsolatedTrader')
+  const words = await immutablesOf(provider, address, build)
+  const difference = await codeDifference(provider, address, build, deployment.contracts)
+  return [
+    finding(`${name}: code at ${address}`, 'as compiled', difference ?? 'as compiled'),
     finding(`${name}: domain separator`, TypedDataEncoder.hashDomain(domain), await trader.domainSeparator()),
     finding(`${name}: grid`, Object.values(gridOf(spec)), [...(await trader.grid())]),
-    finding(`${name}: parameters`, Object.values(parametersOf(spec, file.reports)), [
+    finding(`${name}: parameters`, Object.values(parametersOf(spec, reports)), [
       ...(await trader.parameters()),
     ]),
     finding(`${name}: authority`, at('ExchangeAccess'), await trader.authority()),
@@ -176,6 +180,20 @@ async function checkMarket(
       words.has(zeroPadValue(at('MarketDesk').toLowerCase(), 32)),
     ),
     finding(`${name}: forwarder`, true, await trader.isTrustedForwarder(at('Forwarder'))),
+  ]
+}
+
+async function checkMarket(input: CheckInput, file: MarketFile): Promise<Finding[]> {
+  const { provider, deployment } = input
+  const { spec, oracle: feeds } = file
+  const address = traderOf(deployment, spec.marketId)
+  const at = (name: string): string => contractOf(deployment, name)
+  const name = `market ${spec.marketId}`
+  const trader = IsolatedTrader__factory.connect(address, { provider })
+  const bank = MarginBank__factory.connect(at('MarginBank'), { provider })
+  const oracle = SignedPriceOracle__factory.connect(at('SignedPriceOracle'), { provider })
+  const findings = [
+    ...(await checkTrader(input, file)),
     finding(`${name}: listed`, true, (await bank.market(address)).openFrom > 0n),
   ]
   const latest = await provider.getBlock('latest')

@@ -1,6 +1,8 @@
 /** Tasks that bring a market to life: its deployer's, and those of everyone whose word it takes. */
 import type { Signer } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
+import { checkTrader } from '../ignition/check.ts'
+import type { Compiled } from '../ignition/code.ts'
 import { contractOf, readDeployment, traderOf } from '../ignition/deployment.ts'
 import { type NetworkParameters, readParameters } from '../ignition/handover.ts'
 import { marketModule, type Reach } from '../ignition/market.ts'
@@ -60,11 +62,24 @@ export async function completeMarket(
   const { provider, signer, chainId } = await connect(hre)
   const file = readMarketFile(given.market, chainId)
   const parameters = readParameters(given.parameters)
-  if (given.send) await sendAll({ ...given, provider, file }, signer)
+  if (given.send) {
+    await refuseAnother({ ...given, provider, file }, hre)
+    await sendAll({ ...given, provider, file }, signer)
+  }
   await report({ ...given, provider, file }, parameters)
 }
 
 type Asked = Omit<MarketState, 'deployment'> & Pick<MarketArguments, 'deploymentId'>
+
+/** Whoever brings a market to life answers for what it is: anybody may have deployed it. */
+async function refuseAnother({ provider, deploymentId, file }: Asked, hre: HardhatRuntimeEnvironment) {
+  const deployment = readDeployment(deploymentId)
+  if ((await missingCalls({ provider, deployment, file })).length === 0) return
+  const compiled = async (name: string) => (await hre.artifacts.readArtifact(name)) as unknown as Compiled
+  const wrong = (await checkTrader({ provider, deployment, compiled }, file)).find(({ ok }) => !ok)
+  if (wrong === undefined) return
+  throw new Error(`nothing was sent: ${wrong.what}: expected ${wrong.expected}, found ${wrong.found}`)
+}
 
 /** Each call that goes through may clear the way for the next. */
 async function sendAll({ deploymentId, ...asked }: Asked, signer: Signer & { address: string }) {

@@ -199,6 +199,12 @@ for (const network of NETWORKS) {
       writeFileSync(eth, JSON.stringify(terms))
       const said = await run(stranger, 'deploy-market', { market: eth, deploymentId, parameters })
       expect(said).to.match(/market 3 \(ETH-PERP\) 0x\w{40} is live after 9 more calls:/)
+      const other = join(folder, 'other.json')
+      writeFileSync(other, JSON.stringify({ ...terms, taker_fee: '0.0004' }))
+      await complete(governor, other).then(
+        () => expect.fail('a market with other terms was brought to life'),
+        ({ message }) => expect(message).to.match(/^nothing was sent: market 3: parameters: expected/),
+      )
       const { roleDelay } = JSON.parse(readFileSync(parameters, 'utf8')).Exchange
       const holders: Record<string, HDNodeWallet> = {
         admin: governor,
