@@ -148,7 +148,9 @@ class Trial {
 
 function trialsOf(target: Target, notes: Notes): Trial[] {
   const tests = testsOf(target)
-  return mutantsOf(target.file).map((mutant) => new Trial(target, mutant, tests, notes))
+  return mutantsOf(target.file)
+    .filter(({ place }) => target.places?.includes(place) ?? true)
+    .map((mutant) => new Trial(target, mutant, tests, notes))
 }
 
 // ---------------------------------------------------------------------- the run

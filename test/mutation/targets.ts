@@ -9,6 +9,8 @@ export interface Stage {
 
 export interface Target {
   readonly file: string
+  /** The functions (and the library itself, for its constants) that are given faults; all of them by default. */
+  readonly places?: readonly string[]
   readonly stages: readonly Stage[]
 }
 
@@ -45,6 +47,13 @@ const library = (name: string, ...stages: readonly Stage[]): Target => ({
 
 // ---------------------------------------------------------------------- targets
 
+/** What an adjustment signs and what may move. Who may send it, and when, is asked on the market's storage. */
+const ADJUST_RULES = [
+  ...['hashMargin', 'hashLeverage', '_hash', 'isNonceUsed', 'nonceKey'],
+  ...['marginToMove', '_requireAdditionEnough', 'maxRemovable', 'marginForLeverage'],
+  ...['_maximumLoss', '_initialRequirement', '_surplus', '_divUp'],
+]
+
 /** What decides over margin, fees, funding and signatures. */
 export const TARGETS: readonly Target[] = [
   library('FeeLib', rules('rules', 'position')),
@@ -53,11 +62,7 @@ export const TARGETS: readonly Target[] = [
   library('BandLib', rules('rules'), ownerRules('reports')),
   library('ReportLib', linked('FundingLib')('updateFunding'), desk('inheritPosition', 'deleverage')),
   library('OrderLib', rules('records')),
-  library(
-    'AdjustLib',
-    ownerRules('adjust'),
-    desk('adjustMargin*', 'adjustLeverage', 'invalidateMarginNonces'),
-  ),
+  { ...library('AdjustLib', ownerRules('adjust')), places: ADJUST_RULES },
 ]
 
 /** Tried where they are asked for by name. */

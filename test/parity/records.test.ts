@@ -235,10 +235,15 @@ describe('parity: records', () => {
       expect(refusal?.replace(/\(.*/, '') ?? null, JSON.stringify(change, big)).to.equal(error)
       expect(refusal).to.equal(expectedOf(fields))
     }
-    const dying = { ...PLAIN, expiration: 1_700_000_000n }
-    expect(
-      await refusalOf(rules.requireValid(recordOf(dying), { ...terms, asOf: 1_700_000_000_000 })),
-    ).to.equal(null)
+    // Alive in the millisecond in which it expires, with or without something to look at, and dead in the next.
+    const plain = { ...PLAIN, expiration: 1_700_000_000n }
+    for (const dying of [plain, { ...plain, trigger: 1n, condition: 1n }]) {
+      const at = (asOf: number) => refusalOf(rules.requireValid(recordOf(dying), { ...terms, asOf }))
+      expect(await at(1_700_000_000_000)).to.equal(null)
+      expect(await at(1_700_000_000_001)).to.equal(
+        `OrderExpired(${maker.address},7,1700000000,1700000000001)`,
+      )
+    }
   })
 
   it('takes a forced record as it must be, and with no bit more', async () => {
