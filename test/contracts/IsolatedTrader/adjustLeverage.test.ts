@@ -6,6 +6,7 @@ import {
   caller,
   chain,
   type Exchange,
+  nextSecond,
   perpetualExchange,
   wallet,
 } from '../../support/exchange.ts'
@@ -51,6 +52,15 @@ describe('adjustLeverage', () => {
     const held = await trader.position(alice.address)
     expect([held.leverage, held.margin, held.size]).to.deep.equal([2n, e18('50'), 1000n])
     expect((await bank.account(alice.address)).free).to.equal(free - e18('30'))
+  })
+
+  it('when asOf is ahead of the block by more than 2 s, or behind by more than 10', async () => {
+    const blockTime = async () => (await nextSecond(exchange)) * 1000
+    await refused({ leverage: 4, asOf: (await blockTime()) + 2001 }, 'AsOfAhead')
+    await adjust({ leverage: 4, asOf: (await blockTime()) + 2000 })
+    await pass(exchange, 20)
+    await refused({ leverage: 3, asOf: (await blockTime()) - 10_001 }, 'AsOfStale')
+    await adjust({ leverage: 3, asOf: (await blockTime()) - 10_000 })
   })
 
   it('when it rises, margin returns', async () => {
