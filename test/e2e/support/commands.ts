@@ -1,0 +1,154 @@
+/** What traders, prices and faults do in a run of the model test: rounds of commands, made from one seed. */
+import fc from 'fast-check'
+import { ORDER_TYPES, type OrderType, type Side } from '../../../domain/order.ts'
+
+export const TRADERS = 4
+/** Session keys of each trader. */
+export const KEYS = 2
+/** One of each kind. */
+export const MARKETS = [1, 3, 4] as const
+
+export interface Place {
+  readonly kind: 'place'
+  readonly market: (typeof MARKETS)[number]
+  readonly side: Side
+  readonly type: OrderType
+  /** Of some 10,000 USDM each. */
+  readonly units: number
+  /** Thousandths of the market's middle price, away from it. */
+  readonly limit: number
+  readonly trigger: number
+  readonly leverage: number
+  readonly reduceOnly: boolean
+  /** Seconds; 0 for ever. */
+  readonly life: number
+  /** Signed by this session key; null: by the trader. */
+  readonly key: number | null
+}
+
+/** Orders are picked by a number, modulo those that the trader has sent. */
+export type Command =
+  | Place
+  | { readonly kind: 'batch'; readonly mode: 'atomic' | 'best_effort'; readonly orders: readonly Place[] }
+  /** The same body once more: a signed order, or a whole batch with its client_request_id. */
+  | { readonly kind: 'again'; readonly pick: number }
+  | { readonly kind: 'batch_again' }
+  /** Other terms under a salt that is used. */
+  | { readonly kind: 'salt_again'; readonly pick: number }
+  | { readonly kind: 'cancel'; readonly pick: number; readonly times: number }
+  | { readonly kind: 'cancel_batch'; readonly picks: readonly number[]; readonly times: number }
+  | { readonly kind: 'cancel_all'; readonly market: (typeof MARKETS)[number] | null }
+  /** 0 disarms. */
+  | { readonly kind: 'arm'; readonly seconds: number }
+  | { readonly kind: 'revoke'; readonly key: number }
+  | { readonly kind: 'pause'; readonly ms: number }
+
+export type Part = 'api' | 'keeper' | 'indexer'
+
+/** A process ends: at once, or where it next reaches a point between two of its writes. */
+export interface Fault {
+  readonly part: Part
+  readonly point: string | null
+  readonly afterMs: number
+}
+
+export interface Round {
+  /** Of each market, in thousandths of its middle price. */
+  readonly prices: readonly number[]
+  /** Of each trader, one after the other; the traders act at the same time. */
+  readonly commands: readonly (readonly Command[])[]
+  readonly fault: Fault | null
+}
+
+const POINTS = [
+  ['api', 'after-placement-commit'],
+  ['api', 'after-request-commit'],
+  ['keeper', 'after-batch-commit'],
+  ['keeper', 'after-signing'],
+  ['keeper', 'after-broadcast'],
+  ['keeper', 'after-switch-market'],
+  ['indexer', 'after-block-commit'],
+  ['indexer', 'before-projection'],
+  ['api', null],
+  ['keeper', null],
+  ['indexer', null],
+] as const
+
+const pick = fc.nat(200)
+const anyPlace: fc.Arbitrary<Place> = fc.record({
+  kind: fc.constant('place' as const),
+  market: fc.constantFrom(...MARKETS),
+  side: fc.constantFrom('LONG' as const, 'SHORT' as const),
+  type: fc.constantFrom<OrderType>(...ORDER_TYPES, 'LIMIT', 'LIMIT', 'LIMIT', 'LIMIT', 'MARKET', 'MARKET'),
+  units: fc.oneof(
+    { weight: 9, arbitrary: fc.integer({ min: 1, max: 12 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 30, max: 160 }) },
+  ),
+  limit: fc.oneof(
+    { weight: 8, arbitrary: fc.integer({ min: -15, max: 15 }) },
+    { weight: 1, arbitrary: fc.constantFrom(-400, -80, 80, 400) },
+  ),
+  trigger: fc.integer({ min: -20, max: 20 }),
+  leverage: fc.integer({ min: 1, max: 3 }),
+  reduceOnly: fc.constantFrom(false, false, false, true),
+  life: fc.constantFrom(0, 0, 0, 0, 0, 1, 3),
+  key: fc.constantFrom(null, null, 0, 1),
+})
+
+const one = <T extends Command>(weight: number, fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }) => ({
+  weight,
+  arbitrary: fc.record(fields) as unknown as fc.Arbitrary<Command>,
+})
+const kind = <K extends string>(name: K) => fc.constant(name)
+const times = fc.constantFrom(1, 1, 2)
+
+const anyCommand: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 20, arbitrary: anyPlace as fc.Arbitrary<Command> },
+  one(4, {
+    kind: kind('batch'),
+    mode: fc.constantFrom('atomic', 'best_effort'),
+    orders: fc.array(anyPlace, { minLength: 1, maxLength: 6 }),
+  }),
+  one(2, { kind: kind('again'), pick }),
+  one(1, { kind: kind('batch_again') }),
+  one(1, { kind: kind('salt_again'), pick }),
+  one(4, { kind: kind('cancel'), pick, times }),
+  one(2, { kind: kind('cancel_batch'), picks: fc.array(pick, { minLength: 1, maxLength: 8 }), times }),
+  one(1, { kind: kind('cancel_all'), market: fc.constantFrom(null, ...MARKETS) }),
+  one(1, { kind: kind('arm'), seconds: fc.constantFrom(0, 5, 5, 6) }),
+  one(3, { kind: kind('pause'), ms: fc.integer({ min: 1, max: 400 }) }),
+)
+
+const anyRound = (fault: fc.Arbitrary<Fault | null>, revoke: fc.Arbitrary<readonly Command[]>) =>
+  fc
+    .record({
+      prices: fc.tuple(...MARKETS.map(() => fc.integer({ min: -12, max: 12 }))),
+      commands: fc.tuple(
+        ...Array.from({ length: TRADERS }, () => fc.array(anyCommand, { minLength: 3, maxLength: 9 })),
+      ),
+      fault,
+      revoke,
+      by: fc.nat(TRADERS - 1),
+    })
+    .map(
+      ({ prices, commands, fault, revoke, by }): Round => ({
+        prices,
+        commands: commands.map((list, trader) => (trader === by ? [...list, ...revoke] : list)),
+        fault,
+      }),
+    )
+
+const anyFault: fc.Arbitrary<Fault> = fc
+  .tuple(fc.constantFrom(...POINTS), fc.integer({ min: 0, max: 800 }))
+  .map(([[part, point], afterMs]) => ({ part, point, afterMs }))
+
+/** The same seed gives the same rounds. Two in three have a fault, one in six the revocation of a key. */
+export function roundsOf(seed: number, count: number): readonly Round[] {
+  const fault = fc.oneof({ weight: 2, arbitrary: anyFault }, { weight: 1, arbitrary: fc.constant(null) })
+  const revoked = fc.nat(KEYS - 1).map((key): readonly Command[] => [{ kind: 'revoke', key }])
+  const revoke = fc.oneof(
+    { weight: 1, arbitrary: revoked },
+    { weight: 5, arbitrary: fc.constant<readonly Command[]>([]) },
+  )
+  return fc.sample(anyRound(fault, revoke), { seed, numRuns: count })
+}

@@ -1,0 +1,97 @@
+/** What one trader of a run has: his notes, his connections, his session keys. */
+import { id, Wallet } from 'ethers'
+import type { PlacedOrder } from '../../../client/answers.ts'
+import { Client } from '../../../client/client.ts'
+import type { SaltSequence } from '../../../client/salts.ts'
+import type { Stack } from '../../../stack/stack.ts'
+import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
+import { KEYS, TRADERS } from './commands.ts'
+import type { Trader } from './laws.ts'
+import { Paper } from './paper.ts'
+
+/** How long a trader waits for an answer: a process that was killed is back by then. */
+export const BUDGET_MS = 60_000
+
+export interface Desk {
+  readonly paper: Paper
+  /** The trader himself, then his session keys. */
+  readonly clients: readonly Client[]
+  readonly keys: readonly Wallet[]
+  readonly salts: SaltSequence & { repeat: bigint | null }
+}
+
+/** Gives the next salt, or once the one that it is told to repeat. */
+function repeatableSalts(start: bigint): Desk['salts'] {
+  let next = start
+  return {
+    repeat: null,
+    next() {
+      const { repeat } = this
+      this.repeat = null
+      return repeat ?? next++
+    },
+  }
+}
+
+/** A trader on a seeded account, with session keys that are registered. The last one, who looks after the batches, has none. */
+export async function openDesk(stack: Stack, at: number): Promise<Desk> {
+  const account = stack.file.accounts[at]
+  if (account === undefined) throw new Error(`the stack has no account ${at}`)
+  const { base_url: baseUrl, rpc_url: rpcUrl, contracts } = stack.file
+  const keys =
+    at === TRADERS ? [] : Array.from({ length: KEYS }, (_, key) => new Wallet(id(`session key ${at} ${key}`)))
+  const salts = repeatableSalts(BigInt(at + 1) << 40n)
+  const common = {
+    baseUrl,
+    rpcUrl,
+    apiKey: account.api_key,
+    privateKey: account.private_key,
+    salts,
+    http: { budgetMs: BUDGET_MS },
+  }
+  const clients = [new Client(common), ...keys.map((orderSigner) => new Client({ ...common, orderSigner }))]
+  const owner = new Wallet(account.private_key, stack.provider)
+  const manager = AccountManager__factory.connect(contracts.account_manager, owner)
+  for (const key of keys) await (await manager.registerSessionKey(key.address, 1)).wait()
+  const client = clients[0] as Client
+  const observed = () =>
+    stack.db
+      .selectFrom('session_keys')
+      .select('key')
+      .where('owner', '=', account.address.toLowerCase())
+      .execute()
+  await client.waitFor(observed, (rows) => rows.length === keys.length, { budgetMs: BUDGET_MS })
+  const { total_e18_raw } = await client.balance()
+  return { paper: new Paper(account.address, BigInt(total_e18_raw)), clients, keys, salts }
+}
+
+/** Everything that the exchange tells this trader, in pages. */
+export async function toldTo({ db }: Stack, { paper, clients }: Desk): Promise<Trader> {
+  const client = clients[0] as Client
+  const orders: PlacedOrder[] = []
+  for await (const page of client.pages((cursor) =>
+    client.orderPage({ limit: 37, ...(cursor && { cursor }) }),
+  ))
+    orders.push(...page.orders)
+  const fills = []
+  for await (const page of client.pages((cursor) =>
+    client.fillPage({ limit: 100, ...(cursor && { cursor }) }),
+  ))
+    fills.push(...page.fills)
+  const events = []
+  for await (const page of client.pages((cursor) =>
+    client.eventPage({ limit: 100, ...(cursor && { cursor }) }),
+  ))
+    events.push(...page.events)
+  const [positions, balance] = await Promise.all([client.positions(), client.balance()])
+  const ranks = await db
+    .selectFrom('orders')
+    .select(['order_id', 'seq'])
+    .where('maker', '=', paper.address.toLowerCase())
+    .execute()
+  return {
+    paper,
+    told: { orders, fills, events, positions, balance },
+    ranks: new Map(ranks.map(({ order_id, seq }) => [order_id, seq])),
+  }
+}

@@ -1,0 +1,349 @@
+/** What must hold of everything that the exchange tells once it is quiet. Each law names what it found wrong; an empty list is good. */
+import type { Balance, Fill, OrderEvent, PlacedOrder, Position } from '../../../client/answers.ts'
+import { priceBand } from '../../../domain/band.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../../domain/market.ts'
+import { bookType, isConditional, isMarketType, isTriggered, STATUS_REASONS } from '../../../domain/order.ts'
+import { reservedPriceOf, reservePerStep } from '../../../domain/reservation.ts'
+import type { Price } from '../../../domain/units.ts'
+import type { Paper, PaperOrder } from './paper.ts'
+
+const ONE = 10n ** 18n
+
+/** What one trader is told, all of one quiet moment. */
+export interface Told {
+  readonly orders: readonly PlacedOrder[]
+  readonly fills: readonly Fill[]
+  readonly events: readonly OrderEvent[]
+  readonly positions: readonly Position[]
+  readonly balance: Balance
+}
+
+export interface Trader {
+  readonly paper: Paper
+  readonly told: Told
+  /** Places in the book, by order id: the log decides them, nobody predicts them. */
+  readonly ranks: ReadonlyMap<string, number>
+}
+
+export const raw = (text: string | null): bigint => BigInt(text ?? 0)
+const signOf = (side: string): bigint => (side === 'LONG' ? 1n : -1n)
+const hasEnded = ({ status }: PlacedOrder): boolean => ['FILLED', 'CANCELLED', 'EXPIRED'].includes(status)
+export const isLive = (order: PlacedOrder): boolean => !hasEnded(order)
+const stateOf = ({ status, status_reason }: PlacedOrder): string => `${status} ${status_reason}`
+export const nameOf = ({ by, order, hash }: PaperOrder): string =>
+  `order ${hash.slice(0, 10)} of trader ${by}, ${order.side} ${order.type} in market ${order.marketId}`
+const sumOf = (values: readonly bigint[]): bigint => values.reduce((sum, value) => sum + value, 0n)
+export const paired = ({ paper, told }: Trader): [PaperOrder, PlacedOrder][] =>
+  paper.accepted.flatMap((mine) => {
+    const order = told.orders.find(({ order_hash }) => order_hash === mine.hash)
+    return order === undefined ? [] : [[mine, order]]
+  })
+
+// ---------------------------------------------------------------------- one order
+
+/** Accepted is what is there, and nothing else is. */
+function sameOrders({ paper, told }: Trader): string[] {
+  const there = new Set(told.orders.map(({ order_hash }) => order_hash))
+  const known = new Set(paper.accepted.map(({ hash }) => hash))
+  const lost = paper.accepted.filter(({ hash }) => !there.has(hash)).map((mine) => `${nameOf(mine)} is lost`)
+  const strange = told.orders.filter(({ order_hash }) => !known.has(order_hash))
+  const twice = told.orders.length - there.size
+  return [
+    ...lost,
+    ...strange.map(({ order_hash, status }) => `nobody placed ${order_hash}, ${status}`),
+    ...(twice === 0 ? [] : [`${twice} orders are listed twice`]),
+  ]
+}
+
+function sameTerms(mine: PaperOrder, told: PlacedOrder): string[] {
+  const { spec, order, signer } = mine
+  const expected = {
+    ...{ id: mine.id, side: order.side, type: order.type, leverage: order.leverage, signer },
+    ...{ price: priceOf(spec, order.price), trigger: priceOf(spec, order.trigger) },
+    ...{ quantity: quantityOf(spec, order.quantity), reduceOnly: order.reduceOnly },
+    ...{ expiration: order.expiration, salt: order.salt.toString() },
+  }
+  const found = {
+    ...{ id: told.order_id, side: told.side, type: told.order_type, leverage: told.leverage },
+    ...{ signer: told.signer, price: raw(told.price_e18_raw), trigger: raw(told.trigger_price_e18_raw) },
+    ...{ quantity: raw(told.quantity_e18_raw), reduceOnly: told.reduce_only },
+    ...{ expiration: told.expiration_seconds, salt: told.salt },
+  }
+  return Object.entries(expected)
+    .filter(([name, value]) => found[name as keyof typeof found] !== value)
+    .map(([name, value]) => `${name} is ${found[name as keyof typeof found]}, signed was ${value}`)
+}
+
+function sameFills({ told }: Trader, order: PlacedOrder): string[] {
+  const fills = told.fills.filter(({ order_id }) => order_id === order.order_id)
+  const filled = sumOf(fills.map(({ quantity_e18_raw }) => raw(quantity_e18_raw)))
+  const wrong: string[] = []
+  if (filled !== raw(order.filled_quantity_e18_raw))
+    wrong.push(`filled ${order.filled_quantity}, its fills ${filled}`)
+  if (raw(order.settling_quantity_e18_raw) !== 0n) wrong.push(`${order.settling_quantity} still settles`)
+  if (filled > raw(order.quantity_e18_raw)) wrong.push('more is filled than was ordered')
+  if ((order.status === 'FILLED') !== (filled === raw(order.quantity_e18_raw)))
+    wrong.push(`${stateOf(order)} with ${order.filled_quantity} of ${order.quantity}`)
+  const fee = sumOf(fills.map(({ fee_e18_raw }) => raw(fee_e18_raw)))
+  if (fee !== raw(order.fee_e18_raw)) wrong.push(`fee ${order.fee}, its fills ${fee}`)
+  const limit = raw(order.price_e18_raw)
+  for (const { price_e18_raw, status } of fills) {
+    if (status !== 'MINED' && status !== 'CONFIRMED') wrong.push(`a fill is ${status}`)
+    if (limit !== 0n && signOf(order.side) * (raw(price_e18_raw) - limit) > 0n)
+      wrong.push(`limit ${order.price}, filled at ${price_e18_raw}`)
+  }
+  return wrong
+}
+
+/** The only fee is the taker's, by the schedule of the contract with traders. */
+function scheduledFee(spec: MarketSpec, fill: Fill): bigint {
+  const [price, taker] = [raw(fill.price_e18_raw), raw(fill.taker_quantity_e18_raw)]
+  if (spec.kind !== 'binary_future') return (price * taker * spec.takerFee) / ONE / ONE
+  const perUnit = (((price * (ONE - price)) / ONE) * spec.takerFee) / ONE
+  return (perUnit * taker) / ONE
+}
+
+function reasonLaw({ paper }: Trader, mine: PaperOrder, told: PlacedOrder, now: number): string[] {
+  const { status, status_reason: reason } = told
+  if (isLive(told)) return reason === null ? [] : [`live, and yet it has ended with ${reason}`]
+  if (reason === null || !STATUS_REASONS.includes(reason))
+    return [`${status} for no listed reason: ${reason}`]
+  const expected =
+    reason === 'FILLED'
+      ? 'FILLED'
+      : reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED'
+        ? 'EXPIRED'
+        : 'CANCELLED'
+  if (status !== expected) return [`${status} for the reason ${reason}`]
+  return isJustified(paper, mine, told, now) ? [] : [`${stateOf(told)}: nobody gave cause for it`]
+}
+
+/** Whether the trader knows of something that may end the order for this reason. */
+function isJustified(paper: Paper, mine: PaperOrder, told: PlacedOrder, now: number): boolean {
+  const { order } = mine
+  switch (told.status_reason) {
+    case 'FILLED':
+      return true
+    case 'USER_CANCELLED':
+      return mine.cancelAsked
+    case 'MARKET_REMAINDER':
+    case 'NO_BATCH_IN_TIME':
+    case 'SETTLEMENT_REVERTED':
+      return isMarketType(order.type)
+    case 'EXPIRED':
+      return order.expiration !== 0 && now > order.expiration * 1000
+    case 'SELF_TRADE':
+      return paper.accepted.some((other) => other !== mine && mayCross(other, mine))
+    case 'INSUFFICIENT_MARGIN':
+      return !order.reduceOnly
+    case 'REDUCE_ONLY_NO_POSITION':
+      return order.reduceOnly && told.trigger !== null
+    case 'POSITION_CLOSED':
+      return order.reduceOnly && isConditional(order.type)
+    case 'DEAD_MAN_SWITCH':
+      return paper.firedOver(Date.parse(told.created_at), now) !== null
+    case 'SIGNER_REVOKED':
+      return paper.revoking.has(mine.signer)
+    default:
+      return false
+  }
+}
+
+/** Whether the two would trade with each other at some price. */
+export function mayCross(one: PaperOrder, other: PaperOrder): boolean {
+  if (one.order.marketId !== other.order.marketId || one.order.side === other.order.side) return false
+  const [buy, sell] = one.order.side === 'LONG' ? [one, other] : [other, one]
+  return buy.order.price === 0 || sell.order.price === 0 || buy.order.price >= sell.order.price
+}
+
+function triggerLaw(
+  { spec, order }: PaperOrder,
+  { trigger, status }: PlacedOrder,
+  filled: boolean,
+): string[] {
+  if (!isConditional(order.type)) return trigger === null ? [] : ['triggered, and does not wait for anything']
+  if (trigger === null) return status === 'OPEN' || filled ? ['in the book without a trigger'] : []
+  if (status === 'PENDING_TRIGGER') return ['waits, although it has been triggered']
+  const mark = raw(trigger.mark_price_e18_raw) as Price
+  return isTriggered(order, mark, spec.tick) ? [] : [`triggered by a mark of ${trigger.mark_price}`]
+}
+
+/** What ended stays as it was. */
+function endLaw(mine: PaperOrder, told: PlacedOrder): string[] {
+  if (mine.ended === null) {
+    if (hasEnded(told)) mine.ended = told
+    return []
+  }
+  const [before, now] = [mine.ended, told].map(
+    (order) => `${stateOf(order)} ${order.filled_quantity_e18_raw}`,
+  )
+  return before === now ? [] : [`had ended as ${before}, is ${now}`]
+}
+
+function eventLaw({ told: { events } }: Trader, order: PlacedOrder): string[] {
+  const own = events.filter(({ order_id }) => order_id === order.order_id).map(({ kind }) => kind)
+  const [created, ...more] = own.toReversed()
+  const fills = more.filter((kind) => kind === 'PARTIALLY_FILLED' || kind === 'FILLED').length
+  const ends = more.filter((kind) => kind !== 'PARTIALLY_FILLED')
+  const wrong: string[] = []
+  if (created !== 'CREATED' || more.includes('CREATED')) wrong.push(`its events are ${own}`)
+  if (hasEnded(order) ? ends.length !== 1 || ends[0] !== order.status : ends.length > 0)
+    wrong.push(`${stateOf(order)}, and its events are ${own}`)
+  if (fills > 0 !== raw(order.filled_quantity_e18_raw) > 0n) wrong.push(`filled, and its events are ${own}`)
+  return wrong
+}
+
+export function orderLaws(trader: Trader, now: number): string[] {
+  const of = ([mine, told]: [PaperOrder, PlacedOrder]): string[] => {
+    const wrong = [
+      ...sameTerms(mine, told),
+      ...sameFills(trader, told),
+      ...reasonLaw(trader, mine, told, now),
+      ...triggerLaw(mine, told, raw(told.filled_quantity_e18_raw) > 0n),
+      ...endLaw(mine, told),
+      ...eventLaw(trader, told),
+    ]
+    return wrong.map((what) => `${nameOf(mine)}: ${what}`)
+  }
+  const ids = trader.told.events.map(({ event_id }) => event_id)
+  const repeated = ids.length - new Set(ids).size
+  return [
+    ...sameOrders(trader),
+    ...paired(trader).flatMap(of),
+    ...(repeated === 0 ? [] : [`${repeated} events are listed twice`]),
+  ]
+}
+
+// ---------------------------------------------------------------------- one account
+
+const sizeIn = ({ told }: Trader, spec: MarketSpec): bigint =>
+  raw(told.positions.find(({ market_id }) => market_id === spec.marketId)?.size_e18_raw ?? null) / spec.step
+
+/** What each live order holds back: the position's closing goes to the oldest plain orders against it, the rest opens and is paid for. */
+function reservedBy(trader: Trader, spec: MarketSpec): Map<PaperOrder, bigint> {
+  const rank = ({ order_id }: PlacedOrder): number => trader.ranks.get(order_id) ?? 0
+  const live = paired(trader)
+    .filter(([mine, told]) => mine.spec === spec && isLive(told))
+    .sort(([, a], [, b]) => rank(a) - rank(b))
+  const size = sizeIn(trader, spec)
+  let left = size < 0n ? -size : size
+  return new Map(
+    live.map(([mine, told]) => {
+      if (told.reduce_only) return [mine, 0n]
+      const remaining = raw(told.remaining_quantity_e18_raw) / spec.step
+      const isAgainst = size * signOf(told.side) < 0n
+      const closes = !isAgainst ? 0n : left < remaining ? left : remaining
+      left -= closes
+      return [mine, (remaining - closes) * perStep(mine, told)]
+    }),
+  )
+}
+
+/** Fixed at acceptance, and anew by the trigger. */
+function perStep({ spec, order, oracle }: PaperOrder, { trigger }: PlacedOrder): bigint {
+  const [type, price] =
+    trigger === null
+      ? [order.type, oracle]
+      : [bookType(order.type), raw(trigger.oracle_price_e18_raw) as Price]
+  const reservedPrice = reservedPriceOf(spec, { ...order, type }, priceBand(spec, price))
+  return reservePerStep(spec, { ...order, limit: order.price, reservedPrice })
+}
+
+/**
+ * Whether another order against the same position has ended without filling. What it was to close is given out anew when the position
+ * changes, not before: until then the order may hold back more than it would have to, never less.
+ */
+const hasLostRival = (trader: Trader, { order, hash }: PaperOrder): boolean =>
+  paired(trader).some(
+    ([other, told]) =>
+      other.hash !== hash &&
+      other.order.marketId === order.marketId &&
+      other.order.side === order.side &&
+      !other.order.reduceOnly &&
+      hasEnded(told) &&
+      told.status !== 'FILLED',
+  )
+
+export function accountLaws(trader: Trader, specs: readonly MarketSpec[]): string[] {
+  const { paper, told } = trader
+  const who = `trader ${paper.address.slice(0, 8)}`
+  const wrong: string[] = []
+  let reserved = 0n
+  for (const spec of specs) {
+    const fills = told.fills.filter(({ market_id }) => market_id === spec.marketId)
+    const size = sumOf(fills.map((fill) => signOf(fill.side) * raw(fill.quantity_e18_raw))) / spec.step
+    if (size !== sizeIn(trader, spec))
+      wrong.push(`${who}: ${sizeIn(trader, spec)} steps in market ${spec.marketId}, fills say ${size}`)
+    for (const fill of fills) {
+      if (raw(fill.fee_e18_raw) !== scheduledFee(spec, fill))
+        wrong.push(`${who}: fee ${fill.fee} of fill ${fill.fill_id}`)
+    }
+    for (const [mine, expected] of reservedBy(trader, spec)) {
+      const order = told.orders.find(({ order_hash }) => order_hash === mine.hash)
+      const amount = raw(order?.reserved_margin_e18_raw ?? null)
+      reserved += amount
+      if (amount !== expected && !(amount > expected && hasLostRival(trader, mine)))
+        wrong.push(`${nameOf(mine)} reserves ${amount}, expected ${expected}`)
+    }
+  }
+  const earned = sumOf(told.fills.map((fill) => raw(fill.realized_pnl_e18_raw) - raw(fill.fee_e18_raw)))
+  const expected = { reserved, total: paper.deposited + earned }
+  const { balance } = told
+  if (raw(balance.reserved_e18_raw) !== reserved)
+    wrong.push(`${who}: reserved ${balance.reserved_e18_raw}, expected ${expected.reserved}`)
+  if (raw(balance.total_e18_raw) !== expected.total)
+    wrong.push(`${who}: total ${balance.total_e18_raw}, expected ${expected.total}`)
+  const available = raw(balance.free_e18_raw) - reserved
+  if (raw(balance.available_e18_raw) !== available || available < 0n)
+    wrong.push(`${who}: available ${balance.available_e18_raw}, expected ${available}`)
+  return wrong
+}
+
+// ---------------------------------------------------------------------- one market
+
+/** Nothing comes from nowhere: sizes add up to nothing, and each batch sells at one price what it buys. */
+export function marketLaws(spec: MarketSpec, traders: readonly Trader[]): string[] {
+  const wrong: string[] = []
+  const size = sumOf(traders.map((trader) => sizeIn(trader, spec)))
+  if (size !== 0n) wrong.push(`market ${spec.marketId}: positions add up to ${size} steps`)
+  const fills = traders
+    .flatMap(({ told }) => told.fills)
+    .filter(({ market_id }) => market_id === spec.marketId)
+  const batches = new Set(fills.map(({ batch_id }) => batch_id))
+  for (const batch of batches) {
+    const own = fills.filter(({ batch_id }) => batch_id === batch)
+    const net = sumOf(own.map((fill) => signOf(fill.side) * raw(fill.quantity_e18_raw)))
+    const prices = new Set(own.map(({ price_e18_raw }) => price_e18_raw))
+    const transactions = new Set(own.map(({ part, tx_hash }) => `${part} ${tx_hash}`))
+    const parts = new Set(own.map(({ part }) => part))
+    if (net !== 0n) wrong.push(`batch ${batch} of market ${spec.marketId} buys ${net} more than it sells`)
+    if (prices.size !== 1) wrong.push(`batch ${batch} of market ${spec.marketId} has ${prices.size} prices`)
+    if (transactions.size !== parts.size)
+      wrong.push(`batch ${batch} of market ${spec.marketId} settled twice`)
+  }
+  return wrong
+}
+
+/** The public book is what the traders have in it, level by level. `levels`: `LONG 100 -> quantity count`. */
+export function bookLaw(
+  spec: MarketSpec,
+  traders: readonly Trader[],
+  levels: ReadonlyMap<string, string>,
+): string[] {
+  const sums = new Map<string, { quantity: bigint; count: number }>()
+  for (const order of traders.flatMap(({ told }) => told.orders)) {
+    if (order.market_id !== spec.marketId || order.status !== 'OPEN' || order.price === 0) continue
+    const name = `${order.side} ${order.price_e18_raw}`
+    const { quantity, count } = sums.get(name) ?? { quantity: 0n, count: 0 }
+    sums.set(name, { quantity: quantity + raw(order.remaining_quantity_e18_raw), count: count + 1 })
+  }
+  const names = new Set([...sums.keys(), ...levels.keys()])
+  return [...names].flatMap((name) => {
+    const sum = sums.get(name)
+    const expected = sum === undefined ? 'nothing' : `${sum.quantity} ${sum.count}`
+    const found = levels.get(name) ?? 'nothing'
+    return expected === found
+      ? []
+      : [`book of market ${spec.marketId}, ${name}: ${found}, orders say ${expected}`]
+  })
+}

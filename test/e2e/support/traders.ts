@@ -1,0 +1,329 @@
+/** What the traders of a run do, and whether they are answered as they may expect. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Wallet } from 'ethers'
+import type { PlacedOrder } from '../../../client/answers.ts'
+import type { Client } from '../../../client/client.ts'
+import { fromE18 } from '../../../client/decimals.ts'
+import { ClearbatchError } from '../../../client/errors.ts'
+import type { NewOrder } from '../../../client/trading.ts'
+import type { MarketSpec } from '../../../domain/market.ts'
+import { isConditional, isMarketType } from '../../../domain/order.ts'
+import type { Stack } from '../../../stack/stack.ts'
+import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
+import type { Command, Place } from './commands.ts'
+import { BUDGET_MS, type Desk } from './desks.ts'
+import type { Paper, PaperOrder } from './paper.ts'
+import type { Prices } from './prices.ts'
+
+/** Of one unit of quantity. */
+const UNIT = 10_000n * 10n ** 18n
+
+interface Floor {
+  readonly stack: Stack
+  readonly specs: readonly MarketSpec[]
+  readonly desks: readonly Desk[]
+  readonly prices: Prices
+  readonly count: (name: string) => void
+}
+
+export class Traders {
+  readonly #stack: Stack
+  readonly #specs: readonly MarketSpec[]
+  readonly #desks: readonly Desk[]
+  readonly #prices: Prices
+  readonly #count: (name: string) => void
+
+  constructor({ stack, specs, desks, prices, count }: Floor) {
+    this.#stack = stack
+    this.#specs = specs
+    this.#desks = desks
+    this.#prices = prices
+    this.#count = count
+  }
+
+  #desk(by: number): Desk {
+    const desk = this.#desks[by]
+    if (desk === undefined) throw new RangeError(`there is no trader ${by}`)
+    return desk
+  }
+
+  async act(by: number, commands: readonly Command[]): Promise<string[]> {
+    const wrong: string[] = []
+    for (const command of commands) {
+      this.#count(command.kind)
+      const found = await this.#take(by, command)
+      wrong.push(...found.map((what) => `trader ${by}, ${JSON.stringify(command)}: ${what}`))
+    }
+    return wrong
+  }
+
+  async #take(by: number, command: Command): Promise<string[]> {
+    const { paper, clients } = this.#desk(by)
+    const client = clients[0] as Client
+    switch (command.kind) {
+      case 'place':
+        return this.#place(await this.sign(by, command), command)
+      case 'batch':
+        return this.#batch(by, command.mode, command.orders)
+      case 'again':
+        return this.#again(client, paper.pick(command.pick))
+      case 'batch_again':
+        return this.#batchAgain(client, paper)
+      case 'salt_again':
+        return this.#saltAgain(by, paper.pick(command.pick))
+      case 'cancel':
+        return this.#cancel(client, paper.pick(command.pick), command.times)
+      case 'cancel_batch':
+        return this.#cancelBatch(by, command.picks, command.times)
+      case 'cancel_all':
+        return this.#cancelAll(by, command.market)
+      case 'arm': {
+        const { fire_at, server_time } = await client.cancelAllAfter(command.seconds)
+        paper.arms.push({
+          fireAt: fire_at === null ? null : Date.parse(fire_at),
+          at: Date.parse(server_time),
+        })
+        return []
+      }
+      case 'revoke':
+        return this.#revoke(by, command.key)
+      case 'pause':
+        await sleep(command.ms)
+        return []
+    }
+  }
+
+  /** Written down before it is sent. */
+  async sign(by: number, place: Place): Promise<PaperOrder> {
+    const { paper, clients, keys } = this.#desk(by)
+    const spec = this.#specs.find(({ marketId }) => marketId === place.market) as MarketSpec
+    const client = clients[place.key === null ? 0 : place.key + 1] as Client
+    const outgoing = await client.sign(this.#draft(spec, place))
+    const key = place.key === null ? undefined : keys[place.key]
+    const mine: PaperOrder = {
+      ...{ by, spec, outgoing, order: outgoing.order, hash: outgoing.hash },
+      signer: (key?.address ?? paper.address).toLowerCase(),
+      oracle: this.#prices.now(place.market),
+      ...{ id: null, cancelAsked: false, cancelPromised: false, ended: null },
+    }
+    paper.sent.push(mine)
+    return mine
+  }
+
+  #draft(spec: MarketSpec, place: Place): NewOrder {
+    const onTick = (thousandths: number): bigint => {
+      const price = (this.#prices.away(spec.marketId, thousandths) / spec.tick) * spec.tick
+      const top = spec.kind === 'binary_future' ? 10n ** 18n - spec.tick : price
+      return price > top ? top : price
+    }
+    const value = (this.#prices.middle(spec.marketId) * spec.step) / 10n ** 18n
+    const steps = (UNIT / value) * BigInt(place.units)
+    const most = BigInt(spec.maxQuantity)
+    const { market: marketId, side, type, leverage, reduceOnly, life } = place
+    return {
+      ...{ marketId, side, type, leverage, reduceOnly },
+      quantity: fromE18((steps < most ? steps : most) * spec.step),
+      expiration: life === 0 ? 0 : Math.floor(Date.now() / 1000) + life,
+      ...(isMarketType(type) ? {} : { price: fromE18(onTick(place.limit)) }),
+      ...(isConditional(type) ? { trigger: fromE18(onTick(place.trigger)) } : {}),
+    }
+  }
+
+  /** What a placement answers: an order in its first status, or a refusal that the trader can understand. */
+  async #place(mine: PaperOrder, place: Place): Promise<string[]> {
+    const client = this.#desk(mine.by).clients[0] as Client
+    const wasRevoked = this.#desk(mine.by).paper.revoked.has(mine.signer)
+    try {
+      const { order, is_duplicate, fills } = await client.send(mine.outgoing)
+      mine.id = order.order_id
+      if (wasRevoked) return ['accepted although its signer was revoked']
+      if (fills.length > 0 && !is_duplicate) return ['has fills at its placement']
+      return is_duplicate || order.status === firstStatus(mine)
+        ? []
+        : [`accepted as ${order.status} ${order.status_reason}`]
+    } catch (error) {
+      return this.#refused(mine, place, error)
+    }
+  }
+
+  #refused(mine: PaperOrder, place: Place, error: unknown): string[] {
+    if (!(error instanceof ClearbatchError)) throw error
+    this.#count(error.code)
+    const { order } = mine
+    const isBeyond = Math.abs(place.limit) > 50
+    const reasons: Record<string, boolean> = {
+      PRICE_BAND: isBeyond,
+      MARGIN_REQUIREMENT: false,
+      INSUFFICIENT_MARGIN: !order.reduceOnly,
+      REDUCE_ONLY_NO_POSITION: order.reduceOnly,
+      MAX_ORDER_PRICE: isBeyond,
+      MIN_ORDER_PRICE: isBeyond,
+      ORDER_EXPIRED: order.expiration !== 0 && Date.now() > order.expiration * 1000,
+      SESSION_KEY_REVOKED: this.#desk(mine.by).paper.revoking.has(mine.signer),
+    }
+    const isExpected = error.outcome === 'not_placed' && reasons[error.code] === true
+    return isExpected
+      ? []
+      : [`refused: ${error.status} ${error.code} ${error.message} ${JSON.stringify(error.details)}`]
+  }
+
+  async #batch(by: number, mode: 'atomic' | 'best_effort', places: readonly Place[]): Promise<string[]> {
+    const { paper, clients } = this.#desk(by)
+    const orders: PaperOrder[] = []
+    for (const place of places) orders.push(await this.sign(by, place))
+    const clientRequestId = `${by}-${paper.sent.length}`
+    try {
+      const { is_duplicate, ...answer } = await (clients[0] as Client).placeBatch(
+        orders.map(({ outgoing }) => outgoing),
+        { mode, clientRequestId },
+      )
+      paper.batches.push({ id: clientRequestId, mode, orders, answer: JSON.stringify(answer) })
+      const wrong = answer.results.flatMap((result, at) => {
+        const mine = orders[at] as PaperOrder
+        if (!('order' in result)) {
+          const { code } = result.error.details
+          this.#count(code)
+          return mode === 'atomic' ? [`an atomic batch is accepted with an item refused: ${code}`] : []
+        }
+        mine.id = result.order.order_id
+        return result.order.status === firstStatus(mine) ? [] : [`accepted as ${result.order.status}`]
+      })
+      return answer.results.length === orders.length ? wrong : [`${answer.results.length} results`]
+    } catch (error) {
+      if (!(error instanceof ClearbatchError) || error.outcome !== 'not_placed') throw error
+      this.#count(`batch ${error.code}`)
+      return mode === 'atomic' ? [] : [`a best_effort batch is refused: ${error.code} ${error.message}`]
+    }
+  }
+
+  /** The order as it was accepted, or what refused it then may take it now. */
+  async #again(client: Client, mine: PaperOrder | undefined): Promise<string[]> {
+    if (mine === undefined) return []
+    try {
+      const { order, is_duplicate } = await client.send(mine.outgoing)
+      if (mine.id === null) {
+        mine.id = order.order_id
+        return []
+      }
+      return is_duplicate && order.order_id === mine.id
+        ? []
+        : [`sent again: ${order.order_id}, duplicate ${is_duplicate}, was ${mine.id}`]
+    } catch (error) {
+      if (!(error instanceof ClearbatchError)) throw error
+      return mine.id === null ? [] : [`accepted before, now ${error.code}`]
+    }
+  }
+
+  async #batchAgain(client: Client, paper: Paper): Promise<string[]> {
+    const batch = paper.batches.at(-1)
+    if (batch === undefined) return []
+    const orders = batch.orders.map(({ outgoing }) => outgoing)
+    const again = await client.placeBatch(orders, { mode: batch.mode, clientRequestId: batch.id })
+    const { is_duplicate, ...answer } = again
+    if (!is_duplicate) return ['a batch sent again is done again']
+    return JSON.stringify(answer) === batch.answer ? [] : ['a batch sent again has another answer']
+  }
+
+  async #saltAgain(by: number, mine: PaperOrder | undefined): Promise<string[]> {
+    if (mine === undefined || mine.id === null || isMarketType(mine.order.type)) return []
+    const { salts, clients } = this.#desk(by)
+    salts.repeat = mine.order.salt
+    const client = clients[0] as Client
+    const { order, spec } = mine
+    const price = fromE18(BigInt(order.price + 1) * spec.tick)
+    const quantity = fromE18(BigInt(order.quantity) * spec.step)
+    const other = await client.sign({ marketId: spec.marketId, side: order.side, price, quantity })
+    const code = await client.send(other).then(
+      ({ order: placed }) => `placed ${placed.order_id}`,
+      (error: ClearbatchError) => error.code,
+    )
+    return code === 'SALT_USED' ? [] : [`the salt of ${mine.hash} again: ${code}`]
+  }
+
+  async #cancel(client: Client, mine: PaperOrder | undefined, times: number): Promise<string[]> {
+    if (mine === undefined || mine.id === null) return []
+    mine.cancelAsked = true
+    const wrong: string[] = []
+    for (let time = 0; time < times; time++) {
+      const { order, cancelled } = await client.cancel(mine.hash, 'the model says so')
+      wrong.push(...cancelledAs(mine, order, cancelled))
+    }
+    return wrong
+  }
+
+  async #cancelBatch(by: number, picks: readonly number[], times: number): Promise<string[]> {
+    const { paper, clients } = this.#desk(by)
+    const picked = new Set(picks.flatMap((pick) => paper.pick(pick) ?? []))
+    if (picked.size === 0) return []
+    for (const mine of picked) mine.cancelAsked = true
+    const hashes = [...picked].map(({ hash }) => hash)
+    const clientRequestId = crypto.randomUUID()
+    const wrong: string[] = []
+    for (let time = 0; time < times; time++) {
+      const { results, is_duplicate } = await (clients[0] as Client).cancelBatch(hashes, { clientRequestId })
+      if (time > 0 && !is_duplicate) wrong.push('a batch of cancels sent again is done again')
+      for (const [at, mine] of [...picked].entries()) {
+        const result = results[at]
+        if (result !== undefined && 'order' in result)
+          wrong.push(...cancelledAs(mine, result.order, result.cancelled))
+        else if (mine.id !== null) wrong.push(`cannot be cancelled: ${JSON.stringify(result)}`)
+      }
+    }
+    return wrong
+  }
+
+  async #cancelAll(by: number, market: number | null): Promise<string[]> {
+    const { paper, clients } = this.#desk(by)
+    const covered = paper.accepted.filter(({ order }) => market === null || order.marketId === market)
+    for (const mine of covered) mine.cancelAsked = true
+    const { results } = await (clients[0] as Client).cancelAll(market === null ? {} : { marketId: market })
+    const wrong = results.flatMap(({ order, cancelled, order_hash }) => {
+      const mine = covered.find(({ hash }) => hash === order_hash)
+      return mine === undefined
+        ? [`cancels ${order_hash}, which is not there`]
+        : cancelledAs(mine, order, cancelled)
+    })
+    // Nothing that was accepted before stays: what is not in the answer had ended, perhaps by this very command, whose answer was lost.
+    for (const mine of covered) mine.cancelPromised = true
+    return wrong
+  }
+
+  async #revoke(by: number, at: number): Promise<string[]> {
+    const { keys, paper } = this.#desk(by)
+    const key = (keys[at] as Wallet).address
+    if (paper.revoking.has(key.toLowerCase())) return []
+    paper.revoking.add(key.toLowerCase())
+    const { provider, file, db } = this.#stack
+    const owner = new Wallet(file.accounts[by]?.private_key ?? '', provider)
+    const manager = AccountManager__factory.connect(file.contracts.account_manager, owner)
+    await (await manager.revokeSessionKey(key)).wait()
+    const read = () => db.selectFrom('session_keys').select('revoked_at').where('key', '=', key.toLowerCase())
+    await (this.#desk(by).clients[0] as Client).waitFor(
+      () => read().executeTakeFirst(),
+      (row) => row?.revoked_at != null && Number(row.revoked_at) > 0,
+      { budgetMs: BUDGET_MS },
+    )
+    paper.revoked.add(key.toLowerCase())
+    return []
+  }
+}
+
+const firstStatus = ({ order }: PaperOrder): string =>
+  isConditional(order.type) ? 'PENDING_TRIGGER' : 'OPEN'
+
+/**
+ * A cancelled order says so; one that had ended says how. Of a market order that has been in its batch nothing is left to cancel: it stays
+ * open until what it got is settled.
+ */
+function cancelledAs(mine: PaperOrder, told: PlacedOrder, cancelled: boolean): string[] {
+  const { status, order_id, order_hash } = told
+  mine.id ??= order_id
+  if (order_hash !== mine.hash) return [`asked for ${mine.hash}, answered for ${order_hash}`]
+  const isOut = status === 'CANCELLED' || status === 'CANCEL_PENDING_FINALIZE'
+  mine.cancelPromised = true
+  if (cancelled !== isOut) return [`cancelled ${cancelled} with status ${status}`]
+  const settles = status === 'OPEN' && isMarketType(mine.order.type) && told.settling_quantity > 0
+  return isOut || settles || status === 'FILLED' || status === 'EXPIRED'
+    ? []
+    : [`after a cancel it is ${status}`]
+}
