@@ -83,6 +83,7 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
     }
 
     function requestFreeze() external {
+        _requireHandedOn();
         WindLib.requestFreeze(_state);
     }
 
@@ -113,7 +114,11 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ internals
 
     function _context() private view returns (MarketContext calldata) {
-        if (address(this) == _SELF) revert IIsolatedTrader.DeskCalledDirectly();
+        _requireHandedOn();
         return ContextLib.read();
+    }
+
+    function _requireHandedOn() private view {
+        if (address(this) == _SELF) revert IIsolatedTrader.DeskCalledDirectly();
     }
 }

@@ -7,8 +7,14 @@ import type { Quote, Seq, Steps, UserId } from './units.ts'
 export const PART_ORDERS = 200
 export const PART_SLOTS = 400
 
+/** Of the market itself: its clock and its reference, which its first part finds empty. */
+export const MARKET_SLOTS = 2
+
 /** Where a part is cut, at most one buy and one sell go on in the next: each holds a slot for its filled quantity meanwhile. */
 const CUT_SLOTS = 2
+
+/** What a part takes before its first order. */
+const FIXED_SLOTS = MARKET_SLOTS + CUT_SLOTS
 
 /** A share of a cleared batch whose buys equal its sells. */
 export interface Part {
@@ -28,7 +34,8 @@ export interface Splittable {
 /**
  * The parts in settlement order. Their pairs in a row are the batch's pairs, cut between pairs; each part has at most
  * `PART_ORDERS` orders and `PART_SLOTS` new slots. Slots are counted as if nothing were there yet: a bitmap word per order, a
- * slot per order that stays partly filled, a position per account; so what the chain holds does not change the parts.
+ * slot per order that stays partly filled, a position per account, and the market's own; so what the chain holds does not change
+ * the parts. A balance at the bank is not counted: who had none left holds a position already.
  */
 export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
   const fillOf = new Map(fills.map((fill) => [fill.seq, fill]))
@@ -44,7 +51,7 @@ export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
 export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'left'>[]): boolean {
   if (filled.length > PART_ORDERS) return false
   const accounts = new Set<UserId>()
-  let slots = CUT_SLOTS
+  let slots = FIXED_SLOTS
   for (const { account, left } of filled) {
     slots += slotsOf(left, !accounts.has(account))
     accounts.add(account)
@@ -82,7 +89,7 @@ class Load {
   readonly #orders = new Set<Seq>()
   readonly #accounts = new Set<UserId>()
   readonly #fillOf: ReadonlyMap<Seq, Fill>
-  slots = CUT_SLOTS
+  slots = FIXED_SLOTS
 
   constructor(fillOf: ReadonlyMap<Seq, Fill>) {
     this.#fillOf = fillOf

@@ -16,6 +16,8 @@ library ListingLib {
     /// @dev IMR must exceed MMR by 0.75 percentage points: more than the liquidation buffer.
     uint256 private constant MIN_SPREAD = 7_500;
     uint256 private constant MILLION = 1e6;
+    /// @dev From one report to the next, and per second between them.
+    uint256 private constant MAX_MOVE = 1e6;
     /// @dev Keeps every product of settlement within 256 bits, so that the hot path needs no overflow checks.
     uint256 private constant INCREMENT_END = 1 << 80;
 
@@ -30,8 +32,13 @@ library ListingLib {
             // tick <= 1e18 where it divides 1e18, so the product fits.
             valid = valid && 1e18 % tick == 0 && 1e18 / tick > 1 && tick % 1e12 == 0 && (tick * tick * step) % 1e42 == 0;
         }
-        valid = valid && _isFinalRange(grid) && (grid.sessionFeedId == 0 || grid.kind == MarketKind.Perpetual);
+        valid = valid && _isFinalRange(grid) && _isSessionFeed(grid);
         if (!valid) revert IIsolatedTrader.GridInvalid();
+    }
+
+    /// @dev Only funding has sessions. A price is not the end of one.
+    function _isSessionFeed(MarketGrid memory grid) private pure returns (bool) {
+        return grid.sessionFeedId == 0 || (grid.kind == MarketKind.Perpetual && grid.sessionFeedId != grid.feedId);
     }
 
     /// @dev A perpetual has no end; a binary market ends at exactly 0 or 1.
@@ -44,8 +51,12 @@ library ListingLib {
     function requireParameters(Parameters memory p, MarketKind kind) internal pure {
         bool valid = p.mmr > 0 && p.imr >= p.mmr + MIN_SPREAD && p.maxLeverage > 0 && p.maxLeverage <= MAX_LEVERAGE
             && uint256(p.imr) * p.maxLeverage <= MILLION && p.mtbLong <= MILLION && p.mtbShort < MILLION
-            && p.makerFee <= MAX_FEE && p.takerFee <= MAX_FEE && p.reportMaxAge > 0 && p.reportMaxAge <= MAX_REPORT_AGE
-            && p.fundingCap <= MAX_FUNDING_CAP && (p.fundingCap == 0 || kind == MarketKind.Perpetual);
+            && p.reportMaxAge > 0 && p.reportMaxAge <= MAX_REPORT_AGE;
+        // An order sets aside what the taker rate asks for.
+        valid = valid && p.makerFee <= p.takerFee && p.takerFee <= MAX_FEE;
+        // Bounded, and not so that no price but the last is ever taken.
+        valid = valid && p.moveBase <= MAX_MOVE && p.moveSlope <= MAX_MOVE && (p.moveBase | p.moveSlope) != 0;
+        valid = valid && p.fundingCap <= MAX_FUNDING_CAP && (p.fundingCap == 0 || kind == MarketKind.Perpetual);
         if (!valid) revert IMarketChanges.ParametersInvalid();
     }
 }

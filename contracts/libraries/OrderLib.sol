@@ -184,8 +184,9 @@ library OrderLib {
 
     /// @notice Refuses an order that neither its maker nor one of his session keys has signed.
     function requireSigner(IAccountManager keys, address maker, uint256 salt, address signer, uint256 asOf) internal view {
-        if (signer == maker) return;
+        // First: a maker of zero must not pass for nobody's signature.
         if (signer == address(0)) revert ISettlementErrors.SignatureInvalid(maker, salt);
+        if (signer == maker) return;
         if (!keys.isAuthorized(maker, signer, SIGN_ORDERS, asOf)) {
             revert ISettlementErrors.SignerUnauthorized(maker, salt, signer);
         }

@@ -213,8 +213,10 @@ library SaltLib {
         return (slot >> 112, (slot >> 64) & type(uint48).max, slot & type(uint64).max);
     }
 
-    function wordKey(address maker, uint256 salt) internal pure returns (uint256) {
-        return (uint256(uint160(maker)) << 96) | (salt >> 6);
+    function wordKey(address maker, uint256 salt) internal pure returns (uint256 key) {
+        assembly ("memory-safe") {
+            key := or(shl(96, maker), shr(6, salt))
+        }
     }
 
     function slotKey(address maker, uint256 index) internal pure returns (uint256) {
@@ -226,7 +228,9 @@ library SaltLib {
     }
 
     function _shift(uint256 salt) private pure returns (uint256) {
-        return 3 * (salt & 63);
+        unchecked {
+            return 3 * (salt & 63);
+        }
     }
 
     function _withState(uint256 word, uint256 shift, uint256 next) private pure returns (uint256) {

@@ -93,7 +93,8 @@ describe('scheduled parameters and modes', () => {
     it('when they are out of bounds, they are refused', async () => {
       const later = (await latest()) + 2 * DAY
       for (const change of [
-        { makerFee: 50_001 },
+        { makerFee: 501 },
+        { takerFee: 50_001 },
         { imr: 29_999 },
         { fundingCap: 40_001 },
         { maxLeverage: 23 },

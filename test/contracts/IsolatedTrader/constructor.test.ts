@@ -21,13 +21,18 @@ describe('constructor', () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
   })
 
-  const deploy = (spec: MarketSpec, change: object = {}, addresses: Partial<Exchange['shared']> = {}) => {
+  const deploy = (
+    spec: MarketSpec,
+    change: object = {},
+    addresses: Partial<Exchange['shared']> = {},
+    grid: object = {},
+  ) => {
     const { admin } = exchange
     const { marginBank, accountManager, oracle, forwarder, desk } = { ...exchange.shared, ...addresses }
     const parameters = { ...parametersOf(spec), ...change }
     const factory = new IsolatedTrader__factory(exchange.shared.libraries, admin)
     return factory.deploy(
-      gridOf(spec),
+      { ...gridOf(spec), ...grid },
       parameters,
       marginBank,
       accountManager,
@@ -98,6 +103,9 @@ describe('constructor', () => {
     it(`when the grid has ${name}`, () => refused(deploy(spec), 'GridInvalid'))
   }
 
+  it('when its price feed says when the session ends', () =>
+    refused(deploy(perpetual, {}, {}, { sessionFeedId: feedIdOf(perpetual.marketId) }), 'GridInvalid'))
+
   const parameters: readonly [string, object][] = [
     ['no maintenance requirement', { mmr: 0 }],
     ['IMR less than 0.75 points above MMR', { imr: 29_999, mmr: 22_500 }],
@@ -106,8 +114,11 @@ describe('constructor', () => {
     ['leverage that its own IMR refuses', { imr: 50_001 }],
     ['a long band beyond 100 %', { mtbLong: 1_000_001 }],
     ['a short band of 100 %', { mtbShort: 1_000_000 }],
-    ['a maker rate above 5 %', { makerFee: 50_001 }],
+    ['a maker rate above the taker rate', { makerFee: 501 }],
     ['a taker rate above 5 %', { takerFee: 50_001 }],
+    ['no move of the price', { moveBase: 0, moveSlope: 0 }],
+    ['a leap beyond 100 %', { moveBase: 1_000_001 }],
+    ['a slope beyond 100 % a second', { moveSlope: 1_000_001 }],
     ['no report age', { reportMaxAge: 0 }],
     ['a report age above a minute', { reportMaxAge: 60_001 }],
     ['a funding cap above 4 % per hour', { fundingCap: 40_001 }],

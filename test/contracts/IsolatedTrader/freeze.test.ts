@@ -122,7 +122,7 @@ describe('freeze', () => {
     const { trader, admin } = exchange
     const fields = fieldsOf(await trader.parameters())
     const later = BigInt(await nextSecond(exchange)) * 1000n + 5n * 86_400_000n
-    await trader.connect(admin).scheduleParameters({ ...fields, takerFee: 1n }, later)
+    await trader.connect(admin).scheduleParameters({ ...fields, takerFee: fields.takerFee + 1n }, later)
     await freeze(scene)
     expect((await trader.pendingChange()).parametersFrom).to.equal(0n)
     expect((await trader.parameters()).takerFee).to.equal(fields.takerFee)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { ZeroAddress } from 'ethers'
 import type { OrderType } from '../../../domain/order.ts'
 import { encodeSettleBatch, HEADER_BYTES } from '../../../domain/settlement-codec.ts'
 import { audit } from '../../support/audit.ts'
@@ -179,6 +180,12 @@ describe('settleBatch: every order', () => {
       refused({}, 'SignatureInvalid', [], (bytes) =>
         withBytes(bytes, AT.r, ...new Array<number>(32).fill(0)),
       ))
+    it('when nobody can have signed, and the order is nobody’s', async () => {
+      const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
+      const nobodys = withBytes(bytes, AT.maker, ...new Array<number>(20).fill(0))
+      const unsigned = withBytes(nobodys, AT.r, ...new Array<number>(32).fill(0))
+      await expectRefused(exchange, unsigned, { error: 'SignatureInvalid', args: [ZeroAddress, SALT] })
+    })
     it('when a stranger signed', () =>
       refused({ signer: wallet('stranger') }, 'SignerUnauthorized', [wallet('stranger').address]))
     it('when it was signed for another market', async () => {

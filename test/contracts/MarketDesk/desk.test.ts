@@ -33,6 +33,7 @@ describe('MarketDesk', () => {
     const desk = MarketDesk__factory.connect(shared.desk, admin)
     await expect(desk.poke(REPORT)).to.be.revertedWithCustomError(exchange.trader, 'DeskCalledDirectly')
     await expect(desk.freeze()).to.be.revertedWithCustomError(exchange.trader, 'DeskCalledDirectly')
+    await expect(desk.requestFreeze()).to.be.revertedWithCustomError(exchange.trader, 'DeskCalledDirectly')
     await expect(desk.claim(UNLISTED)).to.be.revertedWithCustomError(exchange.trader, 'DeskCalledDirectly')
     await expect(desk.heartbeat()).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
     await expect(desk.updateFunding(1, 1, 1, 1, REPORT, REPORT)).to.be.revertedWithCustomError(
