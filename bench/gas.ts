@@ -1,15 +1,21 @@
-/** `npm run bench:gas`: what a settled order costs, as a table and as one line of JSON. */
+/** `npm run gas`: what a settled order and every other call cost, as a table and as one line of JSON. */
 
 import { gasTable, MOVES, SALTS, SIZES } from '../test/support/gas.ts'
-import { GAS_SCENARIOS } from '../test/support/gas-scenarios.ts'
+import { adjustmentGas } from '../test/support/gas-adjust.ts'
+import { ownerGas } from '../test/support/owner-gas.ts'
 
-const table = await gasTable()
+const table = { ...(await gasTable()), ...(await ownerGas()), ...(await adjustmentGas()) }
+const perOrder = new Set<string>()
 console.log(`gas per order       ${MOVES.map((move) => move.padStart(10)).join('')}`)
 for (const mode of SALTS) {
   for (const size of SIZES) {
-    const cells = MOVES.map((move) => String(table[`${mode} ${size} ${move}`]).padStart(10)).join('')
+    const names = MOVES.map((move) => `${mode} ${size} ${move}`)
+    for (const name of names) perOrder.add(name)
+    const cells = names.map((name) => String(table[name]).padStart(10)).join('')
     console.log(`${mode.padEnd(12)}${String(size).padStart(4)}    ${cells}`)
   }
 }
-for (const { name } of GAS_SCENARIOS) console.log(`${name.padEnd(46)}${String(table[name]).padStart(8)}`)
-console.log(JSON.stringify({ bench: 'gas', unit: 'gas per order', ...table }))
+for (const [name, gas] of Object.entries(table)) {
+  if (!perOrder.has(name)) console.log(`${name.padEnd(52)}${String(gas).padStart(8)}`)
+}
+console.log(JSON.stringify({ bench: 'gas', unit: 'gas', ...table }))
