@@ -17,9 +17,12 @@ interface IAccountManager {
         uint64 revokedAt;
     }
 
+    /// @notice `key` may act for `owner`, with `permissions` in place of those it had (1 orders, 2 margin and leverage). Unix
+    /// seconds; `registeredAt` is the first registration's and never changes. A revocation before it is void.
     event SessionKeyRegistered(
         address indexed owner, address indexed key, uint8 permissions, uint64 registeredAt, uint64 expiresAt
     );
+    /// @notice The key has ended, at `revokedAt` (unix seconds); actions with an `asOf` up to G later may still rely on it.
     event SessionKeyRevoked(address indexed owner, address indexed key, uint64 revokedAt);
 
     error KeyInvalid(address owner, address key);

@@ -22,7 +22,9 @@ interface IAggregatorOracle is IPriceOracle {
         uint48 activeFrom;
     }
 
+    /// @notice The source of what is observed from `activeFrom` (milliseconds) on, in place of a change that still waited.
     event FeedSet(bytes32 indexed feedId, address aggregator, uint32 heartbeat, uint8 decimals, uint48 activeFrom);
+    /// @notice The change that waited is dropped; the source before it stays.
     event FeedCancelled(bytes32 indexed feedId);
 
     error SourceInvalid(address aggregator, uint256 heartbeat, uint256 decimals);

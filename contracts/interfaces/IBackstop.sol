@@ -7,7 +7,9 @@ pragma solidity ^0.8.28;
  * by signed orders like any trader. It holds no allowance and makes no call but the ones below.
  */
 interface IBackstop {
+    /// @notice Whether the market may name this account as its backstop from now on.
     event MarketBacked(address indexed market, bool backed);
+    /// @notice What had been withdrawn went to `receiver`.
     event Paid(address indexed receiver, uint256 amount);
 
     error ReceiverZero();

@@ -18,6 +18,7 @@ import {IAccessManager} from "@openzeppelin/contracts/access/manager/IAccessMana
 interface IExchangeAccess is IAccessManager {
     /// @notice `account` may take up the role until `expiresAt` (unix seconds).
     event RoleOffered(uint64 indexed roleId, address indexed account, uint32 executionDelay, uint48 expiresAt);
+    /// @notice The offer is void.
     event RoleOfferWithdrawn(uint64 indexed roleId, address indexed account);
 
     error RoleNotOffered(uint64 roleId, address account);

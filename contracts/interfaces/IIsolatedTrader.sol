@@ -20,16 +20,23 @@ import {Clock, Floors, PendingChange, Reference} from "../types/TraderState.sol"
  * Every order record is bound by its maker's signature. The operator can leave an order out; he cannot fill it beyond its
  * limit, quantity, life, leverage or reduce-only mark, nor twice, nor at two prices in one batch.
  *
+ * Every event of a market is declared once, here or in an interface that this one inherits. Together they tell all that the
+ * market knows: test/support/replay.ts rebuilds it from logs alone.
+ *
  * `asOf` (milliseconds) is the only clock: expiry, session keys, report age and late cancels are judged by it. It never
  * decreases, lies at most 2 s ahead of block time, and dies 10 s (L) behind it.
  */
 interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjustments, IMarketRisk, IMarketExit {
     /// @notice One settled part. `data` is documented in contracts/README.md; domain/settlement-codec.ts decodes it.
     event BatchSettled(uint256 indexed actionId, uint256 indexed batchId, bytes data);
+    /// @notice What never changes. `ParametersChanged` with action 0 tells the rest.
     event MarketCreated(MarketGrid grid, address bank, address accountManager, address oracle);
+    /// @notice `status` from now on; `None` takes the office or the proposal away.
     event OperatorChanged(address indexed operator, OperatorStatus status);
     /// @notice Binding for batches with an `asOf` later than `requestedAt` (milliseconds) + G.
     event SaltsCancelled(address indexed maker, uint64[] salts, uint256 requestedAt);
+    /// @notice As `SaltsCancelled`, for every salt below `floor`. The floor before it binds every batch if it was requested more
+    /// than G + L earlier.
     event SaltsCancelledBelow(address indexed maker, uint256 floor, uint256 requestedAt);
 
     error NotOperator(address caller);

@@ -48,15 +48,26 @@ interface IMarginBank {
         uint64 endsAt;
     }
 
+    /// @notice `amount` arrived from `payer` and is free for `account`.
     event Deposited(address indexed account, address indexed payer, uint256 amount);
+    /// @notice `amount` left free; `pending` is all that waits now, since `requestedAt` (unix seconds).
     event WithdrawalRequested(address indexed account, uint256 amount, uint256 pending, uint64 requestedAt);
+    /// @notice Everything that was pending, `amount`, has been paid to the account.
     event Withdrawn(address indexed account, uint256 amount);
+    /// @notice May be listed with this code from `listableFrom` to before `lapsesAt` (unix seconds), whatever was announced of it
+    /// before.
     event MarketAnnounced(address indexed market, bytes32 codeHash, uint64 listableFrom, uint64 lapsesAt);
+    /// @notice The market cannot be listed any more, unless it is announced again.
     event AnnouncementWithdrawn(address indexed market);
+    /// @notice From the time of this block on the market settles, for good; its announcement is used up.
     event MarketListed(address indexed market, bytes32 codeHash);
+    /// @notice All of the market's uncollected fees became free for the treasury.
     event FeesCollected(address indexed market, address indexed treasury, uint256 amount);
+    /// @notice Collected fees go to `treasury` from now on.
     event TreasuryChanged(address indexed previous, address indexed treasury);
+    /// @notice Began with this block; every market's settlement is closed until `endsAt` (unix seconds).
     event Paused(uint64 endsAt);
+    /// @notice The pause ended with this block.
     event Unpaused();
 
     error AmountZero();

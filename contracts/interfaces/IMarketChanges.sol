@@ -11,9 +11,13 @@ import {MarketMode, Parameters} from "../types/Market.sol";
 interface IMarketChanges {
     /// @notice In force from this action on; `actionId` 0: from the beginning.
     event ParametersChanged(uint256 indexed actionId, Parameters parameters);
+    /// @notice They wait until the first action as of `activeFrom` (milliseconds). Their mode says nothing.
     event ParametersScheduled(Parameters parameters, uint48 activeFrom);
+    /// @notice None wait any more.
     event ScheduledParametersCancelled();
+    /// @notice Waits likewise, in place of a mode that was scheduled before.
     event ModeScheduled(MarketMode mode, uint48 activeFrom);
+    /// @notice Waits likewise, beside it; a laxer mode that was scheduled is dropped.
     event ModeRestricted(MarketMode mode, uint48 activeFrom);
 
     error ParametersInvalid();

@@ -12,18 +12,24 @@ import {Poked, Wind} from "../types/TraderState.sol";
  * anyone. Times are milliseconds.
  */
 interface IMarketExit {
+    /// @notice A sign of life: makes void what was requested before.
     event Heartbeat(uint48 heartbeatAt);
+    /// @notice The operator's day runs from `requestedAt` on.
     event FreezeRequested(address indexed by, uint48 requestedAt);
+    /// @notice The report from which a freeze will take its price, unless the market's own is newer.
     event PricePoked(uint96 price, uint48 observedAt);
+    /// @notice The market has ended at this price, as of `asOf`.
     /// @param pool What the market held for its positions.
     event MarketFrozen(
         uint256 indexed actionId, uint48 asOf, uint96 price, uint48 observedAt, int96 fundingIndex, uint256 pool
     );
+    /// @notice As `MarketFrozen`, at the final price.
     event MarketFinalized(
         uint256 indexed actionId, uint48 asOf, uint96 price, uint48 observedAt, int96 fundingIndex, uint256 pool
     );
     /// @notice The account owed `deficit`; it is counted, and its position is gone.
     event InsolventListed(address indexed account, uint256 deficit);
+    /// @notice `amount` went from the payer's free balance into the pool.
     event DeficitCovered(address indexed payer, uint256 amount);
     /// @notice Every claim is due `pool / owed` of its value.
     event HaircutFixed(uint256 pool, uint256 owed);

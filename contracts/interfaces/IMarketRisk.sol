@@ -11,6 +11,7 @@ import {ActionTerms, DeleveragedLeg, InheritanceFailure, RiskTerms} from "../typ
  * an account whose ratio is at its maintenance requirement or above.
  */
 interface IMarketRisk {
+    /// @notice Binds at once. Zero address: nobody inherits. `cap` in wei of notional.
     event BackstopChanged(address indexed backstop, uint96 cap);
 
     /**

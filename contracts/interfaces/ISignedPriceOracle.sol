@@ -13,8 +13,10 @@ import {IPriceOracle} from "./IPriceOracle.sol";
  * ones for what was observed before: whenever it is settled, a report has one set of signers.
  */
 interface ISignedPriceOracle is IPriceOracle {
+    /// @notice These sign for what is observed from `activeFrom` on, in place of a change that still waited.
     /// @param activeFrom Milliseconds.
     event FeedSet(bytes32 indexed feedId, address[] signers, uint256 threshold, uint256 activeFrom);
+    /// @notice The change that waited is dropped; the signers before it stay.
     event FeedCancelled(bytes32 indexed feedId);
 
     error ThresholdInvalid(uint256 signers, uint256 threshold);

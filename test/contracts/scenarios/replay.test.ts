@@ -1,4 +1,5 @@
 /** An indexer that has nothing but logs knows what the contracts know: after every kind of call, all of it is compared. */
+import { globSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { assignFunctions, ROLES } from '../../../stack/access.ts'
@@ -44,6 +45,17 @@ describe('logs alone rebuild', () => {
     ;[alice, bob, carol] = (await Promise.all(
       exchange.users.slice(0, 3).map((user) => caller(exchange, user)),
     )) as [Wallet, Wallet, Wallet]
+  })
+
+  it('nothing that is not documented: every event is declared in an interface, with what it means', () => {
+    for (const path of globSync('contracts/**/*.sol', { exclude: ['contracts/mocks/**'] })) {
+      const lines = readFileSync(path, 'utf8').split('\n')
+      for (const [index, line] of lines.entries()) {
+        if (!/^ +event /.test(line)) continue
+        expect(path, line).to.match(/^contracts.interfaces./)
+        expect(lines[index - 1], line).to.match(/^ +(\/\/\/|\*\/)/)
+      }
+    }
   })
 
   it('a market that was just deployed', () => replayAndCompare(exchange))
