@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { toBeHex } from 'ethers'
+import { AbiCoder, keccak256, toBeHex } from 'ethers'
 import fc from 'fast-check'
 import {
   adjustLeverage,
@@ -193,6 +193,43 @@ describe('parity: adjustments', () => {
     }
   }).timeout(60_000)
 
+  it('moves to the wei, and keeps what full collateral needs', async () => {
+    const [scene] = scenes(2).filter((each) => held(each).size !== 0)
+    const { position, ...rest } = deskOf(scene!)
+    const deskWith = (
+      changed: { size: number; entryNotional: bigint; margin: bigint; leverage?: number },
+      others: object = {},
+    ) => ({
+      ...rest,
+      ...{
+        position: { ...position, leverage: 1, ...changed },
+        binary: false,
+        notionalX: 0n,
+        equityX: 10n ** 40n,
+      },
+      ...others,
+    })
+    const most = (...terms: Parameters<typeof deskWith>) => rules.maxRemovable(deskWith(...terms))
+    const binary = { binary: true, step: 1n }
+
+    expect(await most({ size: 10, entryNotional: 100n, margin: 150n })).to.equal(150n)
+    expect(await most({ size: 10, entryNotional: 100n, margin: 1n })).to.equal(1n)
+    expect(await most({ size: 10, entryNotional: 100n, margin: 150n }, binary)).to.equal(50n)
+    expect(await most({ size: 1, entryNotional: 100n, margin: 150n }, binary)).to.equal(50n)
+    expect(await most({ size: -110, entryNotional: 10n, margin: 150n }, binary)).to.equal(50n)
+    expect(await most({ size: 10, entryNotional: 100n, margin: 100n }, binary)).to.equal(0n)
+    expect(await most({ size: 10, entryNotional: 1n, margin: 5n }, binary)).to.equal(4n)
+    // 7 wei, less the least part of one that an odd notional at leverage 2 takes.
+    const odd = { notionalX: 2n * 5n + 1n, imr: 0n, equityX: 7n * ONE + 5n }
+    expect(await most({ size: 10, entryNotional: 100n, margin: 150n, leverage: 2 }, odd)).to.equal(6n)
+
+    const asked = { account, removeMode: 0, minAmount: 0, nonce: 0, deadline: 0 }
+    const rich = deskWith({ size: 10, entryNotional: 100n, margin: 1n })
+    expect(await rules.marginToMove(rich, { ...asked, amount: 1n })).to.equal(1n)
+    const signed = { account, leverage: ONE, maxMarginIn: 0, minMarginOut: 1, nonce: 0, deadline: 0 }
+    expect(await rules.marginForLeverage(rich, signed)).to.equal(-1n)
+  })
+
   it('takes whole leverages only', async () => {
     const [scene] = scenes(4)
     const signed = { account, leverage: ONE + 1n, maxMarginIn: 0, minMarginOut: 0, nonce: 0, deadline: 0 }
@@ -231,6 +268,18 @@ describe('parity: adjustments', () => {
     }
     for (const other of others)
       for (const nonce of nonces) expect(await rules.isNonceUsed(other, nonce)).to.equal(false)
+    // Where the bits are: a word for 256 nonces, named by the account and what is left of the nonce.
+    const words = Array.from({ length: 100 }, (_, place) => [(BigInt(account) << 96n) | 1n, BigInt(place)])
+    const target = await rules.getAddress()
+    const found = await Promise.all(
+      words.map((word) =>
+        rules.runner!.provider!.getStorage(
+          target,
+          keccak256(AbiCoder.defaultAbiCoder().encode(['uint256', 'uint256'], word)),
+        ),
+      ),
+    )
+    expect(found.filter((bits) => BigInt(bits) === 3n)).to.have.length(1)
     // Beyond 64 bits there are none, and no word of another account.
     for (const nonce of [1n << 64n, (1n << 104n) + 1n, 1n << 255n]) {
       expect(await rules.isNonceUsed(account, nonce)).to.equal(false)

@@ -20,6 +20,26 @@ describe('parity: fees, band', () => {
   const topOf = (spec: MarketSpec): number =>
     spec.kind === 'binary_future' ? oneInTicks(spec) - 1 : 10_000_000
 
+  it('rounds the lower edge up to the wei, and leaves a tick below any price', async () => {
+    const [spec] = markets as [MarketSpec]
+    const tick = MILLIONTH
+    const unit = 1_000_000n * tick
+    const short = 99_999n
+    const parameters = { ...parametersOf(spec), mtbShort: short, mtbLong: 0n }
+    // The price at which the edge lies `rest` beyond a whole number of ticks: the factor has an inverse, as neither 2 nor 5 divides it.
+    const factor = 1_000_000n - short
+    let inverse = factor
+    for (let turn = 0; turn < 6; turn++) inverse = (inverse * (2n - factor * inverse)) % unit
+    const priceAt = (rest: bigint): bigint => ((((rest * inverse) % unit) + unit) % unit) + unit
+    for (const rest of [0n, 1n, 2n, unit - 1n]) {
+      const oracle = priceAt(rest)
+      expect((oracle * factor) % unit).to.equal(rest)
+      const [lowest] = await rules.band(oracle, tick, parameters, false)
+      expect(lowest, String(rest)).to.equal((oracle * factor) / unit + (rest === 0n ? 0n : 1n))
+    }
+    expect(await rules.band(1n, tick, parameters, false)).to.deep.equal([1n, 1n])
+  })
+
   for (const spec of markets) {
     it(`${spec.kind}: ${RUNS} fees, and the fee of parts is the sum of their fees`, async () => {
       const random = randomOf(100 + spec.marketId)
