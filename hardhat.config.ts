@@ -133,7 +133,7 @@ export default defineConfig({
     mocha: { timeout: 60_000 },
     solidity: {
       profiles: {
-        default: { fuzz: { runs: 200 }, invariant: { ...INVARIANT, runs: 10, depth: 50 } },
+        default: { fuzz: { runs: 200, seed: '0x5eed' }, invariant: { ...INVARIANT, runs: 10, depth: 50 } },
         deep: { fuzz: { runs: 50_000, seed: '0x5eed' }, invariant: { ...INVARIANT, runs: 500, depth: 200 } },
       },
     },
