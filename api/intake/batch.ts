@@ -7,9 +7,10 @@ import { compileValidator } from '../http/validation.ts'
 import type { Signed } from '../ports.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../schemas/command.ts'
 import { PlaceOrderBody } from '../schemas/order.ts'
+import { specsOf } from './cancels.ts'
 import type { Item, PlaceItem } from './commands.ts'
 import { refuseWhole } from './decide.ts'
-import { hashesOf, type KeptBatch, keepBatch, specsById, tellAgain, tellFirst } from './kept-batch.ts'
+import { type KeptBatch, keepBatch, placedHashes, tellAgain, tellFirst } from './kept-batch.ts'
 import { parseOrder } from './parse-order.ts'
 import { answerKept, requestOf } from './requests.ts'
 import type { IntakePorts } from './single.ts'
@@ -85,12 +86,11 @@ export async function placeBatch(
   }
   const isAtomic = body.mode === 'atomic'
   if (isAtomic) refuseWhole(errorsOf(items))
-  const markets = marketsOf(items)
   // Told after the commit: nobody shall wait behind the locks for what fifty orders look like.
-  const tell = await ports.lanes.submit<() => PlaceBatchAnswer>({
+  const tell = await ports.lanes.submit<() => PlaceBatchAnswer | Promise<PlaceBatchAnswer>>({
     kind: 'place',
     userId,
-    markets,
+    markets: marketsOf(items),
     items,
     isAtomic,
     request,
@@ -98,25 +98,23 @@ export async function placeBatch(
       const batch = keepBatch(body, items, report)
       return { result: () => tellFirst(batch, items, report), kept: JSON.stringify(batch) }
     },
-    replay(text, find) {
-      const answer = tellAgain(JSON.parse(text), specsById(markets), find)
-      return () => answer
-    },
+    // Its orders are read by their hashes: one that has been refused by now stands in no item.
+    replay: (text) => () => tellKept(ports, JSON.parse(text)),
   })
   for (const item of items)
     if (item.kind === 'place') ports.hashes.remember(item.order.hash, item.spec.marketId)
-  return JSON.stringify(tell())
+  return JSON.stringify(await tell())
 }
 
-/** The answer to a batch that was done before its orders are looked at again. */
+/** The answer to a batch that was done before. */
 async function tellKept({ db, markets }: IntakePorts, batch: KeptBatch): Promise<PlaceBatchAnswer> {
-  const hashes = hashesOf(batch)
-  const orders = await db
-    .selectFrom('orders')
-    .selectAll()
-    .where('hash', 'in', [...hashes, ''])
-    .execute()
-  const specs = await Promise.all([...new Set(orders.map(({ market_id }) => market_id))].map(markets.byId))
+  const hashes = placedHashes(batch)
+  const orders =
+    hashes.length === 0 ? [] : await db.selectFrom('orders').selectAll().where('hash', 'in', hashes).execute()
+  const specs = await specsOf(
+    markets,
+    orders.map(({ market_id }) => market_id),
+  )
   const byHash = new Map(orders.map((order) => [order.hash, order]))
-  return tellAgain(batch, specsById(specs), (hash) => byHash.get(hash))
+  return tellAgain(batch, specs, (hash) => byHash.get(hash))
 }

@@ -12,7 +12,7 @@ import { cancelView, type IntakePorts, single } from './single.ts'
 
 type Specs = ReadonlyMap<number, MarketSpec>
 
-async function specsOf(markets: MarketDirectory, ids: Iterable<number>): Promise<Specs> {
+export async function specsOf(markets: MarketDirectory, ids: Iterable<number>): Promise<Specs> {
   const specs = await Promise.all([...new Set(ids)].map((id) => markets.byId(id)))
   return new Map(specs.map((spec) => [spec.marketId, spec]))
 }

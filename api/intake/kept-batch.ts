@@ -31,13 +31,10 @@ export interface KeptBatch
 
 type Specs = ReadonlyMap<number, MarketSpec>
 
-export const specsById = (specs: readonly MarketSpec[]): Specs =>
-  new Map(specs.map((spec) => [spec.marketId, spec]))
-
 const isPlaced = (result: KeptResult): result is KeptPlaced => 'order_hash' in result
 
 /** Of the orders that it placed. */
-export const hashesOf = ({ results }: KeptBatch): string[] =>
+export const placedHashes = ({ results }: KeptBatch): string[] =>
   results.filter(isPlaced).map(({ order_hash }) => order_hash)
 
 export function keepBatch(
