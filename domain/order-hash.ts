@@ -20,6 +20,17 @@ export type Recover = (hash: Uint8Array, signature: Uint8Array, recoveryId: 0 | 
 export const ORDER_TYPE =
   'Order(bytes8 flags,uint128 quantity,uint128 price,uint128 triggerPrice,uint8 triggerCondition,' +
   'uint128 leverage,address maker,uint128 expiration)'
+/** The same fields as a list, for whoever signs typed data. */
+export const ORDER_FIELDS: readonly { readonly name: string; readonly type: string }[] = ORDER_TYPE.slice(
+  ORDER_TYPE.indexOf('(') + 1,
+  -1,
+)
+  .split(',')
+  .map((field) => {
+    const [type = '', name = ''] = field.split(' ')
+    return { name, type }
+  })
+
 export const DOMAIN_TYPE =
   'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)'
 export const DOMAIN_NAME = 'IsolatedTrader'

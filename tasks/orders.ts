@@ -4,7 +4,7 @@ import { isHexString, parseUnits, TypedDataEncoder } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import type { MarketSpec } from '../domain/market.ts'
 import { ORDER_TYPES, type Side, triggerCondition } from '../domain/order.ts'
-import { DOMAIN_NAME, DOMAIN_VERSION, packFlags } from '../domain/order-hash.ts'
+import { DOMAIN_NAME, DOMAIN_VERSION, ORDER_FIELDS, packFlags } from '../domain/order-hash.ts'
 import { type OrderRequest, toOrder } from '../domain/order-request.ts'
 import { type Address, type Price, type Quantity, toDecimal } from '../domain/units.ts'
 import type { OrderStruct } from '../typechain-types/IsolatedTrader.ts'
@@ -13,18 +13,7 @@ import { print, timeOfMillis, toJson } from './print.ts'
 
 const SIDES: readonly Side[] = ['LONG', 'SHORT']
 
-const TYPES = {
-  Order: [
-    { name: 'flags', type: 'bytes8' },
-    { name: 'quantity', type: 'uint128' },
-    { name: 'price', type: 'uint128' },
-    { name: 'triggerPrice', type: 'uint128' },
-    { name: 'triggerCondition', type: 'uint8' },
-    { name: 'leverage', type: 'uint128' },
-    { name: 'maker', type: 'address' },
-    { name: 'expiration', type: 'uint128' },
-  ],
-}
+const TYPES = { Order: [...ORDER_FIELDS] }
 
 // ---------------------------------------------------------------------- the order as it is posted
 

@@ -1,17 +1,9 @@
 /** An order as the typed data that its maker signs. */
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
 import { type Order, triggerCondition } from '../../domain/order.ts'
-import { DOMAIN_NAME, DOMAIN_VERSION, ORDER_TYPE, packFlags } from '../../domain/order-hash.ts'
+import { DOMAIN_NAME, DOMAIN_VERSION, ORDER_FIELDS, packFlags } from '../../domain/order-hash.ts'
 import { ONE } from '../../domain/units.ts'
 import type { ValidateAnswer } from '../schemas/validation.ts'
-
-/** `Name(type name,…)` as a list of fields. */
-const fields = ORDER_TYPE.slice(ORDER_TYPE.indexOf('(') + 1, -1)
-  .split(',')
-  .map((field) => {
-    const [type = '', name = ''] = field.split(' ')
-    return { name, type }
-  })
 
 export const typedData = (spec: MarketSpec, order: Order): ValidateAnswer['typed_data'] => ({
   domain: {
@@ -21,7 +13,7 @@ export const typedData = (spec: MarketSpec, order: Order): ValidateAnswer['typed
     verifyingContract: spec.trader,
   },
   primaryType: 'Order',
-  types: { Order: fields },
+  types: { Order: [...ORDER_FIELDS] },
   message: {
     flags: `0x${packFlags(order).toString(16).padStart(16, '0')}`,
     quantity: String(quantityOf(spec, order.quantity)),
