@@ -8,9 +8,10 @@ import type { Db } from '../indexer/db/client.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { CancelSwitch } from './cancel-switch.ts'
 import type { Config } from './config.ts'
+import { ApiError } from './errors.ts'
 import type { Faucet } from './faucet.ts'
 import { controlAccess } from './http/access.ts'
-import { answerUnreadable, BODY_LIMIT, handleErrors } from './http/errors.ts'
+import { answerUnparsable, answerUnreadable, BODY_LIMIT, handleErrors } from './http/errors.ts'
 import { parseJson } from './http/json.ts'
 import { describe } from './http/openapi.ts'
 import type { App } from './http/types.ts'
@@ -28,6 +29,7 @@ import { orderReadRoutes } from './routes/order-reads.ts'
 import { orderRoutes } from './routes/orders.ts'
 import { type Check, probeRoutes } from './routes/probes.ts'
 import { sizingRoutes } from './routes/sizing.ts'
+import { closed } from './schemas/common.ts'
 import type { Sizing } from './sizing.ts'
 
 export interface AppPorts {
@@ -50,20 +52,27 @@ export interface AppPorts {
 
 const EXPOSED = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Request-Id']
 
+const NO_QUERY = closed({})
+
 export async function buildApp(ports: AppPorts): Promise<App> {
   const { config, logger } = ports
+  const genReqId = requestIds()
   const app: App = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: !config.logRequests }),
     trustProxy: config.trustProxy,
     bodyLimit: BODY_LIMIT,
-    genReqId: requestIds(),
+    genReqId,
     routerOptions: { ignoreTrailingSlash: true },
     frameworkErrors: answerUnreadable as never,
+    clientErrorHandler: answerUnparsable(genReqId),
   }).withTypeProvider<TypeBoxTypeProvider>()
   app.setValidatorCompiler(compileValidator)
   readBodies(app)
+  closeQueries(app)
   handleErrors(app as never)
+  // An expectation that is not known is no reason not to answer.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   await protect(app, ports)
   observe(app, ports.metrics)
   controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
@@ -89,8 +98,15 @@ function requestIds(): () => string {
 
 function readBodies(app: App): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, ({ headers }, body, done) => {
     try {
+      const { 'content-encoding': received = 'identity' } = headers
+      if (received !== 'identity')
+        throw new ApiError('UNSUPPORTED_ENCODING', {
+          field: 'content-encoding',
+          expected: 'identity',
+          received,
+        })
       done(null, parseJson(body as string))
     } catch (error) {
       done(error as Error)
@@ -100,6 +116,13 @@ function readBodies(app: App): void {
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.body === undefined && request.method === 'POST') request.body = {}
     done()
+  })
+}
+
+/** What a route does not say of its query must not be there: `?dry_run=true` would not be one. */
+function closeQueries(app: App): void {
+  app.addHook('onRoute', ({ schema }) => {
+    if (schema !== undefined && !schema.hide) schema.querystring ??= NO_QUERY
   })
 }
 

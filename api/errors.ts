@@ -22,11 +22,13 @@ export const CATALOGUE = {
   INVALID_FIELD: refused(400, 'A field does not have the form that it must have.'),
   MISSING_FIELD: refused(400, 'A required field is missing.'),
   UNKNOWN_FIELD: refused(400, 'The request has a field that this endpoint does not know.'),
+  DUPLICATE_FIELD: refused(400, 'The body names the same field twice.'),
   PRECISION_LOST: refused(
     400,
     'A number has more digits than JSON numbers keep: send it as a decimal string.',
   ),
   BODY_TOO_LARGE: refused(400, 'The body is too large.'),
+  UNSUPPORTED_ENCODING: refused(400, 'The body is compressed: send it as it is.'),
   UNSUPPORTED_CONTENT_TYPE: refused(400, 'The content type must be application/json.'),
   MALFORMED_REQUEST: refused(400, 'The request cannot be read.'),
   INVALID_CURSOR: refused(400, 'The cursor is not one that this endpoint has given.'),

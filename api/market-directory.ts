@@ -46,7 +46,8 @@ export function createMarketDirectory(db: Db, clock: Clock): MarketDirectory {
     // An old specification is served while the new one is on its way.
     else if (age > REFRESH_MS) reload().catch(() => {})
     const found = read()
-    if (found === undefined) throw new ApiError('MARKET_NOT_FOUND', { field, received })
+    if (found === undefined)
+      throw new ApiError('MARKET_NOT_FOUND', { field, expected: 'a market of GET /v0/markets', received })
     return found
   }
 

@@ -4,7 +4,7 @@ import { type BatchFacts, estimate, maximaByLeverage } from '../domain/estimate.
 import { type MarketSpec, quantityOf } from '../domain/market.ts'
 import { mustReduceOnly } from '../domain/order.ts'
 import { type Binding, type Sizing as DomainSizing, maximumOf, type UnsizedOrder } from '../domain/sizing.ts'
-import { ONE, type Quantity, type Quote, type Rate } from '../domain/units.ts'
+import { ONE, type Quantity, type Quote, type Rate, type Steps } from '../domain/units.ts'
 import type { Admittance } from '../domain/validate.ts'
 import type { Db } from '../indexer/db/client.ts'
 import type { Caller } from './auth/caller.ts'
@@ -57,13 +57,11 @@ function amountIn(field: string, value: number | string): bigint {
 }
 
 function sizingOf(intent: EstimateBody['sizing_intent'], size: bigint): DomainSizing {
+  const refusal = (expected: string, nearest_valid: string) =>
+    new ApiError('INVALID_FIELD', { field: 'size', expected, received: decimalText(size), nearest_valid })
   const share = (): Rate => {
     if (size <= HUNDRED * ONE) return (size / HUNDRED) as Rate
-    throw new ApiError('INVALID_FIELD', {
-      field: 'size',
-      expected: 'per cent, from 0 to 100',
-      received: size.toString(),
-    })
+    throw refusal('per cent, from 0 to 100', '100')
   }
   switch (intent) {
     case 'units':
@@ -72,26 +70,20 @@ function sizingOf(intent: EstimateBody['sizing_intent'], size: bigint): DomainSi
       return { intent, notional: size as Quote }
     case 'max':
       if (size === 0n) return { intent }
-      throw new ApiError('INVALID_FIELD', {
-        field: 'size',
-        expected: 'nothing or 0 with max',
-        received: size.toString(),
-      })
+      throw refusal('nothing or 0 with max', '0')
     default:
       return { intent, share: share() }
   }
 }
 
-/** A budget that buys nothing is an answer in words of the budget; any other refusal is that of a placement. */
+/** A budget that buys too little or too much is refused in words of the budget; any other refusal is that of a placement. */
 function notBought(spec: MarketSpec, { code, ...refusal }: Binding, budget: number | string): ApiError {
-  if (code === 'QUANTITY_REQUIRED' || code === 'MIN_ORDER_SIZE') {
-    const least = decimalText(quantityOf(spec, spec.minQuantity))
-    return new ApiError(code, {
-      field: 'usd_amount',
-      expected: `enough for ${least} units`,
-      received: budget,
-    })
-  }
+  const units = (steps: Steps): string => `${decimalText(quantityOf(spec, steps))} units`
+  const context = { field: 'usd_amount', received: budget }
+  if (code === 'MIN_ORDER_SIZE')
+    return new ApiError(code, { ...context, expected: `enough for ${units(spec.minQuantity)}` })
+  if (code === 'MAX_ORDER_SIZE')
+    return new ApiError(code, { ...context, expected: `no more than buys ${units(spec.maxQuantity)}` })
   return refused({ ...refusal, code: code as Exclude<typeof code, 'POSITION_SIZE'> })
 }
 

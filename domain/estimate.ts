@@ -185,11 +185,12 @@ export function estimate(sizing: Sizing, unsized: UnsizedOrder, facts: BatchFact
 
 /** Either no order at all would be taken, or what was asked for is less than one step. */
 function tooSmall(order: UnsizedOrder, facts: BatchFacts): Binding {
+  const { spec } = facts
   const { steps, binding } = maximumOf(order, facts)
   if (steps === 0) return binding
-  const least = toDecimal(quantityOf(facts.spec, 1 as Steps))
+  const least = toDecimal(quantityOf(spec, minOf(spec.minQuantity, steps)))
   return {
-    code: 'QUANTITY_REQUIRED',
+    code: 'MIN_ORDER_SIZE',
     field: 'quantity',
     expected: `at least ${least}`,
     received: '0',

@@ -25,7 +25,7 @@ import { type AdmissionCode, type Admittance, admit } from './validate.ts'
 export type UnsizedOrder = Omit<Order, 'quantity'>
 
 /** What ends the maximum: a refusal of `admit`, or a bound that admission does not need to know. Closed list. */
-export type BindingCode = AdmissionCode | 'MAX_ORDER_SIZE' | 'POSITION_SIZE' | 'QUANTITY_REQUIRED'
+export type BindingCode = AdmissionCode | 'MAX_ORDER_SIZE' | 'POSITION_SIZE'
 export type Binding = OrderRefusal<BindingCode>
 
 export interface Maximum {

@@ -1,4 +1,5 @@
 /** Whatever fails in a request, as an error of the catalogue. */
+import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError, errorBody } from '../errors.ts'
@@ -52,23 +53,58 @@ export function sendError(reply: FastifyReply, requestId: string, error: ApiErro
   return reply.code(error.status).send(errorBody(error, requestId))
 }
 
+const malformed = (error: Error): ApiError => new ApiError('MALFORMED_REQUEST', { received: error.message })
+
 /** For requests that fastify cannot route at all. */
 export const answerUnreadable = (
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
-): FastifyReply =>
-  sendError(reply, request.id, new ApiError('MALFORMED_REQUEST', { received: error.message }))
+): FastifyReply => sendError(reply.header('x-request-id', request.id), request.id, malformed(error))
+
+/**
+ * For what is no HTTP at all. Where an answer is still to come on the connection, this one would be taken for it: then the connection
+ * ends without a word, which says that the outcome is not known.
+ */
+export const answerUnparsable =
+  (nextId: () => string) =>
+  (error: Error, socket: Socket): void => {
+    const isOwing = '_httpMessage' in socket && Boolean(socket._httpMessage)
+    if (!socket.writable || isOwing) return void socket.destroy(error)
+    const id = nextId()
+    const body = JSON.stringify(errorBody(malformed(error), id))
+    socket.end(
+      'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n' +
+        `X-Request-Id: ${id}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    )
+  }
+
+/** The methods under which a path is known, as far as routes are added from now on. */
+function methodsOf(app: FastifyInstance): (path: string) => string[] {
+  const routes: { readonly pattern: RegExp; readonly methods: readonly string[] }[] = []
+  app.addHook('onRoute', ({ url, method }) => {
+    if (url.startsWith('/v0/'))
+      routes.push({ pattern: new RegExp(`^${url.replace(/:\w+/g, '[^/]+')}/?$`), methods: [method].flat() })
+  })
+  return (path) => [...new Set(routes.flatMap(({ pattern, methods }) => (pattern.test(path) ? methods : [])))]
+}
 
 export function handleErrors(app: FastifyInstance): void {
   app.setErrorHandler((error: FastifyError, request, reply) =>
     sendError(reply, request.id, toApiError(error, request)),
   )
-  app.setNotFoundHandler((request, reply) =>
-    sendError(
+  const knownMethods = methodsOf(app)
+  app.setNotFoundHandler((request, reply) => {
+    const [path = ''] = request.url.split('?')
+    const methods = knownMethods(path)
+    if (methods.length > 0) reply.header('allow', methods.join(', '))
+    return sendError(
       reply,
       request.id,
-      new ApiError('ROUTE_NOT_FOUND', { received: `${request.method} ${request.url}` }),
-    ),
-  )
+      new ApiError('ROUTE_NOT_FOUND', {
+        received: `${request.method} ${request.url}`,
+        ...(methods.length > 0 && { expected: methods.map((method) => `${method} ${path}`) }),
+      }),
+    )
+  })
 }

@@ -33,9 +33,13 @@ interface Described {
 function expectedOf({ keyword, instancePath, params, message }: Problem, fields: Fields): unknown {
   const [, name = '', item] = instancePath.split('/')
   const field = item === undefined ? fields[name] : fields[name]?.items
-  const words = field?.['x-expected']
-  if (words !== undefined) return words
-  return keyword === 'enum' ? params.allowedValues : keyword === 'type' ? params.type : message
+  return field?.['x-expected'] ?? field?.enum ?? (keyword === 'type' ? params.type : message)
+}
+
+/** The bound that a number lies beyond. Not 0: that seldom says the least, but that there is none. */
+function nearestOf({ keyword, params }: Problem): { readonly nearest_valid?: unknown } {
+  const isBound = keyword === 'minimum' || keyword === 'maximum'
+  return isBound && params.limit !== 0 ? { nearest_valid: params.limit } : {}
 }
 
 /** A list by its length: that is what can be wrong with it. */
@@ -46,7 +50,7 @@ const TOLD_NAMES = 10
 /** The first problem, most telling kind first: an unknown field, a missing one, then a value. */
 export function validationError(problems: readonly Problem[], part: unknown, schema: unknown): ApiError {
   const { properties: fields = {}, 'x-hints': hints = {} } = (schema ?? {}) as Described
-  const hintFor = (field: string) => (hints[field] === undefined ? {} : { hint: hints[field] })
+  const hintFor = (field: string) => (Object.hasOwn(hints, field) ? { hint: hints[field] } : {})
   const namesOf = (keyword: string, param: string): readonly string[] | undefined =>
     problems.find((problem) => problem.keyword === keyword)?.params[param] as string[] | undefined
   const unknown = namesOf('additionalProperties', 'additionalProperties')
@@ -71,5 +75,6 @@ export function validationError(problems: readonly Problem[], part: unknown, sch
     field: fieldOf(problem.instancePath) || 'body',
     expected: expectedOf(problem, fields),
     received: told(valueAt(part, problem.instancePath)),
+    ...nearestOf(problem),
   })
 }

@@ -17,7 +17,7 @@ function withoutItems<Schema>(schema: Schema): Schema {
   if (properties === undefined) return schema
   const loose = Object.entries(properties).map(([name, property]) => [
     name,
-    'x-each' in property ? { ...property, items: { type: 'object' } } : property,
+    'x-each' in property ? { ...property, items: {} } : property,
   ])
   return { ...schema, properties: Object.fromEntries(loose) }
 }

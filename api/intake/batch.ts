@@ -25,6 +25,9 @@ const validate = compileValidator({
   httpPart: 'body',
 }) as (value: unknown) => { readonly error?: readonly Problem[] } | boolean
 
+const isObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** As for a single placement, but for the signer. */
 async function parseItem(
   { markets }: Pick<IntakePorts, 'markets'>,
@@ -32,6 +35,7 @@ async function parseItem(
   body: PlaceOrderBody,
 ): Promise<Signed | ApiError> {
   try {
+    if (!isObject(body)) throw new ApiError('INVALID_FIELD', { expected: 'a signed order', received: body })
     const checked = validate(body)
     const problems = typeof checked === 'object' ? checked.error : undefined
     if (problems) throw validationError(problems, body, PlaceOrderBody)
@@ -86,6 +90,9 @@ export async function placeBatch(
   }
   const isAtomic = body.mode === 'atomic'
   if (isAtomic) refuseWhole(errorsOf(items))
+  // From now on a cancel finds their markets, and waits there behind them.
+  for (const item of items)
+    if (item.kind === 'place') ports.hashes.remember(item.order.hash, item.spec.marketId)
   // Told after the commit: nobody shall wait behind the locks for what fifty orders look like.
   const tell = await ports.lanes.submit<() => PlaceBatchAnswer | Promise<PlaceBatchAnswer>>({
     kind: 'place',
@@ -101,8 +108,6 @@ export async function placeBatch(
     // Its orders are read by their hashes: one that has been refused by now stands in no item.
     replay: (text) => () => tellKept(ports, JSON.parse(text)),
   })
-  for (const item of items)
-    if (item.kind === 'place') ports.hashes.remember(item.order.hash, item.spec.marketId)
   return JSON.stringify(await tell())
 }
 

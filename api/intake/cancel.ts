@@ -1,4 +1,5 @@
 /** What becomes of one cancel. Cancels are taken whatever the state of market, oracle and chain. */
+import { type ClosingReason, statusFor } from '../../domain/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { CancelAllItem, CancelItem, Cancelled } from './commands.ts'
@@ -11,7 +12,8 @@ export function cancel({ hash, reason }: CancelItem, userId: number, draft: Draf
   if (stored === undefined || !draft.state.markets.has(stored.market_id)) {
     throw new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: hash })
   }
-  if (stored.user_id !== userId) throw new ApiError('NOT_YOURS', { field: 'order_hash', received: hash })
+  if (stored.user_id !== userId)
+    throw new ApiError('NOT_YOURS', { field: 'order_hash', expected: 'an order of your own', received: hash })
   return cancelOwn(stored, reason, draft, now)
 }
 
@@ -29,7 +31,8 @@ export function cancelAll(
 function cancelOwn(stored: StoredOrder, reason: string | null, draft: Draft, now: Millis): Cancelled {
   const isLeaving = stored.ended_at !== null || stored.closing_reason !== null
   const order = isLeaving ? stored : draft.end(stored, 'USER_CANCELLED', reason, now)
-  const cancelled = order.status === 'CANCELLED' || order.status === 'CANCEL_PENDING_FINALIZE'
+  const ending = order.status === 'CANCEL_PENDING_FINALIZE' && order.closing_reason !== null
+  const cancelled = (ending ? statusFor(order.closing_reason as ClosingReason) : order.status) === 'CANCELLED'
   const read_after = draft.bookmark(stored.market_id)
   return { kind: 'cancelled', order, cancelled, isDuplicate: isLeaving && cancelled, read_after }
 }

@@ -50,7 +50,7 @@ function anew(command: Command, draft: Draft, now: Millis, ages: Ages): Decided 
     const outcome = orRefusal(() => decideItem(item, command, draft, now, ages))
     return outcome instanceof ApiError ? [outcome] : outcome
   })
-  if (command.isAtomic) refuseWhole(outcomes)
+  if (command.isAtomic) refuseWhole(outcomes.map((outcome) => withoutTakenBack(outcome, outcomes)))
   const report: Report = {
     outcomes,
     balance: draft.funds(userId),
@@ -80,6 +80,17 @@ function decideItem(item: Item, command: Command, draft: Draft, now: Millis, age
     case 'refused':
       return [item.error]
   }
+}
+
+/** A refusal must not name an order that the command itself has placed, if the whole command is taken back. */
+function withoutTakenBack(outcome: Outcome, outcomes: readonly Outcome[]): Outcome {
+  if (!(outcome instanceof ApiError) || outcome.context.order_id === undefined) return outcome
+  const { order_id: id, order_hash: _, ...context } = outcome.context
+  const first = outcomes.findIndex(
+    (other) =>
+      'kind' in other && other.kind === 'placed' && !other.isDuplicate && other.order.order_id === id,
+  )
+  return first === -1 ? outcome : new ApiError(outcome.code, { ...context, same_as: `orders.${first}` })
 }
 
 /** Throws where an item is refused: the first refusal, and all of them in it. */

@@ -56,6 +56,8 @@ export async function placeOrder(
 ): Promise<PlaceOrderAnswer> {
   const spec = await markets.byId(Number(body.market_id))
   const order = await verifier.verify(spec, parseOrder(spec, address, body), body.signature)
+  // From now on a cancel finds its market, and waits there behind it.
+  hashes.remember(order.hash, spec.marketId)
   const { placed, balance } = await lanes.submit<{ placed: Placed; balance: BalanceParts }>({
     kind: 'place',
     userId,
@@ -63,7 +65,6 @@ export async function placeOrder(
     items: [{ kind: 'place', spec, order }],
     ...single((report) => ({ placed: only<Placed>(report), balance: report.balance })),
   })
-  hashes.remember(placed.order.hash, spec.marketId)
   return {
     order: orderView(spec, placed.order),
     fills: await fillsOf(db, spec, placed),

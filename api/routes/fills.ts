@@ -31,7 +31,7 @@ const cursorOf = (row: FillRow): Cursor => ({ at: row.matched_at, id: row.fill_i
 
 async function answer({ markets }: ReadPorts, rows: readonly FillRow[], limit: number) {
   const specOf = await specsOf(markets, rows)
-  const { page, next_cursor } = pageOf(rows, limit, cursorOf)
+  const { page, next_cursor } = pageOf('fills', rows, limit, cursorOf)
   return { fills: page.map((row) => fillView(specOf(row), row)), next_cursor }
 }
 
@@ -51,7 +51,7 @@ function ofOrder(app: App, ports: ReadPorts): void {
     },
     async (request) => {
       const { limit = 100, cursor } = request.query
-      const page = { limit, cursor: decodeCursor(cursor) }
+      const page = { limit, cursor: decodeCursor('fills', cursor) }
       const id = request.params.order_id
       const rows = await ports.readAfter.read(request, async (db) => {
         ownOrder(await orderById(db, id), callerOf(request).userId, { field: 'order_id', received: id })
@@ -78,7 +78,7 @@ function ofUser(app: App, ports: ReadPorts): void {
     },
     async (request) => {
       const { market_id: marketId, side, limit = 100, cursor } = request.query
-      const filter = { marketId, side, limit, cursor: decodeCursor(cursor) }
+      const filter = { marketId, side, limit, cursor: decodeCursor('fills', cursor) }
       const rows = await ports.readAfter.read(request, (db) =>
         fillsOfUser(db, request.params.user_id, filter),
       )
@@ -107,7 +107,7 @@ function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
       const spec = await markets.byId(request.params.market_id)
       const filter = { side, limit, after: publicPlace(cursor) }
       const rows = await readAfter.read(request, (db) => fillsOfMarket(db, spec.marketId, filter))
-      const { page, next_cursor } = pageOf(rows, limit, publicCursor)
+      const { page, next_cursor } = pageOf('market-fills', rows, limit, publicCursor)
       return { fills: page.map((row) => publicFillView(spec, row)), next_cursor }
     },
   )
@@ -119,7 +119,7 @@ const publicCursor = ({ batch_id, part, place }: FillRow): Cursor => ({
 })
 
 function publicPlace(text: string | undefined): PublicPlace | null {
-  const cursor = decodeCursor(text)
+  const cursor = decodeCursor('market-fills', text)
   if (cursor === null) return null
   const match = /^(\d{1,9})-(\d{1,9})$/.exec(cursor.id)
   if (match === null) throw invalidCursor(text as string)
@@ -142,7 +142,7 @@ function processing(app: App, { markets, readAfter }: ReadPorts): void {
     },
     async (request) => {
       const { limit = 100, cursor } = request.query
-      const page = { limit, cursor: decodeCursor(cursor) }
+      const page = { limit, cursor: decodeCursor('fills', cursor) }
       const id = request.params.order_id
       const { order, stages, rows } = await readAfter.read(request, async (db) => ({
         order: ownOrder(await orderById(db, id), callerOf(request).userId, {
@@ -153,7 +153,7 @@ function processing(app: App, { markets, readAfter }: ReadPorts): void {
         stages: await fillStages(db, id),
       }))
       const spec = await markets.byId(order.market_id)
-      const { page: fills, next_cursor } = pageOf(rows, limit, cursorOf)
+      const { page: fills, next_cursor } = pageOf('fills', rows, limit, cursorOf)
       const counts = Object.fromEntries(FILL_STATUSES.map((stage) => [stage, stages.get(stage) ?? 0]))
       return fillProcessingView(spec, order, counts as Record<(typeof FILL_STATUSES)[number], number>, {
         fills,

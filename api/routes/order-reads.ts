@@ -102,10 +102,13 @@ function orderList(app: App, { markets, readAfter }: ReadPorts): void {
     },
     async (request) => {
       const { market_id: marketId, status, side, limit = 100, cursor } = request.query
-      const filter = { marketId, status, side, limit, cursor: decodeCursor(cursor) }
+      const filter = { marketId, status, side, limit, cursor: decodeCursor('orders', cursor) }
       const rows = await readAfter.read(request, (db) => ordersOfUser(db, request.params.user_id, filter))
       const specOf = await specsOf(markets, rows)
-      const { page, next_cursor } = pageOf(rows, limit, (row) => ({ at: row.accepted_at, id: row.order_id }))
+      const { page, next_cursor } = pageOf('orders', rows, limit, (row) => ({
+        at: row.accepted_at,
+        id: row.order_id,
+      }))
       return { orders: page.map((row) => orderView(specOf(row), row)), next_cursor }
     },
   )
@@ -137,7 +140,7 @@ function orderEvents(app: App, { markets, readAfter }: ReadPorts): void {
         rows: await eventsOfOrder(db, id, page),
       }))
       const spec = await markets.byId(order.market_id)
-      const { page: events, next_cursor } = pageOf(rows, limit, ({ seq, place }) => ({
+      const { page: events, next_cursor } = pageOf('order-events', rows, limit, ({ seq, place }) => ({
         at: seq,
         id: String(place),
       }))
@@ -148,7 +151,7 @@ function orderEvents(app: App, { markets, readAfter }: ReadPorts): void {
 
 /** An order's events are in the order of one log: `at` is the sequence there, `id` the place in its row. */
 function placeInOrder(text: string | undefined): Cursor | null {
-  const cursor = decodeCursor(text)
+  const cursor = decodeCursor('order-events', text)
   if (cursor !== null && !/^\d{1,9}$/.test(cursor.id)) throw invalidCursor(text as string)
   return cursor
 }
@@ -172,7 +175,7 @@ function userEvents(app: App, { markets, readAfter }: ReadPorts): void {
       const filter = { marketId, kind, limit, after: placeOfUser(cursor) }
       const rows = await readAfter.read(request, (db) => eventsOfUser(db, request.params.user_id, filter))
       const specOf = await specsOf(markets, rows)
-      const { page, next_cursor } = pageOf(rows, limit, cursorOfUser)
+      const { page, next_cursor } = pageOf('user-events', rows, limit, cursorOfUser)
       return { events: page.map((row) => eventView(specOf(row), row)), next_cursor }
     },
   )
@@ -181,7 +184,7 @@ function userEvents(app: App, { markets, readAfter }: ReadPorts): void {
 const cursorOfUser = (row: OrderEventRow): Cursor => ({ at: row.arrival, id: eventId(row) })
 
 function placeOfUser(text: string | undefined): EventPlace | null {
-  const cursor = decodeCursor(text)
+  const cursor = decodeCursor('user-events', text)
   if (cursor === null) return null
   const place = parseEventId(cursor.id)
   if (place === null) throw invalidCursor(text as string)

@@ -75,7 +75,7 @@ export const marketInput = (description: string): TUnsafe<number | string> =>
   Type.Unsafe<number | string>({
     type: ['integer', 'string'],
     minimum: 1,
-    pattern: '^\\d{1,15}$',
+    pattern: '^[1-9]\\d{0,14}$',
     ...expects('a whole number from 1'),
     description: `${description} A number or a string of digits.`,
   })

@@ -5,6 +5,7 @@ import {
   bookmarkQuery,
   closed,
   countInput,
+  expects,
   maybeAmountOf,
   nullable,
   PositiveInteger,
@@ -67,7 +68,10 @@ const bookQuery = {
   ...bookmarkQuery,
 }
 export const BookQuery = closed(bookQuery)
-export const BookBySymbolQuery = closed({ symbol: Type.String({ minLength: 1 }), ...bookQuery })
+export const BookBySymbolQuery = closed({
+  symbol: Type.String({ minLength: 1, ...expects('the symbol of a market') }),
+  ...bookQuery,
+})
 
 export const Book = Type.Object({
   market_id: Type.Integer(),

@@ -58,7 +58,7 @@ const placement = {
   quantity_e18_raw: Type.Optional(
     Type.String({
       pattern: '^\\d{1,60}$',
-      ...expects('a string of digits'),
+      ...expects('a string of up to 60 digits'),
       description: 'Quantity times 1e18.',
     }),
   ),
@@ -167,8 +167,11 @@ export const CancelBody = closed(
 )
 
 export const CancelAnswer = Type.Object({
-  cancelled: Type.Boolean({ description: 'The order is cancelled, or will be when its batch has settled.' }),
-  is_duplicate: Type.Boolean({ description: 'It had been cancelled before, or had ended.' }),
+  cancelled: Type.Boolean({
+    description:
+      'The order is cancelled, or will be when its batch has settled, unless that fills it. False where it has filled or expired.',
+  }),
+  is_duplicate: Type.Boolean({ description: 'It had been cancelled before.' }),
   order: Order,
   read_after: ReadAfter,
 })

@@ -38,13 +38,15 @@ export const maybeAmount = <Name extends string>(
     string | null
   >
 
-/** A JSON number or decimal string, times 1e18; null if it has more than 18 decimals or is not a decimal. */
+/** As a double is printed: its power of ten is 308 at most. */
+const PRINTED = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
+
+/** A JSON number, or a decimal string without an exponent, times 1e18; null if it has more than 18 decimals or is not a decimal. */
 export function parseDecimal(value: number | string): bigint | null {
-  const match = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(String(value))
+  const match = (typeof value === 'number' ? PRINTED : /^(\d+)(?:\.(\d+))?$/).exec(String(value))
   if (match === null) return null
   const [, whole = '', fraction = '', power = '0'] = match
   const shift = DECIMALS - fraction.length + Number(power)
-  if (shift > 100) return null
   const digits = BigInt(whole + fraction)
   if (shift >= 0) return digits * 10n ** BigInt(shift)
   const divisor = 10n ** BigInt(-shift)

@@ -1,4 +1,8 @@
-/** Cursors of lists that are ordered by a time and an id, newest first. Opaque to callers. */
+/** Cursors of lists that are ordered by a time and an id, newest first. Opaque to callers, and good for the list that gave them. */
+
+/** Lists by what they hold and how it is ordered. */
+export type List = 'orders' | 'fills' | 'market-fills' | 'order-events' | 'user-events'
+
 import { ApiError } from '../errors.ts'
 
 export interface Cursor {
@@ -6,24 +10,28 @@ export interface Cursor {
   readonly id: string
 }
 
-export const encodeCursor = ({ at, id }: Cursor): string => Buffer.from(`${at}:${id}`).toString('base64url')
+export const encodeCursor = (list: List, { at, id }: Cursor): string =>
+  Buffer.from(`${list}:${at}:${id}`).toString('base64url')
 
 export const invalidCursor = (received: string): ApiError =>
   new ApiError('INVALID_CURSOR', { field: 'cursor', expected: '`next_cursor` of the page before', received })
 
-export function decodeCursor(text: string | undefined): Cursor | null {
+export function decodeCursor(list: List, text: string | undefined): Cursor | null {
   if (text === undefined) return null
-  const match = /^(\d{1,15}):([\w-]{1,80})$/.exec(Buffer.from(text, 'base64url').toString('latin1'))
-  if (match === null) throw invalidCursor(text)
-  return { at: Number(match[1]), id: match[2] as string }
+  const match = /^([a-z-]{1,20}):(\d{1,15}):([\w-]{1,80})$/.exec(
+    Buffer.from(text, 'base64url').toString('latin1'),
+  )
+  const cursor = { at: Number(match?.[2]), id: match?.[3] ?? '' }
+  if (match?.[1] !== list || encodeCursor(list, cursor) !== text) throw invalidCursor(text)
+  return cursor
 }
 
 /** A page of `limit` from up to `limit + 1` rows, and the cursor of the next one. */
-export function pageOf<Row>(rows: readonly Row[], limit: number, cursorOf: (row: Row) => Cursor) {
+export function pageOf<Row>(list: List, rows: readonly Row[], limit: number, cursorOf: (row: Row) => Cursor) {
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   return {
     page,
-    next_cursor: rows.length > limit && last !== undefined ? encodeCursor(cursorOf(last)) : null,
+    next_cursor: rows.length > limit && last !== undefined ? encodeCursor(list, cursorOf(last)) : null,
   }
 }

@@ -105,6 +105,22 @@ describe('POST /v0/orders/place/batch', () => {
     expect(again.body).to.include({ is_duplicate: true })
   })
 
+  it('does not name an order that it takes back with the rest', async () => {
+    const ivan = await createUser(world.db, 'ivan')
+    const orders = [
+      signedBody(ivan).body,
+      signedBody(ivan, { salt: 5n }).body,
+      signedBody(ivan, { salt: 5n, price: '99' }).body,
+    ]
+    const { status, body } = await send(ivan, orders, { mode: 'atomic' })
+    expect([status, body.details.code]).to.deep.equal([409, 'SALT_USED'])
+    expect(body.details).to.include({ field: 'orders.2.salt', same_as: 'orders.1' })
+    expect(JSON.stringify(body)).to.not.include('order_id').and.not.include('order_hash')
+    const known = (await world.send(ivan, 'POST', '/v0/orders', orders[1])).body.order.order_id
+    const stands = await send(ivan, [orders[2]], { mode: 'atomic' })
+    expect(stands.body.details).to.include({ code: 'SALT_USED', order_id: known })
+  })
+
   it('counts open orders one after the other', async () => {
     const frank = await createUser(world.db, 'frank')
     for (let batch = 0; batch < 9; batch++) {

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { lockShard } from '../../indexer/db/shard-log.ts'
+import { until, untilBlocked } from './support/blocked.ts'
 import { createUser, signedBody, startWorld, type User, type World } from './support/world.ts'
 
 describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
@@ -77,20 +79,25 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     expect(answers.every(({ body }) => body.cancelled)).to.equal(true)
   })
 
-  it('finds an order whose placement is still on its way', async () => {
+  it('finds an order whose placement is still on its way, and waits for it', async () => {
     const { body, hash } = signedBody(alice)
-    const [placed, cancelled] = await Promise.all([
-      world.send(alice, 'POST', '/v0/orders', body),
-      new Promise((resolve) => setImmediate(resolve)).then(() => world.cancel(alice, hash)),
-    ])
-    expect(placed.status).to.equal(200)
-    // It was either too early or the cancel of the order; never an order that is open after a cancel that said yes.
-    const { status } = await world.db
-      .selectFrom('orders')
-      .select('status')
-      .where('hash', '=', hash)
-      .executeTakeFirstOrThrow()
-    expect(status).to.equal(cancelled.status === 200 ? 'CANCELLED' : 'OPEN')
+    const metric = async (line: string): Promise<boolean> =>
+      (await world.api.app.inject('/metrics')).body.includes(line)
+    const answers = await world.db.transaction().execute(async (tx) => {
+      await lockShard(tx, 'm1')
+      // The first placement waits for the lock, the second for the first.
+      const first = world.place(alice)
+      await untilBlocked(world.db)
+      const placed = world.send(alice, 'POST', '/v0/orders', body)
+      await until(() => metric('api_commands_waiting 1'))
+      const cancelled = world.cancel(alice, hash)
+      await until(() => metric('api_commands_waiting 2'))
+      return [first, placed, cancelled] as const
+    })
+    const [, placed, cancelled] = await Promise.all(answers)
+    expect([placed.status, cancelled.status], JSON.stringify(cancelled.body)).to.deep.equal([200, 200])
+    expect(cancelled.body).to.include({ cancelled: true, is_duplicate: false })
+    expect(cancelled.body.order.order_hash).to.equal(hash)
   })
 
   it('waits for the batch while some of the order is settling, and frees the rest', async () => {

@@ -5,8 +5,8 @@ import { CATALOGUE, type ErrorCode } from '../../api/errors.ts'
 
 const STATUSES = [400, 401, 403, 404, 408, 409, 429, 500, 503]
 
-/** Only the conditional order types, which are not taken yet, can lead here; and a stop that is over before a request could meet it. */
-const OUT_OF_REACH: readonly ErrorCode[] = ['REDUCE_ONLY_REQUIRED', 'TRIGGER_REQUIRED', 'SHUTTING_DOWN']
+/** A stop is over before a request could meet it. */
+const OUT_OF_REACH: readonly ErrorCode[] = ['SHUTTING_DOWN']
 
 describe('the catalogue of errors', () => {
   const codes = Object.keys(CATALOGUE) as ErrorCode[]

@@ -85,19 +85,25 @@ describe('hostile requests', () => {
     }
 
     it('are within their bounds', async () => {
-      for (const limit of ['0', '-1', '1001', '99999999999999999999']) {
+      for (const [limit, nearest_valid] of [
+        ['0', 1],
+        ['-1', 1],
+        ['1001', 1000],
+        ['99999999999999999999', 1000],
+      ] as const) {
         const page = await world.get(null, `/v0/markets?limit=${limit}`)
         expect(details(page)).to.include({
           status: 400,
           field: 'limit',
           expected: 'a whole number from 1 to 1000',
+          nearest_valid,
         })
       }
     })
   })
 
   it('a market in a body is a whole number from 1', async () => {
-    for (const market_id of [0, -1, 0.5, '-1', '1.0', null, true]) {
+    for (const market_id of [0, -1, 0.5, '-1', '1.0', '0', '01', null, true]) {
       const answer = details(await place({ market_id }))
       expect(answer, String(market_id)).to.include({ status: 400, code: 'INVALID_FIELD', field: 'market_id' })
       expect(answer.expected).to.equal('a whole number from 1')
@@ -112,10 +118,11 @@ describe('hostile requests', () => {
       ['price', { price: '1,5' }, 'a decimal from 0 with up to 18 decimals, as a number or a string'],
       ['price', { price: -1 }, 'a decimal from 0 with up to 18 decimals, as a number or a string'],
       ['quantity', { quantity: 'NaN' }, 'a decimal from 0 with up to 18 decimals, as a number or a string'],
-      ['quantity_e18_raw', { quantity_e18_raw: 5 }, 'a string of digits'],
+      ['quantity_e18_raw', { quantity_e18_raw: 5 }, 'a string of up to 60 digits'],
       ['leverage', { leverage: '1.5' }, 'a whole number, as a number or a string of up to 15 digits'],
       ['salt', { salt: 5 }, 'a string of digits, a whole number below 2^53'],
       ['side', { side: 'BUY' }, ['LONG', 'SHORT']],
+      ['side', { side: null }, ['LONG', 'SHORT']],
       ['reduce_only', { reduce_only: 'yes' }, 'boolean'],
     ]
     for (const [field, changes, expected] of cases) {
@@ -190,6 +197,105 @@ describe('hostile requests', () => {
         expect([deep.status, JSON.stringify(deep.body).length < 2_000], `${depth}`).to.deep.equal([400, true])
       }
     })
+  })
+
+  describe('bodies that say too much', () => {
+    it('nest deeper than any request: refused, in the form of an error', async () => {
+      const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+      const item = (text: string) =>
+        `{"client_request_id":"deep","mode":"best_effort","orders":[{"price":${text}}]}`
+      for (const depth of [8, 5_000, 60_000]) {
+        for (const [path, text] of [
+          ['/v0/orders', `{"x":${nested(depth)}}`],
+          ['/v0/orders', `{"x":${nested(depth).replace('[]', '[1e5]')}}`],
+          ['/v0/orders/place/batch', item(nested(depth))],
+          ['/v0/orders/cancel/all', `{"reason":${nested(depth)}}`],
+        ] as const) {
+          const answer = details(await world.send(alice, 'POST', path, text))
+          expect(answer, `${path} ${depth}`).to.include({ status: 400, field: 'body', outcome: 'not_placed' })
+          expect(answer.expected).to.equal('at most 8 levels of nesting')
+        }
+      }
+    })
+
+    it('name a field twice: refused before anything happens', async () => {
+      const all = await world.send(alice, 'POST', '/v0/orders/cancel/all', '{"market_id":2,"market_id":1}')
+      expect(details(all)).to.include({ status: 400, code: 'DUPLICATE_FIELD', field: 'market_id' })
+      const { body } = signedBody(alice)
+      const text = JSON.stringify({ client_request_id: 'twice', mode: 'atomic', orders: [body, body] })
+      const again = text.replace(/"side":"LONG"(?!.*"side")/, '"side":"LONG","s\\u0069de":"SHORT"')
+      const batch = await world.send(alice, 'POST', '/v0/orders/place/batch', again)
+      expect(details(batch)).to.include({ status: 400, code: 'DUPLICATE_FIELD', field: 'orders.1.side' })
+      expect((await world.get(alice, `/v0/orders/${orderId}`)).body.status).to.equal('OPEN')
+    })
+
+    it('are compressed: refused by the name of the header', async () => {
+      const answer = await world.send(alice, 'POST', '/v0/orders', '{}', { 'content-encoding': 'gzip' })
+      expect(details(answer)).to.include({
+        ...{ status: 400, code: 'UNSUPPORTED_ENCODING', field: 'content-encoding', received: 'gzip' },
+      })
+    })
+
+    it('name fields that every object has', async () => {
+      for (const name of ['__proto__', 'constructor', 'toString']) {
+        const answer = details(await post(`{"${name}":{}}`))
+        expect(answer).to.include({ status: 400, code: 'UNKNOWN_FIELD', field: name })
+        expect(answer).to.not.have.property('hint')
+      }
+    })
+
+    it('hold what is no order: of a best-effort batch that item is refused alone', async () => {
+      const { body } = signedBody(alice)
+      const send = (mode: string) => {
+        const batch = { client_request_id: `none-${mode}`, mode, orders: [null, body, 5, []] }
+        return world.send(alice, 'POST', '/v0/orders/place/batch', batch)
+      }
+      expect(details(await send('atomic'))).to.include({
+        status: 400,
+        code: 'INVALID_FIELD',
+        field: 'orders.0',
+      })
+      const { status, body: answer } = await send('best_effort')
+      expect([status, answer.accepted, answer.refused]).to.deep.equal([200, 1, 3])
+      expect(answer.results[2].error.details).to.include({ expected: 'a signed order', received: 5 })
+    })
+  })
+
+  it('a query that a command does not know is refused, and the command is not done', async () => {
+    const before = await world.traces()
+    for (const [path, body] of [
+      ['/v0/orders?dry_run=true', signedBody(alice).body],
+      ['/v0/orders/cancel/all?dry_run=true', {}],
+      [`/v0/orders/cancel/by-hash/${hash}?dry_run=true`, {}],
+    ] as const) {
+      const answer = details(await world.send(alice, 'POST', path, body))
+      expect(answer).to.include({ status: 400, code: 'UNKNOWN_FIELD', field: 'dry_run' })
+    }
+    expect(await world.traces()).to.deep.equal(before)
+    const shown = details(await world.get(alice, '/v0/orders/cancel/all-after?market_id=1'))
+    expect(shown).to.include({ status: 400, field: 'market_id' })
+  })
+
+  it('a path that is known under another method says under which', async () => {
+    const { statusCode, headers, body } = await world.api.app.inject({ method: 'PUT', url: '/v0/orders/' })
+    expect(statusCode).to.equal(404)
+    expect(headers.allow).to.equal('POST')
+    expect(JSON.parse(body).details).to.deep.include({
+      expected: ['POST /v0/orders/'],
+      code: 'ROUTE_NOT_FOUND',
+    })
+    const { headers: cancel } = await world.api.app.inject({ url: `/v0/orders/cancel/by-hash/${hash}` })
+    expect(cancel.allow).to.equal('POST')
+    const unknown = await world.get(null, '/v0/nothing')
+    expect(unknown.headers).to.not.have.property('allow')
+  })
+
+  it('a cursor of another list is refused', async () => {
+    await world.place(alice)
+    await world.project()
+    const { body } = await world.get(alice, `/v0/orders/by-user/${alice.userId}?limit=1`)
+    const page = `/v0/fills/by-user/${alice.userId}?cursor=${body.next_cursor}`
+    expect(details(await world.get(alice, page))).to.include({ status: 400, code: 'INVALID_CURSOR' })
   })
 
   it('a preflight that is none is answered like one', async () => {

@@ -158,6 +158,21 @@ describe('sizing', () => {
       })
     }
 
+    it('says in the words of the request what of it is wrong', async () => {
+      const refusal = async (terms: object) => (await estimate(alice, { ...market, ...terms })).body.details
+      expect(await refusal({ sizing_intent: 'available_margin', size: 100.5 })).to.include({
+        ...{ expected: 'per cent, from 0 to 100', received: '100.5', nearest_valid: '100' },
+      })
+      expect(await refusal({ sizing_intent: 'max', size: '2.5' })).to.include({
+        ...{ received: '2.5', nearest_valid: '0' },
+      })
+    })
+
+    it('names the smallest order where a size comes to less than a step', async () => {
+      const { body } = await estimate(alice, { ...market, sizing_intent: 'units', size: 0.0001 })
+      expect(body.estimate.refusal).to.include({ code: 'MIN_ORDER_SIZE', nearest_valid: '0.01' })
+    })
+
     it('needs a credential', async () => {
       expect((await world.send(null, 'POST', '/v0/orders/estimate', {})).status).to.equal(401)
       expect((await world.send(null, 'POST', '/v0/orders/calculate-quantity', {})).status).to.equal(401)
@@ -299,9 +314,10 @@ describe('sizing', () => {
     })
 
     for (const [what, body, code, field] of [
-      ['a budget for nothing', { usd_amount: 0.01 }, 'QUANTITY_REQUIRED', 'usd_amount'],
+      ['a budget for nothing', { usd_amount: 0.01 }, 'MIN_ORDER_SIZE', 'usd_amount'],
       ['a budget below the smallest order', { usd_amount: 0.5 }, 'MIN_ORDER_SIZE', 'usd_amount'],
       ['no budget', {}, 'MISSING_FIELD', 'usd_amount'],
+      ['a budget beyond the largest order', { usd_amount: 1e300 }, 'MAX_ORDER_SIZE', 'usd_amount'],
       ['a limit beyond the band', { usd_amount: 100, price: 110 }, 'PRICE_BAND', 'price'],
       ['a conditional type', { usd_amount: 100, order_type: 'STOP_MARKET' }, 'INVALID_FIELD', 'order_type'],
     ] as const) {

@@ -254,7 +254,7 @@ export const COMMANDS: readonly CommandRow[] = [
   }),
   quantityOf('a budget', ok),
   quantityOf('usd_amount is required', no('MISSING_FIELD', 'usd_amount'), { usd_amount: undefined }),
-  quantityOf('a budget for less than the smallest order', no('QUANTITY_REQUIRED', 'usd_amount'), {
+  quantityOf('a budget for less than the smallest order', no('MIN_ORDER_SIZE', 'usd_amount'), {
     usd_amount: 1,
   }),
 ]
