@@ -293,7 +293,7 @@ describe('what happened to orders and fills', () => {
         paged.push(...body.fills)
         cursor = body.next_cursor
         if (cursor !== null) {
-          expect(Buffer.from(cursor, 'base64url').toString()).to.match(/^\d+:\d+-\d+$/)
+          expect(Buffer.from(cursor, 'base64url').toString()).to.match(/^market-fills:\d+:\d+-\d+$/)
         }
       } while (cursor !== null)
       expect(paged).to.deep.equal(all)
