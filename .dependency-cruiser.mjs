@@ -13,7 +13,7 @@ const CHAIN_FILES = [
   '^hardhat\\.config\\.ts$',
 ]
 
-const SHARED_BY_PROCESSES = '^(indexer/db/|keeper/queues\\.ts$)'
+const SHARED_BY_PROCESSES = '^(indexer/(db/|environment\\.ts$)|keeper/queues\\.ts$)'
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
 
@@ -68,7 +68,7 @@ const rules = [
   ),
   rule(
     'processes-stay-apart',
-    'Processes share the domain, the database and the queue table, and talk through those alone.',
+    'Processes share the domain, the database, the queue table and how an environment is read, and talk through those alone.',
     { path: '^(keeper|indexer|api)/' },
     { path: '^(keeper|indexer|api|client|stack|bench)/', pathNot: ['^$1/', SHARED_BY_PROCESSES] },
   ),

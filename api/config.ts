@@ -1,5 +1,6 @@
 /** The environment of the api, read and checked once. */
 import { availableParallelism } from 'node:os'
+import { type Env, environment } from '../indexer/environment.ts'
 
 export interface BearerConfig {
   readonly jwksUrl: string
@@ -64,43 +65,13 @@ export interface Config {
   readonly killAt: string | null
 }
 
-export type Env = Readonly<Record<string, string | undefined>>
-
-export class ConfigError extends Error {}
-
-const fail = (name: string, problem: string): never => {
-  throw new ConfigError(`${name} ${problem}`)
-}
-
-const reader = (env: Env) => {
-  const text = (name: string, fallback?: string): string =>
-    env[name] || (fallback ?? fail(name, 'is not set: the api cannot start without it'))
-  const optional = (name: string): string | null => env[name] || null
-  const count = (name: string, fallback?: number): number => {
-    const value = Number(text(name, fallback?.toString()))
-    return Number.isSafeInteger(value) && value >= 0
-      ? value
-      : fail(name, `is not a whole number: ${env[name]}`)
-  }
-  const flag = (name: string, fallback: boolean): boolean => {
-    const value = env[name]?.toLowerCase() || (fallback ? 'on' : 'off')
-    if (['on', 'true', '1'].includes(value)) return true
-    return ['off', 'false', '0'].includes(value) ? false : fail(name, `is neither on nor off: ${env[name]}`)
-  }
-  const address = (name: string): string => {
-    const value = text(name).toLowerCase()
-    return /^0x[0-9a-f]{40}$/.test(value) ? value : fail(name, `is not an address: ${env[name]}`)
-  }
-  return { text, optional, count, flag, address }
-}
+const WHO = 'api'
 
 function readBearer(env: Env): BearerConfig | null {
-  const { text, optional } = reader(env)
-  const jwksUrl = optional('AUTH_JWKS_URL')
-  if (jwksUrl === null) return null
-  if (!URL.canParse(jwksUrl)) fail('AUTH_JWKS_URL', `is not an address of a key set: ${jwksUrl}`)
+  const { text, http, optional } = environment(env, WHO)
+  if (optional('AUTH_JWKS_URL') === null) return null
   return {
-    jwksUrl,
+    jwksUrl: http('AUTH_JWKS_URL'),
     issuer: text('AUTH_ISSUER'),
     audience: text('AUTH_AUDIENCE'),
     walletClaim: text('AUTH_WALLET_CLAIM', 'wallet_address'),
@@ -108,7 +79,7 @@ function readBearer(env: Env): BearerConfig | null {
 }
 
 function readLimits(env: Env): Limits {
-  const { count } = reader(env)
+  const { count } = environment(env, WHO)
   return {
     reads: count('RATE_LIMIT_READS', 50),
     orders: count('RATE_LIMIT_ORDERS', 100),
@@ -116,16 +87,16 @@ function readLimits(env: Env): Limits {
     cancels: count('RATE_LIMIT_CANCELS', 100),
     faucet: count('RATE_LIMIT_FAUCET', 1),
     address: count('RATE_LIMIT_ADDRESS', 500),
-    windowSeconds: Math.max(1, count('RATE_LIMIT_WINDOW_SECONDS', 5)),
+    windowSeconds: count('RATE_LIMIT_WINDOW_SECONDS', 5, 1),
   }
 }
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, optional, count, flag, address } = reader(env)
+  const { text, optional, database, count, flag, address } = environment(env, WHO)
   const origins = text('CORS_ORIGINS', '*')
   return {
-    databaseUrl: text('DATABASE_URL'),
+    databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
     host: text('HOST', '127.0.0.1'),

@@ -1,6 +1,7 @@
 /** The api process: `node api/main.ts`. */
+import { ConfigError } from '../indexer/environment.ts'
 import { type Api, compose } from './compose.ts'
-import { ConfigError, readConfig } from './config.ts'
+import { readConfig } from './config.ts'
 
 async function stop({ log, stop }: Api, signal: string): Promise<void> {
   log.info({ signal }, 'stopping')

@@ -5,9 +5,19 @@ import { loadMarkets } from '../indexer/db/markets.ts'
 import { ApiError } from './errors.ts'
 import type { Clock } from './ports.ts'
 
+/** By market. */
+export type Specs = ReadonlyMap<number, MarketSpec>
+
+/** The specification of a row's market, which is among them. */
+export const specOf = (specs: Specs, { market_id }: { readonly market_id: number }): MarketSpec =>
+  specs.get(market_id) as MarketSpec
+
 export interface MarketDirectory {
   /** Fails with MARKET_NOT_FOUND. */
   byId(marketId: number): Promise<MarketSpec>
+  byIds(marketIds: Iterable<number>): Promise<Specs>
+  /** Of the markets that the rows are in. */
+  ofRows(rows: readonly { readonly market_id: number }[]): Promise<Specs>
   bySymbol(symbol: string): Promise<MarketSpec>
   all(): Promise<readonly MarketSpec[]>
 }
@@ -51,8 +61,16 @@ export function createMarketDirectory(db: Db, clock: Clock): MarketDirectory {
     return found
   }
 
+  const specFor = (marketId: number) => find(() => byId.get(marketId), 'market_id', marketId)
+  const byIds = async (marketIds: Iterable<number>): Promise<Specs> => {
+    const specs = await Promise.all([...new Set(marketIds)].map(specFor))
+    return new Map(specs.map((spec) => [spec.marketId, spec]))
+  }
+
   return {
-    byId: (marketId) => find(() => byId.get(marketId), 'market_id', marketId),
+    byId: specFor,
+    byIds,
+    ofRows: (rows) => byIds(rows.map(({ market_id }) => market_id)),
     bySymbol: (symbol) => find(() => bySymbol.get(symbol), 'symbol', symbol),
     async all() {
       if (clock.now() - loadedAt > MISS_MS) await reload()

@@ -1,5 +1,6 @@
 /** The environment of the indexer, read and checked once. */
 import type { Address } from '../domain/units.ts'
+import { type Env, environment } from './environment.ts'
 
 export interface Config {
   readonly databaseUrl: string
@@ -26,47 +27,16 @@ export interface Config {
   readonly killAt: string | null
 }
 
-export type Env = Readonly<Record<string, string | undefined>>
-
-/** Names the variable and what is wrong with it. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
-
-const reader = (env: Env) => {
-  const text = (name: string, fallback?: string): string => {
-    const value = env[name] || fallback
-    if (value === undefined) throw new ConfigError(`${name} is not set: the indexer cannot start without it`)
-    return value
-  }
-  const count = (name: string, fallback?: number, least = 0): number => {
-    const value = Number(text(name, fallback?.toString()))
-    if (Number.isSafeInteger(value) && value >= least) return value
-    throw new ConfigError(`${name} is not a whole number from ${least}: ${env[name]}`)
-  }
-  const url = (name: string, protocols: readonly string[]): string => {
-    const value = text(name)
-    if (URL.canParse(value) && protocols.includes(new URL(value).protocol)) return value
-    throw new ConfigError(`${name} is not a URL of ${protocols.join(' or ')}`)
-  }
-  const address = (name: string): Address => {
-    const value = text(name).toLowerCase()
-    if (/^0x[0-9a-f]{40}$/.test(value)) return value as Address
-    throw new ConfigError(`${name} is not an address: ${env[name]}`)
-  }
-  return { text, count, url, address }
-}
-
-const POSTGRES = ['postgres:', 'postgresql:']
+const WHO = 'indexer'
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, count, url, address } = reader(env)
+  const { text, optional, database, http, url, count, address } = environment(env, WHO)
   return {
-    databaseUrl: url('DATABASE_URL', POSTGRES),
+    databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 10, 2),
-    rpcUrl: url('RPC_URL', ['http:', 'https:']),
-    rpcWsUrl: env.RPC_WS_URL ? url('RPC_WS_URL', ['ws:', 'wss:']) : null,
+    rpcUrl: http('RPC_URL'),
+    rpcWsUrl: optional('RPC_WS_URL') && url('RPC_WS_URL', ['ws:', 'wss:']),
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 5_000, 1),
     chainId: count('CHAIN_ID', undefined, 1),
     bank: address('ADDRESS_MARGIN_BANK'),
@@ -82,11 +52,11 @@ export function readConfig(env: Env): Config {
     host: text('HOST', '127.0.0.1'),
     port: count('PORT', 8082),
     logLevel: text('LOG_LEVEL', 'info'),
-    killAt: env.CLEARBATCH_KILL_AT || null,
+    killAt: optional('CLEARBATCH_KILL_AT'),
   }
 }
 
 /** What `rebuild` needs of it. */
 export function readDatabaseUrl(env: Env = process.env): string {
-  return reader(env).url('DATABASE_URL', POSTGRES)
+  return environment(env, WHO).database()
 }

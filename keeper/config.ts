@@ -1,4 +1,5 @@
 /** The environment of the keeper, read and checked once. */
+import { type Env, environment, fail } from '../indexer/environment.ts'
 
 export interface Config {
   readonly databaseUrl: string
@@ -34,34 +35,6 @@ export interface Config {
   readonly killAt: string | null
 }
 
-export type Env = Readonly<Record<string, string | undefined>>
-
-export class ConfigError extends Error {}
-
-const fail = (name: string, problem: string): never => {
-  throw new ConfigError(`${name} ${problem}`)
-}
-
-const reader = (env: Env) => {
-  const text = (name: string, fallback?: string): string =>
-    env[name] || (fallback ?? fail(name, 'is not set: the keeper cannot start without it'))
-  const count = (name: string, fallback?: number): number => {
-    const value = Number(text(name, fallback?.toString()))
-    return Number.isSafeInteger(value) && value >= 0
-      ? value
-      : fail(name, `is not a whole number: ${env[name]}`)
-  }
-  const amount = (name: string, fallback: bigint): bigint => {
-    const value = text(name, fallback.toString())
-    return /^\d+$/.test(value) ? BigInt(value) : fail(name, `is not an amount in wei: ${env[name]}`)
-  }
-  const address = (name: string): string => {
-    const value = text(name).toLowerCase()
-    return /^0x[0-9a-f]{40}$/.test(value) ? value : fail(name, `is not an address: ${env[name]}`)
-  }
-  return { text, optional: (name: string): string | null => env[name] || null, count, amount, address }
-}
-
 /** The value itself is never repeated in an error: it is secret. */
 function readKeys(text: string): Map<string, string> {
   const name = 'RELAYER_KEYS'
@@ -84,12 +57,12 @@ const ETHER = 10n ** 18n
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, optional, count, amount, address } = reader(env)
+  const { text, optional, database, http, count, amount, address } = environment(env, 'keeper')
   return {
-    databaseUrl: text('DATABASE_URL'),
+    databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
-    rpcUrl: text('RPC_URL'),
+    rpcUrl: http('RPC_URL'),
     chainId: count('CHAIN_ID'),
     host: text('HOST', '127.0.0.1'),
     port: count('PORT', 8081),

@@ -52,6 +52,23 @@ export const matchedPosition = (row: Selectable<PositionsTable>): Position => ({
   leverage: row.matched_leverage,
 })
 
+/** Of those of the accounts that have one: mined or matched, as `of` says. */
+export async function positionsOf(
+  tx: Tx,
+  marketId: MarketId,
+  accounts: ReadonlySet<UserId>,
+  of: (row: Selectable<PositionsTable>) => Position,
+): Promise<ReadonlyMap<UserId, Position>> {
+  if (accounts.size === 0) return new Map()
+  const rows = await tx
+    .selectFrom('positions')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('user_id', 'in', [...accounts])
+    .execute()
+  return new Map(rows.map((row) => [row.user_id as UserId, of(row)]))
+}
+
 const wei = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? value.toString() : value)
 
 /** JSON with amounts as decimal strings. */

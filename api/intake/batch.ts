@@ -7,7 +7,6 @@ import { compileValidator } from '../http/validation.ts'
 import type { Signed } from '../ports.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../schemas/command.ts'
 import { PlaceOrderBody } from '../schemas/order.ts'
-import { specsOf } from './cancels.ts'
 import type { Item, PlaceItem } from './commands.ts'
 import { refuseWhole } from './decide.ts'
 import { type KeptBatch, keepBatch, placedHashes, tellAgain, tellFirst } from './kept-batch.ts'
@@ -116,10 +115,7 @@ async function tellKept({ db, markets }: IntakePorts, batch: KeptBatch): Promise
   const hashes = placedHashes(batch)
   const orders =
     hashes.length === 0 ? [] : await db.selectFrom('orders').selectAll().where('hash', 'in', hashes).execute()
-  const specs = await specsOf(
-    markets,
-    orders.map(({ market_id }) => market_id),
-  )
+  const specs = await markets.ofRows(orders)
   const byHash = new Map(orders.map((order) => [order.hash, order]))
   return tellAgain(batch, specs, (hash) => byHash.get(hash))
 }

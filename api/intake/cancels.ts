@@ -1,23 +1,13 @@
 /** Cancelling many orders by one command. */
-import type { MarketSpec } from '../../domain/market.ts'
 import type { Db } from '../../indexer/db/client.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError, type ItemError, itemError } from '../errors.ts'
-import type { MarketDirectory } from '../market-directory.ts'
+import { specOf } from '../market-directory.ts'
 import type { CancelAllAnswer, CancelBatchAnswer, CancelBatchBody } from '../schemas/command.ts'
 import { type OrderRow, orderView } from '../views/order.ts'
 import type { Bookmark, Cancelled, Item, Outcome, Report } from './commands.ts'
 import { requestOf } from './requests.ts'
 import { cancelView, type IntakePorts, single } from './single.ts'
-
-type Specs = ReadonlyMap<number, MarketSpec>
-
-export async function specsOf(markets: MarketDirectory, ids: Iterable<number>): Promise<Specs> {
-  const specs = await Promise.all([...new Set(ids)].map((id) => markets.byId(id)))
-  return new Map(specs.map((spec) => [spec.marketId, spec]))
-}
-
-const specOf = (specs: Specs, { market_id }: OrderRow): MarketSpec => specs.get(market_id) as MarketSpec
 
 /** What is kept of a result: all but the order, which is told as it is whenever it is told. */
 type KeptResult =
@@ -60,7 +50,7 @@ export async function cancelBatch(
 ): Promise<CancelBatchAnswer> {
   const asked = body.orderHashes.map((hash) => hash.toLowerCase())
   const found = await hashes.marketsOf(asked)
-  const specs = await specsOf(markets, found.values())
+  const specs = await markets.byIds(found.values())
   const items = asked.map((hash): Item => ({ kind: 'cancel', hash, reason }))
   return lanes.submit<CancelBatchAnswer>({
     kind: 'cancel',
@@ -115,7 +105,7 @@ export async function cancelAll(
   { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
 ): Promise<CancelAllAnswer> {
   const ids = marketId === null ? await usedMarkets(db, userId) : [marketId]
-  const specs = await specsOf(markets, ids)
+  const specs = await markets.byIds(ids)
   // Told after the commit: it can be thousands of orders, and nobody shall wait for that behind the locks.
   const { outcomes, read_after } = await lanes.submit<Report>({
     kind: 'cancel',

@@ -2,9 +2,9 @@
  * What is kept of the answer to a batch of placements, so that the same batch is answered the same again: of an order that it placed
  * only what changes later, because the rest stays in the order's row for ever.
  */
-import type { MarketSpec } from '../../domain/market.ts'
 import type { OrderStatus } from '../../domain/order.ts'
 import { ApiError, type ItemError, itemError } from '../errors.ts'
+import { type Specs, specOf } from '../market-directory.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../schemas/command.ts'
 import type { Order } from '../schemas/order.ts'
 import { type OrderRow, orderView } from '../views/order.ts'
@@ -28,8 +28,6 @@ export interface KeptBatch
   extends Pick<PlaceBatchAnswer, 'client_request_id' | 'mode' | 'balance' | 'read_after'> {
   readonly results: readonly KeptResult[]
 }
-
-type Specs = ReadonlyMap<number, MarketSpec>
 
 const isPlaced = (result: KeptResult): result is KeptPlaced => 'order_hash' in result
 
@@ -96,7 +94,7 @@ export const tellAgain = (
 ): PlaceBatchAnswer =>
   tell(batch, true, (result) => {
     const stored = find(result.order_hash) as Stored
-    return orderView(specs.get(stored.market_id) as MarketSpec, asAccepted(stored, result))
+    return orderView(specOf(specs, stored), asAccepted(stored, result))
   })
 
 /** The order as it was when it was accepted. */

@@ -1,6 +1,7 @@
 /** Reading fills: the caller's own, how far they are on their way to the chain, and everybody's without names. */
 import { callerOf } from '../http/access.ts'
 import { type App, answers } from '../http/types.ts'
+import { specOf } from '../market-directory.ts'
 import { fillStages, fillsOfMarket, fillsOfOrder, fillsOfUser, type PublicPlace } from '../queries/fills.ts'
 import { orderById } from '../queries/orders.ts'
 import { FillProcessing, PublicFills, PublicFillsQuery } from '../schemas/fill.ts'
@@ -15,7 +16,7 @@ import {
 } from '../schemas/order.ts'
 import { type Cursor, decodeCursor, invalidCursor, pageOf } from '../views/cursor.ts'
 import { type FillRow, fillProcessingView, fillView, publicFillView } from '../views/fill.ts'
-import { ownOrder, type ReadPorts, specsOf } from './own-orders.ts'
+import { ownOrder, type ReadPorts } from './own-orders.ts'
 
 const tags = ['fills']
 const own = { access: 'user' } as const
@@ -30,9 +31,9 @@ export function fillRoutes(app: App, ports: ReadPorts): void {
 const cursorOf = (row: FillRow): Cursor => ({ at: row.matched_at, id: row.fill_id })
 
 async function answer({ markets }: ReadPorts, rows: readonly FillRow[], limit: number) {
-  const specOf = await specsOf(markets, rows)
+  const specs = await markets.ofRows(rows)
   const { page, next_cursor } = pageOf('fills', rows, limit, cursorOf)
-  return { fills: page.map((row) => fillView(specOf(row), row)), next_cursor }
+  return { fills: page.map((row) => fillView(specOf(specs, row), row)), next_cursor }
 }
 
 function ofOrder(app: App, ports: ReadPorts): void {

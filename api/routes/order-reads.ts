@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import { callerOf } from '../http/access.ts'
 import { type App, answers } from '../http/types.ts'
+import { specOf } from '../market-directory.ts'
 import { eventsOfOrder, eventsOfUser } from '../queries/order-events.ts'
 import { orderByHash, orderById, ordersOfUser } from '../queries/orders.ts'
 import type { Reading } from '../read-after.ts'
@@ -25,7 +26,7 @@ import {
   type OrderEventRow,
   parseEventId,
 } from '../views/order-event.ts'
-import { type Asked, ownOrder, type ReadPorts, specsOf } from './own-orders.ts'
+import { type Asked, ownOrder, type ReadPorts } from './own-orders.ts'
 
 const tags = ['orders']
 const own = { access: 'user' } as const
@@ -104,12 +105,12 @@ function orderList(app: App, { markets, readAfter }: ReadPorts): void {
       const { market_id: marketId, status, side, limit = 100, cursor } = request.query
       const filter = { marketId, status, side, limit, cursor: decodeCursor('orders', cursor) }
       const rows = await readAfter.read(request, (db) => ordersOfUser(db, request.params.user_id, filter))
-      const specOf = await specsOf(markets, rows)
+      const specs = await markets.ofRows(rows)
       const { page, next_cursor } = pageOf('orders', rows, limit, (row) => ({
         at: row.accepted_at,
         id: row.order_id,
       }))
-      return { orders: page.map((row) => orderView(specOf(row), row)), next_cursor }
+      return { orders: page.map((row) => orderView(specOf(specs, row), row)), next_cursor }
     },
   )
 }
@@ -174,9 +175,9 @@ function userEvents(app: App, { markets, readAfter }: ReadPorts): void {
       const { market_id: marketId, kind, limit = 100, cursor } = request.query
       const filter = { marketId, kind, limit, after: placeOfUser(cursor) }
       const rows = await readAfter.read(request, (db) => eventsOfUser(db, request.params.user_id, filter))
-      const specOf = await specsOf(markets, rows)
+      const specs = await markets.ofRows(rows)
       const { page, next_cursor } = pageOf('user-events', rows, limit, cursorOfUser)
-      return { events: page.map((row) => eventView(specOf(row), row)), next_cursor }
+      return { events: page.map((row) => eventView(specOf(specs, row), row)), next_cursor }
     },
   )
 }

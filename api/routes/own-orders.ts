@@ -1,5 +1,4 @@
 /** What the routes that read an order have in common: it must be the caller's own. */
-import type { MarketSpec } from '../../domain/market.ts'
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../market-directory.ts'
 import type { ReadAfter } from '../read-after.ts'
@@ -22,11 +21,4 @@ export function ownOrder(order: OrderRow | undefined, userId: number, asked: Ask
   if (order.user_id !== userId)
     throw new ApiError('NOT_YOURS', { ...asked, expected: 'an order of your own' })
   return order
-}
-
-/** The specifications of the rows' markets. */
-export async function specsOf(markets: MarketDirectory, rows: readonly { readonly market_id: number }[]) {
-  const ids = [...new Set(rows.map(({ market_id }) => market_id))]
-  const specs = new Map(await Promise.all(ids.map(async (id) => [id, await markets.byId(id)] as const)))
-  return ({ market_id: id }: { readonly market_id: number }): MarketSpec => specs.get(id) as MarketSpec
 }

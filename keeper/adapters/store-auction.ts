@@ -14,6 +14,7 @@ import {
   liveOrders,
   lockFunds,
   matchedPosition,
+  positionsOf,
   toJson,
   writeMatched,
   writeOrders,
@@ -103,17 +104,6 @@ async function loadBook(tx: Tx, marketId: MarketId) {
     orders: orders.map(toOpenOrder),
     positions: new Map(positions.map((row) => [row.user_id as UserId, matchedPosition(row)])),
   }
-}
-
-async function matchedPositions(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>) {
-  if (accounts.size === 0) return new Map()
-  const rows = await tx
-    .selectFrom('positions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('user_id', 'in', [...accounts])
-    .execute()
-  return new Map(rows.map((row) => [row.user_id as UserId, matchedPosition(row)]))
 }
 
 async function ordersOf(tx: Tx, marketId: MarketId, orderIds: readonly string[]) {
@@ -211,7 +201,7 @@ async function openTurn(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fe
     rowsAfter: async (seq) =>
       head.head - seq > REPLAY_MOST ? null : readRows(tx, head.shard, seq, REPLAY_MOST),
     loadBook: () => loadBook(tx, marketId),
-    matchedPositions: (accounts) => matchedPositions(tx, marketId, accounts),
+    matchedPositions: (accounts) => positionsOf(tx, marketId, accounts, matchedPosition),
     lockFunds: (accounts) => lockFunds(tx, accounts),
     orders: (orderIds) => ordersOf(tx, marketId, orderIds),
     liveOrders: (accounts) => liveOrders(tx, marketId, accounts),

@@ -8,7 +8,15 @@ import type { ActionsTable } from '../../indexer/db/schema.ts'
 import { appendRows, lockShard, type ShardHead } from '../../indexer/db/shard-log.ts'
 import { checkFence } from '../fence.ts'
 import type { UnwindStore, UnwindTurn, Unwound } from '../ports.ts'
-import { addReserved, liveOrders, lockFunds, minedPosition, writeMatched, writeOrders } from '../rows.ts'
+import {
+  addReserved,
+  liveOrders,
+  lockFunds,
+  minedPosition,
+  positionsOf,
+  writeMatched,
+  writeOrders,
+} from '../rows.ts'
 
 type ActionRow = Selectable<ActionsTable>
 
@@ -47,16 +55,6 @@ async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow
         held: held.toString(),
       })),
   }))
-}
-
-async function minedPositions(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>) {
-  const rows = await tx
-    .selectFrom('positions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('user_id', 'in', [...accounts])
-    .execute()
-  return new Map(rows.map((row) => [row.user_id as UserId, minedPosition(row)]))
 }
 
 async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Promise<boolean> {
@@ -154,7 +152,7 @@ export const createUnwindStore = (db: Db): UnwindStore => ({
       const batches = await batchesOf(tx, marketId, actions)
       const accounts = new Set(batches.flatMap(({ fills }) => fills.map(({ user_id }) => user_id as UserId)))
       const funds = await lockFunds(tx, accounts)
-      const mined = await minedPositions(tx, marketId, accounts)
+      const mined = await positionsOf(tx, marketId, accounts, minedPosition)
       await work({
         batches,
         orders: await liveOrders(tx, marketId, accounts),

@@ -1,7 +1,8 @@
 /** The environment: checked once, refused by name. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { ConfigError, readConfig } from '../../indexer/config.ts'
+import { readConfig } from '../../indexer/config.ts'
+import { ConfigError } from '../../indexer/environment.ts'
 
 const env = {
   DATABASE_URL: 'postgres://localhost/x',
