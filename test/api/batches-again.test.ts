@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { future } from '../support/markets.ts'
+import { future, perpetual } from '../support/markets.ts'
 import { type Batch, bodies, newId, sendBatch } from './support/batch.ts'
 import { expectSound } from './support/sound.ts'
 import {
@@ -87,6 +88,63 @@ describe('a batch of placements sent again', () => {
     ).to.have.length(3)
     await twin.stop()
   })
+
+  /** Commands on other connections that wait for a lock. */
+  const blocked = async (): Promise<number> => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+    `.execute(world.db)
+    return rows[0]?.count ?? 0
+  }
+  const untilBlocked = async (many: number): Promise<void> => {
+    while ((await blocked()) < many) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+
+  for (const [what, drafts] of [
+    ['some of whose orders are', [{}, { leverage: 10 }]],
+    ['all of whose orders are', [{ leverage: 10 }]],
+  ] as const) {
+    it(`gives the same answer while the first is not done, ${what} refused by now`, async () => {
+      const lena = await createUser(world.db, `lena ${drafts.length}`)
+      const sent = { client_request_id: newId(), mode: 'best_effort', orders: bodies(lena, drafts) }
+      const send = (through: World): Promise<Answer> =>
+        through.send(lena, 'POST', '/v0/orders/place/batch', sent)
+      let first: Promise<Answer> | undefined
+      let second: Promise<Answer> | undefined
+      let twin: World | undefined
+      const { spec } = await world.db
+        .selectFrom('markets')
+        .select('spec')
+        .where('market_id', '=', perpetual.marketId)
+        .executeTakeFirstOrThrow()
+      const cap = (maxLeverage: number) =>
+        world.db
+          .updateTable('markets')
+          .set({ spec: JSON.stringify({ ...spec, maxLeverage }) })
+          .where('market_id', '=', perpetual.marketId)
+          .execute()
+      const never = new Error('taken back')
+      // A row that is in the way of the first copy's last write: it has decided, and can commit once the row is taken back.
+      const holding = world.db.transaction().execute(async (tx) => {
+        const kept = { digest: Buffer.of(), answer: '{}', created_at: Date.now() }
+        const row = { user_id: lena.userId, client_request_id: sent.client_request_id, ...kept }
+        await tx.insertInto('client_requests').values(row).execute()
+        first = send(world)
+        await untilBlocked(1)
+        await cap(5)
+        twin = await startTwin(world)
+        second = send(twin)
+        await untilBlocked(2)
+        throw never
+      })
+      await holding.catch((error) => expect(error).to.equal(never))
+      await cap(perpetual.maxLeverage)
+      const [one, two] = [await first, await second]
+      await twin?.stop()
+      expect([one?.status, one?.body.accepted]).to.deep.equal([200, drafts.length])
+      expect(two?.body).to.deep.equal({ ...one?.body, is_duplicate: true })
+    })
+  }
 
   it('belongs to its account', async () => {
     const kate = await createUser(world.db, 'kate')
