@@ -1,5 +1,4 @@
 /** What each process is told by its environment. */
-import type { Deployment } from './deployment.ts'
 import type { Keys } from './keys.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
 import type { ProcessSpec } from './supervisor.ts'
@@ -7,7 +6,10 @@ import type { ProcessSpec } from './supervisor.ts'
 export interface Surroundings {
   readonly databaseUrl: string
   readonly rpcUrl: string
-  readonly deployment: Deployment
+  readonly deployment: {
+    readonly chain_id: number
+    readonly contracts: Record<'usdm' | 'marginBank' | 'accountManager' | 'forwarder', string>
+  }
   readonly keys: Keys
   readonly ports: { readonly api: number; readonly keeper: number; readonly indexer: number }
 }

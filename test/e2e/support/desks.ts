@@ -7,10 +7,7 @@ import type { Stack } from '../../../stack/stack.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
 import { KEYS, TRADERS } from './commands.ts'
 import type { Trader } from './laws.ts'
-import { Paper } from './paper.ts'
-
-/** How long a trader waits for an answer: a process that was killed is back by then. */
-export const BUDGET_MS = 60_000
+import { BUDGET_MS, Paper } from './paper.ts'
 
 export interface Desk {
   readonly paper: Paper
@@ -34,10 +31,10 @@ function repeatableSalts(start: bigint): Desk['salts'] {
 }
 
 /** A trader on a seeded account, with session keys that are registered. The last one, who looks after the batches, has none. */
-export async function openDesk(stack: Stack, at: number): Promise<Desk> {
+export async function openDesk(stack: Stack, at: number, baseUrl: string): Promise<Desk> {
   const account = stack.file.accounts[at]
   if (account === undefined) throw new Error(`the stack has no account ${at}`)
-  const { base_url: baseUrl, rpc_url: rpcUrl, contracts } = stack.file
+  const { rpc_url: rpcUrl, contracts } = stack.file
   const keys =
     at === TRADERS ? [] : Array.from({ length: KEYS }, (_, key) => new Wallet(id(`session key ${at} ${key}`)))
   const salts = repeatableSalts(BigInt(at + 1) << 40n)
@@ -62,11 +59,12 @@ export async function openDesk(stack: Stack, at: number): Promise<Desk> {
       .execute()
   await client.waitFor(observed, (rows) => rows.length === keys.length, { budgetMs: BUDGET_MS })
   const { total_e18_raw } = await client.balance()
-  return { paper: new Paper(account.address, BigInt(total_e18_raw)), clients, keys, salts }
+  const paper = new Paper(account.address, account.user_id, BigInt(total_e18_raw))
+  return { paper, clients, keys, salts }
 }
 
 /** Everything that the exchange tells this trader, in pages. */
-export async function toldTo({ db }: Stack, { paper, clients }: Desk): Promise<Trader> {
+export async function toldTo({ paper, clients }: Desk): Promise<Trader> {
   const client = clients[0] as Client
   const orders: PlacedOrder[] = []
   for await (const page of client.pages((cursor) =>
@@ -84,14 +82,5 @@ export async function toldTo({ db }: Stack, { paper, clients }: Desk): Promise<T
   ))
     events.push(...page.events)
   const [positions, balance] = await Promise.all([client.positions(), client.balance()])
-  const ranks = await db
-    .selectFrom('orders')
-    .select(['order_id', 'seq'])
-    .where('maker', '=', paper.address.toLowerCase())
-    .execute()
-  return {
-    paper,
-    told: { orders, fills, events, positions, balance },
-    ranks: new Map(ranks.map(({ order_id, seq }) => [order_id, seq])),
-  }
+  return { paper, told: { orders, fills, events, positions, balance } }
 }

@@ -1,10 +1,9 @@
 /** What must hold of everything that the exchange tells once it is quiet. Each law names what it found wrong; an empty list is good. */
 import type { Balance, Fill, OrderEvent, PlacedOrder, Position } from '../../../client/answers.ts'
-import { priceBand } from '../../../domain/band.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../../domain/market.ts'
-import { bookType, isConditional, isMarketType, isTriggered, STATUS_REASONS } from '../../../domain/order.ts'
-import { reservedPriceOf, reservePerStep } from '../../../domain/reservation.ts'
-import type { Price } from '../../../domain/units.ts'
+import { isConditional, isTriggered } from '../../../domain/order.ts'
+import type { Price, Steps } from '../../../domain/units.ts'
+import type { History } from './history.ts'
 import type { Paper, PaperOrder } from './paper.ts'
 
 const ONE = 10n ** 18n
@@ -21,8 +20,6 @@ export interface Told {
 export interface Trader {
   readonly paper: Paper
   readonly told: Told
-  /** Places in the book, by order id: the log decides them, nobody predicts them. */
-  readonly ranks: ReadonlyMap<string, number>
 }
 
 export const raw = (text: string | null): bigint => BigInt(text ?? 0)
@@ -103,57 +100,26 @@ function scheduledFee(spec: MarketSpec, fill: Fill): bigint {
   return (perUnit * taker) / ONE
 }
 
-function reasonLaw({ paper }: Trader, mine: PaperOrder, told: PlacedOrder, now: number): string[] {
-  const { status, status_reason: reason } = told
-  if (isLive(told)) return reason === null ? [] : [`live, and yet it has ended with ${reason}`]
-  if (reason === null || !STATUS_REASONS.includes(reason))
-    return [`${status} for no listed reason: ${reason}`]
-  const expected =
-    reason === 'FILLED'
-      ? 'FILLED'
-      : reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED'
-        ? 'EXPIRED'
-        : 'CANCELLED'
-  if (status !== expected) return [`${status} for the reason ${reason}`]
-  return isJustified(paper, mine, told, now) ? [] : [`${stateOf(told)}: nobody gave cause for it`]
-}
-
-/** Whether the trader knows of something that may end the order for this reason. */
-function isJustified(paper: Paper, mine: PaperOrder, told: PlacedOrder, now: number): boolean {
-  const { order } = mine
-  switch (told.status_reason) {
-    case 'FILLED':
-      return true
-    case 'USER_CANCELLED':
-      return mine.cancelAsked
-    case 'MARKET_REMAINDER':
-    case 'NO_BATCH_IN_TIME':
-    case 'SETTLEMENT_REVERTED':
-      return isMarketType(order.type)
-    case 'EXPIRED':
-      return order.expiration !== 0 && now > order.expiration * 1000
-    case 'SELF_TRADE':
-      return paper.accepted.some((other) => other !== mine && mayCross(other, mine))
-    case 'INSUFFICIENT_MARGIN':
-      return !order.reduceOnly
-    case 'REDUCE_ONLY_NO_POSITION':
-      return order.reduceOnly && told.trigger !== null
-    case 'POSITION_CLOSED':
-      return order.reduceOnly && isConditional(order.type)
-    case 'DEAD_MAN_SWITCH':
-      return paper.firedOver(Date.parse(told.created_at), now) !== null
-    case 'SIGNER_REVOKED':
-      return paper.revoking.has(mine.signer)
-    default:
-      return false
+/** Told is what the model has: status, reason, quantities, and what is held back. */
+function stateLaw(history: History, { spec }: PaperOrder, told: PlacedOrder): string[] {
+  const { orders, reservedBy } = history.market(spec.marketId)
+  const order = orders.get(told.order_id)
+  if (order === undefined) return ['is not in the log']
+  const expected = {
+    ...{ status: order.status, reason: order.reason },
+    ...{
+      filled: quantityOf(spec, order.filled as Steps),
+      settling: quantityOf(spec, order.settling as Steps),
+    },
+    reserved: reservedBy(order),
   }
-}
-
-/** Whether the two would trade with each other at some price. */
-export function mayCross(one: PaperOrder, other: PaperOrder): boolean {
-  if (one.order.marketId !== other.order.marketId || one.order.side === other.order.side) return false
-  const [buy, sell] = one.order.side === 'LONG' ? [one, other] : [other, one]
-  return buy.order.price === 0 || sell.order.price === 0 || buy.order.price >= sell.order.price
+  const found = {
+    ...{ status: told.status, reason: told.status_reason, filled: raw(told.filled_quantity_e18_raw) },
+    ...{ settling: raw(told.settling_quantity_e18_raw), reserved: raw(told.reserved_margin_e18_raw) },
+  }
+  return Object.entries(expected)
+    .filter(([name, value]) => found[name as keyof typeof found] !== value)
+    .map(([name, value]) => `${name} is ${found[name as keyof typeof found]}; the model: ${value}`)
 }
 
 function triggerLaw(
@@ -193,12 +159,12 @@ function eventLaw({ told: { events } }: Trader, order: PlacedOrder): string[] {
   return wrong
 }
 
-export function orderLaws(trader: Trader, now: number): string[] {
+export function orderLaws(trader: Trader, history: History): string[] {
   const of = ([mine, told]: [PaperOrder, PlacedOrder]): string[] => {
     const wrong = [
       ...sameTerms(mine, told),
       ...sameFills(trader, told),
-      ...reasonLaw(trader, mine, told, now),
+      ...stateLaw(history, mine, told),
       ...triggerLaw(mine, told, raw(told.filled_quantity_e18_raw) > 0n),
       ...endLaw(mine, told),
       ...eventLaw(trader, told),
@@ -219,83 +185,37 @@ export function orderLaws(trader: Trader, now: number): string[] {
 const sizeIn = ({ told }: Trader, spec: MarketSpec): bigint =>
   raw(told.positions.find(({ market_id }) => market_id === spec.marketId)?.size_e18_raw ?? null) / spec.step
 
-/** What each live order holds back: the position's closing goes to the oldest plain orders against it, the rest opens and is paid for. */
-function reservedBy(trader: Trader, spec: MarketSpec): Map<PaperOrder, bigint> {
-  const rank = ({ order_id }: PlacedOrder): number => trader.ranks.get(order_id) ?? 0
-  const live = paired(trader)
-    .filter(([mine, told]) => mine.spec === spec && isLive(told))
-    .sort(([, a], [, b]) => rank(a) - rank(b))
-  const size = sizeIn(trader, spec)
-  let left = size < 0n ? -size : size
-  return new Map(
-    live.map(([mine, told]) => {
-      if (told.reduce_only) return [mine, 0n]
-      const remaining = raw(told.remaining_quantity_e18_raw) / spec.step
-      const isAgainst = size * signOf(told.side) < 0n
-      const closes = !isAgainst ? 0n : left < remaining ? left : remaining
-      left -= closes
-      return [mine, (remaining - closes) * perStep(mine, told)]
-    }),
-  )
-}
-
-/** Fixed at acceptance, and anew by the trigger. */
-function perStep({ spec, order, oracle }: PaperOrder, { trigger }: PlacedOrder): bigint {
-  const [type, price] =
-    trigger === null
-      ? [order.type, oracle]
-      : [bookType(order.type), raw(trigger.oracle_price_e18_raw) as Price]
-  const reservedPrice = reservedPriceOf(spec, { ...order, type }, priceBand(spec, price))
-  return reservePerStep(spec, { ...order, limit: order.price, reservedPrice })
-}
-
-/**
- * Whether another order against the same position has ended without filling. What it was to close is given out anew when the position
- * changes, not before: until then the order may hold back more than it would have to, never less.
- */
-const hasLostRival = (trader: Trader, { order, hash }: PaperOrder): boolean =>
-  paired(trader).some(
-    ([other, told]) =>
-      other.hash !== hash &&
-      other.order.marketId === order.marketId &&
-      other.order.side === order.side &&
-      !other.order.reduceOnly &&
-      hasEnded(told) &&
-      told.status !== 'FILLED',
-  )
-
-export function accountLaws(trader: Trader, specs: readonly MarketSpec[]): string[] {
+export function accountLaws(trader: Trader, specs: readonly MarketSpec[], history: History): string[] {
   const { paper, told } = trader
   const who = `trader ${paper.address.slice(0, 8)}`
   const wrong: string[] = []
-  let reserved = 0n
   for (const spec of specs) {
     const fills = told.fills.filter(({ market_id }) => market_id === spec.marketId)
     const size = sumOf(fills.map((fill) => signOf(fill.side) * raw(fill.quantity_e18_raw))) / spec.step
-    if (size !== sizeIn(trader, spec))
-      wrong.push(`${who}: ${sizeIn(trader, spec)} steps in market ${spec.marketId}, fills say ${size}`)
+    const { mined, model } = history.market(spec.marketId)
+    const sizes = [
+      sizeIn(trader, spec),
+      size,
+      mined.get(paper.account)?.size ?? 0,
+      model.sizeOf(paper.account),
+    ]
+    if (new Set(sizes.map(BigInt)).size > 1)
+      wrong.push(`${who} in market ${spec.marketId}: position, fills, mined, matched are ${sizes}`)
     for (const fill of fills) {
       if (raw(fill.fee_e18_raw) !== scheduledFee(spec, fill))
         wrong.push(`${who}: fee ${fill.fee} of fill ${fill.fill_id}`)
     }
-    for (const [mine, expected] of reservedBy(trader, spec)) {
-      const order = told.orders.find(({ order_hash }) => order_hash === mine.hash)
-      const amount = raw(order?.reserved_margin_e18_raw ?? null)
-      reserved += amount
-      if (amount !== expected && !(amount > expected && hasLostRival(trader, mine)))
-        wrong.push(`${nameOf(mine)} reserves ${amount}, expected ${expected}`)
-    }
   }
   const earned = sumOf(told.fills.map((fill) => raw(fill.realized_pnl_e18_raw) - raw(fill.fee_e18_raw)))
-  const expected = { reserved, total: paper.deposited + earned }
   const { balance } = told
-  if (raw(balance.reserved_e18_raw) !== reserved)
-    wrong.push(`${who}: reserved ${balance.reserved_e18_raw}, expected ${expected.reserved}`)
-  if (raw(balance.total_e18_raw) !== expected.total)
-    wrong.push(`${who}: total ${balance.total_e18_raw}, expected ${expected.total}`)
-  const available = raw(balance.free_e18_raw) - reserved
-  if (raw(balance.available_e18_raw) !== available || available < 0n)
-    wrong.push(`${who}: available ${balance.available_e18_raw}, expected ${available}`)
+  for (const [name, found, expected] of [
+    ['total', balance.total_e18_raw, paper.deposited + earned],
+    ['free', balance.free_e18_raw, history.free.get(paper.account)],
+    ['reserved', balance.reserved_e18_raw, history.reserved(paper.account)],
+    ['available', balance.available_e18_raw, history.available(paper.account)],
+  ] as const) {
+    if (raw(found) !== expected) wrong.push(`${who}: ${name} ${found}; the model: ${expected}`)
+  }
   return wrong
 }
 

@@ -3,7 +3,9 @@ import type { PlacedOrder } from '../../../client/answers.ts'
 import type { OutgoingOrder } from '../../../client/trading.ts'
 import type { MarketSpec } from '../../../domain/market.ts'
 import type { Order } from '../../../domain/order.ts'
-import type { Price } from '../../../domain/units.ts'
+
+/** How long a trader waits for an answer: a process that was killed is back by then. */
+export const BUDGET_MS = 60_000
 
 export interface PaperOrder {
   readonly by: number
@@ -13,16 +15,34 @@ export interface PaperOrder {
   readonly hash: string
   /** Lower case. */
   readonly signer: string
-  /** The oracle price through all of the time in which it may have been accepted. */
-  readonly oracle: Price
   /** Null until it is answered, or where it was refused. */
   id: string | null
-  /** A cancel that covers it was sent. */
-  cancelAsked: boolean
   /** A cancel was answered with success. */
   cancelPromised: boolean
   /** As it was first seen to have ended: it stays so. */
   ended: PlacedOrder | null
+}
+
+/** Between these two times, by the clock of the tests, the exchange did what it was asked for, or did not. */
+interface Asked {
+  readonly sentAt: number
+  answeredAt: number
+}
+
+/** One command that places orders, sent again by the client until it was answered. */
+export interface Attempt extends Asked {
+  readonly by: number
+  readonly account: number
+  readonly mode: 'single' | 'atomic' | 'best_effort'
+  readonly orders: readonly PaperOrder[]
+  /** `accepted` or a code for each order; one code where the whole was refused. */
+  readonly answer: string
+  /** Hashes. */
+  readonly accepted: ReadonlySet<string>
+}
+
+interface Cancel extends Asked {
+  readonly covers: (mine: PaperOrder) => boolean
 }
 
 interface Arm {
@@ -45,16 +65,57 @@ export class Paper {
   readonly sent: PaperOrder[] = []
   readonly arms: Arm[] = []
   readonly batches: SentBatch[] = []
+  readonly cancels: Cancel[] = []
   /** Keys that are revoked on the chain. */
   readonly revoked = new Set<string>()
   /** Keys whose revocation was asked for. */
   readonly revoking = new Set<string>()
   readonly address: string
+  readonly account: number
   readonly deposited: bigint
+  readonly #byHash = new Map<string, PaperOrder>()
+  #attempts: Attempt[] = []
 
-  constructor(address: string, deposited: bigint) {
+  constructor(address: string, account: number, deposited: bigint) {
     this.address = address
+    this.account = account
     this.deposited = deposited
+  }
+
+  note(mine: PaperOrder): void {
+    this.sent.push(mine)
+    this.#byHash.set(mine.hash, mine)
+  }
+
+  byHash = (hash: string): PaperOrder | undefined => this.#byHash.get(hash)
+
+  attempted(attempt: Attempt): void {
+    this.#attempts.push(attempt)
+  }
+
+  /** Those since the last call. */
+  takeAttempts(): readonly Attempt[] {
+    return this.#attempts.splice(0)
+  }
+
+  /** Writes down what is asked for while it is: see `Asked`. */
+  async cancelling<Answer>(covers: Cancel['covers'], ask: () => Promise<Answer>): Promise<Answer> {
+    const cancel = { sentAt: Date.now(), answeredAt: Number.POSITIVE_INFINITY, covers }
+    this.cancels.push(cancel)
+    const answer = await ask()
+    cancel.answeredAt = Date.now()
+    return answer
+  }
+
+  /** Whether a cancel that covers the order was on its way then. */
+  wasCancelling(orderId: string, at: number): boolean {
+    const mine = this.sent.find(({ id }) => id === orderId)
+    return (
+      mine !== undefined &&
+      this.cancels.some(
+        ({ sentAt, answeredAt, covers }) => sentAt - 2 <= at && at <= answeredAt + 2 && covers(mine),
+      )
+    )
   }
 
   get accepted(): readonly PaperOrder[] {
@@ -65,14 +126,18 @@ export class Paper {
     return this.sent.length === 0 ? undefined : this.sent[number % this.sent.length]
   }
 
-  /** When a switch that covers an order accepted at `acceptedAt` has fired, or null. */
-  firedOver(acceptedAt: number, now: number): number | null {
-    for (const [place, { fireAt }] of this.arms.entries()) {
+  /** When switches may have fired by `now`: one that was armed anew after its time fired if it was taken up before. */
+  possibleFires(now: number): number[] {
+    return this.arms.flatMap(({ fireAt }, place) => {
       const next = this.arms[place + 1]
-      const replaced = next !== undefined && fireAt !== null && next.at < fireAt
-      if (fireAt !== null && !replaced && fireAt <= now && acceptedAt <= fireAt) return fireAt
-    }
-    return null
+      return fireAt === null || fireAt > now || (next !== undefined && next.at < fireAt) ? [] : [fireAt]
+    })
+  }
+
+  /** When the last switch has fired, if it has. */
+  firedAt(now: number): number | null {
+    const fireAt = this.arms.at(-1)?.fireAt ?? null
+    return fireAt !== null && fireAt <= now ? fireAt : null
   }
 
   /** Whether a switch is armed that has not fired. */

@@ -9,12 +9,26 @@ import type { Stack } from '../../../stack/stack.ts'
 import { type Fault, MARKETS, type Place, type Round, TRADERS } from './commands.ts'
 import { type Desk, openDesk, toldTo } from './desks.ts'
 import { dues } from './dues.ts'
+import { History } from './history.ts'
 import { accountLaws, bookLaw, marketLaws, orderLaws, type Trader } from './laws.ts'
+import { MarketRecord } from './market-record.ts'
 import { Prices } from './prices.ts'
 import { Traders } from './traders.ts'
+import { Witness } from './witness.ts'
 
 /** How long a round may take to become quiet: a keeper's lease, a part that is too late, and being sent again fit in. */
 const QUIET_MS = 90_000
+
+interface Opening {
+  readonly stack: Stack
+  readonly desks: readonly Desk[]
+  readonly specs: readonly MarketSpec[]
+  readonly prices: Prices
+  readonly witness: Witness
+  readonly markets: readonly MarketRecord[]
+  /** By account. */
+  readonly free: ReadonlyMap<number, bigint>
+}
 
 export class Play {
   readonly counts: Record<string, number> = {}
@@ -25,24 +39,38 @@ export class Play {
   readonly #traders: Traders
   /** Who looks after the batches, and reads what everybody may. */
   readonly #reader: Client
+  readonly #witness: Witness
+  readonly #history: History
   readonly #ends = new Set<string>()
+  #wrong: string[] = []
   #rounds = 0
 
-  private constructor(stack: Stack, desks: readonly Desk[], specs: readonly MarketSpec[], prices: Prices) {
+  private constructor({ stack, desks, specs, prices, witness, markets, free }: Opening) {
+    const count = (name: string) => this.#count(name)
+    const papers = new Map(desks.map(({ paper }) => [paper.account, paper]))
     this.#stack = stack
     this.#desks = desks
     this.#specs = specs
     this.#prices = prices
-    this.#traders = new Traders({ stack, desks, specs, prices, count: (name) => this.#count(name) })
+    this.#witness = witness
+    this.#history = new History({ markets, free, papers, prices, count })
+    this.#traders = new Traders({ stack, desks, specs, prices, count })
     this.#reader = clientOf(desks[TRADERS])
   }
 
-  /** Its traders are the first accounts of the stack; one more looks after the batches. */
-  static async open(stack: Stack): Promise<Play> {
+  /** Its traders are the first accounts of the stack; one more looks after the batches. Each goes to one of the apis, in turn. */
+  static async open(stack: Stack, apis: readonly string[]): Promise<Play> {
     const desks: Desk[] = []
-    for (let at = 0; at <= TRADERS; at++) desks.push(await openDesk(stack, at))
+    for (let at = 0; at <= TRADERS; at++) desks.push(await openDesk(stack, at, apis[at % apis.length] ?? ''))
     const specs = stack.specs.filter(({ marketId }) => (MARKETS as readonly number[]).includes(marketId))
-    return new Play(stack, desks, specs, await Prices.open(stack, specs, clientOf(desks[TRADERS])))
+    const prices = await Prices.open(stack, specs, clientOf(desks[TRADERS]))
+    // What others said before is not heard of any more.
+    await prices.move([], clientOf(desks[TRADERS]))
+    const witness = await Witness.stand(stack.db)
+    const accounts = await stack.db.selectFrom('accounts').select(['user_id', 'free']).execute()
+    const markets = specs.map((spec) => new MarketRecord(spec))
+    const free = new Map(accounts.map(({ user_id, free }) => [user_id, free]))
+    return new Play({ stack, desks, specs, prices, witness, markets, free })
   }
 
   async close(): Promise<void> {
@@ -57,9 +85,13 @@ export class Play {
     const wrong = await Promise.all(commands.map((list, by) => this.#traders.act(by, list)))
     await faulty
     const { traders, late } = await this.#quiet()
-    const now = Date.now()
+    const history = this.#history
     const laws = [
-      ...traders.flatMap((trader) => [...orderLaws(trader, now), ...accountLaws(trader, this.#specs)]),
+      ...this.#wrong.splice(0),
+      ...traders.flatMap((trader) => [
+        ...orderLaws(trader, history),
+        ...accountLaws(trader, this.#specs, history),
+      ]),
       ...this.#specs.flatMap((spec) => marketLaws(spec, traders)),
       ...(await this.#bookLaws(traders)),
     ]
@@ -97,8 +129,8 @@ export class Play {
           key: null,
         } as Place
         const mine = await this.#traders.sign(TRADERS, place)
-        const placed = await client.send(mine.outgoing)
-        mine.id = placed.order.order_id
+        const placed = await this.#traders.send(mine)
+        if (placed === null) throw new Error('whoever looks after the batches is refused')
         const ended = await client.waitForOrder(
           placed,
           ({ status_reason }) => status_reason !== null,
@@ -119,8 +151,10 @@ export class Play {
       await settled(db, QUIET_MS)
       const markets = await this.#markets()
       const heads = await this.#heads()
-      const traders = await Promise.all(this.#desks.map((desk) => toldTo(this.#stack, desk)))
-      const due = dues(traders, markets, Date.now())
+      const traders = await Promise.all(this.#desks.map(toldTo))
+      await this.#catchUp()
+      const now = Date.now()
+      const due = [...dues(traders, markets, now), ...this.#history.due(now)]
       const isSoon = this.#desks.some(({ paper }) => paper.isArmed(Date.now())) || this.#expiresSoon(traders)
       await sleep(250)
       const isStill = heads === (await this.#heads())
@@ -128,6 +162,11 @@ export class Play {
       if (Date.now() > deadline)
         return { traders, late: due.map((what) => `still after ${QUIET_MS} ms: ${what}`) }
     }
+  }
+
+  async #catchUp(): Promise<void> {
+    const attempts = this.#desks.flatMap(({ paper }) => paper.takeAttempts())
+    this.#wrong.push(...this.#history.take(await this.#witness.next(), attempts))
   }
 
   #expiresSoon(traders: readonly Trader[]): boolean {

@@ -4,12 +4,14 @@ import type { MarketSpec } from '../../../domain/market.ts'
 import type { Price } from '../../../domain/units.ts'
 import { type TakenFeed, takeOverFeed } from '../../../stack/feed.ts'
 import type { Stack } from '../../../stack/stack.ts'
-import { BUDGET_MS } from './desks.ts'
+import { BUDGET_MS } from './paper.ts'
 
 interface Feed {
   readonly middle: bigint
   readonly taken: TakenFeed
   now: Price
+  /** What was said before that: it is heard of for a moment still. */
+  before: Price
 }
 
 export class Prices {
@@ -24,7 +26,8 @@ export class Prices {
         (market) => market.oracle_price_e18_raw !== null,
       )
       const middle = BigInt(oracle_price_e18_raw ?? 0)
-      prices.#feeds.set(marketId, { middle, now: middle as Price, taken: takeOverFeed(stack, marketId) })
+      const now = middle as Price
+      prices.#feeds.set(marketId, { middle, now, before: now, taken: takeOverFeed(stack, marketId) })
     }
     return prices
   }
@@ -36,6 +39,7 @@ export class Prices {
   /** Comes back when everybody is told. `moved`: thousandths of each market's middle, in the order of the markets. */
   async move(moved: readonly number[], reader: Client): Promise<void> {
     for (const [at, [marketId, feed]] of [...this.#feeds].entries()) {
+      feed.before = feed.now
       feed.now = this.away(marketId, moved[at] ?? 0) as Price
       feed.taken.say(feed.now)
     }
@@ -49,6 +53,8 @@ export class Prices {
   }
 
   now = (marketId: number): Price => this.#feed(marketId).now
+  /** The newest first. */
+  recent = (marketId: number): Price[] => [this.#feed(marketId).now, this.#feed(marketId).before]
   middle = (marketId: number): bigint => this.#feed(marketId).middle
   away = (marketId: number, thousandths: number): bigint =>
     (this.middle(marketId) * BigInt(1000 + thousandths)) / 1000n

@@ -1,7 +1,7 @@
 /** What the traders of a run do, and whether they are answered as they may expect. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Wallet } from 'ethers'
-import type { PlacedOrder } from '../../../client/answers.ts'
+import type { BatchPlacement, PlacedOrder, Placement } from '../../../client/answers.ts'
 import type { Client } from '../../../client/client.ts'
 import { fromE18 } from '../../../client/decimals.ts'
 import { ClearbatchError } from '../../../client/errors.ts'
@@ -11,8 +11,8 @@ import { isConditional, isMarketType } from '../../../domain/order.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
 import type { Command, Place } from './commands.ts'
-import { BUDGET_MS, type Desk } from './desks.ts'
-import type { Paper, PaperOrder } from './paper.ts'
+import type { Desk } from './desks.ts'
+import { BUDGET_MS, type Paper, type PaperOrder } from './paper.ts'
 import type { Prices } from './prices.ts'
 
 /** Of one unit of quantity. */
@@ -62,7 +62,7 @@ export class Traders {
     const client = clients[0] as Client
     switch (command.kind) {
       case 'place':
-        return this.#place(await this.sign(by, command), command)
+        return this.#place(await this.sign(by, command))
       case 'batch':
         return this.#batch(by, command.mode, command.orders)
       case 'again':
@@ -72,7 +72,7 @@ export class Traders {
       case 'salt_again':
         return this.#saltAgain(by, paper.pick(command.pick))
       case 'cancel':
-        return this.#cancel(client, paper.pick(command.pick), command.times)
+        return this.#cancel(by, paper.pick(command.pick), command.times)
       case 'cancel_batch':
         return this.#cancelBatch(by, command.picks, command.times)
       case 'cancel_all':
@@ -103,10 +103,9 @@ export class Traders {
     const mine: PaperOrder = {
       ...{ by, spec, outgoing, order: outgoing.order, hash: outgoing.hash },
       signer: (key?.address ?? paper.address).toLowerCase(),
-      oracle: this.#prices.now(place.market),
-      ...{ id: null, cancelAsked: false, cancelPromised: false, ended: null },
+      ...{ id: null, cancelPromised: false, ended: null },
     }
-    paper.sent.push(mine)
+    paper.note(mine)
     return mine
   }
 
@@ -129,42 +128,41 @@ export class Traders {
     }
   }
 
-  /** What a placement answers: an order in its first status, or a refusal that the trader can understand. */
-  async #place(mine: PaperOrder, place: Place): Promise<string[]> {
-    const client = this.#desk(mine.by).clients[0] as Client
-    const wasRevoked = this.#desk(mine.by).paper.revoked.has(mine.signer)
+  /** Sends one order, and notes what became of it. Null where it was refused, which the model judges. */
+  async send(mine: PaperOrder): Promise<Placement | null> {
+    const { paper, clients } = this.#desk(mine.by)
+    const sentAt = Date.now()
+    const note = (answer: string, accepted: readonly string[]) =>
+      paper.attempted({
+        ...{ by: mine.by, account: paper.account, mode: 'single', orders: [mine] },
+        ...{ sentAt, answeredAt: Date.now(), answer, accepted: new Set(accepted) },
+      })
     try {
-      const { order, is_duplicate, fills } = await client.send(mine.outgoing)
-      mine.id = order.order_id
-      if (wasRevoked) return ['accepted although its signer was revoked']
-      if (fills.length > 0 && !is_duplicate) return ['has fills at its placement']
-      return is_duplicate || order.status === firstStatus(mine)
-        ? []
-        : [`accepted as ${order.status} ${order.status_reason}`]
+      const placement = await (clients[0] as Client).send(mine.outgoing)
+      mine.id = placement.order.order_id
+      note('accepted', [mine.hash])
+      return placement
     } catch (error) {
-      return this.#refused(mine, place, error)
+      note(this.#codeOf(error), [])
+      return null
     }
   }
 
-  #refused(mine: PaperOrder, place: Place, error: unknown): string[] {
-    if (!(error instanceof ClearbatchError)) throw error
+  /** Nothing but a refusal that placed nothing is an answer. */
+  #codeOf(error: unknown): string {
+    if (!(error instanceof ClearbatchError) || error.outcome !== 'not_placed') throw error
     this.#count(error.code)
-    const { order } = mine
-    const isBeyond = Math.abs(place.limit) > 50
-    const reasons: Record<string, boolean> = {
-      PRICE_BAND: isBeyond,
-      MARGIN_REQUIREMENT: false,
-      INSUFFICIENT_MARGIN: !order.reduceOnly,
-      REDUCE_ONLY_NO_POSITION: order.reduceOnly,
-      MAX_ORDER_PRICE: isBeyond,
-      MIN_ORDER_PRICE: isBeyond,
-      ORDER_EXPIRED: order.expiration !== 0 && Date.now() > order.expiration * 1000,
-      SESSION_KEY_REVOKED: this.#desk(mine.by).paper.revoking.has(mine.signer),
-    }
-    const isExpected = error.outcome === 'not_placed' && reasons[error.code] === true
-    return isExpected
+    return error.code
+  }
+
+  async #place(mine: PaperOrder): Promise<string[]> {
+    const placement = await this.send(mine)
+    if (placement === null) return []
+    const { order, is_duplicate, fills } = placement
+    if (fills.length > 0 && !is_duplicate) return ['has fills at its placement']
+    return is_duplicate || order.status === firstStatus(mine)
       ? []
-      : [`refused: ${error.status} ${error.code} ${error.message} ${JSON.stringify(error.details)}`]
+      : [`accepted as ${order.status} ${order.status_reason}`]
   }
 
   async #batch(by: number, mode: 'atomic' | 'best_effort', places: readonly Place[]): Promise<string[]> {
@@ -172,45 +170,56 @@ export class Traders {
     const orders: PaperOrder[] = []
     for (const place of places) orders.push(await this.sign(by, place))
     const clientRequestId = `${by}-${paper.sent.length}`
-    try {
-      const { is_duplicate, ...answer } = await (clients[0] as Client).placeBatch(
-        orders.map(({ outgoing }) => outgoing),
-        { mode, clientRequestId },
-      )
-      paper.batches.push({ id: clientRequestId, mode, orders, answer: JSON.stringify(answer) })
-      const wrong = answer.results.flatMap((result, at) => {
-        const mine = orders[at] as PaperOrder
-        if (!('order' in result)) {
-          const { code } = result.error.details
-          this.#count(code)
-          return mode === 'atomic' ? [`an atomic batch is accepted with an item refused: ${code}`] : []
-        }
-        mine.id = result.order.order_id
-        return result.order.status === firstStatus(mine) ? [] : [`accepted as ${result.order.status}`]
+    const outgoing = orders.map((order) => order.outgoing)
+    const sentAt = Date.now()
+    const note = (answer: string, accepted: readonly PaperOrder[]) =>
+      paper.attempted({
+        ...{ by, account: paper.account, mode, orders, sentAt, answeredAt: Date.now(), answer },
+        accepted: new Set(accepted.map(({ hash }) => hash)),
       })
-      return answer.results.length === orders.length ? wrong : [`${answer.results.length} results`]
+    try {
+      const done = await (clients[0] as Client).placeBatch(outgoing, { mode, clientRequestId })
+      const { is_duplicate, ...answer } = done
+      paper.batches.push({ id: clientRequestId, mode, orders, answer: JSON.stringify(answer) })
+      const { wrong, codes } = this.#batchResults(orders, answer.results)
+      note(
+        codes.join(),
+        orders.filter((_, at) => codes[at] === 'accepted'),
+      )
+      return wrong
     } catch (error) {
-      if (!(error instanceof ClearbatchError) || error.outcome !== 'not_placed') throw error
-      this.#count(`batch ${error.code}`)
-      return mode === 'atomic' ? [] : [`a best_effort batch is refused: ${error.code} ${error.message}`]
+      note(this.#codeOf(error), [])
+      return mode === 'atomic' ? [] : [`a best_effort batch is refused: ${error}`]
     }
   }
 
-  /** The order as it was accepted, or what refused it then may take it now. */
+  #batchResults(orders: readonly PaperOrder[], results: BatchPlacement['results']) {
+    const wrong = results.length === orders.length ? [] : [`${results.length} results`]
+    const codes = orders.map((mine, at) => {
+      const result = results[at]
+      if (result === undefined || !('order' in result)) {
+        const code = result?.error.details.code ?? 'nothing'
+        this.#count(code)
+        return code
+      }
+      mine.id = result.order.order_id
+      if (result.order.status !== firstStatus(mine)) wrong.push(`accepted as ${result.order.status}`)
+      return 'accepted'
+    })
+    return { wrong, codes }
+  }
+
+  /** The order as it was accepted; what was refused then may be taken now. */
   async #again(client: Client, mine: PaperOrder | undefined): Promise<string[]> {
     if (mine === undefined) return []
+    if (mine.id === null) return this.#place(mine)
     try {
       const { order, is_duplicate } = await client.send(mine.outgoing)
-      if (mine.id === null) {
-        mine.id = order.order_id
-        return []
-      }
       return is_duplicate && order.order_id === mine.id
         ? []
         : [`sent again: ${order.order_id}, duplicate ${is_duplicate}, was ${mine.id}`]
     } catch (error) {
-      if (!(error instanceof ClearbatchError)) throw error
-      return mine.id === null ? [] : [`accepted before, now ${error.code}`]
+      return [`accepted before, now ${this.#codeOf(error)}`]
     }
   }
 
@@ -240,12 +249,15 @@ export class Traders {
     return code === 'SALT_USED' ? [] : [`the salt of ${mine.hash} again: ${code}`]
   }
 
-  async #cancel(client: Client, mine: PaperOrder | undefined, times: number): Promise<string[]> {
+  async #cancel(by: number, mine: PaperOrder | undefined, times: number): Promise<string[]> {
     if (mine === undefined || mine.id === null) return []
-    mine.cancelAsked = true
+    const { paper, clients } = this.#desk(by)
     const wrong: string[] = []
     for (let time = 0; time < times; time++) {
-      const { order, cancelled } = await client.cancel(mine.hash, 'the model says so')
+      const { order, cancelled } = await paper.cancelling(
+        (other) => other === mine,
+        () => (clients[0] as Client).cancel(mine.hash, 'the model says so'),
+      )
       wrong.push(...cancelledAs(mine, order, cancelled))
     }
     return wrong
@@ -255,12 +267,14 @@ export class Traders {
     const { paper, clients } = this.#desk(by)
     const picked = new Set(picks.flatMap((pick) => paper.pick(pick) ?? []))
     if (picked.size === 0) return []
-    for (const mine of picked) mine.cancelAsked = true
     const hashes = [...picked].map(({ hash }) => hash)
     const clientRequestId = crypto.randomUUID()
     const wrong: string[] = []
     for (let time = 0; time < times; time++) {
-      const { results, is_duplicate } = await (clients[0] as Client).cancelBatch(hashes, { clientRequestId })
+      const { results, is_duplicate } = await paper.cancelling(
+        (other) => picked.has(other),
+        () => (clients[0] as Client).cancelBatch(hashes, { clientRequestId }),
+      )
       if (time > 0 && !is_duplicate) wrong.push('a batch of cancels sent again is done again')
       for (const [at, mine] of [...picked].entries()) {
         const result = results[at]
@@ -274,9 +288,11 @@ export class Traders {
 
   async #cancelAll(by: number, market: number | null): Promise<string[]> {
     const { paper, clients } = this.#desk(by)
-    const covered = paper.accepted.filter(({ order }) => market === null || order.marketId === market)
-    for (const mine of covered) mine.cancelAsked = true
-    const { results } = await (clients[0] as Client).cancelAll(market === null ? {} : { marketId: market })
+    const isCovered = ({ order }: PaperOrder): boolean => market === null || order.marketId === market
+    const covered = paper.accepted.filter(isCovered)
+    const { results } = await paper.cancelling(isCovered, () =>
+      (clients[0] as Client).cancelAll(market === null ? {} : { marketId: market }),
+    )
     const wrong = results.flatMap(({ order, cancelled, order_hash }) => {
       const mine = covered.find(({ hash }) => hash === order_hash)
       return mine === undefined
@@ -308,6 +324,9 @@ export class Traders {
   }
 }
 
+const isOver = (status: PlacedOrder['status']): boolean =>
+  status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'
+
 const firstStatus = ({ order }: PaperOrder): string =>
   isConditional(order.type) ? 'PENDING_TRIGGER' : 'OPEN'
 
@@ -321,6 +340,7 @@ function cancelledAs(mine: PaperOrder, told: PlacedOrder, cancelled: boolean): s
   if (order_hash !== mine.hash) return [`asked for ${mine.hash}, answered for ${order_hash}`]
   const isOut = status === 'CANCELLED' || status === 'CANCEL_PENDING_FINALIZE'
   mine.cancelPromised = true
+  if (isOver(status)) mine.ended ??= told
   if (cancelled !== isOut) return [`cancelled ${cancelled} with status ${status}`]
   const settles = status === 'OPEN' && isMarketType(mine.order.type) && told.settling_quantity > 0
   return isOut || settles || status === 'FILLED' || status === 'EXPIRED'

@@ -3,91 +3,20 @@
  * step. Of the exchange it uses prices, what one step holds back, and the auction itself; everything that is kept, it keeps by itself.
  */
 
-import { priceBand } from '../../../domain/band.ts'
-import { clearAndMatch } from '../../../domain/batch.ts'
-import { Book, type RestingOrder } from '../../../domain/book.ts'
-import type { MarketSpec } from '../../../domain/market.ts'
-import {
-  isTriggered,
-  type OrderStatus,
-  type OrderType,
-  type Side,
-  type StatusReason,
-} from '../../../domain/order.ts'
-import { FLAT, type Position } from '../../../domain/position.ts'
-import { reservedPriceOf, reservePerStep } from '../../../domain/reservation.ts'
-import type {
-  FundingIndex,
-  Millis,
-  Price,
-  Seconds,
-  Seq,
-  Steps,
-  Ticks,
-  UserId,
-} from '../../../domain/units.ts'
+import { priceBand } from '../../domain/band.ts'
+import { clearAndMatch, type Outcome } from '../../domain/batch.ts'
+import { Book, type RestingOrder } from '../../domain/book.ts'
+import type { MarketSpec } from '../../domain/market.ts'
+import { isTriggered, type OrderStatus, type Side, type StatusReason } from '../../domain/order.ts'
+import { FLAT, type Position } from '../../domain/position.ts'
+import { reservedPriceOf, reservePerStep } from '../../domain/reservation.ts'
+import type { FundingIndex, Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
+import type { Auction, Look, ModelBatch, ModelFill, ModelOrder, Observed } from './order-model-terms.ts'
 
-export interface ModelOrder {
-  readonly id: string
-  readonly account: number
-  readonly signer: string
-  readonly side: Side
-  readonly type: OrderType
-  readonly price: number
-  readonly trigger: number
-  readonly quantity: number
-  readonly leverage: number
-  readonly reduceOnly: boolean
-  readonly aliveUntil: number
-  readonly expiration: number
-  readonly acceptedAt: number
-  /** Its place among all orders: of its acceptance, then of its trigger. */
-  rank: number
-  enteredAt: number
-  status: OrderStatus
-  reason: StatusReason | null
-  /** Why it has left the book while some of it settles. */
-  leaving: StatusReason | null
-  filled: number
-  settling: number
-  openable: number
-  reservedPrice: number
-  held: bigint
-}
-
-interface ModelFill {
-  readonly order: ModelOrder
-  readonly steps: number
-  readonly held: bigint
-}
-
-interface ModelBatch {
-  readonly id: number
-  readonly asOf: number
-  readonly fills: readonly ModelFill[]
-  /** Orders that ended with the position that this batch closed. */
-  protective: ModelOrder[]
-}
-
-/** What the model is told, because others decide it: the chain, the oracle, the market's operator. */
-export interface Observed {
-  readonly free: ReadonlyMap<number, bigint>
-  readonly mined: ReadonlyMap<number, Position>
-}
-
-export interface Look {
-  readonly now: number
-  /** The mark that was published in this step; null where none was. */
-  readonly mark: bigint | null
-  readonly oracle: bigint
-  /** Whether a batch could run when the mark was looked at, and when the auction was held. */
-  readonly mayTrigger: boolean
-  readonly mayMatch: boolean
-  /** The number of the last batch after this step. */
-  readonly batchId: number
-  /** The power went after the triggers were stored. */
-  readonly isCut: boolean
-  readonly reference: { readonly price: Ticks; readonly at: Millis } | null
+/** What becomes of an order that ends for the reason. */
+const statusAfter = (reason: StatusReason): OrderStatus => {
+  if (reason === 'FILLED') return 'FILLED'
+  return reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED' ? 'EXPIRED' : 'CANCELLED'
 }
 
 const MARKET_WAIT = 2000
@@ -141,15 +70,16 @@ export class Model {
 
   // ---------------------------------------------------------------------- commands
 
-  /** An order that holds back what it opens on top of what is there already. */
+  /** An order that holds back what it opens on top of what is there already. `rank`: the newest, unless it is told. */
   place(
     order: Omit<
       ModelOrder,
       'rank' | 'openable' | 'held' | 'filled' | 'settling' | 'leaving' | 'reason' | 'enteredAt'
     >,
+    rank = ++this.#ranks,
   ): ModelOrder {
     const fresh = { openable: 0, held: 0n, filled: 0, settling: 0, leaving: null, reason: null }
-    const placed: ModelOrder = { ...order, ...fresh, rank: ++this.#ranks, enteredAt: order.acceptedAt }
+    const placed: ModelOrder = { ...order, ...fresh, rank, enteredAt: order.acceptedAt }
     this.orders.push(placed)
     placed.openable = this.#openables(order.account, this.sizeOf(order.account)).get(placed) ?? 0
     return placed
@@ -162,9 +92,13 @@ export class Model {
       if (reason !== 'MARKET_REMAINDER') order.status = 'CANCEL_PENDING_FINALIZE'
       return
     }
-    order.leaving = null
-    order.reason = reason
-    order.status = reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED' ? 'EXPIRED' : 'CANCELLED'
+    this.#end(order, reason)
+  }
+
+  /** What is not looked at any more: it has ended for good, or was never there. */
+  forget(which: (order: ModelOrder) => boolean): void {
+    const kept = this.orders.filter((order) => !which(order))
+    this.orders.splice(0, this.orders.length, ...kept)
   }
 
   leaveAll(which: (order: ModelOrder) => boolean, reason: StatusReason): void {
@@ -172,10 +106,10 @@ export class Model {
   }
 
   step(look: Look): void {
-    if (look.mark !== null && look.mayTrigger) this.#trigger(look, look.mark)
+    if (look.mark !== null && look.mayTrigger) this.trigger(look, look.mark)
     if (look.isCut) return
-    this.#expire(look.now)
-    if (look.mayMatch) this.#match(look)
+    this.expire(look.now)
+    if (look.mayMatch) this.match(look)
   }
 
   /** The oldest batch is mined. */
@@ -259,12 +193,7 @@ export class Model {
     order.leaving = null
     order.openable = 0
     order.reason = reason
-    order.status =
-      reason === 'FILLED'
-        ? 'FILLED'
-        : reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED'
-          ? 'EXPIRED'
-          : 'CANCELLED'
+    order.status = statusAfter(reason)
   }
 
   #tooLate(order: ModelOrder, now: number): StatusReason | null {
@@ -301,21 +230,23 @@ export class Model {
     }
   }
 
-  #trigger({ now, oracle }: Look, mark: bigint): void {
-    const { tick } = this.#spec
-    const hits = this.orders
-      .filter(
-        (order) =>
-          this.waits(order) &&
-          isTriggered({ ...order, trigger: order.trigger as Ticks }, mark as Price, tick),
-      )
-      .sort((a, b) => a.rank - b.rank)
+  /** Waiting orders that the mark has reached, the oldest first. */
+  reached(mark: bigint): ModelOrder[] {
+    const isHit = (order: ModelOrder): boolean =>
+      isTriggered({ ...order, trigger: order.trigger as Ticks }, mark as Price, this.#spec.tick)
+    return this.orders.filter((order) => this.waits(order) && isHit(order)).sort((a, b) => a.rank - b.rank)
+  }
+
+  /** `newest`: the ranks of those that are triggered follow it. */
+  trigger({ now, oracle }: Pick<Look, 'now' | 'oracle'>, mark: bigint, newest = this.#ranks): void {
+    const hits = this.reached(mark)
     const band = priceBand(this.#spec, oracle as Price)
+    this.#ranks = Math.max(this.#ranks, newest + hits.length)
     for (const order of hits) {
       this.#triggered.add(order)
       this.seen.triggered++
       order.status = 'OPEN'
-      order.rank = ++this.#ranks
+      order.rank = ++newest
       order.enteredAt = now
       const type = order.type.endsWith('MARKET') ? 'MARKET' : 'LIMIT'
       const terms = {
@@ -337,7 +268,7 @@ export class Model {
     }
   }
 
-  #expire(now: number): void {
+  expire(now: number): void {
     for (const order of this.orders) {
       if (!this.waits(order) && !this.rests(order)) continue
       const isDead = order.aliveUntil !== 0 && now > order.aliveUntil * 1000
@@ -351,9 +282,10 @@ export class Model {
     }
   }
 
-  #match({ now, oracle, reference, batchId }: Look): void {
+  /** What an auction would give now. */
+  outcome({ now, oracle, reference }: Omit<Auction, 'batchId'>): Outcome {
     const resting = this.orders.filter(this.rests).map((order) => this.#resting(order))
-    const { clearing, matched } = clearAndMatch({
+    return clearAndMatch({
       ...{
         spec: this.#spec,
         book: Book.of(resting),
@@ -364,6 +296,10 @@ export class Model {
       positions: (account) => this.#positionOf(account),
       fundingIndex: 0n as FundingIndex,
     })
+  }
+
+  match(auction: Auction): void {
+    const { clearing, matched } = this.outcome(auction)
     const byRank = (seq: number) => this.orders.find(({ rank }) => rank === seq) as ModelOrder
     const fills = clearing.fills.map(({ seq, fill, opening }): ModelFill => {
       const order = byRank(seq)
@@ -380,7 +316,8 @@ export class Model {
       this.#rebalance(account)
     }
     this.seen.batches++
-    this.queue.push({ id: batchId, asOf: now, fills, protective: [] })
+    const { batchId: id, now: asOf } = auction
+    this.queue.push({ id, price: matched.clearing.price, asOf, fills, protective: [] })
   }
 
   #resting(order: ModelOrder): RestingOrder {

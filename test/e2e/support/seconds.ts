@@ -1,0 +1,36 @@
+/** A second api, keeper and indexer beside those of a stack, on the same database and chain. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { environmentOf } from '../../../stack/environment.ts'
+import { freePort } from '../../../stack/ports.ts'
+import type { Stack } from '../../../stack/stack.ts'
+import { createSupervisor } from '../../../stack/supervisor.ts'
+
+export interface Seconds {
+  readonly baseUrl: string
+  stop(): Promise<void>
+}
+
+export async function startSeconds({ file, keys, postgres, chain }: Stack): Promise<Seconds> {
+  const { usdm, margin_bank, account_manager, forwarder } = file.contracts
+  const contracts = { usdm, marginBank: margin_bank, accountManager: account_manager, forwarder }
+  const environment = environmentOf({
+    databaseUrl: postgres.url,
+    rpcUrl: chain.url,
+    deployment: { chain_id: file.chain_id, contracts },
+    keys,
+    ports: { api: await freePort(), keeper: await freePort(), indexer: await freePort() },
+  })
+  const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-seconds-'))
+  const supervisor = createSupervisor({ logDir, report: () => {} })
+  const started = [environment.indexer, environment.keeper, environment.api].map(supervisor.start)
+  await Promise.all(started.map((process) => process.ready()))
+  return {
+    baseUrl: environment.baseUrl,
+    async stop() {
+      await supervisor.stop()
+      rmSync(logDir, { recursive: true, force: true })
+    },
+  }
+}
