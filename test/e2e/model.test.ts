@@ -1,8 +1,10 @@
 /**
  * The whole exchange against a model: traders place, cancel, arm and revoke at random over HTTP, prices trigger what waits, processes are
  * killed where it hurts, and after each round everything that the exchange did and tells is compared with what the model says. A failure
- * prints the seed and the rounds that lead to it: `MODEL_SEED=… MODEL_ROUNDS=… npx mocha test/e2e/model.test.ts` plays them again.
+ * prints the seed and the rounds that lead to it: `MODEL_SEED=… MODEL_ROUNDS=… npx mocha test/e2e/model.test.ts` plays them again, and
+ * `npm run model:deep -- --shrink seed rounds` looks for less of them that fails.
  */
+import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { useStack } from '../support/stack.ts'
@@ -13,6 +15,8 @@ import { type Seconds, startSeconds } from './support/seconds.ts'
 
 const SEED = Number(process.env.MODEL_SEED ?? 4)
 const ROUNDS = Number(process.env.MODEL_ROUNDS ?? 6)
+/** Rounds written down, instead of those of a seed: see `model-shrink.ts`. */
+const SCRIPT = process.env.MODEL_SCRIPT
 const ROUND_LIMIT_MS = 240_000
 const START_LIMIT_MS = 90_000
 
@@ -43,7 +47,8 @@ for (const processes of [1, 2]) {
 
     it(`is what the model says after each of ${ROUNDS} rounds of seed ${seed}`, async function () {
       this.timeout(ROUNDS * ROUND_LIMIT_MS)
-      const rounds: readonly Round[] = roundsOf(seed, ROUNDS)
+      const rounds: readonly Round[] =
+        SCRIPT === undefined ? roundsOf(seed, ROUNDS) : JSON.parse(readFileSync(SCRIPT, 'utf8'))
       for (const [at, round] of rounds.entries()) {
         const wrong = await play.round(round)
         const replay = `MODEL_SEED=${SEED} MODEL_ROUNDS=${at + 1}`

@@ -13,6 +13,7 @@ import { dumpReadModel } from './support/read-model.ts'
 import { CHAIN_ID, catchUp, projectAll, World } from './support/world.ts'
 
 const WAIT_MS = 15_000
+const KILL_POINTS = ['after-block-commit', 'before-projection', 'after-block-commit']
 
 interface Running {
   readonly child: ChildProcess
@@ -168,6 +169,28 @@ describe('the indexer process', function () {
     await world.deposit(await world.user('carol'), '9')
     await until('the deposit', isUpToDate)
     expect(second.output()).to.include('this process follows the chain')
+    await expectSameAsInOneGo()
+  })
+
+  it('given two processes at once, killed in turn while money comes, it loses and doubles nothing', async () => {
+    const users = await Promise.all(['erin', 'frank', 'grace'].map((name) => world.user(name)))
+    const pair = [await start(), await start()]
+    for (const indexer of pair) await until('readiness', isReady(indexer))
+    for (let turn = 0; turn < 6; turn++) {
+      for (const user of users) await world.deposit(user, '2')
+      // Both project, one follows; it is not waited for what either is doing.
+      pair[turn % 2]?.child.kill('SIGKILL')
+      pair[turn % 2] = await start(turn < 3 ? { CLEARBATCH_KILL_AT: KILL_POINTS[turn] as string } : {})
+    }
+    await until('the deposits', isUpToDate)
+    const owners = users.map(({ address }) => address.toLowerCase())
+    const accounts = await test.db
+      .selectFrom('accounts')
+      .innerJoin('users', 'users.user_id', 'accounts.user_id')
+      .select('free')
+      .where('address', 'in', owners)
+      .execute()
+    expect(accounts.map(({ free }) => free)).to.deep.equal(Array(3).fill(12_000_000_000_000_000_000n))
     await expectSameAsInOneGo()
   })
 
