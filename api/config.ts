@@ -55,6 +55,8 @@ export interface Config {
   readonly commandTimeoutMs: number
   /** Threads that check the signatures of batches; 0 checks them where requests are answered. */
   readonly signatureThreads: number
+  /** Wrong signatures per second whose mistake is looked for: that takes milliseconds each. */
+  readonly signatureExplanations: number
   /** How long the answers to named commands are kept. */
   readonly requestRetentionHours: number
   /** And how many of one account at most, so that nobody fills the database with them. */
@@ -122,6 +124,7 @@ export function readConfig(env: Env): Config {
     maxQueue: count('MAX_QUEUE', 4_096),
     commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
     signatureThreads: count('SIGNATURE_THREADS', Math.max(1, availableParallelism() - 1)),
+    signatureExplanations: count('SIGNATURE_EXPLANATIONS', 20),
     requestRetentionHours: count('REQUEST_RETENTION_HOURS', 24),
     requestsKept: count('REQUESTS_KEPT', 20_000),
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),

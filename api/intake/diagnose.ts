@@ -249,7 +249,7 @@ function formHint(refusal: SignatureRefusal, signature: string, isRight: boolean
 const noMistake = (isSearched: boolean): string =>
   isSearched
     ? 'No usual mistake fits. Compare the digest with yours: either a field differs, or another key signed.'
-    : 'Compare the digest with yours. The usual mistakes are looked for in the first wrong signatures of a batch only.'
+    : 'Compare the digest with yours. The usual mistakes are looked for in the first wrong signatures of a batch, and of a second, only.'
 
 /** The refusal of a signature, with all that is needed to compare it with one's own: digest, domain, signers, and a hint. */
 export function diagnose(suspect: Suspect): ApiError {

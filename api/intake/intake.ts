@@ -61,6 +61,7 @@ export type IntakeOptions = Pick<
   | 'commandTimeoutMs'
   | 'requestRetentionHours'
   | 'requestsKept'
+  | 'signatureExplanations'
 >
 
 const SWEEP_MS = 60_000
@@ -85,7 +86,13 @@ function startSweeping(
 export function createIntake(parts: IntakeParts, options: IntakeOptions): Intake {
   const { db, markets, metrics } = parts
   const lanes = createLanes(parts, options)
-  const ports = { db, lanes, hashes: createHashIndex(db), markets, verifier: createVerifier(parts) }
+  const ports = {
+    db,
+    lanes,
+    hashes: createHashIndex(db),
+    markets,
+    verifier: createVerifier(parts, { explanations: options.signatureExplanations }),
+  }
   const stopSweeping = startSweeping(parts, options)
 
   const counted = async <Value>(kind: string, work: Promise<Value>): Promise<Value> => {

@@ -4,7 +4,7 @@ import type { Order, SignedOrder } from '../../domain/order.ts'
 import type { Db } from '../../indexer/db/client.ts'
 import type { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../market-directory.ts'
-import type { Recovered, RecoverSigners, Signed } from '../ports.ts'
+import type { Clock, Recovered, RecoverSigners, Signed } from '../ports.ts'
 import { diagnose } from './diagnose.ts'
 
 export interface Verifier {
@@ -16,13 +16,28 @@ export interface Verifier {
 
 export interface VerifierPorts {
   readonly db: Db
+  readonly clock: Clock
   /** Markets that an order may have been signed for by mistake. */
   readonly markets: Pick<MarketDirectory, 'all'>
   readonly recoverSigners: RecoverSigners
 }
 
-/** So many wrong signatures of one request are explained in full: it takes longer than checking the others. */
+/** So many wrong signatures of one request are explained in full: each takes as long as checking a hundred others. */
 const EXPLAINED = 3
+
+/** Grants so many per second, to whoever asks first. */
+function createBudget(clock: Clock, perSecond: number): () => boolean {
+  let second = 0
+  let spent = 0
+  return () => {
+    const now = Math.floor(clock.now() / 1000)
+    if (now !== second) {
+      second = now
+      spent = 0
+    }
+    return ++spent <= perSecond
+  }
+}
 
 /** Pairs of owner and key that are remembered. */
 const SIZE = 50_000
@@ -59,8 +74,13 @@ function createKeyDirectory(db: Db) {
   }
 }
 
-export function createVerifier({ db, markets, recoverSigners }: VerifierPorts): Verifier {
+/** `explanations`: wrong signatures per second whose mistake is looked for; the others are told what they were compared with. */
+export function createVerifier(
+  { db, clock, markets, recoverSigners }: VerifierPorts,
+  { explanations }: { readonly explanations: number },
+): Verifier {
   const keys = createKeyDirectory(db)
+  const mayExplain = createBudget(clock, explanations)
 
   const verifyAll: Verifier['verifyAll'] = async (candidates) => {
     const recovered = await recoverSigners(candidates)
@@ -80,7 +100,7 @@ export function createVerifier({ db, markets, recoverSigners }: VerifierPorts): 
       const verdict = recovered[at] as Recovered
       const { order, signature } = candidate
       if (!verdict.ok || isRefused(candidate, verdict)) {
-        const isSearched = ++refused <= EXPLAINED
+        const isSearched = ++refused <= EXPLAINED && mayExplain()
         return diagnose({ ...candidate, others, refusal: verdict.ok ? null : verdict.refusal, isSearched })
       }
       return { ...order, ...verdict.value, signature: signature.toLowerCase() as `0x${string}` }

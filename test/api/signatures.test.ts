@@ -9,6 +9,7 @@ import {
   flagsOf,
   ORDER_TYPES,
   signedBody,
+  startTwin,
   startWorld,
   type User,
   type World,
@@ -234,5 +235,20 @@ describe('POST /v0/orders refuses a signature, with a hint:', () => {
       recovered_signer: stranger.address.toLowerCase(),
       expected_signer: alice.address,
     })
+  })
+
+  it('look for the mistake so often in a second, and always tell what to compare', async () => {
+    const busy = await startTwin(world, { SIGNATURE_EXPLANATIONS: '2' })
+    const send = (): Promise<Answer> =>
+      busy.send(alice, 'POST', '/v0/orders', signedBody(alice, {}, { sign: digestOnly }).body)
+    const answers = await Promise.all(Array.from({ length: 12 }, send))
+    await busy.stop()
+    const hints = answers.map(({ body }) => body.details.hint)
+    // The second may have turned meanwhile.
+    expect(hints.filter((hint) => /sign its 32 bytes/.test(hint)).length).to.be.within(2, 8)
+    for (const { status, body } of answers) {
+      expect([status, body.details.code]).to.deep.equal([400, 'SIGNATURE_MISMATCH'])
+      expect(body.details.digest).to.match(/^0x[0-9a-f]{64}$/)
+    }
   })
 })

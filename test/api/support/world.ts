@@ -136,6 +136,7 @@ const ENV = {
   RATE_LIMIT_CANCELS: '100000',
   RATE_LIMIT_FAUCET: '100000',
   RATE_LIMIT_ADDRESS: '100000',
+  SIGNATURE_EXPLANATIONS: '100000',
   // Freshness is tested with old facts, not by waiting.
   CHAIN_MAX_AGE_MS: '600000',
   ORACLE_MAX_AGE_MS: '600000',
