@@ -88,6 +88,10 @@ export const PLACEMENTS: readonly PlacementRow[] = [
   ),
   row('price is a multiple of the tick size', no('TICK_SIZE', 'price'), {}, { price: 60000.05 }),
   row('price as a decimal string', ok),
+  row('price with 18 decimals at most', no('INVALID_FIELD', 'price'), {}, { price: '1.0000000000000000001' }),
+  row('price is no text', no('INVALID_FIELD', 'price'), {}, { price: '1e5' }),
+  row('price above what the market can count', no('MAX_ORDER_PRICE', 'price'), {}, { price: 1e30 }),
+  row('price is not null', no('INVALID_FIELD', 'price'), {}, { price: null }),
   row('price is not negative', no('INVALID_FIELD', 'price'), {}, { price: -1 }),
   row('price beyond the band on the side that would trade', no('PRICE_BAND', 'price'), { price: 1060 }),
   row('price beyond the band on the other side', ok, { price: 900 }),
@@ -162,6 +166,7 @@ export const PLACEMENTS: readonly PlacementRow[] = [
   missing('salt'),
   row('salt is a decimal string', no('INVALID_FIELD', 'salt'), {}, { salt: 5 }),
   row('salt just below 2^53', ok, { salt: 2n ** 53n - 1n }),
+  row('salt is not negative', no('INVALID_FIELD', 'salt'), {}, { salt: '-1' }),
   row('salt is below 2^53', no('SALT_RANGE', 'salt'), { salt: 2n ** 53n }),
   missing('signature'),
   row('signature_type 1', ok, {}, { signature_type: 1 }),
@@ -197,6 +202,9 @@ const all = (id: string, expected: Expected, body: CommandRow['body'] = {}): Com
 const one = (id: string, expected: Expected, body: CommandRow['body'] = {}): CommandRow => ({
   ...{ id: `cancel by hash: ${id}`, path: '/v0/orders/cancel/by-hash/$hash', expected, body },
 })
+const switched = (id: string, expected: Expected, body: CommandRow['body'] = {}): CommandRow => ({
+  ...{ id: `dead-man switch: ${id}`, path: '/v0/orders/cancel/all-after', expected, body },
+})
 const estimate = (id: string, expected: Expected, body: CommandRow['body'] = {}): CommandRow => ({
   ...{ id: `estimate: ${id}`, path: '/v0/orders/estimate', expected },
   body: { market_id: 1, side: 'LONG', order_type: 'MARKET', sizing_intent: 'units', size: 0.01, ...body },
@@ -217,6 +225,11 @@ export const COMMANDS: readonly CommandRow[] = [
   batch('mode best_effort', ok, { mode: 'best_effort' }),
   batch('mode is one of two', no('INVALID_FIELD', 'mode'), { mode: 'most' }),
   batch('50 orders', ok, { orders: '$orders:50' }),
+  batch('no orders', no('INVALID_FIELD', 'orders'), { orders: [] }),
+  batch('client_request_id is text', no('INVALID_FIELD', 'client_request_id'), { client_request_id: 7 }),
+  batch('client_request_id is not empty', no('INVALID_FIELD', 'client_request_id'), {
+    client_request_id: '',
+  }),
   batch('51 orders', no('INVALID_FIELD', 'orders'), { orders: '$orders:51' }),
   batch('unknown fields are refused', no('UNKNOWN_FIELD', 'atomic'), { atomic: true }),
   cancels('client_request_id is required', no('MISSING_FIELD', 'client_request_id'), {
@@ -227,6 +240,9 @@ export const COMMANDS: readonly CommandRow[] = [
   cancels('a reason of 200 characters', ok, { reason: REASON.longest }),
   cancels('a reason of 201 characters', no('INVALID_FIELD', 'reason'), { reason: REASON.tooLong }),
   cancels('100 hashes', ok, { orderHashes: '$hashes:100' }),
+  cancels('no hashes', no('INVALID_FIELD', 'orderHashes'), { orderHashes: [] }),
+  cancels('a hash is 0x and 64 hex digits', no('INVALID_FIELD', 'orderHashes.0'), { orderHashes: ['0x12'] }),
+  cancels('order_hashes is not its name', no('UNKNOWN_FIELD', 'order_hashes'), { order_hashes: [] }),
   cancels('101 hashes', no('INVALID_FIELD', 'orderHashes'), { orderHashes: '$hashes:101' }),
   all('everything', ok),
   all('one market', ok, { market_id: 2 }),
@@ -251,6 +267,19 @@ export const COMMANDS: readonly CommandRow[] = [
   estimate('a limit order needs a price', no('PRICE_REQUIRED', 'price'), { order_type: 'LIMIT', size: 0 }),
   estimate('a conditional order needs a trigger', no('TRIGGER_REQUIRED', 'trigger_price'), {
     order_type: 'STOP_MARKET',
+  }),
+  switched('5 seconds', ok, { timeout_seconds: 5 }),
+  switched('900 seconds', ok, { timeout_seconds: 900 }),
+  switched('0 disarms', ok, { timeout_seconds: 0 }),
+  switched('4 seconds', no('INVALID_FIELD', 'timeout_seconds'), { timeout_seconds: 4 }),
+  switched('901 seconds', no('INVALID_FIELD', 'timeout_seconds'), { timeout_seconds: 901 }),
+  switched('timeout_seconds is a whole number', no('INVALID_FIELD', 'timeout_seconds'), {
+    timeout_seconds: 7.5,
+  }),
+  switched('timeout_seconds is required', no('MISSING_FIELD', 'timeout_seconds')),
+  switched('unknown fields are refused', no('UNKNOWN_FIELD', 'market_id'), {
+    timeout_seconds: 0,
+    market_id: 1,
   }),
   quantityOf('a budget', ok),
   quantityOf('usd_amount is required', no('MISSING_FIELD', 'usd_amount'), { usd_amount: undefined }),

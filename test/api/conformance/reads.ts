@@ -33,8 +33,12 @@ function bodyFor({ path }: Endpoint, { fixture }: Suite): unknown {
       return { client_request_id: requestId(), mode: 'best_effort', orders: [order()] }
     case '/v0/orders/cancel/batch':
       return { client_request_id: requestId(), orderHashes: [cancelled.order_hash] }
+    case '/v0/orders/validate':
+      return order()
     case '/v0/orders/cancel/all':
       return { market_id: 4 }
+    case '/v0/orders/cancel/all-after':
+      return { timeout_seconds: 0 }
     case '/v0/orders/calculate-quantity':
       return { ...sizing, usd_amount: 1000 }
     case '/v0/orders/estimate':

@@ -155,4 +155,42 @@ export const COMMANDING: Readonly<Record<string, Proof>> = {
     expect(again.body.is_duplicate).to.equal(true)
     expect(again.body.results[0].order.status).to.equal('CANCELLED')
   },
+  async 'a client_request_id is of one account'({ exchange, fixture: { market } }) {
+    const id = requestId()
+    for (const account of [exchange.account(4), exchange.account(10)]) {
+      const orders = [signed(account, market, draftOf(market)).body]
+      const body = { client_request_id: id, mode: 'atomic', orders }
+      const { body: answer } = await exchange.post(account, '/v0/orders/place/batch', body)
+      expect(answer, JSON.stringify(answer)).to.include({ accepted: 1, is_duplicate: false })
+      await exchange.post(account, '/v0/orders/cancel/all')
+    }
+  },
+  async 'a batch may hold orders of several markets'({ exchange }) {
+    const account = exchange.account(4)
+    const markets = await Promise.all([1, 2].map((id) => exchange.market(id)))
+    const orders = markets.map(
+      (market) => signed(account, market, { price: near(market, 970), quantity: '0.1' }).body,
+    )
+    const body = { client_request_id: requestId(), mode: 'atomic', orders }
+    const { body: answer } = await exchange.post(account, '/v0/orders/place/batch', body)
+    expect(answer.results.map(({ order }: Body) => order.market_id)).to.deep.equal([1, 2])
+    const { body: cancelled } = await exchange.post(account, '/v0/orders/cancel/all')
+    expect(cancelled.cancelled_count).to.equal(2)
+  },
+  async 'a cancel of an order that has filled says so'({ exchange, fixture: { owner, filled } }) {
+    const { status, body } = await exchange.cancel(owner, filled.order_hash)
+    expect([status, body.cancelled, body.is_duplicate]).to.deep.equal([200, false, false])
+    expect(body.order.status).to.equal('FILLED')
+  },
+  async 'a dead-man switch that is not armed again cancels everything'({ exchange, fixture: { market } }) {
+    const account = exchange.account(10)
+    const placed = orderOf(await exchange.place(account, draftOf(market)))
+    const path = '/v0/orders/cancel/all-after'
+    const { body: armed } = await exchange.post(account, path, { timeout_seconds: 5 })
+    expect(armed).to.include({ armed: true, timeout_seconds: 5 })
+    const { body } = await exchange.until(account, `/v0/orders/${placed.order_id}`, isDone)
+    expect(body).to.include({ status: 'CANCELLED', status_reason: 'DEAD_MAN_SWITCH' })
+    expect(Date.parse(body.updated_at)).to.be.at.least(Date.parse(armed.fire_at))
+    expect((await exchange.get(account, path)).body).to.include({ armed: false, fire_at: null })
+  },
 }

@@ -135,6 +135,31 @@ const READING: Readonly<Record<string, Proof>> = {
     }
     expect(text).to.not.include(JSON.stringify(partly.order_id))
   },
+  async 'a list by user tells of its user alone'({ exchange, fixture: { owner } }) {
+    for (const [path, items] of [
+      [`/v0/orders/by-user/${owner.userId}`, 'orders'],
+      [`/v0/fills/by-user/${owner.userId}`, 'fills'],
+      [`/v0/users/${owner.userId}/order-events`, 'events'],
+    ] as const) {
+      const list: Body[] = (await exchange.get(owner, path)).body[items]
+      expect(list.length, path).to.be.greaterThan(0)
+      for (const { user_id } of list) expect(user_id, path).to.equal(owner.userId)
+    }
+  },
+  async 'fill processing tells stage, transaction, batch and times'({
+    exchange,
+    fixture: { owner, filled },
+  }) {
+    const path = `/v0/orders/${filled.order_id}/fill-processing-status`
+    const { body } = await exchange.until(owner, path, ({ settlement_pending }) => !settlement_pending)
+    expect(body.fills).to.have.length(1)
+    const [fill] = body.fills
+    expect(fill.stage).to.be.oneOf(['MINED', 'CONFIRMED'])
+    expect(fill.tx_hash).to.match(/^0x[0-9a-f]{64}$/)
+    expect(fill.batch_id).to.be.greaterThan(0)
+    const times = [fill.matched_at, fill.submitted_at, fill.mined_at].map(Date.parse)
+    expect(times).to.deep.equal([...times].sort((a, b) => a - b))
+  },
   async 'the maximum is accepted, and one step more is refused'({ exchange, fixture: { market } }) {
     const account = exchange.account(9)
     for (const [side, permille] of [
@@ -286,6 +311,24 @@ const FORM: Readonly<Record<string, Proof>> = {
     )
     const answer = await exchange.send(spare, 'POST', '/v0/orders', { body: text })
     expect(answer.body.details).to.include({ code: 'PRECISION_LOST', field: 'quantity' })
+  },
+  async 'a name that is said twice is refused'({ exchange, fixture: { spare } }) {
+    const body = '{"market_id":4,"market_id":1}'
+    const answer = await exchange.send(spare, 'POST', '/v0/orders/cancel/all', { body })
+    expect([answer.status, answer.body.details.code]).to.deep.equal([400, 'DUPLICATE_FIELD'])
+  },
+  async 'a method that a path does not know is 404 and says which it knows'({
+    exchange,
+    fixture: { spare },
+  }) {
+    const { status, headers } = await exchange.get(spare, '/v0/orders/cancel/all')
+    expect([status, headers.get('allow')]).to.deep.equal([404, 'POST'])
+  },
+  async 'an answer names its request and the limit that is left'({ exchange, fixture: { spare } }) {
+    const { headers } = await exchange.get(spare, '/v0/orders/cancel/all-after')
+    expect(headers.get('x-request-id')).to.match(/^[a-z0-9]+-[a-z0-9]+$/)
+    for (const name of ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'])
+      expect(headers.get(name), name).to.match(/^\d+$/)
   },
   async 'every path begins with /v0/ and the description says 3.1.0 and version 0'({ exchange }) {
     const { body } = await exchange.get(null, '/v0/openapi.json')
