@@ -134,7 +134,7 @@ export default defineConfig({
     solidity: {
       profiles: {
         default: { fuzz: { runs: 200, seed: '0x5eed' }, invariant: { ...INVARIANT, runs: 10, depth: 50 } },
-        deep: { fuzz: { runs: 50_000, seed: '0x5eed' }, invariant: { ...INVARIANT, runs: 500, depth: 200 } },
+        deep: { fuzz: { runs: 50_000, seed: '0x5eed' }, invariant: { ...INVARIANT, runs: 300, depth: 200 } },
       },
     },
   },

@@ -36,9 +36,9 @@ contract Desk is Stage {
     uint256 private constant GRACE = 5;
     uint256 private constant MOST_STEPS = 1_000;
 
-    /// @notice Batches settled, and batches refused.
-    uint256 public settled;
-    uint256 public refusals;
+    /// @notice Parts that traders brought, and how many of them were settled.
+    uint256 public tried;
+    uint256 public traded;
     uint256 internal _oracleTicks;
     uint256 internal _salts;
     uint256 internal _draws;
@@ -61,12 +61,18 @@ contract Desk is Stage {
         head.price = _near(oracleTicks, seed, 32);
         bool inParts = seed % 5 == 0;
         if (inParts) head.parts = 2;
-        if (!_settle(head, _draw(head.price, seed)) || !inParts) return;
+        if (!_trade(head, _draw(head.price, seed)) || !inParts) return;
         // The second part may be left out: the next batch goes on.
         if (seed % 3 == 0) return;
         head.part = 2;
         head.actionId += 1;
-        _settle(head, _draw(head.price, seed >> 7));
+        _trade(head, _draw(head.price, seed >> 7));
+    }
+
+    function _trade(Head memory head, Leg[] memory legs) private returns (bool done) {
+        ++tried;
+        (done,) = _settle(head, legs);
+        if (done) ++traded;
     }
 
     /// @notice A maker cancels what is left of an order: after the grace it never fills again.
@@ -107,23 +113,21 @@ contract Desk is Stage {
 
     // ------------------------------------------------------------------ settling
 
-    /// @dev Sends a part and checks what it did. Returns whether it was settled.
-    function _settle(Head memory head, Leg[] memory legs) internal returns (bool) {
+    /// @dev Sends a part and checks what it did, or why it was refused.
+    function _settle(Head memory head, Leg[] memory legs) internal returns (bool done, bytes4 refusal) {
         bytes memory part = _encode(head, legs);
         Snapshot memory before = _snapshot();
-        try trader.settleBatch(part) {
-            ++settled;
-        } catch (bytes memory reason) {
-            ++refusals;
+        try trader.settleBatch(part) {}
+        catch (bytes memory reason) {
             _accountFor(reason, legs, head.price);
-            return false;
+            return (false, bytes4(reason));
         }
         _oracleTicks = head.oraclePrice / listing.tick;
         _checkTime(before, head.asOf);
         _checkAccounts(before, head, legs);
         for (uint256 i; i < legs.length; ++i) if (!legs[i].forced) _checkOrder(legs[i], head.batchId);
         _mustFail(part, ISettlementErrors.ActionOutOfOrder.selector);
-        return true;
+        return (true, 0);
     }
 
     function _mustFail(bytes memory part, bytes4 expected) internal {

@@ -27,9 +27,9 @@ abstract contract ExchangeInvariants {
         targets[0] = address(house);
     }
 
-    /// @dev Trading is what happens most.
+    /// @dev Trading is what happens most: every third step.
     function targetSelectors() public view returns (FuzzSelector[] memory targets) {
-        bytes4[] memory steps = new bytes4[](15);
+        bytes4[] memory steps = new bytes4[](21);
         steps[0] = house.trade.selector;
         steps[1] = house.cancel.selector;
         steps[2] = house.cancelAll.selector;
@@ -45,6 +45,7 @@ abstract contract ExchangeInvariants {
         steps[12] = house.inherit.selector;
         steps[13] = house.deleverage.selector;
         steps[14] = house.liquidate.selector;
+        for (uint256 i = 15; i < steps.length; ++i) steps[i] = house.trade.selector;
         targets = new FuzzSelector[](1);
         targets[0] = FuzzSelector(address(house), steps);
     }
@@ -84,10 +85,9 @@ abstract contract ExchangeInvariants {
         }
     }
 
-    /// @notice A run in which little is settled would prove little; and every run ends with everybody leaving.
+    /// @notice A run in which little is traded would prove little; and every run ends with everybody leaving.
     function afterInvariant() public {
-        (uint256 settled, uint256 refusals) = (house.settled(), house.refusals());
-        holds("a ninth of the batches is settled", settled + refusals < 20 || settled * 8 >= refusals);
+        holds("trades go through", house.tried() < 12 || house.traded() * 3 >= house.tried());
         holds("adjustments go through", house.adjustments() < 12 || house.adjusted() * 8 >= house.adjustments());
         house.everybodyLeaves();
         _bankBacked();

@@ -77,7 +77,7 @@ contract House is Keeper {
         IMarginBank.Market memory market = bank.market(address(trader));
         uint256 paid;
         for (uint256 n; n < HOLDERS; ++n) {
-            uint256 i = (n + settled) % HOLDERS;
+            uint256 i = (n + traded) % HOLDERS;
             uint256 before = bank.account(holder(i)).free;
             // Who has nothing to claim is told so.
             try trader.claim(holder(i)) {} catch {}

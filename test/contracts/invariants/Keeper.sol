@@ -10,9 +10,9 @@ import {AdjustLeverage, AdjustMargin} from "../../../contracts/types/Adjustment.
 import {MarketKind} from "../../../contracts/types/Market.sol";
 import {Position} from "../../../contracts/types/Position.sol";
 import {Report} from "../../../contracts/types/Report.sol";
-import {Leg} from "./Stage.sol";
+import {FundingRate} from "../../../contracts/types/TraderState.sol";
 import {Desk} from "./Desk.sol";
-import {Listing} from "./Stage.sol";
+import {Leg, Listing} from "./Stage.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
 /// @title What an operator does besides batches: funding, adjustments for others, backstop, deleveraging
@@ -170,7 +170,11 @@ contract Keeper is Desk {
         legs[0].forced = true;
         legs[0].taker = legs[0].fill;
         legs[1] = _fresh((who + 1) % ACTORS, size > 0, legs[0].fill, head.price, 1);
-        if (!_settle(head, legs)) return;
+        (bool done, bytes4 refusal) = _settle(head, legs);
+        if (refusal == ISettlementErrors.NotLiquidatable.selector) {
+            return _requireAbove(before, who, head, uint256(listing.mmr) + BUFFER);
+        }
+        if (!done) return;
         ++liquidated;
         Snapshot memory after_ = _snapshot();
         _requireBelow(before, after_, who, head.oraclePrice, uint256(listing.mmr) + BUFFER);
@@ -188,7 +192,7 @@ contract Keeper is Desk {
             head.actionId, head.asOf, actor(who), _reportOf(head.oraclePrice, head.asOf)
         ) {} catch (bytes memory reason) {
             if (bytes4(reason) != ISettlementErrors.NotLiquidatable.selector) _bubble(reason);
-            return;
+            return _requireAbove(before, who, head, listing.mmr);
         }
         _oracleTicks = head.oraclePrice / listing.tick;
         _checkTime(before, head.asOf);
@@ -224,6 +228,7 @@ contract Keeper is Desk {
             bool known = selector == ISettlementErrors.NotLiquidatable.selector
                 || selector == IMarketRisk.BackstopFirst.selector || selector == IMarginBank.PoolInsufficient.selector;
             if (!known) _bubble(reason);
+            if (selector == ISettlementErrors.NotLiquidatable.selector) _requireAbove(before, who, head, listing.mmr);
             return;
         }
         ++deleveraged;
@@ -247,10 +252,31 @@ contract Keeper is Desk {
         uint256 price,
         uint256 requirement
     ) private view {
+        holds("liquidationSound", _isBelow(before, after_.last.fundingIndex, who, price, requirement));
+    }
+
+    /// @dev Who was refused could not be touched: nobody below the requirement is out of reach.
+    function _requireAbove(Snapshot memory before, uint256 who, Head memory head, uint256 requirement) private view {
+        int256 index = before.last.fundingIndex + _due(before.clock.asOf, head.asOf);
+        holds("liquidationComplete", !_isBelow(before, index, who, head.oraclePrice, requirement));
+    }
+
+    function _isBelow(Snapshot memory before, int256 index, uint256 who, uint256 price, uint256 requirement)
+        private
+        view
+        returns (bool)
+    {
         Position memory held = before.positions[who];
-        held.margin = before.folded[who] - held.size * after_.last.fundingIndex;
+        held.margin = before.folded[who] - held.size * index;
         (int256 equity, int256 notional) = _exposure(held, price);
-        holds("liquidationSound", equity * 1e6 < notional * int256(requirement));
+        return equity * 1e6 < notional * int256(requirement);
+    }
+
+    /// @dev What the rate adds to the index between two moments, written down once more.
+    function _due(uint256 from, uint256 to) private view returns (int256) {
+        FundingRate memory running = trader.fundingRate();
+        uint256 end = to < running.validUntil ? to : running.validUntil;
+        return end <= from ? int256(0) : running.rate * int256(end - from) / 3_600_000;
     }
 
     /// @dev The actor with the lowest ratio, in millionths.
