@@ -1,43 +1,20 @@
 import { expect } from 'chai'
-import { adjustLeverage, type LeverageInput, leverageCall } from '../../support/adjust.ts'
+import { adjustLeverage, leverageCall } from '../../support/adjust.ts'
+import { adjusting, alice, bob, dealt } from '../../support/adjusting.ts'
 import { audit } from '../../support/audit.ts'
-import {
-  binaryExchange,
-  caller,
-  chain,
-  type Exchange,
-  nextSecond,
-  perpetualExchange,
-  wallet,
-} from '../../support/exchange.ts'
+import { binaryExchange, caller, chain, type Exchange, nextSecond, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { pass, tick, trade } from '../../support/risk.ts'
 
-const alice = wallet('alice')
-const bob = wallet('bob')
 const carol = wallet('carol')
 const key = wallet('session key')
 
-/** 1 unit at 100, five times: 20 of margin. */
-const DEAL = { steps: 1000, price: 1000, leverage: 5 }
-const AT_100 = e18('100')
-
 describe('adjustLeverage', () => {
   let exchange: Exchange
-  const adjust = (input: Partial<LeverageInput> & { leverage: number }) =>
-    adjustLeverage(exchange, { by: alice, price: AT_100, ...input })
-  const refused = async (
-    input: Partial<LeverageInput> & { leverage: number },
-    error: string,
-    args?: readonly unknown[],
-  ): Promise<void> => {
-    const assertion = expect(adjust(input)).to.be.revertedWithCustomError(exchange.trader, error)
-    await (args ? assertion.withArgs(...args) : assertion)
-  }
+  const { adjust, refused } = adjusting(() => exchange, adjustLeverage)
 
   beforeEach(async () => {
-    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
-    await trade(exchange, alice, bob, DEAL)
+    exchange = await dealt()
   })
   afterEach(() => audit(exchange))
 

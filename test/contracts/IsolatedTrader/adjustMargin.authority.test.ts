@@ -1,44 +1,21 @@
 import { expect } from 'chai'
-import type { ContractTransactionResponse } from 'ethers'
-import { adjustMargin, type MarginInput, marginCall } from '../../support/adjust.ts'
+import { adjustMargin, marginCall } from '../../support/adjust.ts'
+import { AT_100, adjusting, alice, bob, DEAL, dealt } from '../../support/adjusting.ts'
 import { audit } from '../../support/audit.ts'
-import {
-  caller,
-  chain,
-  type Exchange,
-  nextSecond,
-  perpetualExchange,
-  wallet,
-} from '../../support/exchange.ts'
-import { e18 } from '../../support/markets.ts'
+import { caller, type Exchange, nextSecond, wallet } from '../../support/exchange.ts'
 import { pass, tick, trade } from '../../support/risk.ts'
 
-const alice = wallet('alice')
-const bob = wallet('bob')
 const key = wallet('session key')
 
-/** 1 unit at 100, five times: 20 of margin, 4.5 asked for by IMR, 20 by leverage. */
-const DEAL = { steps: 1000, price: 1000, leverage: 5 }
-const AT_100 = e18('100')
 const SIGN_ORDERS = 1
 const CHANGE_MARGIN = 2
 
 describe('adjustMargin: who may, until when', () => {
   let exchange: Exchange
-  const adjust = (input: Partial<MarginInput> & { amount: bigint }): Promise<ContractTransactionResponse> =>
-    adjustMargin(exchange, { by: alice, price: AT_100, ...input })
-  const refused = async (
-    input: Partial<MarginInput> & { amount: bigint },
-    error: string,
-    args?: readonly unknown[],
-  ): Promise<void> => {
-    const assertion = expect(adjust(input)).to.be.revertedWithCustomError(exchange.trader, error)
-    await (args ? assertion.withArgs(...args) : assertion)
-  }
+  const { adjust, refused } = adjusting(() => exchange, adjustMargin)
 
   beforeEach(async () => {
-    exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
-    await trade(exchange, alice, bob, DEAL)
+    exchange = await dealt()
   })
   afterEach(() => audit(exchange))
 
