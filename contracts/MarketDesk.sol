@@ -38,21 +38,21 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
 
     // ------------------------------------------------------------------ adjustments
 
-    function adjustMargin(uint256 asOf, AdjustMargin calldata adjustment, bytes calldata signature, Report calldata report)
+    function adjustMargin(uint256 asOf, AdjustMargin calldata adjustment, Report calldata report, bytes calldata signature)
         external
         onlyOperator
         nonReentrant
     {
-        AdjustLib.adjustMargin(_state, _context(), asOf, adjustment, signature, report);
+        AdjustLib.adjustMargin(_state, _context(), asOf, adjustment, report, signature);
     }
 
     function adjustLeverage(
         uint256 asOf,
         AdjustLeverage calldata adjustment,
-        bytes calldata signature,
-        Report calldata report
+        Report calldata report,
+        bytes calldata signature
     ) external onlyOperator nonReentrant {
-        AdjustLib.adjustLeverage(_state, _context(), asOf, adjustment, signature, report);
+        AdjustLib.adjustLeverage(_state, _context(), asOf, adjustment, report, signature);
     }
 
     // ------------------------------------------------------------------ risk

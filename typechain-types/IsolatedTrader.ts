@@ -97,8 +97,8 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
-encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
-encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, ReportStruct, BytesLike]): string;
+encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, ReportStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
 encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
 encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
@@ -610,7 +610,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     adjustLeverage: TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: ReportStruct, arg3: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -618,7 +618,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     adjustMargin: TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: ReportStruct, arg3: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -1054,12 +1054,12 @@ getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: ReportStruct, arg3: BytesLike, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: ReportStruct, arg3: BytesLike, ],
       [void],
       'nonpayable'
     >;

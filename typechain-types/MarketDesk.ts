@@ -40,8 +40,8 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
     getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "LeverageAdjusted" | "MarginAdjusted" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
-encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
+    encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, ReportStruct, BytesLike]): string;
+encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, ReportStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'claim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
@@ -177,7 +177,7 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
     
     
     adjustLeverage: TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -185,7 +185,7 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
 
     
     adjustMargin: TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustMarginStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -283,12 +283,12 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
     getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustMarginStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;

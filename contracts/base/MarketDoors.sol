@@ -62,12 +62,12 @@ abstract contract MarketDoors is
     // ------------------------------------------------------------------ adjustments
 
     /// @inheritdoc IAdjustments
-    function adjustMargin(uint256, AdjustMargin calldata, bytes calldata, Report calldata) external {
+    function adjustMargin(uint256, AdjustMargin calldata, Report calldata, bytes calldata) external {
         _atDesk();
     }
 
     /// @inheritdoc IAdjustments
-    function adjustLeverage(uint256, AdjustLeverage calldata, bytes calldata, Report calldata) external {
+    function adjustLeverage(uint256, AdjustLeverage calldata, Report calldata, bytes calldata) external {
         _atDesk();
     }
 

@@ -74,7 +74,7 @@ interface IAdjustments {
     /// @notice Moves margin between free balance and position. Operator only.
     /// @param asOf Milliseconds; at most 2 s ahead of block time and 10 s behind it.
     /// @param report Of the market's price. All zero where the market's last one is fresh enough.
-    function adjustMargin(uint256 asOf, AdjustMargin calldata adjustment, bytes calldata signature, Report calldata report)
+    function adjustMargin(uint256 asOf, AdjustMargin calldata adjustment, Report calldata report, bytes calldata signature)
         external;
 
     /// @notice Sets the leverage and brings equity to notional / leverage, rounded up, as far as there is margin. Operator only.
@@ -82,8 +82,8 @@ interface IAdjustments {
     function adjustLeverage(
         uint256 asOf,
         AdjustLeverage calldata adjustment,
-        bytes calldata signature,
-        Report calldata report
+        Report calldata report,
+        bytes calldata signature
     ) external;
 
     /// @notice Voids the caller's adjustments with a nonce below `newMinimum`, at once. Directly or through the forwarder.

@@ -85,7 +85,7 @@ interface IMarketRisk {
     ) external;
 
     /// @notice Names the backstop, which must have agreed (`IBackstop.backs`), and its cap. Zero: none. Binds at once; a former
-    /// backstop keeps its position like any account.
+    /// backstop keeps its position like any account. Not once the market has ended.
     function setBackstop(address backstop, uint96 cap) external;
 
     function riskTerms() external view returns (RiskTerms memory);

@@ -63,8 +63,8 @@ library AdjustLib {
         MarketContext calldata context,
         uint256 asOf,
         AdjustMargin calldata signed,
-        bytes calldata signature,
-        Report calldata report
+        Report calldata report,
+        bytes calldata signature
     ) internal {
         // Check: the owner wants it, and the position bears it.
         address account = signed.account;
@@ -90,8 +90,8 @@ library AdjustLib {
         MarketContext calldata context,
         uint256 asOf,
         AdjustLeverage calldata signed,
-        bytes calldata signature,
-        Report calldata report
+        Report calldata report,
+        bytes calldata signature
     ) internal {
         address account = signed.account;
         Word storage place = state.positions[account];

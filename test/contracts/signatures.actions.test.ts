@@ -199,14 +199,14 @@ describe('signatures of actions, bit by bit', () => {
       function* attempts(): Generator<[string, Promise<unknown>]> {
         for (const [what, each] of form === 'typed' ? spoiled(signed, widths) : []) {
           const amount = BigInt.asIntN(256, BigInt(each.amount))
-          yield [what, trader.adjustMargin.staticCall(asOf, { ...each, amount }, signature, report)]
+          yield [what, trader.adjustMargin.staticCall(asOf, { ...each, amount }, report, signature)]
         }
         for (const each of flippedBytes(signature)) {
-          yield [`signature ${each}`, trader.adjustMargin.staticCall(asOf, signed, each, report)]
+          yield [`signature ${each}`, trader.adjustMargin.staticCall(asOf, signed, report, each)]
         }
       }
       expect(await passed(attempts(), ADJUSTMENT)).to.deep.equal([])
-      await trader.adjustMargin.staticCall(asOf, signed, signature, report)
+      await trader.adjustMargin.staticCall(asOf, signed, report, signature)
     }).timeout(120_000)
   }
 
@@ -225,11 +225,11 @@ describe('signatures of actions, bit by bit', () => {
     }
     function* attempts(): Generator<[string, Promise<unknown>]> {
       for (const [what, each] of spoiled(signed, widths)) {
-        yield [what, trader.adjustLeverage.staticCall(asOf, each as never, signature, report)]
+        yield [what, trader.adjustLeverage.staticCall(asOf, each as never, report, signature)]
       }
     }
     expect(await passed(attempts(), ADJUSTMENT)).to.deep.equal([])
-    await trader.adjustLeverage.staticCall(asOf, signed, signature, report)
+    await trader.adjustLeverage.staticCall(asOf, signed, report, signature)
   }).timeout(120_000)
 
   it('of a request that voids margin nonces', async () => {

@@ -143,7 +143,7 @@ export async function adjustMargin(
 ): Promise<ContractTransactionResponse> {
   const { asOf, struct, signature, report } = await marginCall(exchange, input)
   await tick(exchange)
-  return exchange.trader.adjustMargin(asOf, struct, signature, report)
+  return exchange.trader.adjustMargin(asOf, struct, report, signature)
 }
 
 export async function adjustLeverage(
@@ -152,5 +152,5 @@ export async function adjustLeverage(
 ): Promise<ContractTransactionResponse> {
   const { asOf, struct, signature, report } = await leverageCall(exchange, input)
   await tick(exchange)
-  return exchange.trader.adjustLeverage(asOf, struct, signature, report)
+  return exchange.trader.adjustLeverage(asOf, struct, report, signature)
 }

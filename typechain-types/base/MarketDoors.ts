@@ -55,8 +55,8 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
     getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketFinalized" | "MarketFrozen" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
-encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
+    encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, ReportStruct, BytesLike]): string;
+encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, ReportStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
 encodeFunctionData(functionFragment: 'claim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
@@ -364,7 +364,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
     
     adjustLeverage: TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: ReportStruct, arg3: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -372,7 +372,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     adjustMargin: TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: ReportStruct, arg3: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -582,12 +582,12 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
     getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: ReportStruct, arg3: BytesLike, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: BytesLike, arg3: ReportStruct, ],
+      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: ReportStruct, arg3: BytesLike, ],
       [void],
       'nonpayable'
     >;

@@ -25,8 +25,8 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
     getEvent(nameOrSignatureOrTopic: "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
-encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
+    encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, ReportStruct, BytesLike]): string;
+encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, ReportStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'hashLeverageAdjustment', values: [AdjustLeverageStruct]): string;
 encodeFunctionData(functionFragment: 'hashMarginAdjustment', values: [AdjustMarginStruct]): string;
 encodeFunctionData(functionFragment: 'invalidateMarginNonces', values: [BigNumberish]): string;
@@ -112,7 +112,7 @@ decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Re
     
     
     adjustLeverage: TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -120,7 +120,7 @@ decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Re
 
     
     adjustMargin: TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustMarginStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -162,12 +162,12 @@ decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Re
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
     getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustMarginStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;

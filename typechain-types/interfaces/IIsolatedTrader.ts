@@ -97,8 +97,8 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
-encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, BytesLike, ReportStruct]): string;
-encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, BytesLike, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, ReportStruct, BytesLike]): string;
+encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, ReportStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
 encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
 encodeFunctionData(functionFragment: 'cancelSaltsBelow', values: [BigNumberish]): string;
@@ -576,7 +576,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     adjustLeverage: TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -584,7 +584,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     adjustMargin: TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustMarginStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -980,12 +980,12 @@ getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustMarginStruct, signature: BytesLike, report: ReportStruct, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;

@@ -82,7 +82,7 @@ describe('adjustLeverage', () => {
     const half = { ...call.struct, leverage: e18('2') + 1n }
     const { domain, types } = typedData(exchange)
     const signature = await alice.signTypedData(domain, types, half)
-    await expect(exchange.trader.adjustLeverage(call.asOf, half, signature, call.report))
+    await expect(exchange.trader.adjustLeverage(call.asOf, half, call.report, signature))
       .to.be.revertedWithCustomError(exchange.trader, 'LeverageInvalid')
       .withArgs(alice.address, e18('20'), e18('2') + 1n)
     for (const leverage of [1, 20]) await adjust({ leverage })
@@ -127,7 +127,7 @@ describe('adjustLeverage', () => {
     for (const change of changes) {
       await tick(exchange)
       await expect(
-        exchange.trader.adjustLeverage(call.asOf, { ...call.struct, ...change }, call.signature, call.report),
+        exchange.trader.adjustLeverage(call.asOf, { ...call.struct, ...change }, call.report, call.signature),
         Object.keys(change)[0],
       ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
     }
@@ -141,7 +141,7 @@ describe('adjustLeverage', () => {
     await refused({ leverage: 3, signer: bob }, 'AdjusterUnauthorized', [alice.address, bob.address])
     const { asOf, struct, signature, report } = await leverageCall(exchange, { by: alice, leverage: 3 })
     await expect(
-      exchange.trader.connect(exchange.admin).adjustLeverage(asOf, struct, signature, report),
+      exchange.trader.connect(exchange.admin).adjustLeverage(asOf, struct, report, signature),
     ).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
     const owner = exchange.keys.connect(await caller(exchange, alice))
     await owner.registerSessionKey(key.address, 2)

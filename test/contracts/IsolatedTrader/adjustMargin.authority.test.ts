@@ -39,8 +39,8 @@ describe('adjustMargin: who may, until when', () => {
 
   it('when the same transaction comes twice, it is refused the second time', async () => {
     const { asOf, struct, signature, report } = await marginCall(exchange, { by: alice, amount: 1n })
-    await exchange.trader.adjustMargin(asOf, struct, signature, report)
-    await expect(exchange.trader.adjustMargin(asOf, struct, signature, report)).to.be.revertedWithCustomError(
+    await exchange.trader.adjustMargin(asOf, struct, report, signature)
+    await expect(exchange.trader.adjustMargin(asOf, struct, report, signature)).to.be.revertedWithCustomError(
       exchange.trader,
       'MarginNonceUsed',
     )
@@ -133,7 +133,7 @@ describe('adjustMargin: who may, until when', () => {
     for (const change of changes) {
       await tick(exchange)
       await expect(
-        exchange.trader.adjustMargin(call.asOf, { ...call.struct, ...change }, call.signature, call.report),
+        exchange.trader.adjustMargin(call.asOf, { ...call.struct, ...change }, call.report, call.signature),
         Object.keys(change)[0],
       ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
     }
@@ -149,7 +149,7 @@ describe('adjustMargin: who may, until when', () => {
         { by: alice, amount: 5n },
       )
       await expect(
-        exchange.trader.adjustMargin(asOf, struct, signature, report),
+        exchange.trader.adjustMargin(asOf, struct, report, signature),
       ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
     }
   })
@@ -198,7 +198,7 @@ describe('adjustMargin: who may, until when', () => {
   it('when anybody but an operator sends it', async () => {
     const { asOf, struct, signature, report } = await marginCall(exchange, { by: alice, amount: 1n })
     const sender = await caller(exchange, alice)
-    await expect(exchange.trader.connect(sender).adjustMargin(asOf, struct, signature, report))
+    await expect(exchange.trader.connect(sender).adjustMargin(asOf, struct, report, signature))
       .to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
       .withArgs(alice.address)
   })

@@ -94,7 +94,7 @@ describe('adjustMargin', () => {
     await refused({ amount: 5n, minAmount: 6n }, 'AmountBelowMinimum', [alice.address, 6n, 5n])
     const call = await marginCall(exchange, { by: alice, amount: -1n })
     await expect(
-      exchange.trader.adjustMargin(call.asOf, { ...call.struct, removeMode: 2 }, call.signature, call.report),
+      exchange.trader.adjustMargin(call.asOf, { ...call.struct, removeMode: 2 }, call.report, call.signature),
     ).to.be.revertedWithCustomError(exchange.trader, 'AdjusterUnauthorized')
   })
 
@@ -174,7 +174,7 @@ describe('adjustMargin', () => {
     const call = await marginCall(exchange, { by: alice, amount: 1n, price: e18('101') })
     const report = { ...call.report, price: e18('102') }
     await expect(
-      exchange.trader.adjustMargin(call.asOf, call.struct, call.signature, report),
+      exchange.trader.adjustMargin(call.asOf, call.struct, report, call.signature),
     ).to.be.revertedWithCustomError(exchange.oracle, 'SignerUnknown')
   })
 

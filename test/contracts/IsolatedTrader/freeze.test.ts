@@ -1,9 +1,11 @@
 import { expect } from 'chai'
+import { ZeroAddress } from 'ethers'
+import { adjustLeverage, adjustMargin, setFunding } from '../../support/adjust.ts'
 import { audit } from '../../support/audit.ts'
 import { fieldsOf, nextSecond, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
 import { byAnyone, freeze, fresh, poke, type Scene } from '../../support/exit.ts'
 import { e18 } from '../../support/markets.ts'
-import { DAY, finalize, inherit, pass, SILENCE, trade } from '../../support/risk.ts'
+import { DAY, deleverage, finalize, inherit, pass, SILENCE, trade } from '../../support/risk.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')
@@ -100,7 +102,13 @@ describe('freeze', () => {
       expect(call).to.be.revertedWithCustomError(trader, 'MarketNotOpen')
     await notOpen(trade(exchange, alice, bob, { steps: 1, price: 1000 }))
     await notOpen(inherit(exchange, alice, { price: e18('100') }))
+    await notOpen(deleverage(exchange, alice, [{ of: bob, steps: 1 }], { price: e18('100') }))
+    await notOpen(setFunding(exchange, { price: e18('100'), rate: 0n }))
     await notOpen(finalize(exchange, { price: e18('100') }))
+    for (const amount of [1n, -1n])
+      await notOpen(adjustMargin(exchange, { by: alice, amount, price: e18('100') }))
+    await notOpen(adjustLeverage(exchange, { by: alice, leverage: 5, price: e18('100') }))
+    await ended(trader.connect(admin).setBackstop(ZeroAddress, 0))
     const parameters = fieldsOf(await trader.parameters())
     const later = BigInt(await nextSecond(exchange)) * 1000n + 10n * 86_400_000n
     await expect(trader.connect(admin).scheduleParameters(parameters, later)).to.be.revertedWithCustomError(

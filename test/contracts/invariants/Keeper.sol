@@ -123,7 +123,7 @@ contract Keeper is Desk {
             uint256 leverage = within(seed >> 16, 1, listing.maxLeverage) * 1e18;
             AdjustLeverage memory change =
                 AdjustLeverage(actor(who), leverage, type(uint256).max, 0, ++_nonces, deadline);
-            trader.adjustLeverage(head.asOf, change, _sign(who, trader.hashLeverageAdjustment(change), seed), report);
+            trader.adjustLeverage(head.asOf, change, report, _sign(who, trader.hashLeverageAdjustment(change), seed));
             return;
         }
         bool removes = seed % 3 == 1;
@@ -132,8 +132,8 @@ contract Keeper is Desk {
             actor(who), removes ? -amount : amount, removes && seed % 2 == 0 ? 1 : 0, 0, ++_nonces, deadline
         );
         bytes memory signature = _sign(who, trader.hashMarginAdjustment(signed), seed);
-        trader.adjustMargin(head.asOf, signed, signature, report);
-        try trader.adjustMargin(head.asOf, signed, signature, report) {
+        trader.adjustMargin(head.asOf, signed, report, signature);
+        try trader.adjustMargin(head.asOf, signed, report, signature) {
             holds("a margin nonce is used once", false);
         } catch {}
     }

@@ -1320,11 +1320,6 @@
         "type": "tuple"
       },
       {
-        "internalType": "bytes",
-        "name": "",
-        "type": "bytes"
-      },
-      {
         "components": [
           {
             "internalType": "uint96",
@@ -1345,6 +1340,11 @@
         "internalType": "struct Report",
         "name": "",
         "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "",
+        "type": "bytes"
       }
     ],
     "name": "adjustLeverage",
@@ -1397,11 +1397,6 @@
         "type": "tuple"
       },
       {
-        "internalType": "bytes",
-        "name": "",
-        "type": "bytes"
-      },
-      {
         "components": [
           {
             "internalType": "uint96",
@@ -1422,6 +1417,11 @@
         "internalType": "struct Report",
         "name": "",
         "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "",
+        "type": "bytes"
       }
     ],
     "name": "adjustMargin",

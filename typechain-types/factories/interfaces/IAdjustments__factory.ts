@@ -449,11 +449,6 @@
         "type": "tuple"
       },
       {
-        "internalType": "bytes",
-        "name": "signature",
-        "type": "bytes"
-      },
-      {
         "components": [
           {
             "internalType": "uint96",
@@ -474,6 +469,11 @@
         "internalType": "struct Report",
         "name": "report",
         "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "signature",
+        "type": "bytes"
       }
     ],
     "name": "adjustLeverage",
@@ -526,11 +526,6 @@
         "type": "tuple"
       },
       {
-        "internalType": "bytes",
-        "name": "signature",
-        "type": "bytes"
-      },
-      {
         "components": [
           {
             "internalType": "uint96",
@@ -551,6 +546,11 @@
         "internalType": "struct Report",
         "name": "report",
         "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "signature",
+        "type": "bytes"
       }
     ],
     "name": "adjustMargin",

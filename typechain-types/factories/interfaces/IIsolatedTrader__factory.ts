@@ -2635,11 +2635,6 @@
         "type": "tuple"
       },
       {
-        "internalType": "bytes",
-        "name": "signature",
-        "type": "bytes"
-      },
-      {
         "components": [
           {
             "internalType": "uint96",
@@ -2660,6 +2655,11 @@
         "internalType": "struct Report",
         "name": "report",
         "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "signature",
+        "type": "bytes"
       }
     ],
     "name": "adjustLeverage",
@@ -2712,11 +2712,6 @@
         "type": "tuple"
       },
       {
-        "internalType": "bytes",
-        "name": "signature",
-        "type": "bytes"
-      },
-      {
         "components": [
           {
             "internalType": "uint96",
@@ -2737,6 +2732,11 @@
         "internalType": "struct Report",
         "name": "report",
         "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "signature",
+        "type": "bytes"
       }
     ],
     "name": "adjustMargin",
