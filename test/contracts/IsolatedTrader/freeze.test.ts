@@ -106,7 +106,7 @@ describe('freeze', () => {
     await notOpen(setFunding(exchange, { price: e18('100'), rate: 0n }))
     await notOpen(finalize(exchange, { price: e18('100') }))
     for (const amount of [1n, -1n])
-      await notOpen(adjustMargin(exchange, { by: alice, amount, price: e18('100') }))
+      await notOpen(adjustMargin(exchange, { by: alice, amount, price: e18('105') }))
     await notOpen(adjustLeverage(exchange, { by: alice, leverage: 5, price: e18('100') }))
     await ended(trader.connect(admin).setBackstop(ZeroAddress, 0))
     const parameters = fieldsOf(await trader.parameters())
