@@ -10,6 +10,14 @@ import type { OrderRow } from './order.ts'
 
 export type FillRow = Selectable<ReadFillsTable>
 
+/** Block time counts whole seconds: what is mined was sent before, whatever the clocks say. */
+const notBefore = (earlier: number | null, time: number | null): number | null =>
+  earlier === null || time === null ? time : Math.max(earlier, time)
+
+/** Likewise. */
+const changedAt = ({ matched_at, submitted_at, updated_at }: FillRow): number =>
+  Math.max(matched_at, submitted_at ?? 0, updated_at)
+
 export function fillView(spec: MarketSpec, row: FillRow): Fill {
   return {
     fill_id: row.fill_id,
@@ -30,7 +38,7 @@ export function fillView(spec: MarketSpec, row: FillRow): Fill {
     tx_hash: row.tx_hash,
     block_number: row.block,
     created_at: isoTime(row.matched_at),
-    updated_at: isoTime(row.updated_at),
+    updated_at: isoTime(changedAt(row)),
   }
 }
 
@@ -53,12 +61,8 @@ export const publicFillView = (spec: MarketSpec, row: FillRow): PublicFill => ({
   tx_hash: row.tx_hash,
   block_number: row.block,
   created_at: isoTime(row.matched_at),
-  updated_at: isoTime(row.updated_at),
+  updated_at: isoTime(changedAt(row)),
 })
-
-/** Block time counts whole seconds: what is mined was sent before, whatever the clocks say. */
-const notBefore = (earlier: number | null, time: number | null): number | null =>
-  earlier === null || time === null ? time : Math.max(earlier, time)
 
 /** How far a fill is on its way to the chain. */
 const fillStageView = (spec: MarketSpec, row: FillRow): FillStage => {
@@ -79,7 +83,7 @@ const fillStageView = (spec: MarketSpec, row: FillRow): FillStage => {
     mined_at: maybeTime(mined),
     confirmed_at: maybeTime(notBefore(mined, row.confirmed_at)),
     failed_at: maybeTime(row.failed_at),
-    updated_at: isoTime(row.updated_at),
+    updated_at: isoTime(changedAt(row)),
   }
 }
 

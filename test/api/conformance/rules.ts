@@ -158,7 +158,11 @@ const READING: Readonly<Record<string, Proof>> = {
     expect(fill.tx_hash).to.match(/^0x[0-9a-f]{64}$/)
     expect(fill.batch_id).to.be.greaterThan(0)
     const times = [fill.matched_at, fill.submitted_at, fill.mined_at].map(Date.parse)
+    times.push(Date.parse(fill.updated_at))
     expect(times).to.deep.equal([...times].sort((a, b) => a - b))
+    const { body: list } = await exchange.get(owner, `/v0/orders/${filled.order_id}/fills`)
+    const { created_at, updated_at } = list.fills[0]
+    expect(Date.parse(updated_at)).to.be.at.least(Date.parse(created_at))
   },
   async 'the maximum is accepted, and one step more is refused'({ exchange, fixture: { market } }) {
     const account = exchange.account(9)
