@@ -5,16 +5,18 @@ import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { type Problem, validationError } from './problems.ts'
 
-/** Larger than any request that the contract knows; a batch of 50 orders is about 40 kB. */
-export const BODY_LIMIT = 128 * 1024
+/** Twice what 100 order hashes take. Time is counted by requests, so none may be much longer than it has to be. */
+export const BODY_LIMIT = 16 * 1024
+/** A batch of 50 orders is about 40 kB. */
+export const BATCH_BODY_LIMIT = 96 * 1024
 
-function frameworkError(error: FastifyError, { headers }: FastifyRequest): ApiError | null {
+function frameworkError(error: FastifyError, { headers, routeOptions }: FastifyRequest): ApiError | null {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE': {
       const received = `${headers['content-length'] ?? 'more'} bytes`
       return new ApiError('BODY_TOO_LARGE', {
         field: 'body',
-        expected: `at most ${BODY_LIMIT} bytes`,
+        expected: `at most ${routeOptions.bodyLimit} bytes`,
         received,
       })
     }

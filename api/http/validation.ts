@@ -1,5 +1,6 @@
 /** Validates requests by their schemas. */
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
+import type { Problem } from './problems.ts'
 
 type Compile = typeof TypeBoxValidatorCompiler
 
@@ -22,10 +23,35 @@ function withoutItems<Schema>(schema: Schema): Schema {
   return { ...schema, properties: Object.fromEntries(loose) }
 }
 
+interface Described {
+  readonly properties?: Readonly<Record<string, { readonly maxItems?: number }>>
+}
+
+/** Looks at the length of lists alone: what is far too long is not looked through, item by item. */
+function tooLong(schema: unknown): (value: unknown) => Problem | undefined {
+  const { properties = {} } = schema as Described
+  const lists = Object.entries(properties).flatMap(([name, { maxItems }]) =>
+    maxItems === undefined ? [] : [{ name, limit: maxItems }],
+  )
+  return (value) => {
+    const list = lists.find(({ name, limit }) => {
+      const items = (value as Record<string, unknown> | null)?.[name]
+      return Array.isArray(items) && items.length > limit
+    })
+    return list && { keyword: 'maxItems', instancePath: `/${list.name}`, params: { limit: list.limit } }
+  }
+}
+
 /** As the library's, which would read ` 1`, `0x1` and `1.5` in a URL as 1. */
 export const compileValidator: Compile = (route) => {
-  if (route.httpPart === 'body')
-    return TypeBoxValidatorCompiler({ ...route, schema: withoutItems(route.schema) })
+  if (route.httpPart === 'body') {
+    const check = TypeBoxValidatorCompiler({ ...route, schema: withoutItems(route.schema) })
+    const find = tooLong(route.schema)
+    return (value: unknown) => {
+      const problem = find(value)
+      return problem === undefined ? check(value) : { error: [problem] as never }
+    }
+  }
   const validate = TypeBoxValidatorCompiler(route)
   const integers = integersOf(route.schema)
   return (value: unknown) => {

@@ -2,6 +2,7 @@
 import type { CancelSwitch } from '../cancel-switch.ts'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
+import { BATCH_BODY_LIMIT } from '../http/errors.ts'
 import { type App, answers } from '../http/types.ts'
 import type { Intake } from '../intake/intake.ts'
 import {
@@ -87,6 +88,7 @@ function placingMany(app: App, { intake }: OrderPorts): void {
   app.post(
     '/v0/orders/place/batch',
     {
+      bodyLimit: BATCH_BODY_LIMIT,
       config: { access: 'user', bucket: 'batches' },
       schema: {
         tags,
