@@ -38,6 +38,8 @@ export type Command =
   | { readonly kind: 'cancel'; readonly pick: number; readonly times: number }
   | { readonly kind: 'cancel_batch'; readonly picks: readonly number[]; readonly times: number }
   | { readonly kind: 'cancel_all'; readonly market: (typeof MARKETS)[number] | null }
+  /** An order, not older than what its trader wrote last. */
+  | { readonly kind: 'read'; readonly pick: number }
   /** 0 disarms. */
   | { readonly kind: 'arm'; readonly seconds: number }
   | { readonly kind: 'revoke'; readonly key: number }
@@ -116,6 +118,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   one(4, { kind: kind('cancel'), pick, times }),
   one(2, { kind: kind('cancel_batch'), picks: fc.array(pick, { minLength: 1, maxLength: 8 }), times }),
   one(1, { kind: kind('cancel_all'), market: fc.constantFrom(null, ...MARKETS) }),
+  one(3, { kind: kind('read'), pick }),
   one(1, { kind: kind('arm'), seconds: fc.constantFrom(0, 5, 5, 6) }),
   one(3, { kind: kind('pause'), ms: fc.integer({ min: 1, max: 400 }) }),
 )

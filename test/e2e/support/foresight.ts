@@ -4,12 +4,10 @@ import { highestPrice, priceOf } from '../../../domain/market.ts'
 import { isConditional, isMarketType } from '../../../domain/order.ts'
 import { reservedPriceOf } from '../../../domain/reservation.ts'
 import type { MarketRecord } from './market-record.ts'
-import type { Attempt, PaperOrder } from './paper.ts'
+import { type Attempt, type PaperOrder, SLACK_MS } from './paper.ts'
 import type { Prices } from './prices.ts'
 import type { Transaction } from './witness.ts'
 
-/** Between the clock of the database and that of the tests, which are one clock read in different ways. */
-const SLACK_MS = 2
 /** Before or after one transaction of the same account, or one moment, or both. */
 const MOST_ANSWERS = 4
 /** Counts attempts that might have been answered otherwise, had they come a moment earlier or later. */

@@ -20,8 +20,9 @@ import type { Price, Quote, Steps } from '../../../domain/units.ts'
 import type { ModelOrder } from '../../support/order-model-terms.ts'
 import { Foresight } from './foresight.ts'
 import type { MarketRecord } from './market-record.ts'
-import type { Attempt, Paper } from './paper.ts'
+import type { Attempt, Paper, Sighting } from './paper.ts'
 import type { Prices } from './prices.ts'
+import { Sightings } from './sightings.ts'
 import type { Entry, Transaction } from './witness.ts'
 
 export interface Beginning {
@@ -31,6 +32,12 @@ export interface Beginning {
   readonly papers: ReadonlyMap<number, Paper>
   readonly prices: Prices
   readonly count: (name: string) => void
+}
+
+/** What traders were answered since the last time. */
+interface Answers {
+  readonly attempts: readonly Attempt[]
+  readonly sightings: readonly Sighting[]
 }
 
 type Rows = readonly { readonly seq: number; readonly row: MarketRow }[]
@@ -55,6 +62,7 @@ export class History {
   readonly #prices: Prices
   readonly #count: (name: string) => void
   readonly #foresight: Foresight
+  readonly #sightings: Sightings
   #wrong: string[] = []
 
   constructor({ markets, free, papers, prices, count }: Beginning) {
@@ -64,6 +72,7 @@ export class History {
     this.#prices = prices
     this.#count = count
     this.#foresight = new Foresight({ markets: this.#markets, prices, available: this.available, count })
+    this.#sightings = new Sightings(this.#markets)
   }
 
   // ---------------------------------------------------------------------- what is asked
@@ -93,15 +102,17 @@ export class History {
 
   // ---------------------------------------------------------------------- what happens
 
-  /** Everything in these transactions, and in the answers to these attempts, that should have been otherwise. */
-  take(transactions: readonly Transaction[], attempts: readonly Attempt[]): string[] {
+  /** Everything in these transactions, and in these answers, that should have been otherwise. */
+  take(transactions: readonly Transaction[], { attempts, sightings }: Answers): string[] {
     this.#wrong = []
     this.#foresight.begin(attempts)
+    this.#sightings.begin(sightings)
     for (const transaction of transactions) {
+      this.#sightings.before(transaction.at)
       this.#wrong.push(...this.#foresight.before(transaction))
       this.#apply(transaction)
     }
-    return [...this.#wrong, ...this.#foresight.end()]
+    return [...this.#wrong, ...this.#foresight.end(), ...this.#sightings.end()]
   }
 
   #apply({ at, entries }: Transaction): void {
@@ -115,7 +126,7 @@ export class History {
       if (rows.length === 0 && keys.length === 0) continue
       this.#observe(market)
       const wrong = this.#applyMarket(market, { at, rows, keys })
-      for (const { row } of rows) market.write(row)
+      for (const { seq, row } of rows) market.write(seq, row)
       const where = `market ${marketId}, ${rows.map(nameOfRow).join(', ')}`
       this.#wrong.push(...[...wrong, ...market.differences()].map((what) => `${where}: ${what}`))
     }

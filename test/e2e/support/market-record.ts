@@ -30,7 +30,9 @@ export class MarketRecord {
   /** Nobody has traded before the run. */
   reference: Auction['reference'] = null
   lastBatch = 0
-  readonly #written = new Map<string, Written>()
+  /** The last row of the log that was added up. */
+  written = 0
+  readonly #orders = new Map<string, Written>()
 
   constructor(spec: MarketSpec) {
     this.spec = spec
@@ -41,11 +43,12 @@ export class MarketRecord {
   reservedBy = (order: ModelOrder): bigint => this.model.reserved(order) + order.held
 
   /** Adds a row of the log up. */
-  write(row: MarketRow): void {
+  write(seq: number, row: MarketRow): void {
+    this.written = seq
     switch (row.kind) {
       case 'order_placed': {
         const fresh = { reason: null, filled: 0, settling: 0 }
-        this.#written.set(row.order_id, { ...fresh, status: row.status, reserved: BigInt(row.reserved) })
+        this.#orders.set(row.order_id, { ...fresh, status: row.status, reserved: BigInt(row.reserved) })
         return
       }
       case 'order_triggered':
@@ -76,7 +79,7 @@ export class MarketRecord {
   }
 
   #of(orderId: string): Written {
-    const written = this.#written.get(orderId)
+    const written = this.#orders.get(orderId)
     if (written === undefined) throw new Error(`the log tells of order ${orderId}, which nobody placed`)
     return written
   }
@@ -111,8 +114,8 @@ export class MarketRecord {
       return expected === written ? [] : [`order ${order.id} is ${written}; the model: ${expected}`]
     })
     const known = new Set(model.orders.map(({ id }) => id))
-    for (const id of this.#written.keys()) if (!known.has(id)) wrong.push(`order ${id} changes after its end`)
-    for (const order of model.orders) if (model.hasEnded(order)) this.#written.delete(order.id)
+    for (const id of this.#orders.keys()) if (!known.has(id)) wrong.push(`order ${id} changes after its end`)
+    for (const order of model.orders) if (model.hasEnded(order)) this.#orders.delete(order.id)
     model.forget(model.hasEnded)
     return wrong
   }

@@ -1,11 +1,14 @@
 /** What traders know of their orders from what they sent and were answered: the model's side of the comparison. No exchange in it. */
-import type { PlacedOrder } from '../../../client/answers.ts'
+import type { Bookmark, PlacedOrder } from '../../../client/answers.ts'
 import type { OutgoingOrder } from '../../../client/trading.ts'
 import type { MarketSpec } from '../../../domain/market.ts'
 import type { Order } from '../../../domain/order.ts'
 
 /** How long a trader waits for an answer: a process that was killed is back by then. */
 export const BUDGET_MS = 60_000
+
+/** Between the clock of the database and that of the tests, which are one clock read in different ways. */
+export const SLACK_MS = 2
 
 export interface PaperOrder {
   readonly by: number
@@ -41,6 +44,15 @@ export interface Attempt extends Asked {
   readonly accepted: ReadonlySet<string>
 }
 
+/** What an order was told to be. */
+export interface Sighting {
+  readonly what: 'cancel' | 'sent again' | 'read'
+  readonly told: PlacedOrder
+  /** Not older than this: when it was asked for, or for a read the write that it must show. */
+  readonly since: number | Bookmark
+  readonly answeredAt: number
+}
+
 interface Cancel extends Asked {
   readonly covers: (mine: PaperOrder) => boolean
 }
@@ -60,6 +72,8 @@ export interface SentBatch {
   readonly answer: string
 }
 
+const marketOf = (shardId: string): string => shardId.slice(0, shardId.indexOf('.'))
+
 /** One trader's notes. */
 export class Paper {
   readonly sent: PaperOrder[] = []
@@ -75,6 +89,8 @@ export class Paper {
   readonly deposited: bigint
   readonly #byHash = new Map<string, PaperOrder>()
   #attempts: Attempt[] = []
+  #sightings: Sighting[] = []
+  readonly #bookmarks = new Map<string, Bookmark>()
 
   constructor(address: string, account: number, deposited: bigint) {
     this.address = address
@@ -98,6 +114,23 @@ export class Paper {
     return this.#attempts.splice(0)
   }
 
+  saw(sighting: Sighting): void {
+    this.#sightings.push(sighting)
+  }
+
+  /** Those since the last call. */
+  takeSightings(): readonly Sighting[] {
+    return this.#sightings.splice(0)
+  }
+
+  /** Bookmarks of one shard only: `accounts` stands for several. */
+  wrote(bookmark: Bookmark): void {
+    if (bookmark.shard_id.startsWith('m')) this.#bookmarks.set(marketOf(bookmark.shard_id), bookmark)
+  }
+
+  /** Of this trader's last write to the market. */
+  bookmark = (marketId: number): Bookmark | undefined => this.#bookmarks.get(`m${marketId}`)
+
   /** Writes down what is asked for while it is: see `Asked`. */
   async cancelling<Answer>(covers: Cancel['covers'], ask: () => Promise<Answer>): Promise<Answer> {
     const cancel = { sentAt: Date.now(), answeredAt: Number.POSITIVE_INFINITY, covers }
@@ -113,7 +146,8 @@ export class Paper {
     return (
       mine !== undefined &&
       this.cancels.some(
-        ({ sentAt, answeredAt, covers }) => sentAt - 2 <= at && at <= answeredAt + 2 && covers(mine),
+        ({ sentAt, answeredAt, covers }) =>
+          sentAt - SLACK_MS <= at && at <= answeredAt + SLACK_MS && covers(mine),
       )
     )
   }

@@ -166,7 +166,8 @@ export class Play {
 
   async #catchUp(): Promise<void> {
     const attempts = this.#desks.flatMap(({ paper }) => paper.takeAttempts())
-    this.#wrong.push(...this.#history.take(await this.#witness.next(), attempts))
+    const sightings = this.#desks.flatMap(({ paper }) => paper.takeSightings())
+    this.#wrong.push(...this.#history.take(await this.#witness.next(), { attempts, sightings }))
   }
 
   #expiresSoon(traders: readonly Trader[]): boolean {

@@ -66,7 +66,7 @@ export class Traders {
       case 'batch':
         return this.#batch(by, command.mode, command.orders)
       case 'again':
-        return this.#again(client, paper.pick(command.pick))
+        return this.#again(by, paper.pick(command.pick))
       case 'batch_again':
         return this.#batchAgain(client, paper)
       case 'salt_again':
@@ -77,6 +77,8 @@ export class Traders {
         return this.#cancelBatch(by, command.picks, command.times)
       case 'cancel_all':
         return this.#cancelAll(by, command.market)
+      case 'read':
+        return this.#read(by, paper.pick(command.pick))
       case 'arm': {
         const { fire_at, server_time } = await client.cancelAllAfter(command.seconds)
         paper.arms.push({
@@ -140,6 +142,7 @@ export class Traders {
     try {
       const placement = await (clients[0] as Client).send(mine.outgoing)
       mine.id = placement.order.order_id
+      paper.wrote(placement.read_after)
       note('accepted', [mine.hash])
       return placement
     } catch (error) {
@@ -180,6 +183,7 @@ export class Traders {
     try {
       const done = await (clients[0] as Client).placeBatch(outgoing, { mode, clientRequestId })
       const { is_duplicate, ...answer } = done
+      paper.wrote(answer.read_after)
       paper.batches.push({ id: clientRequestId, mode, orders, answer: JSON.stringify(answer) })
       const { wrong, codes } = this.#batchResults(orders, answer.results)
       note(
@@ -210,11 +214,14 @@ export class Traders {
   }
 
   /** The order as it was accepted; what was refused then may be taken now. */
-  async #again(client: Client, mine: PaperOrder | undefined): Promise<string[]> {
+  async #again(by: number, mine: PaperOrder | undefined): Promise<string[]> {
     if (mine === undefined) return []
     if (mine.id === null) return this.#place(mine)
+    const { paper, clients } = this.#desk(by)
+    const since = Date.now()
     try {
-      const { order, is_duplicate } = await client.send(mine.outgoing)
+      const { order, is_duplicate } = await (clients[0] as Client).send(mine.outgoing)
+      paper.saw({ what: 'sent again', told: order, since, answeredAt: Date.now() })
       return is_duplicate && order.order_id === mine.id
         ? []
         : [`sent again: ${order.order_id}, duplicate ${is_duplicate}, was ${mine.id}`]
@@ -249,16 +256,28 @@ export class Traders {
     return code === 'SALT_USED' ? [] : [`the salt of ${mine.hash} again: ${code}`]
   }
 
+  async #read(by: number, mine: PaperOrder | undefined): Promise<string[]> {
+    if (mine === undefined || mine.id === null) return []
+    const { paper, clients } = this.#desk(by)
+    const since = paper.bookmark(mine.order.marketId)
+    if (since === undefined) return []
+    const told = await (clients[0] as Client).order(mine.id, { readAfter: since })
+    paper.saw({ what: 'read', told, since, answeredAt: Date.now() })
+    return []
+  }
+
   async #cancel(by: number, mine: PaperOrder | undefined, times: number): Promise<string[]> {
     if (mine === undefined || mine.id === null) return []
     const { paper, clients } = this.#desk(by)
     const wrong: string[] = []
     for (let time = 0; time < times; time++) {
-      const { order, cancelled } = await paper.cancelling(
+      const since = Date.now()
+      const result = await paper.cancelling(
         (other) => other === mine,
         () => (clients[0] as Client).cancel(mine.hash, 'the model says so'),
       )
-      wrong.push(...cancelledAs(mine, order, cancelled))
+      paper.wrote(result.read_after)
+      wrong.push(...cancelledAs(paper, mine, result, since))
     }
     return wrong
   }
@@ -269,17 +288,19 @@ export class Traders {
     if (picked.size === 0) return []
     const hashes = [...picked].map(({ hash }) => hash)
     const clientRequestId = crypto.randomUUID()
+    const since = Date.now()
     const wrong: string[] = []
     for (let time = 0; time < times; time++) {
-      const { results, is_duplicate } = await paper.cancelling(
+      const { results, is_duplicate, read_after } = await paper.cancelling(
         (other) => picked.has(other),
         () => (clients[0] as Client).cancelBatch(hashes, { clientRequestId }),
       )
+      paper.wrote(read_after)
       if (time > 0 && !is_duplicate) wrong.push('a batch of cancels sent again is done again')
       for (const [at, mine] of [...picked].entries()) {
         const result = results[at]
-        if (result !== undefined && 'order' in result)
-          wrong.push(...cancelledAs(mine, result.order, result.cancelled))
+        // Sent again, it tells what it told, and that was so since it was sent first.
+        if (result !== undefined && 'order' in result) wrong.push(...cancelledAs(paper, mine, result, since))
         else if (mine.id !== null) wrong.push(`cannot be cancelled: ${JSON.stringify(result)}`)
       }
     }
@@ -290,14 +311,16 @@ export class Traders {
     const { paper, clients } = this.#desk(by)
     const isCovered = ({ order }: PaperOrder): boolean => market === null || order.marketId === market
     const covered = paper.accepted.filter(isCovered)
-    const { results } = await paper.cancelling(isCovered, () =>
+    const since = Date.now()
+    const { results, read_after } = await paper.cancelling(isCovered, () =>
       (clients[0] as Client).cancelAll(market === null ? {} : { marketId: market }),
     )
-    const wrong = results.flatMap(({ order, cancelled, order_hash }) => {
-      const mine = covered.find(({ hash }) => hash === order_hash)
+    paper.wrote(read_after)
+    const wrong = results.flatMap((result) => {
+      const mine = covered.find(({ hash }) => hash === result.order_hash)
       return mine === undefined
-        ? [`cancels ${order_hash}, which is not there`]
-        : cancelledAs(mine, order, cancelled)
+        ? [`cancels ${result.order_hash}, which is not there`]
+        : cancelledAs(paper, mine, result, since)
     })
     // Nothing that was accepted before stays: what is not in the answer had ended, perhaps by this very command, whose answer was lost.
     for (const mine of covered) mine.cancelPromised = true
@@ -324,26 +347,20 @@ export class Traders {
   }
 }
 
-const isOver = (status: PlacedOrder['status']): boolean =>
-  status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'
-
 const firstStatus = ({ order }: PaperOrder): string =>
   isConditional(order.type) ? 'PENDING_TRIGGER' : 'OPEN'
 
-/**
- * A cancelled order says so; one that had ended says how. Of a market order that has been in its batch nothing is left to cancel: it stays
- * open until what it got is settled.
- */
-function cancelledAs(mine: PaperOrder, told: PlacedOrder, cancelled: boolean): string[] {
-  const { status, order_id, order_hash } = told
-  mine.id ??= order_id
-  if (order_hash !== mine.hash) return [`asked for ${mine.hash}, answered for ${order_hash}`]
-  const isOut = status === 'CANCELLED' || status === 'CANCEL_PENDING_FINALIZE'
+/** What it is then, `Sightings` judges: it is not live any more. Told cancelled is what has ended so, or will. */
+function cancelledAs(
+  paper: Paper,
+  mine: PaperOrder,
+  { order: told, cancelled }: { readonly order: PlacedOrder; readonly cancelled: boolean },
+  since: number,
+): string[] {
+  mine.id ??= told.order_id
   mine.cancelPromised = true
-  if (isOver(status)) mine.ended ??= told
-  if (cancelled !== isOut) return [`cancelled ${cancelled} with status ${status}`]
-  const settles = status === 'OPEN' && isMarketType(mine.order.type) && told.settling_quantity > 0
-  return isOut || settles || status === 'FILLED' || status === 'EXPIRED'
-    ? []
-    : [`after a cancel it is ${status}`]
+  paper.saw({ what: 'cancel', told, since, answeredAt: Date.now() })
+  if (told.order_hash !== mine.hash) return [`asked for ${mine.hash}, answered for ${told.order_hash}`]
+  const isOut = told.status === 'CANCELLED' || told.status === 'CANCEL_PENDING_FINALIZE'
+  return cancelled === isOut ? [] : [`cancelled ${cancelled} with status ${told.status}`]
 }
