@@ -7,10 +7,11 @@ export const TRADERS = 4
 export const KEYS = 2
 /** One of each kind. */
 export const MARKETS = [1, 3, 4] as const
+type MarketId = (typeof MARKETS)[number]
 
 export interface Place {
   readonly kind: 'place'
-  readonly market: (typeof MARKETS)[number]
+  readonly market: MarketId
   readonly side: Side
   readonly type: OrderType
   /** Of some 10,000 USDM each. */
@@ -37,7 +38,7 @@ export type Command =
   | { readonly kind: 'salt_again'; readonly pick: number }
   | { readonly kind: 'cancel'; readonly pick: number; readonly times: number }
   | { readonly kind: 'cancel_batch'; readonly picks: readonly number[]; readonly times: number }
-  | { readonly kind: 'cancel_all'; readonly market: (typeof MARKETS)[number] | null }
+  | { readonly kind: 'cancel_all'; readonly market: MarketId | null }
   /** An order, not older than what its trader wrote last. */
   | { readonly kind: 'read'; readonly pick: number }
   /** 0 disarms. */
@@ -77,26 +78,29 @@ const POINTS = [
 ] as const
 
 const pick = fc.nat(200)
-const anyPlace: fc.Arbitrary<Place> = fc.record({
-  kind: fc.constant('place' as const),
-  market: fc.constantFrom(...MARKETS),
-  side: fc.constantFrom('LONG' as const, 'SHORT' as const),
-  type: fc.constantFrom<OrderType>(...ORDER_TYPES, 'LIMIT', 'LIMIT', 'LIMIT', 'LIMIT', 'MARKET', 'MARKET'),
-  units: fc.oneof(
-    { weight: 8, arbitrary: fc.integer({ min: 1, max: 12 }) },
-    // A few of these, and nothing is left to open more with.
-    { weight: 2, arbitrary: fc.integer({ min: 30, max: 160 }) },
-  ),
-  limit: fc.oneof(
-    { weight: 8, arbitrary: fc.integer({ min: -15, max: 15 }) },
-    { weight: 1, arbitrary: fc.constantFrom(-400, -80, 80, 400) },
-  ),
-  trigger: fc.integer({ min: -20, max: 20 }),
-  leverage: fc.integer({ min: 1, max: 3 }),
-  reduceOnly: fc.constantFrom(false, false, false, true),
-  life: fc.constantFrom(0, 0, 0, 0, 0, 1, 3),
-  key: fc.constantFrom(null, null, 0, 1),
-})
+/** More than half of a round's orders are in one market, so that they meet, and hold positions that others reduce. */
+const placeIn = (home: MarketId): fc.Arbitrary<Place> =>
+  fc.record({
+    kind: fc.constant('place' as const),
+    market: fc.constantFrom(...MARKETS, home, home),
+    side: fc.constantFrom('LONG' as const, 'SHORT' as const),
+    type: fc.constantFrom<OrderType>(...ORDER_TYPES, 'LIMIT', 'LIMIT', 'LIMIT', 'LIMIT', 'MARKET', 'MARKET'),
+    units: fc.oneof(
+      { weight: 6, arbitrary: fc.integer({ min: 1, max: 15 }) },
+      // A few of these, and nothing is left to open more with.
+      { weight: 3, arbitrary: fc.integer({ min: 20, max: 60 }) },
+      { weight: 1, arbitrary: fc.integer({ min: 60, max: 160 }) },
+    ),
+    limit: fc.oneof(
+      { weight: 8, arbitrary: fc.integer({ min: -15, max: 15 }) },
+      { weight: 1, arbitrary: fc.constantFrom(-400, -80, 80, 400) },
+    ),
+    trigger: fc.integer({ min: -20, max: 20 }),
+    leverage: fc.integer({ min: 1, max: 3 }),
+    reduceOnly: fc.constantFrom(false, false, false, true),
+    life: fc.constantFrom(0, 0, 0, 0, 0, 1, 3),
+    key: fc.constantFrom(null, null, 0, 1),
+  })
 
 const one = <T extends Command>(weight: number, fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }) => ({
   weight,
@@ -105,30 +109,38 @@ const one = <T extends Command>(weight: number, fields: { readonly [K in keyof T
 const kind = <K extends string>(name: K) => fc.constant(name)
 const times = fc.constantFrom(1, 1, 2)
 
-const anyCommand: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 20, arbitrary: anyPlace as fc.Arbitrary<Command> },
-  one(4, {
-    kind: kind('batch'),
-    mode: fc.constantFrom('atomic', 'best_effort'),
-    orders: fc.array(anyPlace, { minLength: 1, maxLength: 6 }),
-  }),
-  one(2, { kind: kind('again'), pick }),
-  one(1, { kind: kind('batch_again') }),
-  one(1, { kind: kind('salt_again'), pick }),
-  one(4, { kind: kind('cancel'), pick, times }),
-  one(2, { kind: kind('cancel_batch'), picks: fc.array(pick, { minLength: 1, maxLength: 8 }), times }),
-  one(1, { kind: kind('cancel_all'), market: fc.constantFrom(null, ...MARKETS) }),
-  one(3, { kind: kind('read'), pick }),
-  one(1, { kind: kind('arm'), seconds: fc.constantFrom(0, 5, 5, 6) }),
-  one(3, { kind: kind('pause'), ms: fc.integer({ min: 1, max: 400 }) }),
-)
+const commandIn = (home: MarketId): fc.Arbitrary<Command> =>
+  fc.oneof(
+    { weight: 20, arbitrary: placeIn(home) as fc.Arbitrary<Command> },
+    one(4, {
+      kind: kind('batch'),
+      mode: fc.constantFrom('atomic', 'best_effort'),
+      orders: fc.array(placeIn(home), { minLength: 1, maxLength: 6 }),
+    }),
+    one(2, { kind: kind('again'), pick }),
+    one(1, { kind: kind('batch_again') }),
+    one(1, { kind: kind('salt_again'), pick }),
+    one(4, { kind: kind('cancel'), pick, times }),
+    one(2, { kind: kind('cancel_batch'), picks: fc.array(pick, { minLength: 1, maxLength: 8 }), times }),
+    one(1, { kind: kind('cancel_all'), market: fc.constantFrom(null, ...MARKETS) }),
+    one(3, { kind: kind('read'), pick }),
+    one(1, { kind: kind('arm'), seconds: fc.constantFrom(0, 5, 5, 6) }),
+    one(3, { kind: kind('pause'), ms: fc.integer({ min: 1, max: 400 }) }),
+  )
 
 const anyRound = (fault: fc.Arbitrary<Fault | null>, revoke: fc.Arbitrary<readonly Command[]>) =>
+  fc.constantFrom(...MARKETS).chain((home) => roundIn(home, fault, revoke))
+
+const roundIn = (
+  home: MarketId,
+  fault: fc.Arbitrary<Fault | null>,
+  revoke: fc.Arbitrary<readonly Command[]>,
+): fc.Arbitrary<Round> =>
   fc
     .record({
       prices: fc.tuple(...MARKETS.map(() => fc.integer({ min: -12, max: 12 }))),
       commands: fc.tuple(
-        ...Array.from({ length: TRADERS }, () => fc.array(anyCommand, { minLength: 3, maxLength: 9 })),
+        ...Array.from({ length: TRADERS }, () => fc.array(commandIn(home), { minLength: 3, maxLength: 9 })),
       ),
       fault,
       revoke,
