@@ -64,8 +64,11 @@ export class Play {
     for (let at = 0; at <= TRADERS; at++) desks.push(await openDesk(stack, at, apis[at % apis.length] ?? ''))
     const specs = stack.specs.filter(({ marketId }) => (MARKETS as readonly number[]).includes(marketId))
     const prices = await Prices.open(stack, specs, clientOf(desks[TRADERS]))
-    // What others said before is not heard of any more.
-    await prices.move([], clientOf(desks[TRADERS]))
+    // Once a price is heard that was not said before, what others said is not heard of any more.
+    await prices.move(
+      specs.map(() => 1),
+      clientOf(desks[TRADERS]),
+    )
     const witness = await Witness.stand(stack.db)
     const accounts = await stack.db.selectFrom('accounts').select(['user_id', 'free']).execute()
     const markets = specs.map((spec) => new MarketRecord(spec))
