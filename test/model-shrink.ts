@@ -39,20 +39,34 @@ function roundsWith(all: readonly Round[], pieces: readonly Piece[]): Round[] {
   return rounds
 }
 
+/** What a run that failed complained about, whichever order or number it was; one that broke off says just that. */
+function complaintsIn(output: string): string[] {
+  const lists = output.matchAll(/AssertionError: MODEL_SEED=.*\n([\s\S]*?)\nlast round: /g)
+  const lines = [...lists].flatMap(([, list = '']) => list.split('\n'))
+  const shapes = lines.map((line) => line.replaceAll(/0x[0-9a-f]+|\d+/g, '#'))
+  return shapes.length > 0 ? shapes : ['broke off']
+}
+
 export async function shrinkRun(seed: number, count: number, minutes: number): Promise<void> {
   const all = roundsOf(seed, count)
   const script = join(mkdtempSync(join(tmpdir(), 'clearbatch-model-')), 'rounds.json')
   const end = Date.now() + minutes * 60_000
   const write = (pieces: readonly Piece[]): void =>
     writeFileSync(script, JSON.stringify(roundsWith(all, pieces)))
+  /** Of the whole run, which a shorter one must share. */
+  const wanted = new Set<string>()
   const fails = async (pieces: readonly Piece[]): Promise<boolean> => {
     write(pieces)
     // It is played twice, with one and with two of each process: runs differ in their timing.
     const args = ['test/e2e/model.test.ts', '--grep', 'is what the model says']
     const env = { ...process.env, MODEL_SCRIPT: script }
-    const { status } = spawnSync('node_modules/.bin/mocha', args, { env })
-    console.log(`${pieces.length}: ${status === 0 ? 'passes' : 'fails'}`)
-    return status !== 0
+    const { status, stdout } = spawnSync('node_modules/.bin/mocha', args, { env, encoding: 'utf8' })
+    const found = status === 0 ? [] : complaintsIn(stdout)
+    if (wanted.size === 0) for (const complaint of found) wanted.add(complaint)
+    const isSame = found.some((complaint) => wanted.has(complaint))
+    const otherwise = found.length > 0 ? 'fails in another way' : 'passes'
+    console.log(`${pieces.length}: ${isSame ? 'fails' : otherwise}`)
+    return isSame
   }
   const pieces = piecesOf(all)
   console.log(`seed ${seed}, ${count} rounds: ${pieces.length} things to leave out`)
