@@ -39,6 +39,14 @@ const onMarket =
 /** A library that is deployed by itself and linked. */
 const linked = (name: string) => onMarket(`contracts/libraries/${name}.sol`, name)
 const desk = onMarket('contracts/MarketDesk.sol', 'MarketDesk')
+const market = onMarket('contracts/IsolatedTrader.sol', 'IsolatedTrader')
+
+/** A contract of its own, by its own tests. */
+const contract = (name: string, ...places: readonly string[]): Target => ({
+  file: `contracts/${name}.sol`,
+  places,
+  stages: [{ path: `contracts/${name}.sol`, contract: name, tests: [`test/contracts/${name}/*.test.ts`] }],
+})
 
 const library = (name: string, ...stages: readonly Stage[]): Target => ({
   file: `contracts/libraries/${name}.sol`,
@@ -47,12 +55,22 @@ const library = (name: string, ...stages: readonly Stage[]): Target => ({
 
 // ---------------------------------------------------------------------- targets
 
-/** What an adjustment signs and what may move. Who may send it, and when, is asked on the market's storage. */
+/** What an adjustment signs and what may move. */
 const ADJUST_RULES = [
   ...['hashMargin', 'hashLeverage', '_hash', 'isNonceUsed', 'nonceKey'],
   ...['marginToMove', '_requireAdditionEnough', 'maxRemovable', 'marginForLeverage'],
   ...['_maximumLoss', '_initialRequirement', '_surplus', '_divUp'],
 ]
+
+/** Who may send an adjustment, how often and until when; what it writes. */
+const ADJUST_STATE = [
+  ...['adjustMargin', 'adjustLeverage', '_spendNonce', '_requireInTime', '_requireSigner'],
+  ...['_open', '_newestPrice', '_move'],
+]
+const ADJUST_TESTS = ['adjustMargin.authority', 'adjustMargin', 'adjustLeverage', 'known-report']
+
+/** What an order's signature is checked by, outside settlement. */
+const VALIDATION = ['hashOrder', 'validateOrder', '_recover', '_pack', '_onGrid']
 
 /** What decides over margin, fees, funding and signatures. */
 export const TARGETS: readonly Target[] = [
@@ -63,6 +81,8 @@ export const TARGETS: readonly Target[] = [
   library('ReportLib', linked('FundingLib')('updateFunding'), desk('inheritPosition', 'deleverage')),
   library('OrderLib', rules('records')),
   { ...library('AdjustLib', ownerRules('adjust')), places: ADJUST_RULES },
+  { ...library('OrderDeskLib', linked('OrderDeskLib')('validateOrder')), places: VALIDATION },
+  contract('SignedPriceOracle', 'verify', '_recover', 'reportDigest', 'SignedPriceOracle'),
 ]
 
 /** Tried where they are asked for by name. */
@@ -70,4 +90,6 @@ export const OTHERS: readonly Target[] = [
   library('PositionLib', rules('position', 'risk')),
   library('BackstopLib', rules('risk')),
   library('DeleverageLib', rules('risk')),
+  { ...library('AdjustLib', desk(...ADJUST_TESTS)), places: ADJUST_STATE },
+  library('SaltLib', market('cancelSalts', 'settleBatch.fill-state', 'cancelSaltsBelow')),
 ]

@@ -94,6 +94,7 @@ describe('hashOrder and validateOrder', () => {
     await refused(validate(sign(), {}, signature.slice(0, -2)), 'SignatureLengthWrong', 66, 65)
     await refused(validate(sign(), {}, `${signature.slice(0, -2)}00`), 'SignatureSuffixWrong', 0)
     await refused(validate(sign(), {}, `${signature.slice(0, -4)}1d01`), 'SignatureInvalid', alice, SALT)
+    await refused(validate(sign(), {}, `${signature.slice(0, -4)}1a01`), 'SignatureInvalid', alice, SALT)
     await refused(validate(sign(), {}, `${word(0)}${signature.slice(66)}`), 'SignatureInvalid', alice, SALT)
   })
   it('when leverage, trigger or life would fail settlement', async () => {
@@ -107,6 +108,17 @@ describe('hashOrder and validateOrder', () => {
       7,
     )
     await refused(validate(sign({ expiration: 9 })), 'OrderExpired')
+    const second = await nextSecond(exchange)
+    await refused(validate(sign({ expiration: second - 1 })), 'OrderExpired')
+    await validate(sign({ expiration: second + 1 }))
+  })
+  it('when its life is the longest, or it waits for a trigger, it is good', async () => {
+    await validate(sign({ expiration: 2 ** 40 - 1 }))
+    for (const type of ['STOP_LIMIT', 'TAKE_PROFIT_LIMIT'] as const) {
+      for (const side of ['LONG', 'SHORT'] as const) {
+        await validate(sign({ type, side, trigger: 7, reduceOnly: true }))
+      }
+    }
   })
   it('when the trigger condition does not fit the record', () =>
     refused(validate(sign(), { triggerCondition: 4 }), 'TriggerEncoding', alice, SALT, 4, 0))
