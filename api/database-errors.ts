@@ -1,4 +1,5 @@
 /** What the errors of the database mean for a caller. */
+import { isOutdatedPlan } from '../indexer/db/prepared.ts'
 
 /** A transport failure or a server that is going down: SQLSTATE class 08 and 57P, or a socket error. */
 export function isConnectionError(error: unknown): boolean {
@@ -9,11 +10,12 @@ export function isConnectionError(error: unknown): boolean {
   )
 }
 
-/** Another transaction was in the way: the same one can succeed at once. */
+/** Another transaction was in the way, or a change of the schema: the same one can succeed at once. */
 export function isContention(error: unknown): boolean {
   const { code = '', constraint } = error as { code?: string; constraint?: string }
   // A twin of the same client request was first: its answer is there now.
-  return ['40001', '40P01'].includes(code) || (code === '23505' && constraint === 'client_requests_pkey')
+  const hasTwin = code === '23505' && constraint === 'client_requests_pkey'
+  return ['40001', '40P01'].includes(code) || hasTwin || isOutdatedPlan(error)
 }
 
 /** A lock was not given in time, or the statement took too long. */

@@ -53,8 +53,7 @@ export function eventsOfUser(db: Db | Tx, userId: number, filter: EventFilter): 
 
 /** A rebuild numbers events anew and a rollback takes some away: the event is looked up, and its number of then serves where it is gone. */
 function arrivedBefore({ arrival, shard, seq, place }: EventPlace) {
-  const now = sql<number>`(
-    select arrival from read.order_events where shard = ${shard} and seq = ${seq} and place = ${place}
-  )`
-  return sql<boolean>`e.arrival < coalesce(${now}, ${arrival}::bigint)`
+  const changed = sql`select arrival from read.order_changes where shard = ${shard} and seq = ${seq} and place = ${place}`
+  const created = sql`select arrival from read.orders where order_id = ${`${shard.slice(1)}-${seq}`} and ${place} = 0`
+  return sql<boolean>`e.arrival < coalesce((${changed}), (${created}), ${arrival}::bigint)`
 }

@@ -8,8 +8,13 @@ import type { OrderRow } from '../views/order.ts'
 export const orderById = (db: Db | Tx, orderId: string): Promise<OrderRow | undefined> =>
   db.selectFrom('read.orders').selectAll().where('order_id', '=', orderId).executeTakeFirst()
 
+/** The write side knows every hash; the order is seen once it is projected. */
 export const orderByHash = (db: Db | Tx, hash: string): Promise<OrderRow | undefined> =>
-  db.selectFrom('read.orders').selectAll().where('hash', '=', hash).executeTakeFirst()
+  db
+    .selectFrom('read.orders')
+    .selectAll()
+    .where('order_id', '=', (known) => known.selectFrom('orders').select('order_id').where('hash', '=', hash))
+    .executeTakeFirst()
 
 export interface Page {
   readonly cursor: Cursor | null

@@ -8,7 +8,7 @@ import type { Order } from '../schemas/order.ts'
 import type { Trigger } from '../schemas/trigger.ts'
 import { amount, isoTime, maybeAmount } from './amounts.ts'
 
-export type OrderRow = Selectable<ReadOrdersTable>
+export type OrderRow = Omit<Selectable<ReadOrdersTable>, 'arrival'>
 
 /** Average price of what is filled: value is the sum of price x steps, in ticks. */
 const averagePrice = (spec: MarketSpec, { filled, filled_value }: OrderRow): bigint | null =>

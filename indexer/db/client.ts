@@ -12,6 +12,8 @@ import * as publicFills from './migrations/0006-public-fills.ts'
 import * as readLiveOrders from './migrations/0006-read-live-orders.ts'
 import * as leanWrites from './migrations/0007-lean-writes.ts'
 import * as eventArrival from './migrations/0008-event-arrival.ts'
+import * as leanReads from './migrations/0009-lean-reads.ts'
+import { PreparingClient } from './prepared.ts'
 import type { Database } from './schema.ts'
 
 export type Db = Kysely<Database>
@@ -53,6 +55,7 @@ const serverOptions = (settings: Readonly<Record<string, string>>): string =>
 export const createPool = (options: ConnectionOptions): pg.Pool => {
   const { url, connections, name, settings, queryTimeoutMs, pipeline = false } = options
   const pool = new pg.Pool({
+    Client: PreparingClient,
     connectionString: url,
     max: connections,
     pipeline,
@@ -82,6 +85,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0006-read-live-orders': readLiveOrders,
   '0007-lean-writes': leanWrites,
   '0008-event-arrival': eventArrival,
+  '0009-lean-reads': leanReads,
 }
 
 export const createMigrator = (db: Db): Migrator =>

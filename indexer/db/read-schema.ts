@@ -53,8 +53,11 @@ export interface ReadOrdersTable {
   /** What triggered it; null while it waits, and for orders that never wait. */
   triggered: TriggerEvidence | null
   updated_at: number
+  /** Of its first event, CREATED: see ReadOrderEventsTable. */
+  arrival: number
 }
 
+/** Everything that happened to orders: the view `read.order_events`, and all of it but CREATED in `read.order_changes`. */
 export interface ReadOrderEventsTable {
   shard: string
   seq: number
@@ -65,7 +68,7 @@ export interface ReadOrderEventsTable {
   details: JSONColumnType<object>
   at: number
   /** Counts events as readers can see them: what is committed later is higher. A rebuild counts anew, by time. */
-  arrival: Generated<number>
+  arrival: number
 }
 
 export interface ReadFillsTable {
@@ -150,6 +153,9 @@ export interface ReadTables {
   'read.markets': ReadMarketsTable
   'read.orders': ReadOrdersTable
   'read.order_events': ReadOrderEventsTable
+  'read.order_changes': ReadOrderEventsTable
+  /** One row: the last number given to an event. */
+  'read.arrivals': { last: number }
   'read.fills': ReadFillsTable
   'read.positions': ReadPositionsTable
   'read.balances': ReadBalancesTable

@@ -1,4 +1,4 @@
-/** `read.order_events`: the life of each order in its five kinds of event. */
+/** `read.order_events`: the life of each order in its five kinds of event. The first, CREATED, is kept as the order's row. */
 import type { Selectable } from 'kysely'
 import type { OrderEnded, OrderPlaced, PartSettled } from '../../domain/log.ts'
 import type { OrderEventKind } from '../../domain/order-state.ts'

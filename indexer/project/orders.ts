@@ -74,6 +74,8 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   accepted_at: row.accepted_at,
   triggered: null,
   updated_at: row.accepted_at,
+  // Given when its row is written.
+  arrival: 0,
 })
 
 const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): Partial<ReadOrder> => ({

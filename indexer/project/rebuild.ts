@@ -10,7 +10,7 @@ const READ_TABLES = [
   'users',
   'markets',
   'orders',
-  'order_events',
+  'order_changes',
   'fills',
   'positions',
   'balances',

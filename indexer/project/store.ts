@@ -24,6 +24,8 @@ interface Shape<Row> {
 /** A shape with its statements, which take one array per column: Postgres reads those in half the time that it takes for JSON. */
 interface Table<Row> {
   readonly columns: readonly (keyof Row)[]
+  /** Inserts rows that do not exist. */
+  readonly inserting: string
   /** Inserts rows, or sets every other column of a row that exists. */
   readonly replacing: string
   /** Inserts rows, or adds to every other column of a row that exists. */
@@ -35,12 +37,14 @@ function tableOf<Row>({ table, key, columns }: Shape<Row>): Table<Row> {
   const list = (some: readonly string[]): string => some.map((name) => `"${name}"`).join()
   const arrays = Object.values<PgType>(columns).map((type, at) => `$${at + 1}::${type}[]`)
   const others = names.filter((name) => !(key as readonly string[]).includes(name))
+  const inserting = `insert into ${table} as kept (${list(names)}) select * from unnest(${arrays.join()})`
   const merging = (resolve: (name: string) => string): string => `
-    insert into ${table} as kept (${list(names)}) select * from unnest(${arrays.join()})
+    ${inserting}
     on conflict (${list(key)}) do update set ${others.map((name) => `"${name}" = ${resolve(name)}`).join()}
   `
   return {
     columns: names as (keyof Row)[],
+    inserting,
     replacing: merging((name) => `excluded."${name}"`),
     adding: merging((name) => `kept."${name}" + excluded."${name}"`),
   }
@@ -99,11 +103,12 @@ const ORDERS = tableOf<ReadOrder>({
     accepted_at: 'bigint',
     triggered: 'jsonb',
     updated_at: 'bigint',
+    arrival: 'bigint',
   },
 })
 
-const ORDER_EVENTS = tableOf<ReadOrderEvent>({
-  table: 'read.order_events',
+const ORDER_CHANGES = tableOf<ArrivedEvent>({
+  table: 'read.order_changes',
   key: ['shard', 'seq', 'place'],
   columns: {
     shard: 'text',
@@ -114,6 +119,7 @@ const ORDER_EVENTS = tableOf<ReadOrderEvent>({
     kind: 'text',
     details: 'jsonb',
     at: 'bigint',
+    arrival: 'bigint',
   },
 })
 
@@ -222,6 +228,9 @@ async function write<Row>(
   await tx.executeQuery(CompiledQuery.raw(statement, arrays))
 }
 
+const insertRows = <Row>(tx: Tx, { inserting, columns }: Table<Row>, rows: readonly Row[]): Promise<void> =>
+  write(tx, inserting, columns, rows)
+
 const replaceRows = <Row>(tx: Tx, { replacing, columns }: Table<Row>, rows: readonly Row[]): Promise<void> =>
   write(tx, replacing, columns, rows)
 
@@ -283,11 +292,20 @@ async function loadMarket(tx: Tx, marketId: number, ids: ReadonlySet<string>): P
   return new Map(rows.map((market) => [String(market.market_id), market]))
 }
 
+/** Those that are so, and those that are not. */
+function split<Item>(items: readonly Item[], isSo: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(isSo), items.filter((item) => !isSo(item))]
+}
+
 /** Writes a chunk's changes. The tables always come in this order, so that two projectors never wait for each other in a circle. */
 export async function saveChanges(tx: Tx, changes: ReadChanges): Promise<void> {
+  const created = new Set(
+    changes.events.flatMap(({ kind, order_id }) => (kind === 'CREATED' ? [order_id] : [])),
+  )
+  const [placed, known] = split(changes.orders, ({ order_id }) => created.has(order_id))
   await replaceRows(tx, USERS, changes.users)
   await replaceRows(tx, MARKETS, changes.markets)
-  await replaceRows(tx, ORDERS, changes.orders)
+  await replaceRows(tx, ORDERS, known)
   for (const part of changes.removedEvents) await removeEvents(tx, part)
   for (const part of changes.removedFills) await removeFills(tx, part)
   await replaceRows(tx, FILLS, changes.fills.flat())
@@ -296,28 +314,57 @@ export async function saveChanges(tx: Tx, changes: ReadChanges): Promise<void> {
   await addDeltas(tx, LEVELS, changes.levels)
   await removeEmptyLevels(tx, changes.levels)
   await addDeltas(tx, BALANCES, changes.balances)
-  await addEvents(tx, changes.events)
+  await addEvents(tx, placed, changes.events)
 }
 
-/** One transaction at a time, so that events are numbered in the order in which readers come to see them. The last step: the lock is brief. */
-async function addEvents(tx: Tx, events: readonly ReadOrderEvent[]): Promise<void> {
+interface ArrivedEvent extends ReadOrderEvent {
+  readonly arrival: number
+}
+
+/**
+ * One transaction at a time, so that events are numbered in the order in which readers come to see them. The last step: the lock is brief.
+ * The row of a placed order is its first event.
+ */
+async function addEvents(
+  tx: Tx,
+  placed: readonly ReadOrder[],
+  events: readonly ReadOrderEvent[],
+): Promise<void> {
   if (events.length === 0) return
-  await lockArrivals(tx)
-  await replaceRows(tx, ORDER_EVENTS, events)
+  const last = await takeArrivals(tx, events.length)
+  const arrived = events.map((event, at) => ({ ...event, arrival: last - events.length + 1 + at }))
+  const [created, changed] = split(arrived, ({ kind }) => kind === 'CREATED')
+  const arrivals = new Map(created.map(({ order_id, arrival }) => [order_id, arrival]))
+  const orders = placed.map((order) => ({ ...order, arrival: arrivals.get(order.order_id) as number }))
+  await insertRows(tx, ORDERS, orders)
+  await insertRows(tx, ORDER_CHANGES, changed)
 }
 
-const lockArrivals = (tx: Tx): Promise<unknown> =>
-  sql`select pg_advisory_xact_lock(hashtextextended('read.order_events.arrival', 0))`.execute(tx)
+/** Takes the next numbers, and the lock on them until the transaction ends. Returns the last. */
+async function takeArrivals(tx: Tx, count: number): Promise<number> {
+  const { last } = await tx
+    .updateTable('read.arrivals')
+    .set({ last: sql<number>`last + ${count}` })
+    .returning('last')
+    .executeTakeFirstOrThrow()
+  return last
+}
 
 /** Numbers all events as they happened: a rebuild goes through one shard after the other. Inside a shard the log says what came first. */
 export async function renumberEvents(tx: Tx): Promise<void> {
-  await lockArrivals(tx)
+  await takeArrivals(tx, 0)
   await sql`
-    update read.order_events e set arrival = told.number from (
-      select shard, seq, place, row_number() over (order by reached, shard, seq, place) as number from (
-        select shard, seq, place, max(at) over (partition by shard order by seq, place) as reached from read.order_events
+    with told as materialized (
+      select shard, seq, place, order_id, kind, row_number() over (order by reached, shard, seq, place) as number from (
+        select *, max(at) over (partition by shard order by seq, place) as reached from read.order_events
       ) timed
-    ) told where (told.shard, told.seq, told.place) = (e.shard, e.seq, e.place)
+    ), created as (
+      update read.orders o set arrival = told.number from told where told.kind = 'CREATED' and told.order_id = o.order_id
+    ), changed as (
+      update read.order_changes e set arrival = told.number from told
+      where (told.shard, told.seq, told.place) = (e.shard, e.seq, e.place)
+    )
+    update read.arrivals set last = (select count(*) from told)
   `.execute(tx)
 }
 
@@ -329,7 +376,7 @@ async function removeFills(tx: Tx, { market_id, batch_id, part }: PartOf): Promi
 
 async function removeEvents(tx: Tx, { order_ids, ...part }: EventsOf): Promise<void> {
   await sql`
-    delete from read.order_events
+    delete from read.order_changes
     where order_id = any(${order_ids}) and details @> ${JSON.stringify(part)}::jsonb
   `.execute(tx)
 }

@@ -119,7 +119,9 @@ describe('the read model', () => {
     const nothing = { users: [], markets: [], orders: [], fills: [], removedFills: [], positions: [] }
     const eventIn = (shard: string) => ({
       ...{ ...nothing, batches: [], removedEvents: [], balances: [], levels: [] },
-      events: [{ shard, seq: 1, place: 0, order_id: '1-1', user_id: 1, kind: 'CREATED', details: {}, at: 1 }],
+      events: [
+        { shard, seq: 1, place: 0, order_id: '1-1', user_id: 1, kind: 'CANCELLED', details: {}, at: 1 },
+      ],
     })
     const save = (shard: string, then = async () => {}) =>
       test.db.transaction().execute(async (tx) => {
@@ -135,7 +137,7 @@ describe('the read model', () => {
     })
     await late
     expect(order).to.deep.equal(['m1', 'm2'])
-    const events = await test.db.selectFrom('read.order_events').select('shard').orderBy('arrival').execute()
+    const events = await test.db.selectFrom('read.order_changes').select('shard').orderBy('arrival').execute()
     expect(events.map(({ shard }) => shard)).to.deep.equal(['m1', 'm2'])
   })
 

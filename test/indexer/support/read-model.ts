@@ -38,7 +38,9 @@ export async function appendToLog(db: Db, shard: string, rows: readonly LogRow[]
 
 /** Empties log and read model. */
 export async function clearLog(db: Db): Promise<void> {
-  const tables = TABLES.map((table) => sql.table(table))
+  const tables = TABLES.map((table) =>
+    sql.table(table === 'read.order_events' ? 'read.order_changes' : table),
+  )
   await sql`truncate shards, shard_log, ${sql.join(tables)} cascade`.execute(db)
   await createShard(db, ACCOUNTS_SHARD)
 }
