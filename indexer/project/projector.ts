@@ -4,8 +4,9 @@
  * row is projected once. Readers are notified after it: a notification in it would make commits queue for the disk one by one.
  */
 import { sql } from 'kysely'
+import type { LogRow } from '../../domain/log.ts'
 import type { Db, Tx } from '../db/client.ts'
-import { type LoggedRow, readRows } from '../db/shard-log.ts'
+import type { LoggedRow } from '../db/shard-log.ts'
 import { entriesOf, projectEntries, touchedBy } from './project.ts'
 import { loadSubjects, saveChanges } from './store.ts'
 
@@ -34,26 +35,38 @@ export async function projectChunk(db: Db, shard: string, options: ChunkOptions)
   return progress
 }
 
-async function projectRows(tx: Tx, shard: string, options: ChunkOptions): Promise<Progress | null> {
-  const at = await tx
-    .selectFrom('read.projection')
-    .selectAll()
-    .where('shard', '=', shard)
-    .forUpdate()
-    .skipLocked()
-    .executeTakeFirst()
-  if (at === undefined) return null
-  const logged = await readRows(tx, shard, at.seq, options.limit)
+async function projectRows(
+  tx: Tx,
+  shard: string,
+  { limit, reached }: ChunkOptions,
+): Promise<Progress | null> {
+  const next = await nextRows(tx, shard, limit)
+  if (next === null) return null
+  const { at, logged } = next
   const rows = await spannedSoFar(tx, logged)
   const isWaiting = rows.length < logged.length
   const last = rows.at(-1)
   if (last === undefined) return { ...at, rows: 0, isWaiting }
   const entries = entriesOf(shard, rows)
   const before = await loadSubjects(tx, entries[0]?.marketId ?? 0, touchedBy(entries))
-  await saveChanges(tx, projectEntries(before, entries))
-  options.reached('before-projection')
-  await moveTo(tx, { shard, seq: last.seq })
+  await saveChanges(tx, projectEntries(before, entries), { shard, seq: last.seq })
+  reached('before-projection')
   return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length, isWaiting }
+}
+
+/** Takes the shard's place in the read model, and reads what its log has behind it. Null where another has taken it. */
+async function nextRows(tx: Tx, shard: string, limit: number) {
+  const { rows } = await sql<Omit<Progress, 'rows' | 'isWaiting'> & { at: number | null; row: LogRow }>`
+    with place as materialized (select * from read.projection where shard = ${shard} for update skip locked)
+    select place.*, logged.seq as at, logged.row from place left join lateral (
+      select seq, row from shard_log where shard = place.shard and seq > place.seq order by seq limit ${limit}
+    ) logged on true
+    order by logged.seq
+  `.execute(tx)
+  const [first] = rows
+  if (first === undefined) return null
+  const logged = rows.flatMap(({ at, row }): LoggedRow[] => (at === null ? [] : [{ seq: at, row }]))
+  return { at: { shard, epoch: first.epoch, seq: first.seq }, logged }
 }
 
 /** The rows before the first that must wait for other shards. */
@@ -66,14 +79,6 @@ async function spannedSoFar(tx: Tx, logged: readonly LoggedRow[]): Promise<reado
     Object.entries(row.shards).some(([shard, seq]) => (reached.get(shard) ?? 0) < seq)
   const first = logged.findIndex(waits)
   return first < 0 ? logged : logged.slice(0, first)
-}
-
-/** What a crash takes back of the read model is projected again, so its commits need not wait for the disk. */
-async function moveTo(tx: Tx, { shard, seq }: Pick<Progress, 'shard' | 'seq'>): Promise<void> {
-  await sql`
-    update read.projection set seq = ${seq} from (select set_config('synchronous_commit', 'off', true)) unhurried
-    where shard = ${shard}
-  `.execute(tx)
 }
 
 async function tell(db: Db, { shard, epoch, seq }: Progress): Promise<void> {

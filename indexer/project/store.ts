@@ -1,241 +1,25 @@
-/** Loads what a chunk touches and writes what it changed: one statement per table, however many rows. */
+/** Loads what a chunk touches and writes what it changed. */
 import { CompiledQuery, sql } from 'kysely'
 import type { Tx } from '../db/client.ts'
-import type { BalanceDelta } from './balances.ts'
 import type { ReadBatch } from './batches.ts'
 import type { LevelDelta } from './book-levels.ts'
 import { partKey, type ReadFill } from './fills.ts'
-import type { ReadMarket } from './markets.ts'
-import type { EventsOf, PartOf, ReadOrderEvent } from './order-events.ts'
+import type { EventsOf, PartOf } from './order-events.ts'
 import type { ReadOrder } from './orders.ts'
 import type { ReadPosition } from './positions.ts'
 import type { ReadChanges, Subjects, Touched } from './project.ts'
-import type { ReadUser } from './users.ts'
-
-type PgType = 'bigint' | 'integer' | 'numeric' | 'text' | 'boolean' | 'jsonb'
-
-/** A table of the `read` schema: its columns, and those that identify a row. */
-interface Shape<Row> {
-  readonly table: string
-  readonly key: readonly (keyof Row & string)[]
-  readonly columns: { readonly [Column in keyof Row]: PgType }
-}
-
-/** A shape with its statements, which take one array per column: Postgres reads those in half the time that it takes for JSON. */
-interface Table<Row> {
-  readonly columns: readonly (keyof Row)[]
-  /** Inserts rows that do not exist. */
-  readonly inserting: string
-  /** Inserts rows, or sets every other column of a row that exists. */
-  readonly replacing: string
-  /** Inserts rows, or adds to every other column of a row that exists. */
-  readonly adding: string
-}
-
-function tableOf<Row>({ table, key, columns }: Shape<Row>): Table<Row> {
-  const names = Object.keys(columns)
-  const list = (some: readonly string[]): string => some.map((name) => `"${name}"`).join()
-  const arrays = Object.values<PgType>(columns).map((type, at) => `$${at + 1}::${type}[]`)
-  const others = names.filter((name) => !(key as readonly string[]).includes(name))
-  const inserting = `insert into ${table} as kept (${list(names)}) select * from unnest(${arrays.join()})`
-  const merging = (resolve: (name: string) => string): string => `
-    ${inserting}
-    on conflict (${list(key)}) do update set ${others.map((name) => `"${name}" = ${resolve(name)}`).join()}
-  `
-  return {
-    columns: names as (keyof Row)[],
-    inserting,
-    replacing: merging((name) => `excluded."${name}"`),
-    adding: merging((name) => `kept."${name}" + excluded."${name}"`),
-  }
-}
-
-const USERS = tableOf<ReadUser>({
-  table: 'read.users',
-  key: ['user_id'],
-  columns: { user_id: 'bigint', address: 'text', created_at: 'bigint' },
-})
-
-const MARKETS = tableOf<ReadMarket>({
-  table: 'read.markets',
-  key: ['market_id'],
-  columns: {
-    market_id: 'integer',
-    symbol: 'text',
-    kind: 'text',
-    spec: 'jsonb',
-    oracle_price: 'numeric',
-    oracle_at: 'bigint',
-    mark_price: 'numeric',
-    last_price: 'bigint',
-    last_batch_id: 'bigint',
-  },
-})
-
-const ORDERS = tableOf<ReadOrder>({
-  table: 'read.orders',
-  key: ['order_id'],
-  columns: {
-    order_id: 'text',
-    market_id: 'integer',
-    seq: 'bigint',
-    user_id: 'bigint',
-    maker: 'text',
-    signer: 'text',
-    hash: 'text',
-    salt: 'bigint',
-    side: 'text',
-    type: 'text',
-    price: 'bigint',
-    quantity: 'bigint',
-    trigger: 'bigint',
-    leverage: 'integer',
-    reduce_only: 'boolean',
-    expiration: 'bigint',
-    status: 'text',
-    status_reason: 'text',
-    note: 'text',
-    filled: 'bigint',
-    filled_value: 'numeric',
-    settling: 'bigint',
-    fee: 'numeric',
-    reserved: 'numeric',
-    accepted_at: 'bigint',
-    triggered: 'jsonb',
-    updated_at: 'bigint',
-    arrival: 'bigint',
-  },
-})
-
-const ORDER_CHANGES = tableOf<ArrivedEvent>({
-  table: 'read.order_changes',
-  key: ['shard', 'seq', 'place'],
-  columns: {
-    shard: 'text',
-    seq: 'bigint',
-    place: 'integer',
-    order_id: 'text',
-    user_id: 'bigint',
-    kind: 'text',
-    details: 'jsonb',
-    at: 'bigint',
-    arrival: 'bigint',
-  },
-})
-
-const FILLS = tableOf<ReadFill>({
-  table: 'read.fills',
-  key: ['fill_id'],
-  columns: {
-    fill_id: 'text',
-    market_id: 'integer',
-    batch_id: 'bigint',
-    part: 'integer',
-    place: 'integer',
-    order_id: 'text',
-    user_id: 'bigint',
-    side: 'text',
-    price: 'bigint',
-    steps: 'bigint',
-    taker_steps: 'bigint',
-    fee: 'numeric',
-    realized_pnl: 'numeric',
-    status: 'text',
-    tx_hash: 'text',
-    block: 'bigint',
-    action_id: 'bigint',
-    matched_at: 'bigint',
-    submitted_at: 'bigint',
-    mined_at: 'bigint',
-    confirmed_at: 'bigint',
-    failed_at: 'bigint',
-    failure: 'text',
-    updated_at: 'bigint',
-  },
-})
-
-const POSITIONS = tableOf<ReadPosition>({
-  table: 'read.positions',
-  key: ['user_id', 'market_id'],
-  columns: {
-    user_id: 'bigint',
-    market_id: 'integer',
-    size: 'bigint',
-    entry_notional: 'numeric',
-    folded_margin: 'numeric',
-    leverage: 'integer',
-    pending: 'bigint',
-    realized_pnl: 'numeric',
-    fees: 'numeric',
-    updated_at: 'bigint',
-  },
-})
-
-const BATCHES = tableOf<ReadBatch>({
-  table: 'read.batches',
-  key: ['market_id', 'batch_id'],
-  columns: {
-    market_id: 'integer',
-    batch_id: 'bigint',
-    as_of: 'bigint',
-    price: 'bigint',
-    lo: 'bigint',
-    hi: 'bigint',
-    volume: 'bigint',
-    demand: 'bigint',
-    supply: 'bigint',
-    rule: 'text',
-    parts: 'integer',
-    settled_parts: 'integer',
-    oracle_price: 'numeric',
-  },
-})
-
-const BALANCES = tableOf<BalanceDelta>({
-  table: 'read.balances',
-  key: ['user_id'],
-  columns: { user_id: 'bigint', free: 'numeric', reserved: 'numeric', pending_withdrawal: 'numeric' },
-})
-
-const LEVELS = tableOf<LevelDelta>({
-  table: 'read.book_levels',
-  key: ['market_id', 'side', 'price'],
-  columns: {
-    market_id: 'integer',
-    side: 'text',
-    price: 'bigint',
-    quantity: 'bigint',
-    order_count: 'integer',
-  },
-})
-
-/** An element of an array in Postgres's own notation. */
-function element(value: unknown): string {
-  if (value === null) return 'NULL'
-  if (typeof value === 'string') return `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`
-  if (typeof value === 'object') return element(JSON.stringify(value))
-  return String(value)
-}
-
-async function write<Row>(
-  tx: Tx,
-  statement: string,
-  columns: Table<Row>['columns'],
-  rows: readonly Row[],
-): Promise<void> {
-  if (rows.length === 0) return
-  const arrays = columns.map((name) => `{${rows.map((row) => element(row[name])).join()}}`)
-  await tx.executeQuery(CompiledQuery.raw(statement, arrays))
-}
-
-const insertRows = <Row>(tx: Tx, { inserting, columns }: Table<Row>, rows: readonly Row[]): Promise<void> =>
-  write(tx, inserting, columns, rows)
-
-const replaceRows = <Row>(tx: Tx, { replacing, columns }: Table<Row>, rows: readonly Row[]): Promise<void> =>
-  write(tx, replacing, columns, rows)
-
-const addDeltas = <Row>(tx: Tx, { adding, columns }: Table<Row>, rows: readonly Row[]): Promise<void> =>
-  write(tx, adding, columns, rows)
+import {
+  BALANCES,
+  BATCHES,
+  FILLS,
+  LEVELS,
+  MARKETS,
+  ORDER_CHANGES,
+  ORDERS,
+  POSITIONS,
+  USERS,
+  type Write,
+} from './tables.ts'
 
 /** What the read model holds of the subjects in one market. */
 export async function loadSubjects(tx: Tx, marketId: number, touched: Touched): Promise<Subjects> {
@@ -292,67 +76,82 @@ async function loadMarket(tx: Tx, marketId: number, ids: ReadonlySet<string>): P
   return new Map(rows.map((market) => [String(market.market_id), market]))
 }
 
+/** How far a shard is projected. */
+export interface ProjectedTo {
+  readonly shard: string
+  readonly seq: number
+}
+
+/**
+ * Writes a chunk's changes and where its shard stands now, in one statement: most of what a chunk of few rows costs is statements. The
+ * rows that other shards write too, balances and then the count of events, are locked in this order by everyone. What a crash takes
+ * back of the read model is projected again, so the commit need not wait for the disk.
+ */
+export async function saveChanges(tx: Tx, changes: ReadChanges, { shard, seq }: ProjectedTo): Promise<void> {
+  for (const part of changes.removedEvents) await removeEvents(tx, part)
+  for (const part of changes.removedFills) await removeFills(tx, part)
+  const writes = writesOf(changes).filter(({ arrays }) => arrays.some((array) => array !== '{}'))
+  const values: unknown[] = [shard, seq]
+  const parts = writes.map(({ name, text, arrays }) => {
+    const part = `${name} as (${text(values.length + 1)})`
+    values.push(...arrays)
+    return part
+  })
+  const text = `
+    ${parts.length > 0 ? `with ${parts.join()}` : ''}
+    update read.projection set seq = $2::bigint from (select set_config('synchronous_commit', 'off', true)) unhurried
+    where shard = $1::text
+  `
+  await tx.executeQuery(CompiledQuery.raw(text, values))
+  await removeEmptyLevels(tx, changes.levels)
+}
+
 /** Those that are so, and those that are not. */
 function split<Item>(items: readonly Item[], isSo: (item: Item) => boolean): [Item[], Item[]] {
   return [items.filter(isSo), items.filter((item) => !isSo(item))]
 }
 
-/** Writes a chunk's changes. The tables always come in this order, so that two projectors never wait for each other in a circle. */
-export async function saveChanges(tx: Tx, changes: ReadChanges): Promise<void> {
-  const created = new Set(
-    changes.events.flatMap(({ kind, order_id }) => (kind === 'CREATED' ? [order_id] : [])),
-  )
-  const [placed, known] = split(changes.orders, ({ order_id }) => created.has(order_id))
-  await replaceRows(tx, USERS, changes.users)
-  await replaceRows(tx, MARKETS, changes.markets)
-  await replaceRows(tx, ORDERS, known)
-  for (const part of changes.removedEvents) await removeEvents(tx, part)
-  for (const part of changes.removedFills) await removeFills(tx, part)
-  await replaceRows(tx, FILLS, changes.fills.flat())
-  await replaceRows(tx, POSITIONS, changes.positions)
-  await replaceRows(tx, BATCHES, changes.batches)
-  await addDeltas(tx, LEVELS, changes.levels)
-  await removeEmptyLevels(tx, changes.levels)
-  await addDeltas(tx, BALANCES, changes.balances)
-  await addEvents(tx, placed, changes.events)
+function writesOf(changes: ReadChanges): Write[] {
+  const { events, orders, balances } = changes
+  const numbered = events.map((event, at) => ({ ...event, arrival: at + 1 - events.length }))
+  const [created, changed] = split(numbered, ({ kind }) => kind === 'CREATED')
+  const places = new Map(created.map(({ order_id, arrival }) => [order_id, arrival]))
+  const [placed, known] = split(orders, ({ order_id }) => places.has(order_id))
+  const withPlaces = placed.map((order) => ({ ...order, arrival: places.get(order.order_id) as number }))
+  return [
+    USERS.replacing(changes.users),
+    MARKETS.replacing(changes.markets),
+    ORDERS.replacing(known),
+    FILLS.replacing(changes.fills.flat()),
+    POSITIONS.replacing(changes.positions),
+    BATCHES.replacing(changes.batches),
+    LEVELS.adding(changes.levels),
+    BALANCES.adding(balances),
+    takingArrivals(events.length, balances.length > 0),
+    ORDERS.inserting(withPlaces, ARRIVED),
+    ORDER_CHANGES.inserting(changed, ARRIVED),
+  ]
 }
 
-interface ArrivedEvent extends ReadOrderEvent {
-  readonly arrival: number
-}
+/** Of rows whose `arrival` says how many events of the chunk come behind them: 0 for the last, -1 for the one before. */
+const ARRIVED = { arrival: '(select last from arrivals) + arrival' }
 
 /**
- * One transaction at a time, so that events are numbered in the order in which readers come to see them. The last step: the lock is brief.
- * The row of a placed order is its first event.
+ * Takes the chunk's numbers, and the lock on them until the transaction ends, so that events are numbered in the order in which readers
+ * come to see them.
  */
-async function addEvents(
-  tx: Tx,
-  placed: readonly ReadOrder[],
-  events: readonly ReadOrderEvent[],
-): Promise<void> {
-  if (events.length === 0) return
-  const last = await takeArrivals(tx, events.length)
-  const arrived = events.map((event, at) => ({ ...event, arrival: last - events.length + 1 + at }))
-  const [created, changed] = split(arrived, ({ kind }) => kind === 'CREATED')
-  const arrivals = new Map(created.map(({ order_id, arrival }) => [order_id, arrival]))
-  const orders = placed.map((order) => ({ ...order, arrival: arrivals.get(order.order_id) as number }))
-  await insertRows(tx, ORDERS, orders)
-  await insertRows(tx, ORDER_CHANGES, changed)
-}
-
-/** Takes the next numbers, and the lock on them until the transaction ends. Returns the last. */
-async function takeArrivals(tx: Tx, count: number): Promise<number> {
-  const { last } = await tx
-    .updateTable('read.arrivals')
-    .set({ last: sql<number>`last + ${count}` })
-    .returning('last')
-    .executeTakeFirstOrThrow()
-  return last
-}
+const takingArrivals = (count: number, isBehindBalances: boolean): Write => ({
+  name: 'arrivals',
+  text: (first) => `
+    update read.arrivals set last = last + ($${first}::bigint[])[1]
+    ${isBehindBalances ? 'where (select count(*) from "set read.balances") > 0' : ''} returning last
+  `,
+  arrays: [count > 0 ? `{${count}}` : '{}'],
+})
 
 /** Numbers all events as they happened: a rebuild goes through one shard after the other. Inside a shard the log says what came first. */
 export async function renumberEvents(tx: Tx): Promise<void> {
-  await takeArrivals(tx, 0)
+  await sql`select from read.arrivals for update`.execute(tx)
   await sql`
     with told as materialized (
       select shard, seq, place, order_id, kind, row_number() over (order by reached, shard, seq, place) as number from (

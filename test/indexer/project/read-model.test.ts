@@ -86,6 +86,7 @@ describe('the read model', () => {
         await write(history)
         const shards = await registerShards(test.db)
         const seen = new Set<string>()
+        const latest = new Map<string, { seq: number; place: number }>()
         let last = 0
         const read = async (): Promise<void> => {
           const query = test.db.selectFrom('read.order_events').selectAll().where('arrival', '>', last)
@@ -94,6 +95,9 @@ describe('the read model', () => {
             expect(seen.has(name), `${name} again`).to.equal(false)
             seen.add(name)
             last = arrival
+            const before = latest.get(shard) ?? { seq: 0, place: 0 }
+            expect(seq > before.seq || (seq === before.seq && place > before.place), name).to.equal(true)
+            latest.set(shard, { seq, place })
           }
         }
         let isDone = false
@@ -125,7 +129,7 @@ describe('the read model', () => {
     })
     const save = (shard: string, then = async () => {}) =>
       test.db.transaction().execute(async (tx) => {
-        await saveChanges(tx, eventIn(shard) as unknown as ReadChanges)
+        await saveChanges(tx, eventIn(shard) as unknown as ReadChanges, { shard, seq: 1 })
         await then()
       })
     const order: string[] = []
