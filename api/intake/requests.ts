@@ -4,13 +4,17 @@ import { sql } from 'kysely'
 import type { Db } from '../../indexer/db/client.ts'
 import { type ClientRequest, reused } from './commands.ts'
 
-/** The same value gives the same text, in whatever order its fields came. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join()}}`
+/** Adds the names of all fields, however deep. */
+function collectNames(value: unknown, names: Set<string>): Set<string> {
+  if (typeof value !== 'object' || value === null) return names
+  if (!Array.isArray(value)) for (const name of Object.keys(value)) names.add(name)
+  for (const part of Object.values(value)) collectNames(part, names)
+  return names
 }
+
+/** The same value gives the same text, in whatever order its fields came. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, [...collectNames(value, new Set())].sort())
 
 /** `endpoint` is part of it: an id names one command of the account, whatever it does. */
 export const requestOf = (endpoint: string, body: { readonly client_request_id: string }): ClientRequest => ({

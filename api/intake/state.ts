@@ -267,7 +267,7 @@ export async function openGroup(
   const shards = marketIds.map(marketShard)
   const pairs = pairsOf(commands)
   const values = [pairs.marketIds, pairs.userIds, chainId]
-  const [heads, held, known, live, requests, signers] = await pipelined([
+  const [heads, held, known, live, requests, signers] = await pipelined(client, () => [
     openShards(client, isSpanning ? [ACCOUNTS_SHARD, ...shards] : shards, purpose),
     query<HoldingRow>(client, `intake-holdings-${purpose}`, holdings(LOCKING[purpose]), values),
     queryKnown(client, commands),

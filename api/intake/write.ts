@@ -20,7 +20,7 @@ const APPEND_AND_PLACE = `
       r.hash, r.signature, r.salt, r.side, r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration,
       r.alive_until, r.status, r.openable, r.reserved_price, r.reserved, r.accepted_at
     from rows from (
-      jsonb_to_recordset($3::jsonb) as (
+      json_to_recordset($3::json) as (
         kind text, order_id text, user_id bigint, maker text, signer text, hash text, salt bigint, side text, type text,
         price bigint, quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint,
         alive_until bigint, status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint
@@ -66,7 +66,7 @@ export interface NewHead {
 export async function writeGroup(client: pg.ClientBase, draft: Draft, now: number): Promise<NewHead[]> {
   const logs = logsOf(draft)
   const statements = [...logs.map(appendStatement), ...endStatements(draft), ...accountStatements(draft, now)]
-  await pipelined(statements.map((statement) => client.query(statement)))
+  await pipelined(client, () => statements.map((statement) => client.query(statement)))
   return logs.map(({ at, rows }) => ({ shard: at.shard, head: at.head + rows.length }))
 }
 

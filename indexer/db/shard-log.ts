@@ -55,7 +55,7 @@ const appending = (told: string): string => `
   appended as (
     insert into shard_log (shard, seq, row)
     select $1::text, $2::bigint + ordinality, value
-    from jsonb_array_elements($3::jsonb) with ordinality
+    from json_array_elements($3::json) with ordinality
   )
   update shards set head = $4::bigint ${told} where shard = $1::text
 `
