@@ -5,7 +5,6 @@
  *
  *   npm run bench:read-after -- [--rate 1000] [--reads 50] [--seconds 20]
  */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,13 +12,12 @@ import { parseArgs } from 'node:util'
 import { percentile } from '../stack/replay/statistics.ts'
 import { startComplete } from './intake/complete.ts'
 import type { Exchange } from './intake/exchange.ts'
-import type { LoadRun, LoadTask, Measured } from './intake/load.ts'
+import { startGenerator } from './intake/generator.ts'
+import type { LoadRun, Measured } from './intake/load.ts'
 import { accountOf, type BenchMarket, bodyOf, signerOf } from './intake/orders.ts'
 
 /** Salts of the orders that are read, far from those of the load. */
 const FIRST_SALT = 2 ** 40
-const WARM_UP: LoadRun = { name: 'warm-up', kind: 'open', rate: 200, seconds: 5 }
-
 const { values } = parseArgs({
   options: {
     rate: { type: 'string', default: '1000' },
@@ -98,18 +96,18 @@ async function readAtRate(exchange: Exchange): Promise<Tally> {
 }
 
 const exchange = await startComplete()
-const generator = fork(new URL('./intake/load.ts', import.meta.url).pathname, { serialization: 'advanced' })
-const load = async (run: LoadRun): Promise<Measured> => {
+const generator = startGenerator()
+const load = (run: LoadRun, onStart?: () => void): Promise<Measured> => {
   const { port, keys, markets } = exchange
-  generator.send({ port, keys, markets, run } satisfies LoadTask)
-  return (await once(generator, 'message'))[0] as Measured
+  return generator.run({ port, keys, markets, run }, onStart)
 }
 try {
-  await load(WARM_UP)
+  await load({ name: 'warm-up', kind: 'open', rate, seconds: 5 })
+  const started = Promise.withResolvers<void>()
   const [behind, tally] = await Promise.all([
     // Longer than the reads: they are never without it.
-    load({ name: 'load', kind: 'open', rate, seconds: seconds + 3 }),
-    sleep(1_500).then(() => readAtRate(exchange)),
+    load({ name: 'load', kind: 'open', rate, seconds: seconds + 2 }, started.resolve),
+    started.promise.then(() => readAtRate(exchange)),
   ])
   const figures = [
     { what: 'placement under load', values: tally.placed },
@@ -125,7 +123,7 @@ try {
   const refused = Object.fromEntries(tally.refused)
   console.log(JSON.stringify({ bench: 'read-after', rate, reads, seconds, load: behind, refused, figures }))
 } finally {
-  generator.disconnect()
+  generator.stop()
   agent.destroy()
   await exchange.stop()
 }

@@ -151,6 +151,9 @@ async function connect(port: number): Promise<Connection> {
   }
 }
 
+/** What the generator tells: that its requests are ready, and then what it has measured. */
+export type LoadMessage = 'started' | Measured
+
 interface Tally {
   readonly latencies: number[]
   refused: number
@@ -235,6 +238,7 @@ async function measure(task: LoadTask, accounts: readonly Account[]): Promise<Me
   const count = rate * run.seconds + clients
   const { source: next, placedBy } = await prepare(count, task, accounts, connections[0] as Connection)
   const tally: Tally = { latencies: [], refused: 0 }
+  process.send?.('started' satisfies LoadMessage)
   const start = performance.now()
   const cpu = process.cpuUsage()
   if (run.kind === 'closed') await closedLoop(connections, next, run.seconds, tally)

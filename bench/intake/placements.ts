@@ -1,9 +1,8 @@
 /** Gives the load generator its accounts, runs the loads one after another, and collects what they cost. */
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { cpuBetween, cpuTimes } from './cpu.ts'
 import type { Exchange } from './exchange.ts'
-import type { LoadRun, LoadTask, Measured } from './load.ts'
+import { type Generator, startGenerator } from './generator.ts'
+import type { LoadRun, Measured } from './load.ts'
 import { type Counted, caughtUp, checkNothingLost } from './nothing-lost.ts'
 import { type Behind, watchBehind } from './watch.ts'
 
@@ -27,13 +26,11 @@ export interface Placements {
   readonly counted: Counted
 }
 
-type Generator = (task: LoadTask) => Promise<Measured>
-
-async function measureRun(exchange: Exchange, run: LoadRun, generate: Generator): Promise<Costed> {
+async function measureRun(exchange: Exchange, run: LoadRun, generator: Generator): Promise<Costed> {
   const { port, keys, markets, keeperUrl, db } = exchange
   const before = await cpuTimes(exchange)
   const watch = keeperUrl === null ? null : await watchBehind(exchange, keeperUrl)
-  const measured = await generate({ port, keys, markets, run })
+  const measured = await generator.run({ port, keys, markets, run })
   const used = cpuBetween(before, await cpuTimes(exchange))
   if (keeperUrl !== null) await caughtUp(db)
   const behind = await watch?.finish()
@@ -47,19 +44,15 @@ export async function measurePlacements(
   runs: readonly LoadRun[],
 ): Promise<Placements> {
   const exchange = await start()
-  const generator = fork(new URL('./load.ts', import.meta.url).pathname, { serialization: 'advanced' })
-  const generate: Generator = async (task) => {
-    generator.send(task)
-    return (await once(generator, 'message'))[0] as Measured
-  }
+  const generator = startGenerator()
   try {
     const costed: Costed[] = []
-    for (const run of runs) costed.push(await measureRun(exchange, run, generate))
+    for (const run of runs) costed.push(await measureRun(exchange, run, generator))
     const accepted = costed.reduce((sum, run) => sum + run.placed, 0)
     const counted = await checkNothingLost(exchange.db, accepted, exchange.keeperUrl !== null)
     return { runs: costed, counted }
   } finally {
-    generator.disconnect()
+    generator.stop()
     await exchange.stop()
   }
 }
