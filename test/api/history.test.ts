@@ -62,7 +62,8 @@ describe('what happened to orders and fills', () => {
   })
   after(() => world.stop())
 
-  const STOP = '1-900'
+  /** By the place of its row in the log. */
+  const STOP = '1-14'
   const stopRow = (): OrderPlaced => ({
     ...{
       kind: 'order_placed',

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** The view tells an order's beginning from its row: 'PENDING_TRIGGER' or 'OPEN', by its type. */
+/** The view tells an order's beginning from its row: its id says where the log has it, and its type says how it began. */
 const EVENTS = `
   create view read.order_events as
     select shard, seq, place, order_id, user_id, kind, details, at, arrival from read.order_changes
