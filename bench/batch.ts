@@ -22,7 +22,7 @@ const { values } = parseArgs({
 })
 const seconds = Number(values.seconds)
 const runs: readonly LoadRun[] = [
-  { name: 'warm-up', kind: 'open', rate: 20, seconds: 5, command: { batchOf: ORDERS } },
+  { name: 'warm-up', kind: 'open', rate: 100, seconds: 5, command: { batchOf: ORDERS } },
   { name: '20 batches/s', kind: 'open', rate: 20, seconds, command: { batchOf: ORDERS } },
   { name: '100 batches/s', kind: 'open', rate: 100, seconds, command: { batchOf: ORDERS } },
   { name: '200 placements/s', kind: 'open', rate: 200, seconds },
