@@ -149,9 +149,12 @@ const takingArrivals = (count: number, isBehindBalances: boolean): Write => ({
   arrays: [count > 0 ? `{${count}}` : '{}'],
 })
 
-/** Numbers all events as they happened: a rebuild goes through one shard after the other. Inside a shard the log says what came first. */
+/**
+ * Numbers all events as they happened: a rebuild goes through one shard after the other. Inside a shard the log says what came first. It
+ * waits for the chunks under way, which hold their shards' places, and holds back others: they lock the rows that it is to number.
+ */
 export async function renumberEvents(tx: Tx): Promise<void> {
-  await sql`select from read.arrivals for update`.execute(tx)
+  await sql`select from read.projection order by shard for update`.execute(tx)
   await sql`
     with told as materialized (
       select shard, seq, place, order_id, kind, row_number() over (order by reached, shard, seq, place) as number from (

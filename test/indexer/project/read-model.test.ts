@@ -2,12 +2,14 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { ACCOUNTS_SHARD, marketShard } from '../../../domain/log.ts'
+import { createShard } from '../../../indexer/db/shard-log.ts'
 import type { ReadChanges } from '../../../indexer/project/project.ts'
 import { projectChunk, projectShard, registerShards } from '../../../indexer/project/projector.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
-import { saveChanges } from '../../../indexer/project/store.ts'
+import { renumberEvents, saveChanges } from '../../../indexer/project/store.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import type { ModelOrder } from '../support/exchange.ts'
 import { anyHistory, type History } from '../support/histories.ts'
@@ -143,6 +145,25 @@ describe('the read model', () => {
     expect(order).to.deep.equal(['m1', 'm2'])
     const events = await test.db.selectFrom('read.order_changes').select('shard').orderBy('arrival').execute()
     expect(events.map(({ shard }) => shard)).to.deep.equal(['m1', 'm2'])
+  })
+
+  it('given a chunk under way, a rebuild numbers events after it', async () => {
+    await clearLog(test.db)
+    await createShard(test.db, 'm1')
+    await registerShards(test.db)
+    const order: string[] = []
+    let numbered: Promise<unknown> = Promise.resolve()
+    await test.db.transaction().execute(async (chunk) => {
+      await sql`select from read.projection where shard = 'm1' for update`.execute(chunk)
+      numbered = test.db
+        .transaction()
+        .execute(renumberEvents)
+        .then(() => order.push('numbered'))
+      await setTimeout(200)
+      order.push('chunk')
+    })
+    await numbered
+    expect(order).to.deep.equal(['chunk', 'numbered'])
   })
 
   it('given a rebuild, it numbers events by time, and inside a shard as the log has them', async () => {
