@@ -61,6 +61,8 @@ export const createPool = (options: ConnectionOptions): pg.Pool => {
     pipeline,
     application_name: name,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    // Idle connections stay: after a quiet while, the first to come would pay for new ones, their handshakes, caches and plans.
+    idleTimeoutMillis: 0,
     ...(settings && { options: serverOptions(settings) }),
     ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
