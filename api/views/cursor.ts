@@ -1,9 +1,8 @@
 /** Cursors of lists that are ordered by a time and an id, newest first. Opaque to callers, and good for the list that gave them. */
+import { ApiError } from '../errors.ts'
 
 /** Lists by what they hold and how it is ordered. */
 export type List = 'orders' | 'fills' | 'market-fills' | 'order-events' | 'user-events'
-
-import { ApiError } from '../errors.ts'
 
 export interface Cursor {
   readonly at: number

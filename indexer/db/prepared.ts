@@ -35,10 +35,10 @@ export const isOutdatedPlan = (error: unknown): boolean => {
 }
 
 /** What to prepare: a statement that has a name already, or one that comes often. */
-function preparable([statement, values]: readonly unknown[]): (pg.QueryConfig & { name: string }) | null {
+function preparable([statement, values]: readonly unknown[]): pg.QueryConfig | null {
   if (typeof statement === 'object') {
-    const { name } = statement as pg.QueryConfig
-    return name === undefined ? null : { ...(statement as pg.QueryConfig), name }
+    const named = statement as pg.QueryConfig
+    return named.name === undefined ? null : named
   }
   if (typeof statement !== 'string' || !Array.isArray(values) || values.length === 0) return null
   const name = nameOf(statement)

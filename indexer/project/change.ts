@@ -51,9 +51,4 @@ export class Draft<Subject> {
     const subjects = [...this.#changed].map((key) => this.#subjects.get(key))
     return subjects.filter((subject) => subject !== undefined)
   }
-
-  /** Keys of the subjects that a change took away. */
-  removed(): string[] {
-    return [...this.#changed].filter((key) => !this.#subjects.has(key))
-  }
 }
