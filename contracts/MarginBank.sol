@@ -4,7 +4,9 @@ pragma solidity ^0.8.28;
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/IERC20Permit.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
+import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
+import {PauseLatch} from "./PauseLatch.sol";
 import {Restricted} from "./base/Restricted.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
 import {DelayLib} from "./libraries/DelayLib.sol";
@@ -37,6 +39,9 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     bytes3 private constant DELEGATION = 0xef0100;
 
     IERC20 private immutable _TOKEN;
+    /// @dev Keeps a wei and hands it to the bank for the time of a pause: from the bank's own balance, which is no slot, payments
+    /// see that there is nothing to look up.
+    PauseLatch private immutable _LATCH;
     uint256 private immutable _LISTING_DELAY;
 
     // ------------------------------------------------------------------ storage
@@ -52,9 +57,12 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     // ------------------------------------------------------------------ constructor
 
-    constructor(address collateral, address access, address firstTreasury, uint256 delay) Restricted(access) {
+    constructor(address collateral, address access, address firstTreasury, uint256 delay) payable Restricted(access) {
         if (collateral.code.length == 0) revert CollateralWithoutCode(collateral);
         DelayLib.requireWithin(delay, MIN_LISTING_DELAY, MAX_LISTING_DELAY);
+        // All that is here: what was sent to this address before it had code would look like a pause.
+        if (address(this).balance == 0) revert LatchWithoutWei();
+        _LATCH = new PauseLatch{value: address(this).balance}();
         _TOKEN = IERC20(collateral);
         _LISTING_DELAY = delay;
         _setTreasury(firstTreasury);
@@ -251,6 +259,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         uint256 startedAt = _pause.startedAt;
         if (startedAt != 0 && block.timestamp < startedAt + PAUSE_INTERVAL) revert PauseTooSoon(startedAt + PAUSE_INTERVAL);
         _pauseUntil(uint64(block.timestamp), uint64(block.timestamp + PAUSE));
+        if (address(this).balance == 0) _LATCH.release();
         emit Paused(uint64(block.timestamp + PAUSE));
     }
 
@@ -258,7 +267,24 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     function unpause() external restricted {
         if (!isPaused()) revert BankNotPaused();
         _pauseUntil(_pause.startedAt, uint64(block.timestamp));
+        _giveBack();
         emit Unpaused();
+    }
+
+    /// @inheritdoc IMarginBank
+    function restoreLatch() external whenNotPaused {
+        if (address(this).balance == 0) revert AmountZero();
+        _giveBack();
+    }
+
+    /// @dev Never while a pause runs.
+    function _giveBack() private {
+        Address.sendValue(payable(address(_LATCH)), address(this).balance);
+    }
+
+    /// @notice The latch's wei.
+    receive() external payable {
+        if (msg.sender != address(_LATCH)) revert SenderNotLatch(msg.sender);
     }
 
     /// @dev Written to every market too, so that settlement reads nothing for it.
@@ -316,7 +342,13 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     /// @inheritdoc IMarginBank
     function isPaused() public view returns (bool) {
-        return block.timestamp < _pause.endsAt;
+        // No pause runs without a wei; one that was forced upon the bank costs the look, and decides nothing.
+        return address(this).balance != 0 && block.timestamp < _pause.endsAt;
+    }
+
+    /// @inheritdoc IMarginBank
+    function pauseLatch() external view returns (address) {
+        return address(_LATCH);
     }
 
     /// @inheritdoc IMarginBank

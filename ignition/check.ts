@@ -7,6 +7,7 @@ import { Backstop__factory } from '../typechain-types/factories/Backstop__factor
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
+import { PauseLatch__factory } from '../typechain-types/factories/PauseLatch__factory.ts'
 import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
 import { type Compiled, codeDifference, immutablesOf } from './code.ts'
 import { contractOf, type Deployment, traderOf } from './deployment.ts'
@@ -77,7 +78,8 @@ async function checkCode({ provider, deployment, compiled, markets }: CheckInput
 
 // ---------------------------------------------------------------------- what all markets share
 
-async function checkShared({ provider, deployment, parameters }: CheckInput): Promise<Finding[]> {
+async function checkShared(input: CheckInput): Promise<Finding[]> {
+  const { provider, deployment, parameters } = input
   const at = (name: string): string => contractOf(deployment, name)
   const { roleDelay, listingDelay, oracleNotice, treasury } = parameters.exchange
   const access = ExchangeAccess__factory.connect(at('ExchangeAccess'), { provider })
@@ -86,6 +88,7 @@ async function checkShared({ provider, deployment, parameters }: CheckInput): Pr
   const backstop = Backstop__factory.connect(at('Backstop'), { provider })
   const keys = AccountManager__factory.connect(at('AccountManager'), { provider })
   return [
+    ...(await checkLatch(input)),
     finding('minimum delay of roles, s', roleDelay, await access.minimumDelay()),
     finding('bank: token', parameters.exchange.usdm ?? at('TestUSDM'), await bank.token()),
     finding('bank: authority', at('ExchangeAccess'), await bank.authority()),
@@ -97,6 +100,24 @@ async function checkShared({ provider, deployment, parameters }: CheckInput): Pr
     finding('backstop: bank', at('MarginBank'), await backstop.bank()),
     finding('backstop: session keys', at('AccountManager'), await backstop.accountManager()),
     finding('session keys: forwarder', true, await keys.isTrustedForwarder(at('Forwarder'))),
+  ]
+}
+
+/** A pause needs the wei, and payments are dearer while the bank has it. */
+async function checkLatch({ provider, deployment, compiled }: CheckInput): Promise<Finding[]> {
+  const address = contractOf(deployment, 'MarginBank')
+  const bank = MarginBank__factory.connect(address, { provider })
+  const latch = await bank.pauseLatch()
+  const difference = await codeDifference(provider, latch, await compiled('PauseLatch'), {})
+  const findings = [
+    finding(`code of PauseLatch ${latch}`, 'as compiled', difference ?? 'as compiled'),
+    finding('latch: bank', address, await PauseLatch__factory.connect(latch, { provider }).bank()),
+  ]
+  if (await bank.isPaused()) return findings
+  return [
+    ...findings,
+    finding('latch: keeps a wei', true, (await provider.getBalance(latch)) > 0n),
+    finding('bank: ether, none while it is not paused (restoreLatch)', 0, await provider.getBalance(address)),
   ]
 }
 

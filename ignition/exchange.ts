@@ -6,6 +6,7 @@ import type {
   NamedArtifactContractDeploymentFuture,
 } from '@nomicfoundation/ignition-core'
 import { FUNCTIONS, type Granted, type Restricted, ROLES } from '../stack/access.ts'
+import { LATCH_WEI } from '../stack/deploy.ts'
 import { selectorsOf } from './selectors.ts'
 
 type Deployed<Name extends string> =
@@ -42,7 +43,9 @@ export function deployExchange(m: IgnitionModuleBuilder, usdm: ArgumentType) {
   const accountManager = m.contract('AccountManager', [forwarder])
   const oracle = m.contract('SignedPriceOracle', [access, m.getParameter('oracleNotice')])
   const treasury = m.getParameter<string>('treasury')
-  const bank = m.contract('MarginBank', [usdm, access, treasury, m.getParameter('listingDelay')])
+  const bank = m.contract('MarginBank', [usdm, access, treasury, m.getParameter('listingDelay')], {
+    value: LATCH_WEI,
+  })
   const backstop = m.contract('Backstop', [access, bank, accountManager])
   const lens = m.contract('SettlementLens')
   const libraries = deployLibraries(m)

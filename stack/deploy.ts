@@ -72,6 +72,9 @@ export const REPORT_LIMITS: ReportLimits = {
   moveSlope: 20_000_000_000_000_000n as Rate,
 }
 
+/** What a bank is deployed with, for its latch: the wei that makes payments look whether it is paused. */
+export const LATCH_WEI = 1n
+
 const KINDS: Readonly<Record<MarketKind, number>> = { perpetual: 0, future: 1, binary_future: 2 }
 const MODE_OPEN = 0
 const MILLIONTH = 10n ** 12n
@@ -152,7 +155,9 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
   const forwarder = await new Forwarder__factory(signer).deploy()
   const accountManager = await new AccountManager__factory(signer).deploy(await forwarder.getAddress())
   const oracle = await new SignedPriceOracle__factory(signer).deploy(access, 0)
-  const bank = await new MarginBank__factory(signer).deploy(usdm, access, options.treasury ?? admin, 0)
+  const bank = await new MarginBank__factory(signer).deploy(usdm, access, options.treasury ?? admin, 0, {
+    value: LATCH_WEI,
+  })
   const libraries = await deployLibraries(signer)
   const desk = await new MarketDesk__factory(libraries, signer).deploy()
   await bank.waitForDeployment()

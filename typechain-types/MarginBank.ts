@@ -29,7 +29,7 @@ export declare namespace IMarginBank {
     }
 
   export interface MarginBankInterface extends Interface {
-    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "authority" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isConsumingScheduledOp" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "requestWithdrawal" | "setAuthority" | "setTreasury" | "settleDeltas" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
+    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "authority" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isConsumingScheduledOp" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "pauseLatch" | "requestWithdrawal" | "restoreLatch" | "setAuthority" | "setTreasury" | "settleDeltas" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "AnnouncementWithdrawn" | "AuthorityUpdated" | "Deposited" | "FeesCollected" | "MarketAnnounced" | "MarketListed" | "Paused" | "TreasuryChanged" | "Unpaused" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
 
@@ -49,7 +49,9 @@ encodeFunctionData(functionFragment: 'listingDelay', values?: undefined): string
 encodeFunctionData(functionFragment: 'market', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'markets', values?: undefined): string;
 encodeFunctionData(functionFragment: 'pause', values?: undefined): string;
+encodeFunctionData(functionFragment: 'pauseLatch', values?: undefined): string;
 encodeFunctionData(functionFragment: 'requestWithdrawal', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'restoreLatch', values?: undefined): string;
 encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'setTreasury', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'settleDeltas', values: [BigNumberish, BigNumberish, BytesLike[]]): string;
@@ -75,7 +77,9 @@ decodeFunctionResult(functionFragment: 'listingDelay', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'market', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'markets', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pause', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'pauseLatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestWithdrawal', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'restoreLatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setTreasury', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleDeltas', data: BytesLike): Result;
@@ -381,8 +385,24 @@ decodeFunctionResult(functionFragment: 'withdrawAnnouncement', data: BytesLike):
     
 
     
+    pauseLatch: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     requestWithdrawal: TypedContractMethod<
       [amount: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    restoreLatch: TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >
@@ -535,8 +555,18 @@ getFunction(nameOrSignature: 'pause'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'pauseLatch'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
 getFunction(nameOrSignature: 'requestWithdrawal'): TypedContractMethod<
       [amount: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'restoreLatch'): TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >;

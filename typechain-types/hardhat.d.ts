@@ -19,6 +19,7 @@ getContractFactory(name: 'Forwarder', signerOrOptions?: ethers.Signer | FactoryO
 getContractFactory(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IsolatedTrader__factory>
 getContractFactory(name: 'MarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarginBank__factory>
 getContractFactory(name: 'MarketDesk', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketDesk__factory>
+getContractFactory(name: 'PauseLatch', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.PauseLatch__factory>
 getContractFactory(name: 'SettlementLens', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SettlementLens__factory>
 getContractFactory(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SignedPriceOracle__factory>
 getContractFactory(name: 'TestUSDM', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.TestUSDM__factory>
@@ -60,6 +61,7 @@ getContractAt(name: 'Forwarder', address: string | ethers.Addressable, signer?: 
 getContractAt(name: 'IsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IsolatedTrader>
 getContractAt(name: 'MarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarginBank>
 getContractAt(name: 'MarketDesk', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketDesk>
+getContractAt(name: 'PauseLatch', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.PauseLatch>
 getContractAt(name: 'SettlementLens', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SettlementLens>
 getContractAt(name: 'SignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SignedPriceOracle>
 getContractAt(name: 'TestUSDM', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.TestUSDM>
@@ -101,6 +103,7 @@ deployContract(name: 'Forwarder', signerOrOptions?: ethers.Signer | DeployContra
 deployContract(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
 deployContract(name: 'MarketDesk', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDesk>
+deployContract(name: 'PauseLatch', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.PauseLatch>
 deployContract(name: 'SettlementLens', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
@@ -142,6 +145,7 @@ deployContract(name: 'Forwarder', args: any[], signerOrOptions?: ethers.Signer |
 deployContract(name: 'IsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
 deployContract(name: 'MarketDesk', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDesk>
+deployContract(name: 'PauseLatch', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.PauseLatch>
 deployContract(name: 'SettlementLens', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>

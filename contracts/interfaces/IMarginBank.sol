@@ -15,7 +15,9 @@ pragma solidity ^0.8.28;
  * `listingDelay` with nothing paused at its end, and lists exactly the code that was announced.
  *
  * A pause stops what moves tokens and what a market asks for. It ends by itself after three days, and another cannot begin
- * within thirty days of its beginning: nobody can keep an owner from his money for longer.
+ * within thirty days of its beginning: nobody can keep an owner from his money for longer. For as long as one runs the bank holds
+ * a wei, which it was given when it was deployed and its latch keeps at other times: `a pause runs => the bank has ether`, so
+ * that who pays or is paid reads no slot for it.
  */
 interface IMarginBank {
     struct Account {
@@ -87,6 +89,10 @@ interface IMarginBank {
     error CollateralWithoutCode(address collateral);
     /// @notice The transfer went through and nothing arrived.
     error NothingArrived(uint256 asked);
+    /// @notice The bank was deployed without the wei that its latch is to keep.
+    error LatchWithoutWei();
+    /// @notice Ether comes to the bank from its latch alone.
+    error SenderNotLatch(address sender);
     error BankPaused(uint256 endsAt);
     error BankNotPaused();
     error PauseTooSoon(uint256 earliest);
@@ -139,6 +145,10 @@ interface IMarginBank {
     /// @notice Ends a pause early. The next one does not come sooner for it. Restricted.
     function unpause() external;
 
+    /// @notice Gives the latch the ether that a pause which ended by itself, or a stranger by force, left in the bank: until then
+    /// payments look up whether the bank is paused. Anyone may call, not during a pause.
+    function restoreLatch() external;
+
     /// @notice Where collected fees go from now on. Restricted.
     function setTreasury(address newTreasury) external;
 
@@ -153,6 +163,9 @@ interface IMarginBank {
     function announcement(address trader) external view returns (Announcement memory);
     function lastPause() external view returns (Pause memory);
     function isPaused() external view returns (bool);
+
+    /// @notice The `PauseLatch` of this bank.
+    function pauseLatch() external view returns (address);
 
     /// @notice Seconds between announcement and listing.
     function listingDelay() external view returns (uint256);

@@ -44,7 +44,7 @@ const market = onMarket('contracts/IsolatedTrader.sol', 'IsolatedTrader')
 /** A contract of its own, by its own tests. */
 const contract = (name: string, ...places: readonly string[]): Target => ({
   file: `contracts/${name}.sol`,
-  places,
+  ...(places.length > 0 ? { places } : {}),
   stages: [{ path: `contracts/${name}.sol`, contract: name, tests: [`test/contracts/${name}/*.test.ts`] }],
 })
 
@@ -92,4 +92,6 @@ export const OTHERS: readonly Target[] = [
   library('DeleverageLib', rules('risk')),
   { ...library('AdjustLib', desk(...ADJUST_TESTS)), places: ADJUST_STATE },
   library('SaltLib', market('cancelSalts', 'settleBatch.fill-state', 'cancelSaltsBelow')),
+  contract('MarginBank'),
+  { ...contract('MarginBank'), file: 'contracts/PauseLatch.sol' },
 ]

@@ -17,6 +17,7 @@ import {
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../domain/units.ts'
 import { decodeAdjustment } from '../../indexer/decode-adjust.ts'
 import { decodeRisk } from '../../indexer/decode-risk.ts'
+import { LATCH_WEI } from '../../stack/deploy.ts'
 import { ALIVE, applyAdjustment, applyRisk, type Exit, type RiskBooks } from './audit-risk.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -147,10 +148,22 @@ async function compareExit(
   for (const owner of owners) expect(await trader.unpaidClaim(owner)).to.equal(unpaid.get(owner) ?? 0n)
 }
 
+/** A pause runs on a wei, which bank and latch keep between them for ever. */
+async function compareLatch({ bank, connection }: Exchange): Promise<void> {
+  const { provider } = connection.ethers
+  const held = await provider.getBalance(bank)
+  const now = (await provider.getBlock('latest'))?.timestamp ?? 0
+  const runs = now < (await bank.lastPause()).endsAt
+  expect(await bank.isPaused()).to.equal(runs)
+  expect(held > 0n || !runs, 'a pause without its wei').to.equal(true)
+  expect(held + (await provider.getBalance(await bank.pauseLatch()))).to.be.at.least(LATCH_WEI)
+}
+
 /** Logs rebuild every view; the bank holds what it owes; longs equal shorts; the pool is the claims on it, at any price. */
 export async function audit(exchange: Exchange): Promise<void> {
   const { bank, usdm, users, treasury, spec, shared } = exchange
   const books = await rebuild(exchange)
+  await compareLatch(exchange)
   let owed = 0n
   let size = 0n
   let claims = 0n

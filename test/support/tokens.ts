@@ -1,6 +1,7 @@
 /** Banks over other tokens than the exchange's own. */
 import type { Wallet } from 'ethers'
 import { Signature } from 'ethers'
+import { LATCH_WEI } from '../../stack/deploy.ts'
 import { ExchangeAccess__factory } from '../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { FeeToken__factory } from '../../typechain-types/factories/mocks/FeeToken__factory.ts'
@@ -30,7 +31,7 @@ export async function bankOver<Token extends TestUSDM>(
   const admin = await firstSigner(connection)
   const token = await new Factory(admin).deploy()
   const access = await new ExchangeAccess__factory(admin).deploy(admin, 0)
-  const bank = await new MarginBank__factory(admin).deploy(token, access, admin, 0)
+  const bank = await new MarginBank__factory(admin).deploy(token, access, admin, 0, { value: LATCH_WEI })
   const owner = wallet('token owner').connect(connection.ethers.provider)
   await connection.networkHelpers.setBalance(owner.address, 10n ** 18n)
   await token.mint(owner.address, amount)

@@ -14,6 +14,7 @@ export { Forwarder__factory } from './Forwarder__factory.js';
 export { IsolatedTrader__factory } from './IsolatedTrader__factory.js';
 export { MarginBank__factory } from './MarginBank__factory.js';
 export { MarketDesk__factory } from './MarketDesk__factory.js';
+export { PauseLatch__factory } from './PauseLatch__factory.js';
 export { SettlementLens__factory } from './SettlementLens__factory.js';
 export { SignedPriceOracle__factory } from './SignedPriceOracle__factory.js';
 export { TestUSDM__factory } from './TestUSDM__factory.js';

@@ -29,7 +29,7 @@ export declare namespace IMarginBank {
     }
 
   export interface IMarginBankInterface extends Interface {
-    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "requestWithdrawal" | "setTreasury" | "settleDeltas" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
+    getFunction(nameOrSignature: "account" | "announceMarket" | "announcement" | "collectFees" | "deposit" | "depositFor" | "depositWithPermit" | "isPaused" | "lastPause" | "listMarket" | "listingDelay" | "market" | "markets" | "pause" | "pauseLatch" | "requestWithdrawal" | "restoreLatch" | "setTreasury" | "settleDeltas" | "token" | "treasury" | "unpause" | "withdraw" | "withdrawAnnouncement"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "AnnouncementWithdrawn" | "Deposited" | "FeesCollected" | "MarketAnnounced" | "MarketListed" | "Paused" | "TreasuryChanged" | "Unpaused" | "WithdrawalRequested" | "Withdrawn"): EventFragment;
 
@@ -47,7 +47,9 @@ encodeFunctionData(functionFragment: 'listingDelay', values?: undefined): string
 encodeFunctionData(functionFragment: 'market', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'markets', values?: undefined): string;
 encodeFunctionData(functionFragment: 'pause', values?: undefined): string;
+encodeFunctionData(functionFragment: 'pauseLatch', values?: undefined): string;
 encodeFunctionData(functionFragment: 'requestWithdrawal', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'restoreLatch', values?: undefined): string;
 encodeFunctionData(functionFragment: 'setTreasury', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'settleDeltas', values: [BigNumberish, BigNumberish, BytesLike[]]): string;
 encodeFunctionData(functionFragment: 'token', values?: undefined): string;
@@ -70,7 +72,9 @@ decodeFunctionResult(functionFragment: 'listingDelay', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'market', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'markets', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'pause', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'pauseLatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestWithdrawal', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'restoreLatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setTreasury', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'settleDeltas', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'token', data: BytesLike): Result;
@@ -347,8 +351,24 @@ decodeFunctionResult(functionFragment: 'withdrawAnnouncement', data: BytesLike):
     
 
     
+    pauseLatch: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     requestWithdrawal: TypedContractMethod<
       [amount: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    restoreLatch: TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >
@@ -483,8 +503,18 @@ getFunction(nameOrSignature: 'pause'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'pauseLatch'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
 getFunction(nameOrSignature: 'requestWithdrawal'): TypedContractMethod<
       [amount: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'restoreLatch'): TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >;

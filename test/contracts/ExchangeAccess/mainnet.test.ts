@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
 import { network } from 'hardhat'
+import { LATCH_WEI } from '../../../stack/deploy.ts'
 import { AggregatorOracle__factory } from '../../../typechain-types/factories/AggregatorOracle__factory.ts'
 import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
@@ -10,6 +11,7 @@ import { SignedPriceOracle__factory } from '../../../typechain-types/factories/S
 import { firstSigner } from '../../support/exchange.ts'
 
 const DAY = 86_400
+const WEI = { value: LATCH_WEI }
 
 describe('delays on the main network', () => {
   it('when shorter than the code asks for, nothing is deployed', async () => {
@@ -20,7 +22,7 @@ describe('delays on the main network', () => {
     const none = ZeroAddress
     const deployments: readonly [number, number, (delay: number) => Promise<unknown>][] = [
       [DAY, 30 * DAY, (delay) => new ExchangeAccess__factory(admin).deploy(admin, delay)],
-      [7 * DAY, 60 * DAY, (delay) => new MarginBank__factory(admin).deploy(token, access, admin, delay)],
+      [7 * DAY, 60 * DAY, (delay) => new MarginBank__factory(admin).deploy(token, access, admin, delay, WEI)],
       [DAY, 30 * DAY, (delay) => new SignedPriceOracle__factory(admin).deploy(access, delay)],
       [DAY, 30 * DAY, (delay) => new AggregatorOracle__factory(admin).deploy(access, delay, none, 0)],
     ]

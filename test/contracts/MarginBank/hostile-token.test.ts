@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
+import { LATCH_WEI } from '../../../stack/deploy.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { HostileToken__factory } from '../../../typechain-types/factories/mocks/HostileToken__factory.ts'
 import { chain, wallet } from '../../support/exchange.ts'
@@ -9,6 +10,7 @@ import { bankOver } from '../../support/tokens.ts'
 const AMOUNT = e18('100')
 const LIE = { moved: 1, notMoved: 2, taken: 3 } as const
 const DAY = 86_400
+const WEI = { value: LATCH_WEI }
 const BANK = MarginBank__factory.createInterface()
 const fixture = () => bankOver(HostileToken__factory, AMOUNT * 10n)
 
@@ -100,17 +102,17 @@ describe('MarginBank with a hostile token', () => {
     it('when the collateral has no code, nobody could be paid', async () => {
       const { bank, access, admin } = at
       const nobody = wallet('no token').address
-      await expect(new MarginBank__factory(admin).deploy(nobody, access, admin, 0))
+      await expect(new MarginBank__factory(admin).deploy(nobody, access, admin, 0, WEI))
         .to.be.revertedWithCustomError(bank, 'CollateralWithoutCode')
         .withArgs(nobody)
     })
     it('when the authority has no code, or the treasury is nobody', async () => {
       const { bank, token, access, admin } = at
       const factory = new MarginBank__factory(admin)
-      await expect(factory.deploy(token, wallet('no authority').address, admin, 0))
+      await expect(factory.deploy(token, wallet('no authority').address, admin, 0, WEI))
         .to.be.revertedWithCustomError(bank, 'AccessManagedInvalidAuthority')
         .withArgs(wallet('no authority').address)
-      await expect(factory.deploy(token, access, ZeroAddress, 0)).to.be.revertedWithCustomError(
+      await expect(factory.deploy(token, access, ZeroAddress, 0, WEI)).to.be.revertedWithCustomError(
         bank,
         'AccountZero',
       )
@@ -118,8 +120,8 @@ describe('MarginBank with a hostile token', () => {
     it('when the listing delay is above sixty days', async () => {
       const { bank, token, access, admin } = at
       const factory = new MarginBank__factory(admin)
-      await factory.deploy(token, access, admin, 60 * DAY)
-      await expect(factory.deploy(token, access, admin, 60 * DAY + 1))
+      await factory.deploy(token, access, admin, 60 * DAY, WEI)
+      await expect(factory.deploy(token, access, admin, 60 * DAY + 1, WEI))
         .to.be.revertedWithCustomError(bank, 'DelayOutOfRange')
         .withArgs(60 * DAY + 1, 0, 60 * DAY)
     })

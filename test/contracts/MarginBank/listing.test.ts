@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { keccak256 } from 'ethers'
+import { LATCH_WEI } from '../../../stack/deploy.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { FeedMock__factory } from '../../../typechain-types/factories/mocks/FeedMock__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
@@ -13,7 +14,7 @@ const WINDOW = 14 * DAY
 /** A bank that lists after a week, and a contract that wants to be a market. */
 async function strictBank() {
   const { token, access, admin, time } = await bankOver(TestUSDM__factory, 1n)
-  const bank = await new MarginBank__factory(admin).deploy(token, access, admin, DELAY)
+  const bank = await new MarginBank__factory(admin).deploy(token, access, admin, DELAY, { value: LATCH_WEI })
   const market = await (await new FeedMock__factory(admin).deploy(8)).getAddress()
   const { ethers, networkHelpers } = await chain()
   const codeHash = keccak256(await ethers.provider.getCode(market))

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { HDNodeWallet, JsonRpcProvider, Mnemonic } from 'ethers'
 import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
 import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
+import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { useAnvil } from '../../support/anvil.ts'
 import { runTask } from '../../support/tasks.ts'
 
@@ -245,6 +246,20 @@ for (const network of NETWORKS) {
       process.exitCode = 0
       expect(text).to.contain('WRONG market 1: operators')
       expect(text).to.contain(', 1 not')
+    })
+
+    it('notices ether that was forced upon the bank, until somebody gives it to the latch', async () => {
+      const provider = new JsonRpcProvider(chain.url, undefined, { cacheTimeout: -1 })
+      const from = stranger.connect(provider)
+      const address = readDeployment(deploymentId).contracts.MarginBank ?? ''
+      await (await from.sendTransaction({ data: `0x73${address.slice(2)}ff`, value: 1n })).wait()
+      const { text, failed } = await check(true)
+      await (await MarginBank__factory.connect(address, from).restoreLatch()).wait()
+      provider.destroy()
+      expect(text).to.match(/WRONG bank: ether, none while it is not paused .*\n/)
+      expect(text).to.contain(', 1 not')
+      expect(failed).to.equal(true)
+      expect((await check(true)).failed).to.equal(false)
     })
 
     it('notices other code at an address', async () => {

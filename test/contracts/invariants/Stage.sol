@@ -75,7 +75,8 @@ contract Stage {
         address access = deploy("ExchangeAccess", abi.encode(address(this), 0));
         keys = IAccountManager(deploy("AccountManager", abi.encode(FORWARDER)));
         oracle = ISignedPriceOracle(deploy("SignedPriceOracle", abi.encode(access, 0)));
-        bank = IMarginBank(deploy("MarginBank", abi.encode(token, access, address(this), 0)));
+        vm.deal(address(this), 1);
+        bank = IMarginBank(deploy("MarginBank", abi.encode(token, access, address(this), 0), 1));
         bytes memory arguments = abi.encode(
             _grid(listed), _parameters(listed), bank, keys, oracle, FORWARDER, access, deploy("MarketDesk", "")
         );

@@ -8,6 +8,7 @@ interface Vm {
     function addr(uint256 privateKey) external pure returns (address);
     function warp(uint256 timestamp) external;
     function prank(address sender) external;
+    function deal(address account, uint256 balance) external;
     function assume(bool condition) external pure;
 }
 
@@ -18,6 +19,10 @@ error Broken(string invariant, int256 expected, int256 found);
 
 function same(string memory invariant, int256 expected, int256 found) pure {
     if (expected != found) revert Broken(invariant, expected, found);
+}
+
+function same(string memory invariant, bool expected, bool found) pure {
+    same(invariant, expected ? int256(1) : int256(0), found ? int256(1) : int256(0));
 }
 
 function holds(string memory invariant, bool condition) pure {
@@ -31,9 +36,14 @@ function within(uint256 value, uint256 lowest, uint256 highest) pure returns (ui
 
 /// @dev The very code that the build made, so that nothing here is compiled twice.
 function deploy(string memory name, bytes memory arguments) returns (address created) {
+    return deploy(name, arguments, 0);
+}
+
+/// @dev With `value` wei of the caller's.
+function deploy(string memory name, bytes memory arguments, uint256 value) returns (address created) {
     bytes memory code = bytes.concat(vm.getCode(name), arguments);
     assembly ("memory-safe") {
-        created := create(0, add(code, 32), mload(code))
+        created := create(value, add(code, 32), mload(code))
     }
     require(created != address(0), name);
 }

@@ -93,6 +93,11 @@
     "type": "error"
   },
   {
+    "inputs": [],
+    "name": "LatchWithoutWei",
+    "type": "error"
+  },
+  {
     "inputs": [
       {
         "internalType": "address",
@@ -225,6 +230,17 @@
       }
     ],
     "name": "PoolInsufficient",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "sender",
+        "type": "address"
+      }
+    ],
+    "name": "SenderNotLatch",
     "type": "error"
   },
   {
@@ -727,6 +743,19 @@
     "type": "function"
   },
   {
+    "inputs": [],
+    "name": "pauseLatch",
+    "outputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -735,6 +764,13 @@
       }
     ],
     "name": "requestWithdrawal",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "restoreLatch",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"
