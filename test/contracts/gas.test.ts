@@ -61,6 +61,8 @@ describe('gas', () => {
     expect(golden['deposit, first']).to.be.at.most(70_000)
     expect(golden.deposit).to.be.at.most(53_000)
     expect(golden.withdraw).to.be.at.most(45_000)
+    const looked = (golden['deposit, while the bank has ether'] as number) - (golden.deposit as number)
+    expect(looked).to.be.within(2_100, 2_200)
     expect(golden.cancel).to.be.at.most(30_000)
     expect(golden['cancel of one salt']).to.be.at.most(30_000)
     expect(golden['adjust margin, added']).to.be.at.most(75_000)

@@ -47,6 +47,14 @@ async function callsOf(exchange: Exchange): Promise<[string, () => Promise<Contr
     ['cancel, relayed', () => relay(spec.trader, trader.interface.encodeFunctionData('cancelSalts', [[3]]))],
     ['cancel of 20', () => trader.cancelSalts(SALTS)],
     ['cancel below a floor', () => trader.cancelSaltsBelow(1_000)],
+    [
+      'deposit, while the bank has ether',
+      async () => {
+        // From a contract that ends in its constructor: the bank is not asked.
+        await owner.sendTransaction({ data: `0x73${shared.marginBank.slice(2)}ff`, value: 1n })
+        return bank.deposit(AMOUNT)
+      },
+    ],
   ]
 }
 

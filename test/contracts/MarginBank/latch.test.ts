@@ -1,6 +1,6 @@
 /** The wei by which payments know that there is no pause: where it is, and what strangers can do with ether of their own. */
 import { expect } from 'chai'
-import { type ContractTransactionResponse, getCreateAddress, ZeroAddress } from 'ethers'
+import { getCreateAddress, ZeroAddress } from 'ethers'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { HostileToken__factory } from '../../../typechain-types/factories/mocks/HostileToken__factory.ts'
@@ -11,8 +11,6 @@ import { bankOver } from '../../support/tokens.ts'
 
 const DAY = 86_400
 const AMOUNT = e18('100')
-/** What a slot costs that nobody has read yet in the transaction. */
-const COLD_SLOT = 2_100n
 
 async function latched() {
   const at = await bankOver(HostileToken__factory, AMOUNT * 10n)
@@ -37,8 +35,6 @@ describe('the latch of a pause', () => {
       .to.be.revertedWithCustomError(contract as never, error)
       .withArgs(...args)
   const stranger = async () => at.bank.connect(await firstSigner(at))
-  const gasOf = async (call: Promise<ContractTransactionResponse>) =>
-    (await (await call).wait())?.gasUsed ?? 0n
   /** A contract that goes up in its constructor and leaves its ether where nobody is asked. */
   const force = async (to: object, value: bigint) => {
     const address = String(await (to as typeof at.bank).getAddress()).slice(2)
@@ -64,7 +60,10 @@ describe('the latch of a pause', () => {
       await at.admin.sendTransaction({ to, value: 5n })
       const bank = await deploy(7n)
       expect(await bank.getAddress()).to.equal(to)
-      expect([await weiOf(bank), await weiOf({ getAddress: () => bank.pauseLatch() })]).to.deep.equal([0n, 12n])
+      expect([await weiOf(bank), await weiOf({ getAddress: () => bank.pauseLatch() })]).to.deep.equal([
+        0n,
+        12n,
+      ])
     })
   })
 
@@ -80,7 +79,12 @@ describe('the latch of a pause', () => {
     })
     it('when a pause ended by itself, payments go on with the wei still there, and anybody gives it back', async () => {
       await at.bank.pause()
-      await refused((await stranger()).restoreLatch(), at.bank, 'BankPaused', (await at.bank.lastPause()).endsAt)
+      await refused(
+        (await stranger()).restoreLatch(),
+        at.bank,
+        'BankPaused',
+        (await at.bank.lastPause()).endsAt,
+      )
       expect(await state()).to.deep.equal([1n, 0n, true])
       await end()
       expect(await state()).to.deep.equal([1n, 0n, false])
@@ -95,7 +99,8 @@ describe('the latch of a pause', () => {
       expect(await state()).to.deep.equal([1n, 0n, false])
       await at.bank.pause()
       expect(await state()).to.deep.equal([1n, 0n, true])
-      await refused(at.asOwner.deposit(1), at.bank, 'BankPaused', (await at.bank.lastPause()).endsAt)
+      const { endsAt } = await at.bank.lastPause()
+      await refused(at.asOwner.deposit(1), at.bank, 'BankPaused', endsAt)
       await at.bank.unpause()
       expect(await state()).to.deep.equal([0n, 1n, false])
     })
@@ -131,19 +136,6 @@ describe('the latch of a pause', () => {
     })
   })
 
-  describe('what it costs', () => {
-    it('when the wei is in the latch, a payment reads no slot for the pause; in the bank, one', async () => {
-      await at.asOwner.deposit(1)
-      const without = await gasOf(at.asOwner.deposit(1))
-      await at.bank.pause()
-      await end()
-      const looked = (await gasOf(at.asOwner.deposit(1))) - without
-      expect(looked).to.be.within(COLD_SLOT, COLD_SLOT + 100n)
-      await (await stranger()).restoreLatch()
-      expect(await gasOf(at.asOwner.deposit(1))).to.equal(without)
-    })
-  })
-
   describe('under attack', () => {
     it('when ether is forced upon the bank, nothing is paused, and anybody takes it away', async () => {
       await force(at.bank, 5n)
@@ -166,7 +158,8 @@ describe('the latch of a pause', () => {
       await nextPause()
       await at.bank.pause()
       expect(await state()).to.deep.equal([9n, 0n, true])
-      await refused(at.asOwner.deposit(1), at.bank, 'BankPaused', (await at.bank.lastPause()).endsAt)
+      const { endsAt } = await at.bank.lastPause()
+      await refused(at.asOwner.deposit(1), at.bank, 'BankPaused', endsAt)
     })
     it('when a stranger releases the latch', async () => {
       const { latch, owner } = at
