@@ -52,6 +52,7 @@ getContractFactory(name: 'HostileToken', signerOrOptions?: ethers.Signer | Facto
 getContractFactory(name: 'LibHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.LibHarness__factory>
 getContractFactory(name: 'NoReturnToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.NoReturnToken__factory>
 getContractFactory(name: 'OwnerHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.OwnerHarness__factory>
+getContractFactory(name: 'SaltHarness', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SaltHarness__factory>
 
   getContractAt(name: 'AccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AccountManager>
 getContractAt(name: 'AggregatorOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.AggregatorOracle>
@@ -94,6 +95,7 @@ getContractAt(name: 'HostileToken', address: string | ethers.Addressable, signer
 getContractAt(name: 'LibHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.LibHarness>
 getContractAt(name: 'NoReturnToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.NoReturnToken>
 getContractAt(name: 'OwnerHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.OwnerHarness>
+getContractAt(name: 'SaltHarness', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SaltHarness>
 
   deployContract(name: 'AccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
 deployContract(name: 'AggregatorOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AggregatorOracle>
@@ -136,6 +138,7 @@ deployContract(name: 'HostileToken', signerOrOptions?: ethers.Signer | DeployCon
 deployContract(name: 'LibHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 deployContract(name: 'NoReturnToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.NoReturnToken>
 deployContract(name: 'OwnerHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OwnerHarness>
+deployContract(name: 'SaltHarness', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SaltHarness>
 
   deployContract(name: 'AccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AccountManager>
 deployContract(name: 'AggregatorOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.AggregatorOracle>
@@ -178,6 +181,7 @@ deployContract(name: 'HostileToken', args: any[], signerOrOptions?: ethers.Signe
 deployContract(name: 'LibHarness', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.LibHarness>
 deployContract(name: 'NoReturnToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.NoReturnToken>
 deployContract(name: 'OwnerHarness', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OwnerHarness>
+deployContract(name: 'SaltHarness', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SaltHarness>
 
     // default types
     getContractFactory(

@@ -93,3 +93,5 @@ export type { NoReturnToken } from './mocks/NoReturnToken.js';
 export { NoReturnToken__factory } from './factories/mocks/NoReturnToken__factory.js';
 export type { OwnerHarness } from './mocks/OwnerHarness.js';
 export { OwnerHarness__factory } from './factories/mocks/OwnerHarness__factory.js';
+export type { SaltHarness } from './mocks/SaltHarness.js';
+export { SaltHarness__factory } from './factories/mocks/SaltHarness__factory.js';

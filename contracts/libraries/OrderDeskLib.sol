@@ -41,7 +41,7 @@ library OrderDeskLib {
         terms.maxLeverage = ActionLib.parametersAt(state, state.reference_.changePending, asOf).maxLeverage;
         OrderLib.requireTerms(head, body, terms);
         hash = hashOrder(context.domainSeparator, order);
-        signer = _recover(order.maker, body.salt(), hash, signature);
+        signer = _recover(hash, signature);
         OrderLib.requireSigner(context.accountManager, order.maker, body.salt(), signer, asOf);
         state.requireAlive(order.maker, body.salt(), asOf);
     }
@@ -72,12 +72,8 @@ library OrderDeskLib {
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev 66 bytes: r, s, v and 01.
-    function _recover(address maker, uint256 salt, bytes32 hash, bytes memory signature)
-        private
-        view
-        returns (address signer)
-    {
+    /// @dev 66 bytes: r, s, v and 01. Zero if nobody signed.
+    function _recover(bytes32 hash, bytes memory signature) private view returns (address signer) {
         if (signature.length != 66) revert IIsolatedTrader.SignatureLengthWrong(66, signature.length);
         uint8 suffix = uint8(signature[65]);
         if (suffix != 1) revert IIsolatedTrader.SignatureSuffixWrong(suffix);
@@ -89,7 +85,6 @@ library OrderDeskLib {
             s := mload(add(signature, 64))
         }
         if (v == 27 || v == 28) signer = OrderLib.recover(hash, v - 27, r, s);
-        if (signer == address(0)) revert ISettlementErrors.SignatureInvalid(maker, salt);
     }
 
     /// @dev The record that would settle the order, without a fill.

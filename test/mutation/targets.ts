@@ -27,6 +27,7 @@ const harness =
 /** The pure rules against their twins off the chain. */
 const rules = harness('LibHarness')
 const ownerRules = harness('OwnerHarness')
+const saltRules = harness('SaltHarness')
 
 const onMarket =
   (path: string, contract: string) =>
@@ -72,7 +73,7 @@ const ADJUST_TESTS = ['adjustMargin.authority', 'adjustMargin', 'adjustLeverage'
 /** What an order's signature is checked by, outside settlement. */
 const VALIDATION = ['hashOrder', 'validateOrder', '_recover', '_pack', '_onGrid']
 
-/** What decides over margin, fees, funding and signatures. */
+/** What decides over margin, fees, funding and signatures, and that an order fills once. */
 export const TARGETS: readonly Target[] = [
   library('FeeLib', rules('rules', 'position')),
   library('MarginLib', rules('position', 'risk'), ownerRules('adjust')),
@@ -80,6 +81,7 @@ export const TARGETS: readonly Target[] = [
   library('BandLib', rules('rules'), ownerRules('reports')),
   library('ReportLib', linked('FundingLib')('updateFunding'), desk('inheritPosition', 'deleverage')),
   library('OrderLib', rules('records')),
+  library('SaltLib', saltRules('salts'), market('cancelSalts', 'cancelSaltsBelow')),
   { ...library('AdjustLib', ownerRules('adjust')), places: ADJUST_RULES },
   { ...library('OrderDeskLib', linked('OrderDeskLib')('validateOrder')), places: VALIDATION },
   contract('SignedPriceOracle', 'verify', '_recover', 'reportDigest', 'SignedPriceOracle'),
@@ -91,7 +93,6 @@ export const OTHERS: readonly Target[] = [
   library('BackstopLib', rules('risk')),
   library('DeleverageLib', rules('risk')),
   { ...library('AdjustLib', desk(...ADJUST_TESTS)), places: ADJUST_STATE },
-  library('SaltLib', market('cancelSalts', 'settleBatch.fill-state', 'cancelSaltsBelow')),
   contract('MarginBank'),
   { ...contract('MarginBank'), file: 'contracts/PauseLatch.sol' },
 ]

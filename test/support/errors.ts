@@ -25,8 +25,12 @@ export async function refusalOf(call: Promise<unknown>): Promise<string | null> 
     return null
   } catch (error) {
     const { data } = (error ?? {}) as { data?: unknown }
-    if (typeof data !== 'string' || data.length < 10) return (error as Error).message
-    const parsed = INTERFACES.map((known) => known.parseError(data)).find((each) => each !== null)
-    return parsed ? `${parsed.name}(${parsed.args.join(',')})` : data
+    return typeof data === 'string' && data.length >= 10 ? refusalIn(data) : (error as Error).message
   }
+}
+
+/** As above, from what the call returned; the data itself if no contract here declares it. */
+export function refusalIn(data: string): string {
+  const parsed = INTERFACES.map((known) => known.parseError(data)).find((each) => each !== null)
+  return parsed ? `${parsed.name}(${parsed.args.join(',')})` : data
 }

@@ -8,3 +8,4 @@ export type { HostileToken } from './HostileToken.js';
 export type { LibHarness } from './LibHarness.js';
 export type { NoReturnToken } from './NoReturnToken.js';
 export type { OwnerHarness } from './OwnerHarness.js';
+export type { SaltHarness } from './SaltHarness.js';

@@ -8,3 +8,4 @@ export { HostileToken__factory } from './HostileToken__factory.js';
 export { LibHarness__factory } from './LibHarness__factory.js';
 export { NoReturnToken__factory } from './NoReturnToken__factory.js';
 export { OwnerHarness__factory } from './OwnerHarness__factory.js';
+export { SaltHarness__factory } from './SaltHarness__factory.js';

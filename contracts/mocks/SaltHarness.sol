@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {SaltLib} from "../libraries/SaltLib.sol";
+import {SaltState} from "../types/Order.sol";
+import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
+import {TraderState} from "../types/TraderState.sol";
+
+/// @title What is left of orders, without a market around it: for parity tests with a model that packs nothing
+contract SaltHarness {
+    using SaltLib for TraderState;
+
+    TraderState private _state;
+
+    /// @notice Takes steps, calls of the functions below, one after the other. A refused one changes nothing.
+    /// @return taken Which were not refused.
+    /// @return answers What each returned, or why it was refused.
+    function take(bytes[] calldata steps) external returns (bool[] memory taken, bytes[] memory answers) {
+        (taken, answers) = (new bool[](steps.length), new bytes[](steps.length));
+        for (uint256 i; i < steps.length; ++i) {
+            (taken[i], answers[i]) = address(this).call(steps[i]);
+        }
+    }
+
+    function consume(RecordHead head, RecordBody body, uint256 batchId, uint256 asOf) external returns (bool dead) {
+        return _state.consume(head, body, batchId, asOf);
+    }
+
+    function requestCancel(address maker, uint256 salt, uint256 requestedAt) external {
+        _state.requestCancel(maker, salt, requestedAt);
+    }
+
+    function requestFloor(address maker, uint256 floor, uint256 requestedAt) external returns (bool raised) {
+        return _state.requestFloor(maker, floor, requestedAt);
+    }
+
+    function requireAlive(address maker, uint256 salt, uint256 asOf) external view {
+        _state.requireAlive(maker, salt, asOf);
+    }
+
+    function stateOf(address maker, uint256 salt) external view returns (SaltState) {
+        return _state.stateOf(maker, salt);
+    }
+
+    function readSlot(address maker, uint256 index) external view returns (uint256, uint256, uint256) {
+        return _state.readSlot(maker, index);
+    }
+}
