@@ -272,7 +272,8 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
 
     /// @dev Opens the batch or continues it. Returns whether the part is its first.
     function _placePart(Clock memory clock_, PartHeader memory header) private pure returns (bool first) {
-        if (header.batchId < clock_.batchId || header.batchId == 0) {
+        // Numbers run no faster than milliseconds: one operator cannot use them up for those who come after him.
+        if (header.batchId < clock_.batchId || header.batchId == 0 || header.batchId > header.asOf) {
             revert BatchOutOfOrder(clock_.batchId, header.batchId);
         }
         first = header.batchId > clock_.batchId;

@@ -44,6 +44,8 @@ export const haircutOf = (poolAtFreeze: Quote, poolNow: Quote, deficit: Quote): 
   owed: (poolAtFreeze + deficit) as Quote,
 })
 
-/** What a claim of `value` is due, down. */
-export const dueOf = (value: Quote, { pool, owed }: Haircut): Quote =>
-  (value <= 0n || owed === 0n ? 0n : mulDivDown(value, pool, owed)) as Quote
+/** What a claim of `value` is due, down; in full where nothing is known to be owed, as nobody who owes was listed. */
+export const dueOf = (value: Quote, { pool, owed }: Haircut): Quote => {
+  if (value <= 0n) return 0n as Quote
+  return owed === 0n ? value : (mulDivDown(value, pool, owed) as Quote)
+}

@@ -82,12 +82,8 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
     event: { account: addressOf(account), deficit },
   }),
   HaircutFixed: ({ pool, owed }, spec) => ({ kind: 'haircut_fixed', spec, haircut: { pool, owed } }),
-  DeficitCovered: ({ payer, amount }, spec) => ({
-    kind: 'deficit_covered',
-    spec,
-    payer: addressOf(payer),
-    amount,
-  }),
+  // Paid out of what was deposited for the market itself.
+  DeficitCovered: ({ amount }, spec) => ({ kind: 'deficit_covered', spec, payer: spec.trader, amount }),
   Claimed: ({ account, value, paid, unpaid }, spec) => ({
     kind: 'claimed',
     spec,

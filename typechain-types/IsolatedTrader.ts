@@ -272,9 +272,9 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
   
 
     export namespace DeficitCoveredEvent {
-      export type InputTuple = [payer: AddressLike, amount: BigNumberish];
-      export type OutputTuple = [payer: string, amount: bigint];
-      export interface OutputObject {payer: string, amount: bigint };
+      export type InputTuple = [amount: BigNumberish];
+      export type OutputTuple = [amount: bigint];
+      export interface OutputObject {amount: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -1376,7 +1376,7 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       Claimed: TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
     
 
-      'DeficitCovered(address,uint256)': TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+      'DeficitCovered(uint256)': TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
       DeficitCovered: TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
     
 

@@ -29,8 +29,8 @@ interface IMarketExit {
     );
     /// @notice The account owed `deficit`; it is counted, and its position is gone.
     event InsolventListed(address indexed account, uint256 deficit);
-    /// @notice `amount` went from the payer's free balance into the pool.
-    event DeficitCovered(address indexed payer, uint256 amount);
+    /// @notice `amount` went from the market's own free balance into the pool.
+    event DeficitCovered(uint256 amount);
     /// @notice Every claim is due `pool / owed` of its value.
     event HaircutFixed(uint256 pool, uint256 owed);
     /// @param value Of the position at the fixed price; 0 where only the rest of an earlier claim was paid.
@@ -82,8 +82,9 @@ interface IMarketExit {
     /// passed over.
     function listInsolvent(address[] calldata accounts) external;
 
-    /// @notice Adds to the pool out of the caller's free balance: before the haircut is fixed, it raises everyone's share; after
-    /// it, it pays what claims were short of.
+    /// @notice Adds to the pool what was deposited for the market itself (`IMarginBank.depositFor`): before the haircut is fixed,
+    /// it raises everyone's share; after it, it pays what claims were short of. Anyone; what is beyond all that is due stays.
+    /// @dev Out of no trader's free balance: a debit at once could undo what was matched in another market.
     function coverDeficit(uint96 amount) external;
 
     /// @notice Pays what the account is due into its free balance: its value at the fixed price, less the haircut, and what an

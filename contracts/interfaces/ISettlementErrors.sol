@@ -22,6 +22,7 @@ interface ISettlementErrors {
     error AsOfAhead(uint256 blockTime, uint256 given);
     /// @notice The action is older than L: it can never be settled any more.
     error AsOfStale(uint256 blockTime, uint256 given);
+    /// @notice Lower than the last batch's number, 0, or a number above `asOf`: a market can never run out of them.
     error BatchOutOfOrder(uint256 last, uint256 given);
     error PartOutOfOrder(uint256 expected, uint256 given);
     /// @notice A later part names another price, `asOf`, number of parts or report than the first one.

@@ -145,9 +145,9 @@ library WindLib {
     function coverDeficit(TraderState storage state, MarketContext calldata context, uint96 amount) external {
         _requireEnded(state.wind);
         if (amount == 0) revert IMarketExit.AmountZero();
-        emit IMarketExit.DeficitCovered(msg.sender, amount);
-        // Out of free only: no pending withdrawal backs a moment that far off.
-        LedgerCall.move(context.bank, type(uint256).max, msg.sender, -int256(uint256(amount)));
+        emit IMarketExit.DeficitCovered(amount);
+        // Of the market's own account and of nobody's who trades: what is free may back what was matched elsewhere.
+        LedgerCall.move(context.bank, type(uint256).max, address(this), -int256(uint256(amount)));
     }
 
     function claim(TraderState storage state, MarketContext calldata context, address account) external {
@@ -164,7 +164,7 @@ library WindLib {
         uint256 value = signedValue > 0 ? uint256(signedValue) : 0;
         uint256 due = state.unpaidClaims[account];
         if (value > 0) {
-            due += Math.mulDiv(value, wind.haircutPool, uint256(wind.poolAtEnd) + wind.deficit);
+            due += _shareOf(value, wind);
             _empty(state, account, position);
         }
         uint256 paid = Math.min(Math.min(due, pool), uint96(type(int96).max));
@@ -184,6 +184,12 @@ library WindLib {
     }
 
     // ------------------------------------------------------------------ internals
+
+    /// @dev Down. In full where nothing is known to be owed: the pool was empty, and nobody who owed was listed.
+    function _shareOf(uint256 value, Wind memory wind) private pure returns (uint256) {
+        uint256 owed = uint256(wind.poolAtEnd) + wind.deficit;
+        return owed == 0 ? value : Math.mulDiv(value, wind.haircutPool, owed);
+    }
 
     /// @dev Wei at the fixed price, down; negative where the account owes.
     function _valueOf(TraderState storage state, MarketContext calldata context, Wind memory wind, address account)

@@ -5,8 +5,12 @@
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import type { MarketId } from '../../domain/units.ts'
+import { deployMarket } from '../../stack/deploy.ts'
+import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { audit } from '../support/audit.ts'
 import {
+  addressOf,
   buildPart,
   caller,
   chain,
@@ -19,6 +23,7 @@ import {
   send,
   settle,
 } from '../support/exchange.ts'
+import { freeze } from '../support/exit.ts'
 import { expectPartRefused } from '../support/refusals.ts'
 
 const PRICE = 500_000
@@ -186,6 +191,29 @@ describe('vulnerability classes', () => {
       await thief.sendTransaction({ to: spec.trader, data: data + alice.address.slice(2) })
       expect((await trader.floors(alice.address)).requested).to.equal(0n)
       expect((await trader.floors(bob.address)).requested).to.equal(100n)
+    })
+  })
+
+  describe('invalidation after the match: a gift to a market that has ended', () => {
+    it('takes nothing that backs a match in another market', async () => {
+      const { admin, operator, oracleSigners, shared, bank } = exchange
+      const listed = { ...exchange.spec, marketId: 77 as MarketId }
+      const trader = await deployMarket(admin, shared, listed, {
+        operators: [operator],
+        oracleSigners: oracleSigners.map(addressOf),
+        threshold: 2,
+      })
+      const other: Exchange = {
+        ...exchange,
+        spec: { ...listed, trader },
+        trader: IsolatedTrader__factory.connect(trader, operator),
+      }
+      await freeze({ exchange })
+      const matched = await buildPart(other, { price: PRICE, fills: pair(alice, bob, 1000) })
+      const gift = exchange.trader.connect(await caller(exchange, alice)).coverDeficit(START_BALANCE)
+      await expect(gift).to.be.revertedWithCustomError(bank, 'FreeBalanceInsufficient')
+      await send(other, encodeSettleBatch(matched, other.spec))
+      expect((await other.trader.position(alice.address)).size).to.equal(1000n)
     })
   })
 

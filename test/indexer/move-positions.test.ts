@@ -110,6 +110,7 @@ describe('following what moves positions outside batches', () => {
     await world.rpc('evm_increaseTime', 86_402)
     await (await trader.freeze()).wait()
     await (await trader.listInsolvent([alice.address, bob.address])).wait()
+    await world.deposit({ address: world.spec.trader }, '0.5')
     await (await trader.connect(bob).coverDeficit(e18('0.5'))).wait()
     await world.rpc('evm_increaseTime', 3 * 86_400 + 1)
     await (await trader.claim(bob.address)).wait()

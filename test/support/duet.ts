@@ -10,14 +10,8 @@ import {
   adjustMargin as adjustMarginOnChain,
   setFunding as setFundingOnChain,
 } from './adjust.ts'
-import {
-  addressOf,
-  caller,
-  type Exchange,
-  type FillInput,
-  nextSecond,
-  settle as settleOnChain,
-} from './exchange.ts'
+import { addressOf, type Exchange, type FillInput, nextSecond, settle as settleOnChain } from './exchange.ts'
+import { depositFor } from './exit.ts'
 import { errorOf } from './parity.ts'
 import {
   type AskedLeg,
@@ -203,9 +197,12 @@ export class Duet {
     return this.#compare('list', expected, trader.connect(admin).listInsolvent([...accounts]))
   }
 
-  async cover(payer: Wallet, amount: bigint): Promise<Outcome> {
-    const trader = this.exchange.trader.connect(await caller(this.exchange, payer))
-    return this.#compare('cover', this.twin.cover(addressOf(payer), amount), trader.coverDeficit(amount))
+  /** Out of what is deposited for it just before. */
+  async cover(amount: bigint): Promise<Outcome> {
+    const { trader, admin, spec } = this.exchange
+    await depositFor(this, spec.trader, amount)
+    this.twin.credit(spec.trader, amount)
+    return this.#compare('cover', this.twin.cover(amount), trader.connect(admin).coverDeficit(amount))
   }
 
   async claim(account: Address): Promise<Outcome> {

@@ -288,9 +288,9 @@ export class Twin {
     })
   }
 
-  cover(payer: Address, amount: bigint): Outcome {
+  cover(amount: bigint): Outcome {
     return this.#attempt((books) => {
-      this.#pay(books, payer, -amount, NEVER)
+      this.#pay(books, this.spec.trader, -amount, NEVER)
     })
   }
 

@@ -34,9 +34,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
     export namespace DeficitCoveredEvent {
-      export type InputTuple = [payer: AddressLike, amount: BigNumberish];
-      export type OutputTuple = [payer: string, amount: bigint];
-      export interface OutputObject {payer: string, amount: bigint };
+      export type InputTuple = [amount: BigNumberish];
+      export type OutputTuple = [amount: bigint];
+      export interface OutputObject {amount: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -197,7 +197,7 @@ getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, Pric
       Claimed: TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
     
 
-      'DeficitCovered(address,uint256)': TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
+      'DeficitCovered(uint256)': TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
       DeficitCovered: TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
     
 

@@ -1,7 +1,24 @@
 import { expect } from 'chai'
+import { getAddress, type Wallet } from 'ethers'
 import { audit } from '../../support/audit.ts'
-import { caller, type Exchange, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
-import { byAnyone, claimAll, freeOf, freeze, fresh, poke, type Scene } from '../../support/exit.ts'
+import {
+  caller,
+  type Exchange,
+  type FillInput,
+  perpetualExchange,
+  settle,
+  wallet,
+} from '../../support/exchange.ts'
+import {
+  byAnyone,
+  claimAll,
+  depositFor,
+  freeOf,
+  freeze,
+  fresh,
+  poke,
+  type Scene,
+} from '../../support/exit.ts'
 import { e18 } from '../../support/markets.ts'
 import { LISTING_WINDOW, pass } from '../../support/risk.ts'
 
@@ -39,6 +56,11 @@ describe('claims', () => {
   beforeEach(async () => {
     scene.exchange = await fresh(insolvent)
   })
+
+  const cover = async (amount: string): Promise<void> => {
+    await depositFor(scene, scene.exchange.spec.trader, e18(amount))
+    await (await byAnyone(scene)).coverDeficit(e18(amount))
+  }
 
   it('when deficits are listed, one haircut is shared by value, whoever comes first', async () => {
     const { connection } = scene.exchange
@@ -115,15 +137,38 @@ describe('claims', () => {
     await expect(trader.claim(bob.address)).to.be.revertedWithCustomError(trader, 'NothingToClaim')
 
     // Somebody makes up for it.
-    await trader.coverDeficit(e18('6'))
+    await cover('6')
     await expect(trader.claim(bob.address)).to.emit(trader, 'Claimed').withArgs(bob.address, 0n, e18('5'), 0n)
     expect(await trader.unpaidClaim(bob.address)).to.equal(0n)
+  })
+
+  it('when the pool is empty and nobody listed the insolvent, all is owed and nothing paid until it is covered', async () => {
+    scene.exchange = await fresh(perpetualExchange)
+    const { exchange } = scene
+    const fills = (long: Wallet, short: Wallet, leverage: number): FillInput[] => [
+      { by: long, side: 'LONG', fill: 1000, leverage: 20 },
+      { by: short, side: 'SHORT', fill: 1000, leverage },
+    ]
+    await settle(exchange, { price: 1000, fills: fills(alice, bob, 5) })
+    // Alice owes 5; Bob takes his 30 to Dave, who brings 5.
+    await settle(exchange, { price: 900, fills: fills(bob, dave, 18) })
+    expect((await exchange.bank.market(exchange.spec.trader)).pool).to.equal(0n)
+    await freeze(scene)
+    const trader = await byAnyone(scene)
+    await pass(exchange, LISTING_WINDOW)
+    await expect(trader.claim(dave.address))
+      .to.emit(trader, 'Claimed')
+      .withArgs(dave.address, e18('5'), 0n, e18('5'))
+    await cover('5')
+    await expect(trader.claim(dave.address))
+      .to.emit(trader, 'Claimed')
+      .withArgs(dave.address, 0n, e18('5'), 0n)
   })
 
   it('when the deficit is covered before the haircut is fixed, everyone is paid in full', async () => {
     const trader = await byAnyone(scene)
     await trader.listInsolvent([alice.address])
-    await trader.coverDeficit(e18('5'))
+    await cover('5')
     await pass(scene.exchange, LISTING_WINDOW)
     expect([...(await claimAll(scene, [bob, carol])).values()]).to.deep.equal([e18('60'), e18('90')])
   })
@@ -131,12 +176,12 @@ describe('claims', () => {
   it('when more is covered than is owed, nobody gets more than is due', async () => {
     const trader = await byAnyone(scene)
     await trader.listInsolvent([alice.address])
-    await trader.coverDeficit(e18('50'))
+    await cover('50')
     await pass(scene.exchange, LISTING_WINDOW)
     expect([...(await claimAll(scene, [bob, carol])).values()]).to.deep.equal([e18('60'), e18('90')])
   })
 
-  it('when what covers it is nothing, or not free', async () => {
+  it('when what covers it is nothing, or more than was deposited for the market', async () => {
     const { exchange } = scene
     const trader = await byAnyone(scene)
     await expect(trader.coverDeficit(0)).to.be.revertedWithCustomError(trader, 'AmountZero')
@@ -144,15 +189,14 @@ describe('claims', () => {
       trader,
       'PositionOutOfRange',
     )
-    const poor = exchange.trader.connect(await caller(exchange, wallet('poor')))
-    await expect(poor.coverDeficit(1)).to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
-    // What is pending backs batches, not gifts.
-    const bank = exchange.bank.connect(await caller(exchange, frank))
-    await bank.requestWithdrawal(await freeOf(scene, frank))
-    await expect(trader.coverDeficit(1)).to.be.revertedWithCustomError(
-      exchange.bank,
-      'FreeBalanceInsufficient',
-    )
+    // Whoever calls: nobody's own balance can be taken from under what it may back elsewhere.
+    const before = await freeOf(scene, frank)
+    await depositFor(scene, exchange.spec.trader, 3n)
+    await expect(trader.coverDeficit(4))
+      .to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
+      .withArgs(getAddress(exchange.spec.trader), 3, 4)
+    await expect(trader.coverDeficit(3)).to.emit(trader, 'DeficitCovered').withArgs(3)
+    expect(await freeOf(scene, frank)).to.equal(before)
   })
 })
 

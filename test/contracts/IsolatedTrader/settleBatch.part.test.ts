@@ -117,6 +117,14 @@ describe('settleBatch: the part as a whole', () => {
       await settle(exchange, part({ batchId: 9 }))
       await expectPartRefused(exchange, part({ batchId: 8 }), { error: 'BatchOutOfOrder', args: [9, 8] })
     })
+
+    it('when the batch number runs ahead of the clock: no operator can leave none to the next', async () => {
+      const ahead = (await ms()) + 1
+      const refusal = { error: 'BatchOutOfOrder', args: [0, ahead] }
+      await expectPartRefused(exchange, part({ batchId: ahead }), refusal)
+      await settle(exchange, part({ batchId: await ms() }))
+      await settle(exchange, part())
+    })
   })
 
   describe('several parts', () => {

@@ -144,7 +144,7 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     await pass(exchange, DAY)
     expect(await bank.isPaused()).to.equal(false)
 
-    await duet.cover(frank, e18('0.5') + 1n)
+    await duet.cover(e18('0.5') + 1n)
     const pool = duet.twin.books.pool
     for (const each of [erin, frank, dave]) expect(await duet.claim(addressOf(each))).to.equal('done')
     for (const each of duet.holders) expect(await duet.claim(each)).to.equal('NothingToClaim')

@@ -87,7 +87,7 @@ export class World {
     return IsolatedTrader__factory.connect(this.spec.trader, this.provider)
   }
 
-  async deposit(user: Wallet, amount: string): Promise<void> {
+  async deposit(user: { readonly address: string }, amount: string): Promise<void> {
     const admin = await this.provider.getSigner(0)
     const usdm = TestUSDM__factory.connect(this.shared.usdm, admin)
     await (await usdm.mint(admin.address, e18(amount))).wait()
