@@ -30,6 +30,11 @@ describe('haircutOf', () => {
     expect(dueOf(quote('-1'), haircutOf(quote('75'), quote('75'), quote('25')))).to.equal(0n)
     expect(dueOf(quote('0'), haircutOf(quote('0'), quote('0'), quote('0')))).to.equal(0n)
   })
+
+  it('owes all of it where the pool was empty and nobody who owes was listed', () => {
+    expect(dueOf(quote('5'), haircutOf(quote('0'), quote('0'), quote('0')))).to.equal(quote('5'))
+    expect(dueOf(quote('5'), haircutOf(quote('0'), quote('9'), quote('0')))).to.equal(quote('5'))
+  })
 })
 
 /** Positions whose sizes cancel out: the last takes the other side of the rest. */
