@@ -30,7 +30,7 @@ contract AggregatorOracle is IAggregatorOracle, Restricted {
 
     // ------------------------------------------------------------------ constructor
 
-    /// @param noticeSeconds A day at least on the main network. Without notice a change counts at once and for every report.
+    /// @param noticeSeconds A day at least but on test chains. Without notice a change counts at once and for every report.
     /// @param uptimeFeed Tells outages of the chain; zero if there is none.
     /// @param grace Seconds after an outage.
     constructor(address access, uint256 noticeSeconds, address uptimeFeed, uint256 grace) Restricted(access) {

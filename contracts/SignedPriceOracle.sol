@@ -46,7 +46,7 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
 
     // ------------------------------------------------------------------ constructor
 
-    /// @param noticeSeconds A day at least on the main network. Without notice a change counts at once and for every report.
+    /// @param noticeSeconds A day at least but on test chains. Without notice a change counts at once and for every report.
     constructor(address access, uint256 noticeSeconds) EIP712("SignedPriceOracle", "1") Restricted(access) {
         DelayLib.requireWithin(noticeSeconds, NOTICE / 1000, MAX_NOTICE);
         _NOTICE = noticeSeconds;

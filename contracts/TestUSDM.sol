@@ -3,14 +3,14 @@ pragma solidity ^0.8.28;
 
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
+import {isTestChain} from "./libraries/Delays.sol";
 
 /// @title Collateral for the test network and local chains: anyone may mint
 contract TestUSDM is ERC20, ERC20Permit {
     error NotATestChain(uint256 chainId);
 
     constructor() ERC20("MegaUSD (test)", "USDM") ERC20Permit("MegaUSD (test)") {
-        // 6343: MegaETH test network and the local stack; 31337: test runners.
-        if (block.chainid != 6343 && block.chainid != 31_337) revert NotATestChain(block.chainid);
+        if (!isTestChain()) revert NotATestChain(block.chainid);
     }
 
     function mint(address to, uint256 amount) external {

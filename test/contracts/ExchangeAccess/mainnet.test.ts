@@ -1,4 +1,4 @@
-/** What no deployment on chain 4326 can leave out. */
+/** What no deployment can leave out where something is at stake: on every chain that is not known as a test chain. */
 import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
 import { network } from 'hardhat'
@@ -13,9 +13,12 @@ import { firstSigner } from '../../support/exchange.ts'
 const DAY = 86_400
 const WEI = { value: LATCH_WEI }
 
-describe('delays on the main network', () => {
-  it('when shorter than the code asks for, nothing is deployed', async () => {
-    const mainnet = await network.create({ override: { chainId: 4326 } })
+describe('delays', () => {
+  for (const chainId of [4326, 1])
+    it(`when shorter than the code asks for, nothing is deployed on chain ${chainId}`, () => refusedOn(chainId))
+
+  async function refusedOn(chainId: number): Promise<void> {
+    const mainnet = await network.create({ override: { chainId } })
     const admin = await firstSigner(mainnet)
     const access = await new ExchangeAccess__factory(admin).deploy(admin, DAY)
     const token = await new FeedMock__factory(admin).deploy(18)
@@ -34,5 +37,5 @@ describe('delays on the main network', () => {
           .to.be.revertedWithCustomError(access, 'DelayOutOfRange')
           .withArgs(delay, lowest, highest)
     }
-  })
+  }
 })
