@@ -35,7 +35,7 @@ interface IAccountManager {
     error KeyNotRegistered(address owner, address key);
 
     /// @notice Approves `key` for the caller, within the 30 days from its first registration. Approving an approved key may add
-    /// permissions, not take them.
+    /// permissions, not take them. Approving a revoked key makes good again what it has signed.
     function registerSessionKey(address key, uint8 permissions) external;
 
     /// @notice Ends the approval: at once for the interface, for batches with an `asOf` later than now + G. Revoking twice

@@ -10,6 +10,8 @@ import {IPriceOracle} from "./IPriceOracle.sol";
  * before. Since the past does not change, a report stays right however late it is settled.
  *
  * Where the chain has an uptime feed, nothing is right that was observed before the last outage ended and the grace after it.
+ * No round answers 0: a binary market that may end there takes its final price from signers.
+ *
  * A new source is known `notice` seconds before it counts, for what is observed from then on.
  */
 interface IAggregatorOracle is IPriceOracle {

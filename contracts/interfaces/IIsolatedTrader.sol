@@ -97,9 +97,10 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
         view
         returns (bytes32 hash, address signer);
 
+    /// @notice As of the market's last action: what funding has come to since is not in `margin`.
     function position(address account) external view returns (Position memory);
 
-    /// @notice Equity and notional of an account at `price` (x 1e18), in wei x 1e18.
+    /// @notice Equity and notional of an account at `price` (x 1e18), in wei x 1e18; as of the market's last action.
     function health(address account, uint256 price) external view returns (int256 equityX, uint256 notionalX);
 
     function saltState(address maker, uint256 salt) external view returns (SaltState);

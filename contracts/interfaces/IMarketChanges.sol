@@ -37,6 +37,7 @@ interface IMarketChanges {
     function cancelScheduledParameters() external;
 
     /// @notice Schedules a mode: reopening, restricting or settling the market. Replaces the mode scheduled before.
+    /// A perpetual that settles has no final price: it ends by a freeze.
     /// @param activeFrom Milliseconds, later than now + G; for settling a day from now or later.
     function scheduleMode(MarketMode mode, uint48 activeFrom) external;
 

@@ -68,8 +68,8 @@ interface IMarketExit {
 
     // ------------------------------------------------------------------ the end
 
-    /// @notice Ends the market at the newest price known, a day after a request that still stands. Anyone. An action of the
-    /// market's queue.
+    /// @notice Ends the market at the newest price known, however old, a day after a request that still stands. Anyone, at any
+    /// moment after that: who wants a fresh price pokes before. An action of the market's queue.
     function freeze() external;
 
     /// @notice Ends a future or binary market in mode settling at its final price: a report of the feed

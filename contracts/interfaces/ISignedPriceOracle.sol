@@ -11,6 +11,7 @@ import {IPriceOracle} from "./IPriceOracle.sol";
  *
  * New signers are known `notice` seconds before they count. They sign for what is observed from `activeFrom` on, the former
  * ones for what was observed before: whenever it is settled, a report has one set of signers.
+ * Two sets are known. A further change, made while reports from before the last one are still fresh, voids those: wait a minute.
  */
 interface ISignedPriceOracle is IPriceOracle {
     /// @notice These sign for what is observed from `activeFrom` on, in place of a change that still waited.

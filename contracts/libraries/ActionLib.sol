@@ -42,7 +42,7 @@ library ActionLib {
     }
 
     /// @dev Which kinds each mode allows: bit 16 x mode + kind. Cancel-only batches have a rule of their own on top: they may
-    /// only close accounts that are being liquidated (`requireBatchMode`).
+    /// only close accounts that are being liquidated (`PartTerms.forcedOnly`).
     uint256 private constant ALLOWED = OPEN | (CANCEL_ONLY << 16) | (HALTED << 32) | (SETTLING << 48);
     uint256 private constant OPEN = 0x1EF; // all but finalize
     uint256 private constant CANCEL_ONLY = 0x1EF;

@@ -2,6 +2,8 @@
 pragma solidity ^0.8.28;
 
 /// @notice An order as its maker signed it. `flags` holds `salt << 4 | reduceOnly << 1 | buy`, left-aligned in its word.
+/// Amounts are x 1e18, the expiration is unix seconds. The trigger is signed and must be well-formed; whether it was reached
+/// is not judged here.
 struct Order {
     bytes8 flags;
     uint128 quantity;
