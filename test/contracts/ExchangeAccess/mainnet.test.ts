@@ -15,7 +15,8 @@ const WEI = { value: LATCH_WEI }
 
 describe('delays', () => {
   for (const chainId of [4326, 1])
-    it(`when shorter than the code asks for, nothing is deployed on chain ${chainId}`, () => refusedOn(chainId))
+    it(`when shorter than the code asks for, nothing is deployed on chain ${chainId}`, () =>
+      refusedOn(chainId))
 
   async function refusedOn(chainId: number): Promise<void> {
     const mainnet = await network.create({ override: { chainId } })
