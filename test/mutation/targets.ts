@@ -70,6 +70,14 @@ const ADJUST_STATE = [
 ]
 const ADJUST_TESTS = ['adjustMargin.authority', 'adjustMargin', 'adjustLeverage', 'known-report']
 
+/** Of the bank: all but the loop over a part's deltas, which never ends with some faults. Constructor and `receive` have no name. */
+const CUSTODY = [
+  ...['', 'MarginBank', 'whenNotPaused', '_requireNotPaused', 'isPaused', '_credit', '_unpack', '_pack', '_toUint96'],
+  ...['deposit', 'depositFor', 'depositWithPermit', '_deposit', 'requestWithdrawal', 'withdraw', 'collectFees'],
+  ...['announceMarket', 'withdrawAnnouncement', 'listMarket', '_takeAnnouncement', 'setTreasury', '_setTreasury'],
+  ...['pause', 'unpause', 'restoreLatch', '_giveBack', '_pauseUntil', 'listingDelay', '_move', '_drawPending'],
+]
+
 /** What an order's signature is checked by, outside settlement. */
 const VALIDATION = ['hashOrder', 'validateOrder', '_recover', '_pack', '_onGrid']
 
@@ -93,6 +101,6 @@ export const OTHERS: readonly Target[] = [
   library('BackstopLib', rules('risk')),
   library('DeleverageLib', rules('risk')),
   { ...library('AdjustLib', desk(...ADJUST_TESTS)), places: ADJUST_STATE },
-  contract('MarginBank'),
+  contract('MarginBank', ...CUSTODY),
   { ...contract('MarginBank'), file: 'contracts/PauseLatch.sol' },
 ]
