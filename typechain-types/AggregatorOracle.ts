@@ -143,9 +143,9 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
 
     
     setAuthority: TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >
     
 
@@ -205,9 +205,9 @@ getFunction(nameOrSignature: 'notice'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >;
 getFunction(nameOrSignature: 'setFeed'): TypedContractMethod<
       [feedId: BytesLike, aggregator: AddressLike, heartbeat: BigNumberish, ],

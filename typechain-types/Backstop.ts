@@ -172,9 +172,9 @@ decodeFunctionResult(functionFragment: 'withdraw', data: BytesLike): Result;
 
     
     setAuthority: TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >
     
 
@@ -238,9 +238,9 @@ getFunction(nameOrSignature: 'revokeSessionKey'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >;
 getFunction(nameOrSignature: 'setBacked'): TypedContractMethod<
       [market: AddressLike, backed: boolean, ],

@@ -986,9 +986,9 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     setAuthority: TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >
     
 
@@ -1289,9 +1289,9 @@ getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >;
 getFunction(nameOrSignature: 'setBackstop'): TypedContractMethod<
       [backstop: AddressLike, cap: BigNumberish, ],

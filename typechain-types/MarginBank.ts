@@ -410,9 +410,9 @@ decodeFunctionResult(functionFragment: 'withdrawAnnouncement', data: BytesLike):
 
     
     setAuthority: TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >
     
 
@@ -571,9 +571,9 @@ getFunction(nameOrSignature: 'restoreLatch'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >;
 getFunction(nameOrSignature: 'setTreasury'): TypedContractMethod<
       [newTreasury: AddressLike, ],

@@ -174,9 +174,9 @@ decodeFunctionResult(functionFragment: 'verify', data: BytesLike): Result;
 
     
     setAuthority: TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >
     
 
@@ -235,9 +235,9 @@ getFunction(nameOrSignature: 'reportDigest'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >;
 getFunction(nameOrSignature: 'setFeed'): TypedContractMethod<
       [feedId: BytesLike, signers: AddressLike[], threshold: BigNumberish, ],

@@ -5,10 +5,18 @@ import {AccessManaged} from "@openzeppelin/contracts/access/manager/AccessManage
 
 /**
  * @title A contract whose `restricted` functions ask ExchangeAccess
- * @notice The sender is always `msg.sender`: no forwarder speaks for a role.
+ * @notice The sender is always `msg.sender`: no forwarder speaks for a role. Whom it asks is settled when it is deployed: another
+ * authority would lift every bound and every delay at once.
  */
 abstract contract Restricted is AccessManaged {
+    error AuthorityFixed(address authority);
+
     constructor(address access) AccessManaged(access) {
         if (access.code.length == 0) revert AccessManagedInvalidAuthority(access);
+    }
+
+    /// @notice Always reverts.
+    function setAuthority(address) public view override {
+        revert AuthorityFixed(authority());
     }
 }

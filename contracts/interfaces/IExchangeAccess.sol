@@ -12,6 +12,8 @@ import {IAccessManager} from "@openzeppelin/contracts/access/manager/IAccessMana
  *   at least `minimumDelay`, whatever he was granted with; nobody acts with a delay above 30 days.
  * - There is no multicall.
  *
+ * Nor can he lead a contract to another manager: each asks the one that it was deployed with (`Restricted`).
+ *
  * The guardian may cancel what other roles have scheduled, except the admin's. What a role may call is set per function; what
  * was given to no role needs the admin.
  */

@@ -540,9 +540,9 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     setAuthority: TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >
     
 
@@ -692,9 +692,9 @@ getFunction(nameOrSignature: 'riskTerms'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
-      [newAuthority: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
-      'nonpayable'
+      'view'
     >;
 getFunction(nameOrSignature: 'setBackstop'): TypedContractMethod<
       [backstop: AddressLike, cap: BigNumberish, ],

@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
+import { getAddress, ZeroAddress } from 'ethers'
 import { FUNCTIONS, ROLES, type Role } from '../../../stack/access.ts'
+import { AggregatorOracle__factory } from '../../../typechain-types/factories/AggregatorOracle__factory.ts'
+import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
 import { chain, perpetualExchange } from '../../support/exchange.ts'
 
 const contracts = new URL('../../../contracts/', import.meta.url)
@@ -45,6 +48,26 @@ describe('functions of roles', () => {
           const selector = contract.interface.getFunction(each as never)?.selector as string
           expect(await access.getTargetFunctionRole(target, selector), each).to.equal(ROLES[role as Role])
         }
+  })
+
+  it('are asked of one authority for good: not even the admin exchanges it', async () => {
+    const { access, shared, bank, oracle, trader, admin } = await (await chain()).networkHelpers.loadFixture(
+      perpetualExchange,
+    )
+    const backstop = Backstop__factory.connect(shared.backstop, admin)
+    const aggregators = await new AggregatorOracle__factory(admin).deploy(access, 0, ZeroAddress, 0)
+    for (const contract of [bank, oracle, trader, backstop, aggregators]) {
+      const target = await contract.getAddress()
+      const data = bank.interface.encodeFunctionData('setAuthority', [shared.usdm])
+      for (const exchanging of [
+        () => access.updateAuthority(target, shared.usdm),
+        () => access.execute(target, data),
+        () => bank.attach(target).connect(admin).getFunction('setAuthority')(shared.usdm),
+      ])
+        await expect(exchanging())
+          .to.be.revertedWithCustomError(bank, 'AuthorityFixed')
+          .withArgs(getAddress(shared.access))
+    }
   })
 
   it('lets a role do its own, and nothing of another', async () => {

@@ -1,5 +1,6 @@
 /** The tasks that show a market, an account and an order, run against a node. */
 import { expect } from 'chai'
+import { HardhatPluginError } from 'hardhat/plugins'
 import { hashOrder } from '../../../domain/order-hash.ts'
 import {
   caller,
@@ -37,6 +38,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     try {
       await run(name, given)
     } catch (error) {
+      expect(HardhatPluginError.isHardhatPluginError(error), 'told in a line, without a trace').to.equal(true)
       return (error as Error).message
     }
     throw new Error(`${name} did not refuse`)

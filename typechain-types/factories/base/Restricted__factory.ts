@@ -46,6 +46,17 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "authority",
+        "type": "address"
+      }
+    ],
+    "name": "AuthorityFixed",
+    "type": "error"
+  },
+  {
     "anonymous": false,
     "inputs": [
       {
@@ -88,13 +99,13 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "newAuthority",
+        "name": "",
         "type": "address"
       }
     ],
     "name": "setAuthority",
     "outputs": [],
-    "stateMutability": "nonpayable",
+    "stateMutability": "view",
     "type": "function"
   }
 ] as const;
