@@ -66,15 +66,27 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** Address => the data of the transaction that created it: the code that was compiled, and the arguments after it. */
+interface Call {
+  readonly type: string
+  readonly to?: string
+  readonly input: string
+  readonly calls?: readonly Call[]
+}
+
+const creationsIn = (call: Call): [string, string][] => [
+  ...(call.type === 'CREATE' && call.to ? [[call.to.toLowerCase(), call.input] as [string, string]] : []),
+  ...(call.calls ?? []).flatMap(creationsIn),
+]
+
+/** Address => what it was created from, by a transaction or a contract: the code that was compiled, and the arguments after it. */
 async function creationsOn(provider: JsonRpcProvider): Promise<Map<string, string>> {
   const creations = new Map<string, string>()
   for (let number = await provider.getBlockNumber(); number > 0; number--) {
     const block = await provider.getBlock(number, true)
-    for (const { hash, to, data } of block?.prefetchedTransactions ?? []) {
+    for (const { hash, to } of block?.prefetchedTransactions ?? []) {
       if (to !== null) continue
-      const receipt = await provider.getTransactionReceipt(hash)
-      if (receipt?.contractAddress) creations.set(receipt.contractAddress.toLowerCase(), data)
+      const trace = await provider.send('debug_traceTransaction', [hash, { tracer: 'callTracer' }])
+      for (const [address, code] of creationsIn(trace)) creations.set(address, code)
     }
   }
   return creations

@@ -7,6 +7,7 @@ import { JsonRpcProvider } from 'ethers'
 import { createHardhatRuntimeEnvironment } from 'hardhat/hre'
 import config from '../../../hardhat.config.ts'
 import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
+import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { useAnvil } from '../../support/anvil.ts'
 import { type Explorer, startExplorer } from '../../support/explorer.ts'
 import { type HardhatConfig, runTask } from '../../support/tasks.ts'
@@ -46,6 +47,13 @@ describe('verifying the sources of a deployment', function () {
     rmSync(folderOf(deploymentId), { recursive: true, force: true })
   })
 
+  const latchOf = async (bank: string): Promise<string> => {
+    const provider = new JsonRpcProvider(chain.url)
+    const latch = await MarginBank__factory.connect(bank, provider).pauseLatch()
+    provider.destroy()
+    return latch
+  }
+
   it('both build profiles are one: what is deployed is what is tested', async () => {
     const { config: resolved } = await createHardhatRuntimeEnvironment(config)
     const { default: tested, production } = resolved.solidity.profiles
@@ -62,9 +70,15 @@ describe('verifying the sources of a deployment', function () {
       deploymentId,
     })
     const { contracts, markets } = readDeployment(deploymentId)
+    const latch = await latchOf(contracts.MarginBank ?? '')
+    await runTask({ network: 'megaethTestnet', config: withExplorer }, ['verify', 'blockscout'], {
+      address: latch,
+      contract: 'contracts/PauseLatch.sol:PauseLatch',
+      constructorArgs: [],
+    })
     expect(explorer.submissions.filter(({ match }) => match === 'none')).to.deep.equal([])
     expect(explorer.submissions.map(({ address }) => address.toLowerCase()).sort()).to.deep.equal(
-      [...Object.values(contracts), ...markets.values()].map((each) => each.toLowerCase()).sort(),
+      [...Object.values(contracts), ...markets.values(), latch].map((each) => each.toLowerCase()).sort(),
     )
     expect(process.exitCode ?? 0).to.equal(0)
   })
