@@ -72,44 +72,11 @@ const ADJUST_TESTS = ['adjustMargin.authority', 'adjustMargin', 'adjustLeverage'
 
 /** Of the bank: all but the loop over a part's deltas, which never ends with some faults. Constructor and `receive` have no name. */
 const CUSTODY = [
-  ...[
-    '',
-    'MarginBank',
-    'whenNotPaused',
-    '_requireNotPaused',
-    'isPaused',
-    '_credit',
-    '_unpack',
-    '_pack',
-    '_toUint96',
-  ],
-  ...[
-    'deposit',
-    'depositFor',
-    'depositWithPermit',
-    '_deposit',
-    'requestWithdrawal',
-    'withdraw',
-    'collectFees',
-  ],
-  ...[
-    'announceMarket',
-    'withdrawAnnouncement',
-    'listMarket',
-    '_takeAnnouncement',
-    'setTreasury',
-    '_setTreasury',
-  ],
-  ...[
-    'pause',
-    'unpause',
-    'restoreLatch',
-    '_giveBack',
-    '_pauseUntil',
-    'listingDelay',
-    '_move',
-    '_drawPending',
-  ],
+  ...['', 'MarginBank', '_credit', '_unpack', '_pack', '_toUint96', '_move', '_drawPending'],
+  ...['deposit', 'depositFor', 'depositWithPermit', '_deposit', 'requestWithdrawal', 'withdraw'],
+  ...['announceMarket', 'withdrawAnnouncement', 'listMarket', '_takeAnnouncement', 'listingDelay'],
+  ...['pause', 'unpause', 'restoreLatch', '_giveBack', '_pauseUntil', 'isPaused', '_requireNotPaused'],
+  ...['whenNotPaused', 'collectFees', 'setTreasury', '_setTreasury'],
 ]
 
 /** What an order's signature is checked by, outside settlement. */
