@@ -6,14 +6,14 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 import {ForwardedSender} from "./base/ForwardedSender.sol";
 import {MarketDoors} from "./base/MarketDoors.sol";
 import {Restricted} from "./base/Restricted.sol";
+import {IAdjustments} from "./interfaces/IAdjustments.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
 import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
-import {IMarketChanges} from "./interfaces/IMarketChanges.sol";
 import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
 import {ActionKind, ActionLib} from "./libraries/ActionLib.sol";
+import {AdjustLib} from "./libraries/AdjustLib.sol";
 import {BandLib} from "./libraries/BandLib.sol";
-import {ChangeLib} from "./libraries/ChangeLib.sol";
 import {FeeLib} from "./libraries/FeeLib.sol";
 import {LedgerCall} from "./libraries/LedgerCall.sol";
 import {ListingLib} from "./libraries/ListingLib.sol";
@@ -24,16 +24,17 @@ import {PositionLib} from "./libraries/PositionLib.sol";
 import {ReportLib} from "./libraries/ReportLib.sol";
 import {SaltLib} from "./libraries/SaltLib.sol";
 import {SettlementCodec} from "./libraries/SettlementCodec.sol";
-import {MarketGrid, MarketKind, MarketMode, OperatorStatus, Parameters} from "./types/Market.sol";
+import {AdjustLeverage, AdjustMargin} from "./types/Adjustment.sol";
+import {MarketGrid, MarketKind, MarketMode, Parameters} from "./types/Market.sol";
 import {MarketContext} from "./types/MarketContext.sol";
-import {Order, SaltState} from "./types/Order.sol";
 import {Position} from "./types/Position.sol";
 import {RecordBody, RecordHead} from "./types/OrderRecord.sol";
+import {Report} from "./types/Report.sol";
 import {PartHeader, PartTerms} from "./types/Settlement.sol";
-import {Clock, Floors, PendingChange, Reference, TraderState, Word} from "./types/TraderState.sol";
+import {Clock, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: positions, signed orders, batches
-contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuardTransient {
+contract IsolatedTrader is MarketDoors, ForwardedSender, EIP712, ReentrancyGuardTransient {
     using SaltLib for TraderState;
 
     // ------------------------------------------------------------------ types
@@ -297,6 +298,32 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
             && header.takerFee == clock_.takerFee;
     }
 
+    // ------------------------------------------------------------------ adjustments
+
+    /// @inheritdoc IAdjustments
+    function adjustMargin(uint256 asOf, AdjustMargin calldata adjustment, Report calldata report, bytes calldata signature)
+        external
+        onlyOperator
+        nonReentrant
+    {
+        AdjustLib.adjustMargin(_state, _context(), asOf, adjustment, report, signature);
+    }
+
+    /// @inheritdoc IAdjustments
+    function adjustLeverage(
+        uint256 asOf,
+        AdjustLeverage calldata adjustment,
+        Report calldata report,
+        bytes calldata signature
+    ) external onlyOperator nonReentrant {
+        AdjustLib.adjustLeverage(_state, _context(), asOf, adjustment, report, signature);
+    }
+
+    /// @inheritdoc IAdjustments
+    function invalidateMarginNonces(uint256 newMinimum) external {
+        AdjustLib.invalidateNonces(_state, _forwardedSender(), newMinimum);
+    }
+
     // ------------------------------------------------------------------ cancels
 
     /// @inheritdoc IIsolatedTrader
@@ -309,132 +336,7 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
         OrderDeskLib.cancelSaltsBelow(_state, _forwardedSender(), floor);
     }
 
-    // ------------------------------------------------------------------ management
-
-    /// @inheritdoc IIsolatedTrader
-    function proposeOperator(address operator) external restricted {
-        if (_operators[operator] == OperatorStatus.None) _setOperator(operator, OperatorStatus.Proposed);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function acceptOperator() external {
-        if (_operators[msg.sender] != OperatorStatus.Proposed) revert OperatorNotProposed(msg.sender);
-        _setOperator(msg.sender, OperatorStatus.Approved);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function revokeOperator(address operator) external restricted {
-        _setOperator(operator, OperatorStatus.None);
-    }
-
-    function _setOperator(address operator, OperatorStatus status) private {
-        _operators[operator] = status;
-        emit OperatorChanged(operator, status);
-    }
-
-    /// @inheritdoc IMarketChanges
-    function scheduleParameters(Parameters calldata next, uint48 activeFrom) external restricted {
-        ChangeLib.scheduleParameters(_state, _KIND, next, activeFrom);
-    }
-
-    /// @inheritdoc IMarketChanges
-    function cancelScheduledParameters() external restricted {
-        ChangeLib.cancelScheduledParameters(_state);
-    }
-
-    /// @inheritdoc IMarketChanges
-    function scheduleMode(MarketMode mode, uint48 activeFrom) external restricted {
-        ChangeLib.scheduleMode(_state, mode, activeFrom);
-    }
-
-    /// @inheritdoc IMarketChanges
-    function restrictMode(MarketMode mode) external restricted {
-        ChangeLib.restrictMode(_state, mode);
-    }
-
     // ------------------------------------------------------------------ views
-
-    /// @inheritdoc IIsolatedTrader
-    function hashOrder(Order calldata order) external view returns (bytes32) {
-        return OrderDeskLib.hashOrder(_domainSeparatorV4(), order);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function validateOrder(Order calldata order, bytes calldata signature, uint256 asOf)
-        external
-        view
-        returns (bytes32 hash, address signer)
-    {
-        return OrderDeskLib.validateOrder(_state, _context(), order, signature, asOf);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function position(address account) public view returns (Position memory held) {
-        PositionLib.unpack(_state.positions[account].bits, _state.reference_.fundingIndex, held);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function health(address account, uint256 price) external view returns (int256 equityX, uint256 notionalX) {
-        return MarginLib.exposure(position(account), price * _STEP, _STEP, _KIND == MarketKind.BinaryFuture);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function saltState(address maker, uint256 salt) external view returns (SaltState) {
-        return _state.stateOf(maker, salt);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function partialSlot(address maker, uint256 index)
-        external
-        view
-        returns (uint256 salt, uint256 filled, uint256 batchId)
-    {
-        return _state.readSlot(maker, index);
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function floors(address account) external view returns (Floors memory) {
-        return _state.floors[account];
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function operatorStatus(address operator) external view returns (OperatorStatus) {
-        return _operators[operator];
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function clock() external view returns (Clock memory) {
-        return _state.clock;
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function lastReference() external view returns (Reference memory) {
-        return _state.reference_;
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function parameters() external view returns (Parameters memory) {
-        return _state.parameters;
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function pendingChange() external view returns (PendingChange memory) {
-        return _state.pending;
-    }
-
-    /// @inheritdoc IIsolatedTrader
-    function grid() external view returns (MarketGrid memory) {
-        return MarketGrid({
-            marketId: _MARKET_ID,
-            kind: _KIND,
-            tick: _TICK,
-            step: _STEP,
-            feedId: _FEED_ID,
-            sessionFeedId: _SESSION_FEED_ID,
-            finalLow: _FINAL_LOW,
-            finalHigh: _FINAL_HIGH
-        });
-    }
 
     /// @inheritdoc IIsolatedTrader
     function bank() external view returns (address) {
@@ -466,6 +368,7 @@ contract IsolatedTrader is MarketDoors, IIsolatedTrader, EIP712, ReentrancyGuard
     /// @inheritdoc MarketDoors
     function _context() internal view override returns (MarketContext memory) {
         return MarketContext({
+            marketId: _MARKET_ID,
             kind: _KIND,
             tick: _TICK,
             step: _STEP,

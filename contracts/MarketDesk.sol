@@ -5,22 +5,44 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 import {MarketState} from "./base/MarketState.sol";
 import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
 import {AdjustLib} from "./libraries/AdjustLib.sol";
+import {ChangeLib} from "./libraries/ChangeLib.sol";
 import {ContextLib} from "./libraries/ContextLib.sol";
 import {FundingLib} from "./libraries/FundingLib.sol";
 import {LiquidationLib} from "./libraries/LiquidationLib.sol";
+import {MarginLib} from "./libraries/MarginLib.sol";
+import {OrderDeskLib} from "./libraries/OrderDeskLib.sol";
+import {PositionLib} from "./libraries/PositionLib.sol";
+import {SaltLib} from "./libraries/SaltLib.sol";
 import {WindLib} from "./libraries/WindLib.sol";
 import {AdjustLeverage, AdjustMargin} from "./types/Adjustment.sol";
+import {MarketGrid, MarketKind, MarketMode, OperatorStatus, Parameters} from "./types/Market.sol";
 import {MarketContext} from "./types/MarketContext.sol";
+import {Order, SaltState} from "./types/Order.sol";
+import {Position} from "./types/Position.sol";
 import {Report} from "./types/Report.sol";
+import {RiskTerms} from "./types/Risk.sol";
+import {
+    Clock,
+    Floors,
+    FundingRate,
+    PendingChange,
+    Poked,
+    Reference,
+    TraderState,
+    Wind
+} from "./types/TraderState.sol";
 
 /**
- * @title What a market does besides settling batches
+ * @title What a market does seldom, and what it shows
  * @notice Code only, one for all markets: a market delegates here, so it runs on the market's storage, with the market's
  * rights and for the market's caller; the market's immutables come after the arguments (`ContextLib`). It has no storage, no
  * owner and no rights of its own, cannot be exchanged, and refuses to be called directly. Each function is documented where
- * the market declares it: `IFunding`, `IAdjustments`, `IMarketRisk`, `IMarketExit`.
+ * the market declares it: `IIsolatedTrader` and what that inherits. Operators are asked for here; a role, by the market's own
+ * door.
  */
 contract MarketDesk is MarketState, ReentrancyGuardTransient {
+    using SaltLib for TraderState;
+
     address private immutable _SELF = address(this);
 
     // ------------------------------------------------------------------ funding
@@ -36,23 +58,54 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
         FundingLib.updateFunding(_state, _context(), actionId, asOf, rate, validUntil, report, session);
     }
 
-    // ------------------------------------------------------------------ adjustments
+    // ------------------------------------------------------------------ operators
 
-    function adjustMargin(uint256 asOf, AdjustMargin calldata adjustment, Report calldata report, bytes calldata signature)
-        external
-        onlyOperator
-        nonReentrant
-    {
-        AdjustLib.adjustMargin(_state, _context(), asOf, adjustment, report, signature);
+    function proposeOperator(address operator) external {
+        _requireHandedOn();
+        if (_operators[operator] == OperatorStatus.None) _setOperator(operator, OperatorStatus.Proposed);
     }
 
-    function adjustLeverage(
-        uint256 asOf,
-        AdjustLeverage calldata adjustment,
-        Report calldata report,
-        bytes calldata signature
-    ) external onlyOperator nonReentrant {
-        AdjustLib.adjustLeverage(_state, _context(), asOf, adjustment, report, signature);
+    function acceptOperator() external {
+        _requireHandedOn();
+        if (_operators[msg.sender] != OperatorStatus.Proposed) revert IIsolatedTrader.OperatorNotProposed(msg.sender);
+        _setOperator(msg.sender, OperatorStatus.Approved);
+    }
+
+    function revokeOperator(address operator) external {
+        _requireHandedOn();
+        _setOperator(operator, OperatorStatus.None);
+    }
+
+    function _setOperator(address operator, OperatorStatus status) private {
+        _operators[operator] = status;
+        emit IIsolatedTrader.OperatorChanged(operator, status);
+    }
+
+    function operatorStatus(address operator) external view returns (OperatorStatus) {
+        _requireHandedOn();
+        return _operators[operator];
+    }
+
+    // ------------------------------------------------------------------ changes
+
+    function scheduleParameters(Parameters calldata next, uint48 activeFrom) external {
+        ChangeLib.scheduleParameters(_state, _context().kind, next, activeFrom);
+    }
+
+    function cancelScheduledParameters() external {
+        ChangeLib.cancelScheduledParameters(_market());
+    }
+
+    function scheduleMode(MarketMode mode, uint48 activeFrom) external {
+        ChangeLib.scheduleMode(_market(), mode, activeFrom);
+    }
+
+    function restrictMode(MarketMode mode) external {
+        ChangeLib.restrictMode(_market(), mode);
+    }
+
+    function setBackstop(address backstop, uint96 cap) external {
+        ChangeLib.setBackstop(_market(), backstop, cap);
     }
 
     // ------------------------------------------------------------------ risk
@@ -83,8 +136,7 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
     }
 
     function requestFreeze() external {
-        _requireHandedOn();
-        WindLib.requestFreeze(_state);
+        WindLib.requestFreeze(_market());
     }
 
     function poke(Report calldata report) external {
@@ -111,7 +163,120 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
         WindLib.claim(_state, _context(), account);
     }
 
+    // ------------------------------------------------------------------ orders
+
+    function hashOrder(Order calldata order) external view returns (bytes32) {
+        return OrderDeskLib.hashOrder(_context().domainSeparator, order);
+    }
+
+    function validateOrder(Order calldata order, bytes calldata signature, uint256 asOf)
+        external
+        view
+        returns (bytes32 hash, address signer)
+    {
+        return OrderDeskLib.validateOrder(_state, _context(), order, signature, asOf);
+    }
+
+    function saltState(address maker, uint256 salt) external view returns (SaltState) {
+        return _market().stateOf(maker, salt);
+    }
+
+    function partialSlot(address maker, uint256 index)
+        external
+        view
+        returns (uint256 salt, uint256 filled, uint256 batchId)
+    {
+        return _market().readSlot(maker, index);
+    }
+
+    // ------------------------------------------------------------------ accounts
+
+    function position(address account) public view returns (Position memory held) {
+        TraderState storage state = _market();
+        PositionLib.unpack(state.positions[account].bits, state.reference_.fundingIndex, held);
+    }
+
+    function health(address account, uint256 price) external view returns (int256 equityX, uint256 notionalX) {
+        MarketContext calldata context = _context();
+        bool binary = context.kind == MarketKind.BinaryFuture;
+        return MarginLib.exposure(position(account), price * context.step, context.step, binary);
+    }
+
+    function floors(address account) external view returns (Floors memory) {
+        return _market().floors[account];
+    }
+
+    function unpaidClaim(address account) external view returns (uint256) {
+        return _market().unpaidClaims[account];
+    }
+
+    function hashMarginAdjustment(AdjustMargin calldata adjustment) external view returns (bytes32) {
+        return AdjustLib.hashMargin(_context().domainSeparator, adjustment);
+    }
+
+    function hashLeverageAdjustment(AdjustLeverage calldata adjustment) external view returns (bytes32) {
+        return AdjustLib.hashLeverage(_context().domainSeparator, adjustment);
+    }
+
+    function isMarginNonceUsed(address account, uint256 nonce) external view returns (bool) {
+        return AdjustLib.isNonceUsed(_market(), account, nonce);
+    }
+
+    // ------------------------------------------------------------------ the market's own state
+
+    function grid() external view returns (MarketGrid memory) {
+        MarketContext calldata context = _context();
+        return MarketGrid({
+            marketId: context.marketId,
+            kind: context.kind,
+            tick: context.tick,
+            step: context.step,
+            feedId: context.feedId,
+            sessionFeedId: context.sessionFeedId,
+            finalLow: context.finalLow,
+            finalHigh: context.finalHigh
+        });
+    }
+
+    function clock() external view returns (Clock memory) {
+        return _market().clock;
+    }
+
+    function lastReference() external view returns (Reference memory) {
+        return _market().reference_;
+    }
+
+    function parameters() external view returns (Parameters memory) {
+        return _market().parameters;
+    }
+
+    function pendingChange() external view returns (PendingChange memory) {
+        return _market().pending;
+    }
+
+    function fundingRate() external view returns (FundingRate memory) {
+        return _market().funding;
+    }
+
+    function riskTerms() external view returns (RiskTerms memory) {
+        return _market().riskTerms;
+    }
+
+    function wind() external view returns (Wind memory) {
+        return _market().wind;
+    }
+
+    function poked() external view returns (Poked memory) {
+        return _market().poked;
+    }
+
     // ------------------------------------------------------------------ internals
+
+    /// @dev The storage of the market that handed the call on.
+    function _market() private view returns (TraderState storage) {
+        _requireHandedOn();
+        return _state;
+    }
 
     function _context() private view returns (MarketContext calldata) {
         _requireHandedOn();

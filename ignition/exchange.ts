@@ -49,8 +49,7 @@ export function deployExchange(m: IgnitionModuleBuilder, usdm: ArgumentType) {
   const backstop = m.contract('Backstop', [access, bank, accountManager])
   const lens = m.contract('SettlementLens')
   const libraries = deployLibraries(m)
-  const { FundingLib, WindLib } = libraries
-  const desk = m.contract('MarketDesk', [], { libraries: { FundingLib, WindLib } })
+  const desk = m.contract('MarketDesk', [], { libraries })
   for (const role of ['listing', 'parameters', 'guardian', 'treasury'] as const) takeRole(m, access, role)
   assignRoles(m, access, 'MarginBank', bank)
   assignRoles(m, access, 'SignedPriceOracle', oracle)

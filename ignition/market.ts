@@ -24,13 +24,9 @@ export const marketModule = (deployment: Deployment, file: MarketFile, reach: Re
       at('SignedPriceOracle'),
       at('Backstop'),
     ]
-    const libraries = {
-      ChangeLib: at('ChangeLib'),
-      OrderDeskLib: at('OrderDeskLib'),
-    }
     const others = [bank, at('AccountManager'), oracle, at('Forwarder'), access, at('MarketDesk')]
     const terms = [gridOf(spec), parametersOf(spec, file.reports), ...others]
-    const trader = m.contract('IsolatedTrader', terms, { libraries })
+    const trader = m.contract('IsolatedTrader', terms)
     if (reach === 'code') return { trader }
 
     for (const [index, feed] of feedsOf(spec).entries()) {

@@ -6,10 +6,7 @@ import { AccountManager__factory } from '../typechain-types/factories/AccountMan
 import { Backstop__factory } from '../typechain-types/factories/Backstop__factory.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
 import { Forwarder__factory } from '../typechain-types/factories/Forwarder__factory.ts'
-import {
-  IsolatedTrader__factory,
-  type IsolatedTraderLibraryAddresses,
-} from '../typechain-types/factories/IsolatedTrader__factory.ts'
+import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { ChangeLib__factory } from '../typechain-types/factories/libraries/ChangeLib__factory.ts'
 import { FundingLib__factory } from '../typechain-types/factories/libraries/FundingLib__factory.ts'
 import { OrderDeskLib__factory } from '../typechain-types/factories/libraries/OrderDeskLib__factory.ts'
@@ -33,9 +30,7 @@ export interface SharedContracts {
   readonly oracle: Address
   /** The account that inherits positions in every market that names it. */
   readonly backstop: Address
-  /** What every market's code is linked to. */
-  readonly libraries: IsolatedTraderLibraryAddresses
-  /** Code that every market runs for everything but settlement. */
+  /** Code that every market runs for what is not done often. */
   readonly desk: Address
 }
 
@@ -130,9 +125,7 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
   }) satisfies ParametersStruct
 
 /** Libraries by the names under which the compiler links them. A new one takes one line. */
-async function deployLibraries(
-  signer: Signer,
-): Promise<IsolatedTraderLibraryAddresses & MarketDeskLibraryAddresses> {
+async function deployLibraries(signer: Signer): Promise<MarketDeskLibraryAddresses> {
   const [change, funding, orders, wind] = [
     await new ChangeLib__factory(signer).deploy(),
     await new FundingLib__factory(signer).deploy(),
@@ -176,7 +169,6 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
     forwarder: address(await forwarder.getAddress()),
     oracle: address(await oracle.getAddress()),
     backstop: address(await backstop.getAddress()),
-    libraries,
     desk: address(await desk.getAddress()),
   }
 }
@@ -188,7 +180,7 @@ export async function deployMarket(
   spec: MarketSpec,
   options: MarketOptions,
 ): Promise<Address> {
-  const trader = await new IsolatedTrader__factory(shared.libraries, signer).deploy(
+  const trader = await new IsolatedTrader__factory(signer).deploy(
     gridOf(spec),
     parametersOf(spec, options.reports),
     shared.marginBank,

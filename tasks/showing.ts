@@ -164,7 +164,7 @@ async function printPosition(market: IsolatedTrader, account: string): Promise<v
     await market.grid(),
     await market.lastReference(),
   ]
-  const { equityX, notionalX } = await market.health(account, last.oraclePrice)
+  const [equityX, notionalX] = await market.health(account, last.oraclePrice)
   const floors = await market.floors(account)
   print(`position in market ${grid.marketId}`, {
     size:

@@ -610,7 +610,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     adjustLeverage: TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: ReportStruct, arg3: BytesLike, ],
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -618,7 +618,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     adjustMargin: TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: ReportStruct, arg3: BytesLike, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -722,7 +722,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     floors: TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [FloorsStructOutput],
       'view'
     >
@@ -754,7 +754,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     hashLeverageAdjustment: TypedContractMethod<
-      [adjustment: AdjustLeverageStruct, ],
+      [arg0: AdjustLeverageStruct, ],
       [string],
       'view'
     >
@@ -762,7 +762,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     hashMarginAdjustment: TypedContractMethod<
-      [adjustment: AdjustMarginStruct, ],
+      [arg0: AdjustMarginStruct, ],
       [string],
       'view'
     >
@@ -770,7 +770,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     hashOrder: TypedContractMethod<
-      [order: OrderStruct, ],
+      [arg0: OrderStruct, ],
       [string],
       'view'
     >
@@ -778,8 +778,8 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     health: TypedContractMethod<
-      [account: AddressLike, price: BigNumberish, ],
-      [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [[bigint, bigint]],
       'view'
     >
     
@@ -818,7 +818,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     isMarginNonceUsed: TypedContractMethod<
-      [account: AddressLike, nonce: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
       [boolean],
       'view'
     >
@@ -858,7 +858,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     operatorStatus: TypedContractMethod<
-      [operator: AddressLike, ],
+      [arg0: AddressLike, ],
       [bigint],
       'view'
     >
@@ -882,8 +882,8 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     partialSlot: TypedContractMethod<
-      [maker: AddressLike, index: BigNumberish, ],
-      [[bigint, bigint, bigint] & {salt: bigint, filled: bigint, batchId: bigint }],
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [[bigint, bigint, bigint]],
       'view'
     >
     
@@ -914,7 +914,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     position: TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [PositionStructOutput],
       'view'
     >
@@ -922,7 +922,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     proposeOperator: TypedContractMethod<
-      [operator: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -938,7 +938,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     restrictMode: TypedContractMethod<
-      [mode: BigNumberish, ],
+      [arg0: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -946,7 +946,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     revokeOperator: TypedContractMethod<
-      [operator: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -962,7 +962,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     saltState: TypedContractMethod<
-      [maker: AddressLike, salt: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
       [bigint],
       'view'
     >
@@ -970,7 +970,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     scheduleMode: TypedContractMethod<
-      [mode: BigNumberish, activeFrom: BigNumberish, ],
+      [arg0: BigNumberish, arg1: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -978,7 +978,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     scheduleParameters: TypedContractMethod<
-      [next: ParametersStruct, activeFrom: BigNumberish, ],
+      [arg0: ParametersStruct, arg1: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -994,7 +994,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     setBackstop: TypedContractMethod<
-      [backstop: AddressLike, cap: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
       [void],
       'nonpayable'
     >
@@ -1010,7 +1010,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     unpaidClaim: TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [bigint],
       'view'
     >
@@ -1026,8 +1026,8 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     validateOrder: TypedContractMethod<
-      [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
-      [[string, string] & {hash: string, signer: string }],
+      [arg0: OrderStruct, arg1: BytesLike, arg2: BigNumberish, ],
+      [[string, string]],
       'view'
     >
     
@@ -1054,12 +1054,12 @@ getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: ReportStruct, arg3: BytesLike, ],
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: ReportStruct, arg3: BytesLike, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;
@@ -1124,7 +1124,7 @@ getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'floors'): TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [FloorsStructOutput],
       'view'
     >;
@@ -1144,23 +1144,23 @@ getFunction(nameOrSignature: 'grid'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'hashLeverageAdjustment'): TypedContractMethod<
-      [adjustment: AdjustLeverageStruct, ],
+      [arg0: AdjustLeverageStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'hashMarginAdjustment'): TypedContractMethod<
-      [adjustment: AdjustMarginStruct, ],
+      [arg0: AdjustMarginStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'hashOrder'): TypedContractMethod<
-      [order: OrderStruct, ],
+      [arg0: OrderStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'health'): TypedContractMethod<
-      [account: AddressLike, price: BigNumberish, ],
-      [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [[bigint, bigint]],
       'view'
     >;
 getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
@@ -1184,7 +1184,7 @@ getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'isMarginNonceUsed'): TypedContractMethod<
-      [account: AddressLike, nonce: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
       [boolean],
       'view'
     >;
@@ -1209,7 +1209,7 @@ getFunction(nameOrSignature: 'marketDesk'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
-      [operator: AddressLike, ],
+      [arg0: AddressLike, ],
       [bigint],
       'view'
     >;
@@ -1224,8 +1224,8 @@ getFunction(nameOrSignature: 'parameters'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'partialSlot'): TypedContractMethod<
-      [maker: AddressLike, index: BigNumberish, ],
-      [[bigint, bigint, bigint] & {salt: bigint, filled: bigint, batchId: bigint }],
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [[bigint, bigint, bigint]],
       'view'
     >;
 getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
@@ -1244,12 +1244,12 @@ getFunction(nameOrSignature: 'poked'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'position'): TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [PositionStructOutput],
       'view'
     >;
 getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
-      [operator: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -1259,12 +1259,12 @@ getFunction(nameOrSignature: 'requestFreeze'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'restrictMode'): TypedContractMethod<
-      [mode: BigNumberish, ],
+      [arg0: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'revokeOperator'): TypedContractMethod<
-      [operator: AddressLike, ],
+      [arg0: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -1274,17 +1274,17 @@ getFunction(nameOrSignature: 'riskTerms'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'saltState'): TypedContractMethod<
-      [maker: AddressLike, salt: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
       [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'scheduleMode'): TypedContractMethod<
-      [mode: BigNumberish, activeFrom: BigNumberish, ],
+      [arg0: BigNumberish, arg1: BigNumberish, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
-      [next: ParametersStruct, activeFrom: BigNumberish, ],
+      [arg0: ParametersStruct, arg1: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1294,7 +1294,7 @@ getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'setBackstop'): TypedContractMethod<
-      [backstop: AddressLike, cap: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
       [void],
       'nonpayable'
     >;
@@ -1304,7 +1304,7 @@ getFunction(nameOrSignature: 'settleBatch'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [bigint],
       'view'
     >;
@@ -1314,8 +1314,8 @@ getFunction(nameOrSignature: 'updateFunding'): TypedContractMethod<
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
-      [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
-      [[string, string] & {hash: string, signer: string }],
+      [arg0: OrderStruct, arg1: BytesLike, arg2: BigNumberish, ],
+      [[string, string]],
       'view'
     >;
 getFunction(nameOrSignature: 'wind'): TypedContractMethod<

@@ -20,9 +20,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type DeleveragedLegStructOutput = [counterparty: string, steps: bigint, payout: bigint] & {counterparty: string, steps: bigint, payout: bigint }
   
 
-    export type AdjustLeverageStruct = {account: AddressLike, leverage: BigNumberish, maxMarginIn: BigNumberish, minMarginOut: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}
+    export type ClockStruct = {actionId: BigNumberish, batchId: BigNumberish, asOf: BigNumberish, part: BigNumberish, parts: BigNumberish, price: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish}
 
-    export type AdjustLeverageStructOutput = [account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint] & {account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint }
+    export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint }
   
 
     export type ReportStruct = {price: BigNumberish, observedAt: BigNumberish, proof: BytesLike}
@@ -30,43 +30,152 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ReportStructOutput = [price: bigint, observedAt: bigint, proof: string] & {price: bigint, observedAt: bigint, proof: string }
   
 
+    export type FloorsStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish, marginNonce: BigNumberish}
+
+    export type FloorsStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint }
+  
+
+    export type FundingRateStruct = {rate: BigNumberish, validFrom: BigNumberish, validUntil: BigNumberish}
+
+    export type FundingRateStructOutput = [rate: bigint, validFrom: bigint, validUntil: bigint] & {rate: bigint, validFrom: bigint, validUntil: bigint }
+  
+
+    export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike, sessionFeedId: BytesLike, finalLow: BigNumberish, finalHigh: BigNumberish}
+
+    export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint }
+  
+
+    export type AdjustLeverageStruct = {account: AddressLike, leverage: BigNumberish, maxMarginIn: BigNumberish, minMarginOut: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}
+
+    export type AdjustLeverageStructOutput = [account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint] & {account: string, leverage: bigint, maxMarginIn: bigint, minMarginOut: bigint, nonce: bigint, deadline: bigint }
+  
+
     export type AdjustMarginStruct = {account: AddressLike, amount: BigNumberish, removeMode: BigNumberish, minAmount: BigNumberish, nonce: BigNumberish, deadline: BigNumberish}
 
     export type AdjustMarginStructOutput = [account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint] & {account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint }
   
 
+    export type OrderStruct = {flags: BytesLike, quantity: BigNumberish, price: BigNumberish, triggerPrice: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, maker: AddressLike, expiration: BigNumberish}
+
+    export type OrderStructOutput = [flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint] & {flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint }
+  
+
+    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, funded: boolean, changePending: boolean}
+
+    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean }
+  
+
+    export type PendingChangeStruct = {parameters: ParametersStruct, parametersFrom: BigNumberish, mode: BigNumberish, modeFrom: BigNumberish, restriction: BigNumberish, restrictionFrom: BigNumberish}
+
+    export type PendingChangeStructOutput = [parameters: ParametersStructOutput, parametersFrom: bigint, mode: bigint, modeFrom: bigint, restriction: bigint, restrictionFrom: bigint] & {parameters: ParametersStructOutput, parametersFrom: bigint, mode: bigint, modeFrom: bigint, restriction: bigint, restrictionFrom: bigint }
+  
+
+    export type PokedStruct = {price: BigNumberish, observedAt: BigNumberish}
+
+    export type PokedStructOutput = [price: bigint, observedAt: bigint] & {price: bigint, observedAt: bigint }
+  
+
+    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasFloors: boolean}
+
+    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean }
+  
+
+    export type RiskTermsStruct = {backstop: AddressLike, backstopCap: BigNumberish}
+
+    export type RiskTermsStructOutput = [backstop: string, backstopCap: bigint] & {backstop: string, backstopCap: bigint }
+  
+
+    export type WindStruct = {price: BigNumberish, endedAt: BigNumberish, requestedAt: BigNumberish, heartbeatAt: BigNumberish, poolAtEnd: BigNumberish, deficit: BigNumberish, haircutFixed: boolean, haircutPool: BigNumberish}
+
+    export type WindStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
+  
+
   export interface MarketDeskInterface extends Interface {
-    getFunction(nameOrSignature: "adjustLeverage" | "adjustMargin" | "claim" | "coverDeficit" | "deleverage" | "finalizeMarket" | "freeze" | "heartbeat" | "inheritPosition" | "listInsolvent" | "poke" | "requestFreeze" | "updateFunding"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "LeverageAdjusted" | "MarginAdjusted" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "OperatorChanged" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, ReportStruct, BytesLike]): string;
-encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, ReportStruct, BytesLike]): string;
+    encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'cancelScheduledParameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'claim', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
+encodeFunctionData(functionFragment: 'fundingRate', values?: undefined): string;
+encodeFunctionData(functionFragment: 'grid', values?: undefined): string;
+encodeFunctionData(functionFragment: 'hashLeverageAdjustment', values: [AdjustLeverageStruct]): string;
+encodeFunctionData(functionFragment: 'hashMarginAdjustment', values: [AdjustMarginStruct]): string;
+encodeFunctionData(functionFragment: 'hashOrder', values: [OrderStruct]): string;
+encodeFunctionData(functionFragment: 'health', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'heartbeat', values?: undefined): string;
 encodeFunctionData(functionFragment: 'inheritPosition', values: [BigNumberish, BigNumberish, AddressLike, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
+encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
+encodeFunctionData(functionFragment: 'partialSlot', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'pendingChange', values?: undefined): string;
 encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
+encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
+encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
+encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'revokeOperator', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'riskTerms', values?: undefined): string;
+encodeFunctionData(functionFragment: 'saltState', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'scheduleMode', values: [BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersStruct, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'setBackstop', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'updateFunding', values: [BigNumberish, BigNumberish, BigNumberish, BigNumberish, ReportStruct, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'wind', values?: undefined): string;
 
-    decodeFunctionResult(functionFragment: 'adjustLeverage', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'adjustMargin', data: BytesLike): Result;
+    decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'claim', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'fundingRate', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'grid', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'hashLeverageAdjustment', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'hashMarginAdjustment', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'hashOrder', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'health', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'heartbeat', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'inheritPosition', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'partialSlot', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'pendingChange', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'revokeOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'riskTerms', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'saltState', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'scheduleMode', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'setBackstop', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
   }
 
   
@@ -82,22 +191,10 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
 
   
 
-    export namespace LeverageAdjustedEvent {
-      export type InputTuple = [account: AddressLike, signer: AddressLike, nonce: BigNumberish, asOf: BigNumberish, leverage: BigNumberish, amount: BigNumberish, foldedMargin: BigNumberish];
-      export type OutputTuple = [account: string, signer: string, nonce: bigint, asOf: bigint, leverage: bigint, amount: bigint, foldedMargin: bigint];
-      export interface OutputObject {account: string, signer: string, nonce: bigint, asOf: bigint, leverage: bigint, amount: bigint, foldedMargin: bigint };
-      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
-      export type Filter = TypedDeferredTopicFilter<Event>
-      export type Log = TypedEventLog<Event>
-      export type LogDescription = TypedLogDescription<Event>
-    }
-
-  
-
-    export namespace MarginAdjustedEvent {
-      export type InputTuple = [account: AddressLike, signer: AddressLike, nonce: BigNumberish, asOf: BigNumberish, amount: BigNumberish, foldedMargin: BigNumberish];
-      export type OutputTuple = [account: string, signer: string, nonce: bigint, asOf: bigint, amount: bigint, foldedMargin: bigint];
-      export interface OutputObject {account: string, signer: string, nonce: bigint, asOf: bigint, amount: bigint, foldedMargin: bigint };
+    export namespace OperatorChangedEvent {
+      export type InputTuple = [operator: AddressLike, status: BigNumberish];
+      export type OutputTuple = [operator: string, status: bigint];
+      export interface OutputObject {operator: string, status: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -176,16 +273,16 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
 
     
     
-    adjustLeverage: TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
+    acceptOperator: TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >
     
 
     
-    adjustMargin: TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
+    cancelScheduledParameters: TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >
@@ -196,6 +293,14 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
       [account: AddressLike, ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    clock: TypedContractMethod<
+      [],
+      [ClockStructOutput],
+      'view'
     >
     
 
@@ -224,10 +329,66 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
     
 
     
+    floors: TypedContractMethod<
+      [account: AddressLike, ],
+      [FloorsStructOutput],
+      'view'
+    >
+    
+
+    
     freeze: TypedContractMethod<
       [],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    fundingRate: TypedContractMethod<
+      [],
+      [FundingRateStructOutput],
+      'view'
+    >
+    
+
+    
+    grid: TypedContractMethod<
+      [],
+      [MarketGridStructOutput],
+      'view'
+    >
+    
+
+    
+    hashLeverageAdjustment: TypedContractMethod<
+      [adjustment: AdjustLeverageStruct, ],
+      [string],
+      'view'
+    >
+    
+
+    
+    hashMarginAdjustment: TypedContractMethod<
+      [adjustment: AdjustMarginStruct, ],
+      [string],
+      'view'
+    >
+    
+
+    
+    hashOrder: TypedContractMethod<
+      [order: OrderStruct, ],
+      [string],
+      'view'
+    >
+    
+
+    
+    health: TypedContractMethod<
+      [account: AddressLike, price: BigNumberish, ],
+      [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
+      'view'
     >
     
 
@@ -248,6 +409,22 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
     
 
     
+    isMarginNonceUsed: TypedContractMethod<
+      [account: AddressLike, nonce: BigNumberish, ],
+      [boolean],
+      'view'
+    >
+    
+
+    
+    lastReference: TypedContractMethod<
+      [],
+      [ReferenceStructOutput],
+      'view'
+    >
+    
+
+    
     listInsolvent: TypedContractMethod<
       [accounts: AddressLike[], ],
       [void],
@@ -256,8 +433,64 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
     
 
     
+    operatorStatus: TypedContractMethod<
+      [operator: AddressLike, ],
+      [bigint],
+      'view'
+    >
+    
+
+    
+    parameters: TypedContractMethod<
+      [],
+      [ParametersStructOutput],
+      'view'
+    >
+    
+
+    
+    partialSlot: TypedContractMethod<
+      [maker: AddressLike, index: BigNumberish, ],
+      [[bigint, bigint, bigint] & {salt: bigint, filled: bigint, batchId: bigint }],
+      'view'
+    >
+    
+
+    
+    pendingChange: TypedContractMethod<
+      [],
+      [PendingChangeStructOutput],
+      'view'
+    >
+    
+
+    
     poke: TypedContractMethod<
       [report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    poked: TypedContractMethod<
+      [],
+      [PokedStructOutput],
+      'view'
+    >
+    
+
+    
+    position: TypedContractMethod<
+      [account: AddressLike, ],
+      [PositionStructOutput],
+      'view'
+    >
+    
+
+    
+    proposeOperator: TypedContractMethod<
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -272,6 +505,70 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
     
 
     
+    restrictMode: TypedContractMethod<
+      [mode: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    revokeOperator: TypedContractMethod<
+      [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    riskTerms: TypedContractMethod<
+      [],
+      [RiskTermsStructOutput],
+      'view'
+    >
+    
+
+    
+    saltState: TypedContractMethod<
+      [maker: AddressLike, salt: BigNumberish, ],
+      [bigint],
+      'view'
+    >
+    
+
+    
+    scheduleMode: TypedContractMethod<
+      [mode: BigNumberish, activeFrom: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    scheduleParameters: TypedContractMethod<
+      [next: ParametersStruct, activeFrom: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    setBackstop: TypedContractMethod<
+      [backstop: AddressLike, cap: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    unpaidClaim: TypedContractMethod<
+      [account: AddressLike, ],
+      [bigint],
+      'view'
+    >
+    
+
+    
     updateFunding: TypedContractMethod<
       [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, report: ReportStruct, session: ReportStruct, ],
       [void],
@@ -279,16 +576,32 @@ decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result
     >
     
 
+    
+    validateOrder: TypedContractMethod<
+      [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
+      [[string, string] & {hash: string, signer: string }],
+      'view'
+    >
+    
+
+    
+    wind: TypedContractMethod<
+      [],
+      [WindStructOutput],
+      'view'
+    >
+    
+
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
-    getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
+    getFunction(nameOrSignature: 'acceptOperator'): TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >;
-getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
-      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
+getFunction(nameOrSignature: 'cancelScheduledParameters'): TypedContractMethod<
+      [],
       [void],
       'nonpayable'
     >;
@@ -296,6 +609,11 @@ getFunction(nameOrSignature: 'claim'): TypedContractMethod<
       [account: AddressLike, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'clock'): TypedContractMethod<
+      [],
+      [ClockStructOutput],
+      'view'
     >;
 getFunction(nameOrSignature: 'coverDeficit'): TypedContractMethod<
       [amount: BigNumberish, ],
@@ -312,10 +630,45 @@ getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'floors'): TypedContractMethod<
+      [account: AddressLike, ],
+      [FloorsStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'freeze'): TypedContractMethod<
       [],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'fundingRate'): TypedContractMethod<
+      [],
+      [FundingRateStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'grid'): TypedContractMethod<
+      [],
+      [MarketGridStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'hashLeverageAdjustment'): TypedContractMethod<
+      [adjustment: AdjustLeverageStruct, ],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'hashMarginAdjustment'): TypedContractMethod<
+      [adjustment: AdjustMarginStruct, ],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'hashOrder'): TypedContractMethod<
+      [order: OrderStruct, ],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'health'): TypedContractMethod<
+      [account: AddressLike, price: BigNumberish, ],
+      [[bigint, bigint] & {equityX: bigint, notionalX: bigint }],
+      'view'
     >;
 getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
       [],
@@ -327,13 +680,58 @@ getFunction(nameOrSignature: 'inheritPosition'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'isMarginNonceUsed'): TypedContractMethod<
+      [account: AddressLike, nonce: BigNumberish, ],
+      [boolean],
+      'view'
+    >;
+getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
+      [],
+      [ReferenceStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
       [accounts: AddressLike[], ],
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
+      [operator: AddressLike, ],
+      [bigint],
+      'view'
+    >;
+getFunction(nameOrSignature: 'parameters'): TypedContractMethod<
+      [],
+      [ParametersStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'partialSlot'): TypedContractMethod<
+      [maker: AddressLike, index: BigNumberish, ],
+      [[bigint, bigint, bigint] & {salt: bigint, filled: bigint, batchId: bigint }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
+      [],
+      [PendingChangeStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'poke'): TypedContractMethod<
       [report: ReportStruct, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'poked'): TypedContractMethod<
+      [],
+      [PokedStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'position'): TypedContractMethod<
+      [account: AddressLike, ],
+      [PositionStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
+      [operator: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -342,15 +740,64 @@ getFunction(nameOrSignature: 'requestFreeze'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'restrictMode'): TypedContractMethod<
+      [mode: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'revokeOperator'): TypedContractMethod<
+      [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'riskTerms'): TypedContractMethod<
+      [],
+      [RiskTermsStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'saltState'): TypedContractMethod<
+      [maker: AddressLike, salt: BigNumberish, ],
+      [bigint],
+      'view'
+    >;
+getFunction(nameOrSignature: 'scheduleMode'): TypedContractMethod<
+      [mode: BigNumberish, activeFrom: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
+      [next: ParametersStruct, activeFrom: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'setBackstop'): TypedContractMethod<
+      [backstop: AddressLike, cap: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
+      [account: AddressLike, ],
+      [bigint],
+      'view'
+    >;
 getFunction(nameOrSignature: 'updateFunding'): TypedContractMethod<
       [actionId: BigNumberish, asOf: BigNumberish, rate: BigNumberish, validUntil: BigNumberish, report: ReportStruct, session: ReportStruct, ],
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
+      [order: OrderStruct, signature: BytesLike, asOf: BigNumberish, ],
+      [[string, string] & {hash: string, signer: string }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'wind'): TypedContractMethod<
+      [],
+      [WindStructOutput],
+      'view'
+    >;
 
     getEvent(key: 'BackstopInheritanceFailed'): TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
-getEvent(key: 'LeverageAdjusted'): TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
-getEvent(key: 'MarginAdjusted'): TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
+getEvent(key: 'OperatorChanged'): TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
 getEvent(key: 'ParametersChanged'): TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
 getEvent(key: 'PositionInherited'): TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
 getEvent(key: 'PositionsDeleveraged'): TypedContractEvent<PositionsDeleveragedEvent.InputTuple, PositionsDeleveragedEvent.OutputTuple, PositionsDeleveragedEvent.OutputObject>;
@@ -361,12 +808,8 @@ getEvent(key: 'PositionsDeleveraged'): TypedContractEvent<PositionsDeleveragedEv
       BackstopInheritanceFailed: TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
     
 
-      'LeverageAdjusted(address,address,uint256,uint256,uint256,int256,int256)': TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
-      LeverageAdjusted: TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
-    
-
-      'MarginAdjusted(address,address,uint256,uint256,int256,int256)': TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
-      MarginAdjusted: TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
+      'OperatorChanged(address,uint8)': TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
+      OperatorChanged: TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
     
 
       'ParametersChanged(uint256,tuple)': TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;

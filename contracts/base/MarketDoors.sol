@@ -4,44 +4,52 @@ pragma solidity ^0.8.28;
 import {IAdjustments} from "../interfaces/IAdjustments.sol";
 import {IFunding} from "../interfaces/IFunding.sol";
 import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
+import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
 import {IMarketExit} from "../interfaces/IMarketExit.sol";
 import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
-import {AdjustLib} from "../libraries/AdjustLib.sol";
-import {ChangeLib} from "../libraries/ChangeLib.sol";
 import {ContextLib} from "../libraries/ContextLib.sol";
 import {AdjustLeverage, AdjustMargin} from "../types/Adjustment.sol";
+import {MarketGrid, MarketMode, OperatorStatus, Parameters} from "../types/Market.sol";
 import {MarketContext} from "../types/MarketContext.sol";
+import {Order, SaltState} from "../types/Order.sol";
+import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
 import {RiskTerms} from "../types/Risk.sol";
-import {FundingRate, Poked, Wind} from "../types/TraderState.sol";
-import {ForwardedSender} from "./ForwardedSender.sol";
+import {Clock, Floors, FundingRate, PendingChange, Poked, Reference, Wind} from "../types/TraderState.sol";
 import {MarketState} from "./MarketState.sol";
 import {Restricted} from "./Restricted.sol";
 
 /**
- * @title The market's doors to everything but settlement
- * @notice What is behind most of them is the code of `MarketDesk`, who may enter included; what asks for a role or for the
- * forwarded sender is answered here, because both are read from the call's own data.
+ * @title The market's doors to everything that is not done often
+ * @notice What is behind them is the code of `MarketDesk`, who may enter included; only roles are asked for here, because they
+ * are read from the call's own data.
  */
-abstract contract MarketDoors is
-    MarketState,
-    IFunding,
-    IAdjustments,
-    IMarketRisk,
-    IMarketExit,
-    Restricted,
-    ForwardedSender
-{
+abstract contract MarketDoors is MarketState, IIsolatedTrader, Restricted {
     address internal immutable _DESK;
 
     constructor(address code) {
-        if (code.code.length == 0) revert IIsolatedTrader.AddressZero();
+        if (code.code.length == 0) revert AddressZero();
         _DESK = code;
     }
 
-    /// @dev The desk's code on this market's storage, for this call and its caller. What it reverts with is this call's error.
+    /// @dev Ends the call as the desk's code ends it on this market's storage, for this call and its caller.
     function _atDesk() private {
-        ContextLib.handOn(_DESK, _context());
+        ContextLib.end(_handOn());
+    }
+
+    /// @dev As `_atDesk`, for what only looks. The compiler takes any delegatecall for a change; these functions of the desk are
+    /// views, and who calls a view from outside lets nothing change.
+    function _seenAtDesk() private view {
+        function() internal returns (bool) handOn = _handOn;
+        function() internal view returns (bool) look;
+        assembly ("memory-safe") {
+            look := handOn
+        }
+        ContextLib.end(look());
+    }
+
+    function _handOn() private returns (bool) {
+        return ContextLib.handOn(_DESK, _context());
     }
 
     /// @dev The market's immutables, for code that cannot see them.
@@ -56,39 +64,51 @@ abstract contract MarketDoors is
 
     /// @inheritdoc IFunding
     function fundingRate() external view returns (FundingRate memory) {
-        return _state.funding;
+        _seenAtDesk();
     }
 
-    // ------------------------------------------------------------------ adjustments
+    // ------------------------------------------------------------------ operators
 
-    /// @inheritdoc IAdjustments
-    function adjustMargin(uint256, AdjustMargin calldata, Report calldata, bytes calldata) external {
+    /// @inheritdoc IIsolatedTrader
+    function proposeOperator(address) external restricted {
         _atDesk();
     }
 
-    /// @inheritdoc IAdjustments
-    function adjustLeverage(uint256, AdjustLeverage calldata, Report calldata, bytes calldata) external {
+    /// @inheritdoc IIsolatedTrader
+    function acceptOperator() external {
         _atDesk();
     }
 
-    /// @inheritdoc IAdjustments
-    function invalidateMarginNonces(uint256 newMinimum) external {
-        AdjustLib.invalidateNonces(_state, _forwardedSender(), newMinimum);
+    /// @inheritdoc IIsolatedTrader
+    function revokeOperator(address) external restricted {
+        _atDesk();
     }
 
-    /// @inheritdoc IAdjustments
-    function hashMarginAdjustment(AdjustMargin calldata adjustment) external view returns (bytes32) {
-        return AdjustLib.hashMargin(_context().domainSeparator, adjustment);
+    /// @inheritdoc IIsolatedTrader
+    function operatorStatus(address) external view returns (OperatorStatus) {
+        _seenAtDesk();
     }
 
-    /// @inheritdoc IAdjustments
-    function hashLeverageAdjustment(AdjustLeverage calldata adjustment) external view returns (bytes32) {
-        return AdjustLib.hashLeverage(_context().domainSeparator, adjustment);
+    // ------------------------------------------------------------------ changes
+
+    /// @inheritdoc IMarketChanges
+    function scheduleParameters(Parameters calldata, uint48) external restricted {
+        _atDesk();
     }
 
-    /// @inheritdoc IAdjustments
-    function isMarginNonceUsed(address account, uint256 nonce) external view returns (bool) {
-        return AdjustLib.isNonceUsed(_state, account, nonce);
+    /// @inheritdoc IMarketChanges
+    function cancelScheduledParameters() external restricted {
+        _atDesk();
+    }
+
+    /// @inheritdoc IMarketChanges
+    function scheduleMode(MarketMode, uint48) external restricted {
+        _atDesk();
+    }
+
+    /// @inheritdoc IMarketChanges
+    function restrictMode(MarketMode) external restricted {
+        _atDesk();
     }
 
     // ------------------------------------------------------------------ risk
@@ -104,13 +124,13 @@ abstract contract MarketDoors is
     }
 
     /// @inheritdoc IMarketRisk
-    function setBackstop(address backstop, uint96 cap) external restricted {
-        ChangeLib.setBackstop(_state, backstop, cap);
+    function setBackstop(address, uint96) external restricted {
+        _atDesk();
     }
 
     /// @inheritdoc IMarketRisk
     function riskTerms() external view returns (RiskTerms memory) {
-        return _state.riskTerms;
+        _seenAtDesk();
     }
 
     // ------------------------------------------------------------------ exit
@@ -157,16 +177,97 @@ abstract contract MarketDoors is
 
     /// @inheritdoc IMarketExit
     function wind() external view returns (Wind memory) {
-        return _state.wind;
+        _seenAtDesk();
     }
 
     /// @inheritdoc IMarketExit
     function poked() external view returns (Poked memory) {
-        return _state.poked;
+        _seenAtDesk();
     }
 
     /// @inheritdoc IMarketExit
-    function unpaidClaim(address account) external view returns (uint256) {
-        return _state.unpaidClaims[account];
+    function unpaidClaim(address) external view returns (uint256) {
+        _seenAtDesk();
+    }
+
+    // ------------------------------------------------------------------ orders
+
+    /// @inheritdoc IIsolatedTrader
+    function hashOrder(Order calldata) external view returns (bytes32) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function validateOrder(Order calldata, bytes calldata, uint256) external view returns (bytes32, address) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function saltState(address, uint256) external view returns (SaltState) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function partialSlot(address, uint256) external view returns (uint256, uint256, uint256) {
+        _seenAtDesk();
+    }
+
+    // ------------------------------------------------------------------ accounts
+
+    /// @inheritdoc IIsolatedTrader
+    function position(address) external view returns (Position memory) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function health(address, uint256) external view returns (int256, uint256) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function floors(address) external view returns (Floors memory) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IAdjustments
+    function hashMarginAdjustment(AdjustMargin calldata) external view returns (bytes32) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IAdjustments
+    function hashLeverageAdjustment(AdjustLeverage calldata) external view returns (bytes32) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IAdjustments
+    function isMarginNonceUsed(address, uint256) external view returns (bool) {
+        _seenAtDesk();
+    }
+
+    // ------------------------------------------------------------------ the market's own state
+
+    /// @inheritdoc IIsolatedTrader
+    function grid() external view returns (MarketGrid memory) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function clock() external view returns (Clock memory) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function lastReference() external view returns (Reference memory) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function parameters() external view returns (Parameters memory) {
+        _seenAtDesk();
+    }
+
+    /// @inheritdoc IIsolatedTrader
+    function pendingChange() external view returns (PendingChange memory) {
+        _seenAtDesk();
     }
 }

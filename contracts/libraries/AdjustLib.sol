@@ -60,7 +60,7 @@ library AdjustLib {
     /// @notice See `IAdjustments.adjustMargin`.
     function adjustMargin(
         TraderState storage state,
-        MarketContext calldata context,
+        MarketContext memory context,
         uint256 asOf,
         AdjustMargin calldata signed,
         Report calldata report,
@@ -79,7 +79,7 @@ library AdjustLib {
         ActionLib.requireMode(desk.mode, moved > 0 ? ActionKind.AddMargin : ActionKind.RemoveMargin);
 
         // Effect: position, then balance.
-        int256 folded = _move(place, context, desk, account, moved);
+        int256 folded = _move(place, context, word, account, moved);
         emit IAdjustments.MarginAdjusted(account, signer, signed.nonce, asOf, moved, folded);
         ActionLib.requireTimely(asOf);
     }
@@ -87,7 +87,7 @@ library AdjustLib {
     /// @notice See `IAdjustments.adjustLeverage`.
     function adjustLeverage(
         TraderState storage state,
-        MarketContext calldata context,
+        MarketContext memory context,
         uint256 asOf,
         AdjustLeverage calldata signed,
         Report calldata report,
@@ -104,11 +104,9 @@ library AdjustLib {
         ActionLib.requireMode(desk.mode, ActionKind.ChangeLeverage);
         int256 moved = marginForLeverage(desk, signed);
 
-        desk.position.leverage = signed.leverage / ONE;
-        int256 folded = _move(place, context, desk, account, moved);
-        emit IAdjustments.LeverageAdjusted(
-            account, signer, signed.nonce, asOf, desk.position.leverage, moved, folded
-        );
+        uint256 leverage = signed.leverage / ONE;
+        int256 folded = _move(place, context, PositionLib.withLeverage(word, leverage), account, moved);
+        emit IAdjustments.LeverageAdjusted(account, signer, signed.nonce, asOf, leverage, moved, folded);
         ActionLib.requireTimely(asOf);
     }
 
@@ -180,7 +178,7 @@ library AdjustLib {
     }
 
     function _requireSigner(
-        MarketContext calldata context,
+        MarketContext memory context,
         address account,
         bytes32 digest,
         bytes calldata signature,
@@ -310,39 +308,51 @@ library AdjustLib {
     function _open(
         Desk memory desk,
         TraderState storage state,
-        MarketContext calldata context,
+        MarketContext memory context,
         uint256 word,
         Report calldata report,
         uint256 asOf
     ) private view {
-        Reference memory last = state.reference_;
-        Parameters memory current = state.parameters;
-        if (last.changePending) current = ActionLib.parametersAt(state, true, asOf);
+        Reference storage last = state.reference_;
+        // Field by field: most of what the slots hold is not asked for.
+        Parameters storage current = state.parameters;
         (desk.mode, desk.imr, desk.mmr, desk.maxLeverage) = (current.mode, current.imr, current.mmr, current.maxLeverage);
+        uint256 maxAge = current.reportMaxAge;
+        if (last.changePending) {
+            Parameters memory next = ActionLib.parametersAt(state, true, asOf);
+            (desk.mode, desk.imr, desk.mmr, desk.maxLeverage) = (next.mode, next.imr, next.mmr, next.maxLeverage);
+            maxAge = next.reportMaxAge;
+        }
         desk.step = context.step;
         desk.binary = context.kind == MarketKind.BinaryFuture;
-        uint256 price = _newestPrice(context, current, report, last, asOf);
         desk.fundingIndex = last.fundingIndex;
         if (last.funded) {
             desk.fundingIndex = FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, asOf);
         }
+        uint256 price = _newestPrice(state, context, report, asOf, maxAge);
         PositionLib.unpack(word, desk.fundingIndex, desk.position);
-        (desk.equityX, desk.notionalX) = MarginLib.exposure(desk.position, price * desk.step, desk.step, desk.binary);
+        unchecked {
+            (desk.equityX, desk.notionalX) =
+                MarginLib.exposure(desk.position, price * desk.step, desk.step, desk.binary);
+        }
     }
 
     /// @dev The price of the report, or of the market's last one where that is as new: a batch that came in between makes nothing
     /// fail, and nobody can choose an older price.
     function _newestPrice(
-        MarketContext calldata context,
-        Parameters memory current,
+        TraderState storage state,
+        MarketContext memory context,
         Report calldata report,
-        Reference memory last,
-        uint256 asOf
+        uint256 asOf,
+        uint256 maxAge
     ) private view returns (uint256) {
-        if (last.oraclePrice != 0 && report.observedAt <= last.observedAt) {
-            if (asOf <= uint256(last.observedAt) + current.reportMaxAge) return last.oraclePrice;
-            revert ISettlementErrors.ReportStale(asOf, last.observedAt, current.reportMaxAge);
+        Reference storage last = state.reference_;
+        (uint256 price, uint256 observedAt) = (last.oraclePrice, last.observedAt);
+        if (price != 0 && report.observedAt <= observedAt) {
+            if (asOf <= observedAt + maxAge) return price;
+            revert ISettlementErrors.ReportStale(asOf, observedAt, maxAge);
         }
+        Parameters memory current = ActionLib.parametersAt(state, last.changePending, asOf);
         bool binary = context.kind == MarketKind.BinaryFuture;
         BandLib.checkReport(asOf, report.price, report.observedAt, last, current, binary);
         context.oracle.verify(context.feedId, report.price, report.observedAt, report.proof);
@@ -350,19 +360,14 @@ library AdjustLib {
     }
 
     /// @dev Margin changes by `moved`, the free balance by the opposite. Returns the stored margin.
-    function _move(
-        Word storage place,
-        MarketContext calldata context,
-        Desk memory desk,
-        address account,
-        int256 moved
-    ) private returns (int256 folded) {
-        Position memory position = desk.position;
-        if (moved != int96(moved)) revert ISettlementErrors.PositionOutOfRange(account);
-        position.margin += moved;
-        place.bits = PositionLib.pack(position, desk.fundingIndex, account);
-        // As of never: a withdrawal that is pending backs no adjustment.
-        LedgerCall.move(context.bank, type(uint256).max, account, -moved);
-        return position.margin + position.size * desk.fundingIndex;
+    function _move(Word storage place, MarketContext memory context, uint256 word, address account, int256 moved)
+        private
+        returns (int256 folded)
+    {
+        (place.bits, folded) = PositionLib.addMargin(word, moved, account);
+        // As of never: a withdrawal that is pending backs no adjustment. What was moved fits 96 bits.
+        unchecked {
+            LedgerCall.move(context.bank, type(uint256).max, account, -moved);
+        }
     }
 }

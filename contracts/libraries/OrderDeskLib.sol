@@ -14,8 +14,8 @@ import {OrderLib} from "./OrderLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 import {SaltLib} from "./SaltLib.sol";
 
-/// @title What a maker asks of his orders outside settlement: whether they are good, and that they end. Linked: runs on a
-/// market's storage
+/// @title What a maker asks of his orders outside settlement: whether they are good, and that they end. Runs on a market's
+/// storage; validation is linked, cancels are part of the market's own code
 library OrderDeskLib {
     using SaltLib for TraderState;
 
@@ -48,7 +48,6 @@ library OrderDeskLib {
 
     // ------------------------------------------------------------------ cancels
 
-    /// @dev Part of the market's own code: a linked call would cost a tenth more.
     function cancelSalts(TraderState storage state, address maker, uint64[] calldata salts) internal {
         uint256 requestedAt;
         unchecked {
@@ -62,7 +61,7 @@ library OrderDeskLib {
         emit IIsolatedTrader.SaltsCancelled(maker, salts, requestedAt);
     }
 
-    function cancelSaltsBelow(TraderState storage state, address maker, uint256 floor) external {
+    function cancelSaltsBelow(TraderState storage state, address maker, uint256 floor) internal {
         uint256 requestedAt = block.timestamp * 1000;
         if (floor > SaltLib.SALT_END) revert IIsolatedTrader.SaltTooLarge(floor);
         if (!state.requestFloor(maker, floor, requestedAt)) return;

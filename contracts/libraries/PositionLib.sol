@@ -64,6 +64,25 @@ library PositionLib {
         }
     }
 
+    /// @notice The slot with `moved` more margin. Folding adds the same to both, so what is stored moves as margin does.
+    function addMargin(uint256 word, int256 moved, address account)
+        internal
+        pure
+        returns (uint256 changed, int256 folded)
+    {
+        if (moved != int96(moved)) revert ISettlementErrors.PositionOutOfRange(account);
+        assembly ("memory-safe") {
+            folded := add(sar(164, shl(8, word)), moved)
+        }
+        if (folded > FOLDED_MAX || folded < -FOLDED_MAX) revert ISettlementErrors.PositionOutOfRange(account);
+        uint256 field = (ENTRY_END - 1) << 156;
+        changed = (word & ~field) | ((uint256(folded) << 156) & field);
+    }
+
+    function withLeverage(uint256 word, uint256 leverage) internal pure returns (uint256) {
+        return (word & ~(uint256(0x7f) << 248)) | (leverage << 248);
+    }
+
     // ------------------------------------------------------------------ fills
 
     /**

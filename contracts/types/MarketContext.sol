@@ -9,6 +9,7 @@ import {MarketKind} from "./Market.sol";
 /// @notice What a market never changes and keeps in its code: handed to code that cannot see its immutables. A word per field,
 /// in memory as in calldata (`ContextLib`).
 struct MarketContext {
+    uint256 marketId;
     MarketKind kind;
     uint256 tick;
     uint256 step;

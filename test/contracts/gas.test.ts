@@ -67,6 +67,7 @@ describe('gas', () => {
     expect(golden['cancel of one salt']).to.be.at.most(30_000)
     expect(golden['adjust margin, added']).to.be.at.most(75_000)
     expect(golden['adjust margin, removed']).to.be.at.most(75_000)
+    expect(golden['adjust margin, by a session key']).to.be.at.most(75_000)
     expect(golden['adjust leverage']).to.be.at.most(75_000)
   })
 

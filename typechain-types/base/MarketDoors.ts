@@ -10,6 +10,16 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ActionTermsStructOutput = [asOf: bigint, oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint] & {asOf: bigint, oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint }
   
 
+    export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike, sessionFeedId: BytesLike, finalLow: BigNumberish, finalHigh: BigNumberish}
+
+    export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint }
+  
+
+    export type ParametersStruct = {imr: BigNumberish, mmr: BigNumberish, mtbLong: BigNumberish, mtbShort: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish, reportMaxAge: BigNumberish, moveBase: BigNumberish, moveSlope: BigNumberish, fundingCap: BigNumberish, maxLeverage: BigNumberish, mode: BigNumberish}
+
+    export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
+  
+
     export type DeleveragedLegStruct = {counterparty: AddressLike, steps: BigNumberish, payout: BigNumberish}
 
     export type DeleveragedLegStructOutput = [counterparty: string, steps: bigint, payout: bigint] & {counterparty: string, steps: bigint, payout: bigint }
@@ -30,14 +40,44 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type AdjustMarginStructOutput = [account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint] & {account: string, amount: bigint, removeMode: bigint, minAmount: bigint, nonce: bigint, deadline: bigint }
   
 
+    export type ClockStruct = {actionId: BigNumberish, batchId: BigNumberish, asOf: BigNumberish, part: BigNumberish, parts: BigNumberish, price: BigNumberish, makerFee: BigNumberish, takerFee: BigNumberish}
+
+    export type ClockStructOutput = [actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint] & {actionId: bigint, batchId: bigint, asOf: bigint, part: bigint, parts: bigint, price: bigint, makerFee: bigint, takerFee: bigint }
+  
+
+    export type FloorsStruct = {settled: BigNumberish, requested: BigNumberish, requestedAt: BigNumberish, marginNonce: BigNumberish}
+
+    export type FloorsStructOutput = [settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint] & {settled: bigint, requested: bigint, requestedAt: bigint, marginNonce: bigint }
+  
+
     export type FundingRateStruct = {rate: BigNumberish, validFrom: BigNumberish, validUntil: BigNumberish}
 
     export type FundingRateStructOutput = [rate: bigint, validFrom: bigint, validUntil: bigint] & {rate: bigint, validFrom: bigint, validUntil: bigint }
   
 
+    export type OrderStruct = {flags: BytesLike, quantity: BigNumberish, price: BigNumberish, triggerPrice: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, maker: AddressLike, expiration: BigNumberish}
+
+    export type OrderStructOutput = [flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint] & {flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint }
+  
+
+    export type ReferenceStruct = {oraclePrice: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, funded: boolean, changePending: boolean}
+
+    export type ReferenceStructOutput = [oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean] & {oraclePrice: bigint, observedAt: bigint, fundingIndex: bigint, funded: boolean, changePending: boolean }
+  
+
+    export type PendingChangeStruct = {parameters: ParametersStruct, parametersFrom: BigNumberish, mode: BigNumberish, modeFrom: BigNumberish, restriction: BigNumberish, restrictionFrom: BigNumberish}
+
+    export type PendingChangeStructOutput = [parameters: ParametersStructOutput, parametersFrom: bigint, mode: bigint, modeFrom: bigint, restriction: bigint, restrictionFrom: bigint] & {parameters: ParametersStructOutput, parametersFrom: bigint, mode: bigint, modeFrom: bigint, restriction: bigint, restrictionFrom: bigint }
+  
+
     export type PokedStruct = {price: BigNumberish, observedAt: BigNumberish}
 
     export type PokedStructOutput = [price: bigint, observedAt: bigint] & {price: bigint, observedAt: bigint }
+  
+
+    export type PositionStruct = {size: BigNumberish, entryNotional: BigNumberish, margin: BigNumberish, leverage: BigNumberish, hasFloors: boolean}
+
+    export type PositionStructOutput = [size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean] & {size: bigint, entryNotional: bigint, margin: bigint, leverage: bigint, hasFloors: boolean }
   
 
     export type RiskTermsStruct = {backstop: AddressLike, backstopCap: BigNumberish}
@@ -51,64 +91,118 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface MarketDoorsInterface extends Interface {
-    getFunction(nameOrSignature: "adjustLeverage" | "adjustMargin" | "authority" | "claim" | "coverDeficit" | "deleverage" | "finalizeMarket" | "freeze" | "fundingRate" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "isTrustedForwarder" | "listInsolvent" | "poke" | "poked" | "requestFreeze" | "riskTerms" | "setAuthority" | "setBackstop" | "unpaidClaim" | "updateFunding" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "marketDesk" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketFinalized" | "MarketFrozen" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
-    encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, ReportStruct, BytesLike]): string;
+    encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
+encodeFunctionData(functionFragment: 'adjustLeverage', values: [BigNumberish, AdjustLeverageStruct, ReportStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'adjustMargin', values: [BigNumberish, AdjustMarginStruct, ReportStruct, BytesLike]): string;
 encodeFunctionData(functionFragment: 'authority', values?: undefined): string;
+encodeFunctionData(functionFragment: 'bank', values?: undefined): string;
+encodeFunctionData(functionFragment: 'cancelSalts', values: [BigNumberish[]]): string;
+encodeFunctionData(functionFragment: 'cancelSaltsBelow', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'cancelScheduledParameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'claim', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
+encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'fundingRate', values?: undefined): string;
+encodeFunctionData(functionFragment: 'grid', values?: undefined): string;
 encodeFunctionData(functionFragment: 'hashLeverageAdjustment', values: [AdjustLeverageStruct]): string;
 encodeFunctionData(functionFragment: 'hashMarginAdjustment', values: [AdjustMarginStruct]): string;
+encodeFunctionData(functionFragment: 'hashOrder', values: [OrderStruct]): string;
+encodeFunctionData(functionFragment: 'health', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'heartbeat', values?: undefined): string;
 encodeFunctionData(functionFragment: 'inheritPosition', values: [BigNumberish, BigNumberish, AddressLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'invalidateMarginNonces', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefined): string;
 encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'isTrustedForwarder', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
+encodeFunctionData(functionFragment: 'marketDesk', values?: undefined): string;
+encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
+encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
+encodeFunctionData(functionFragment: 'partialSlot', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'pendingChange', values?: undefined): string;
 encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
+encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
+encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
+encodeFunctionData(functionFragment: 'revokeOperator', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'riskTerms', values?: undefined): string;
+encodeFunctionData(functionFragment: 'saltState', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'scheduleMode', values: [BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'scheduleParameters', values: [ParametersStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'setAuthority', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'setBackstop', values: [AddressLike, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string;
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'updateFunding', values: [BigNumberish, BigNumberish, BigNumberish, BigNumberish, ReportStruct, ReportStruct]): string;
+encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'wind', values?: undefined): string;
 
-    decodeFunctionResult(functionFragment: 'adjustLeverage', data: BytesLike): Result;
+    decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'adjustLeverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'adjustMargin', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'authority', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'bank', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'cancelSalts', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'cancelSaltsBelow', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'claim', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'fundingRate', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'grid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'hashLeverageAdjustment', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'hashMarginAdjustment', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'hashOrder', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'health', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'heartbeat', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'inheritPosition', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'invalidateMarginNonces', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'isTrustedForwarder', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'marketDesk', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'partialSlot', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'pendingChange', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'revokeOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'riskTerms', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'saltState', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'scheduleMode', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'scheduleParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setAuthority', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'setBackstop', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
   }
 
@@ -141,6 +235,18 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       export type InputTuple = [actionId: BigNumberish, account: AddressLike, backstop: AddressLike, terms: ActionTermsStruct, reason: BigNumberish, needed: BigNumberish, available: BigNumberish];
       export type OutputTuple = [actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, reason: bigint, needed: bigint, available: bigint];
       export interface OutputObject {actionId: bigint, account: string, backstop: string, terms: ActionTermsStructOutput, reason: bigint, needed: bigint, available: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace BatchSettledEvent {
+      export type InputTuple = [actionId: BigNumberish, batchId: BigNumberish, data: BytesLike];
+      export type OutputTuple = [actionId: bigint, batchId: bigint, data: string];
+      export interface OutputObject {actionId: bigint, batchId: bigint, data: string };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -269,6 +375,18 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
   
 
+    export namespace MarketCreatedEvent {
+      export type InputTuple = [grid: MarketGridStruct, bank: AddressLike, accountManager: AddressLike, oracle: AddressLike];
+      export type OutputTuple = [grid: MarketGridStructOutput, bank: string, accountManager: string, oracle: string];
+      export interface OutputObject {grid: MarketGridStructOutput, bank: string, accountManager: string, oracle: string };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
     export namespace MarketFinalizedEvent {
       export type InputTuple = [actionId: BigNumberish, asOf: BigNumberish, price: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, pool: BigNumberish];
       export type OutputTuple = [actionId: bigint, asOf: bigint, price: bigint, observedAt: bigint, fundingIndex: bigint, pool: bigint];
@@ -285,6 +403,66 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       export type InputTuple = [actionId: BigNumberish, asOf: BigNumberish, price: BigNumberish, observedAt: BigNumberish, fundingIndex: BigNumberish, pool: BigNumberish];
       export type OutputTuple = [actionId: bigint, asOf: bigint, price: bigint, observedAt: bigint, fundingIndex: bigint, pool: bigint];
       export interface OutputObject {actionId: bigint, asOf: bigint, price: bigint, observedAt: bigint, fundingIndex: bigint, pool: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ModeRestrictedEvent {
+      export type InputTuple = [mode: BigNumberish, activeFrom: BigNumberish];
+      export type OutputTuple = [mode: bigint, activeFrom: bigint];
+      export interface OutputObject {mode: bigint, activeFrom: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ModeScheduledEvent {
+      export type InputTuple = [mode: BigNumberish, activeFrom: BigNumberish];
+      export type OutputTuple = [mode: bigint, activeFrom: bigint];
+      export interface OutputObject {mode: bigint, activeFrom: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace OperatorChangedEvent {
+      export type InputTuple = [operator: AddressLike, status: BigNumberish];
+      export type OutputTuple = [operator: string, status: bigint];
+      export interface OutputObject {operator: string, status: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ParametersChangedEvent {
+      export type InputTuple = [actionId: BigNumberish, parameters: ParametersStruct];
+      export type OutputTuple = [actionId: bigint, parameters: ParametersStructOutput];
+      export interface OutputObject {actionId: bigint, parameters: ParametersStructOutput };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ParametersScheduledEvent {
+      export type InputTuple = [parameters: ParametersStruct, activeFrom: BigNumberish];
+      export type OutputTuple = [parameters: ParametersStructOutput, activeFrom: bigint];
+      export interface OutputObject {parameters: ParametersStructOutput, activeFrom: bigint };
       export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
       export type Filter = TypedDeferredTopicFilter<Event>
       export type Log = TypedEventLog<Event>
@@ -329,6 +507,42 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
   
 
+    export namespace SaltsCancelledEvent {
+      export type InputTuple = [maker: AddressLike, salts: BigNumberish[], requestedAt: BigNumberish];
+      export type OutputTuple = [maker: string, salts: bigint[], requestedAt: bigint];
+      export interface OutputObject {maker: string, salts: bigint[], requestedAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace SaltsCancelledBelowEvent {
+      export type InputTuple = [maker: AddressLike, floor: BigNumberish, requestedAt: BigNumberish];
+      export type OutputTuple = [maker: string, floor: bigint, requestedAt: bigint];
+      export interface OutputObject {maker: string, floor: bigint, requestedAt: bigint };
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
+    export namespace ScheduledParametersCancelledEvent {
+      export type InputTuple = [];
+      export type OutputTuple = [];
+      export interface OutputObject {};
+      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
+      export type Filter = TypedDeferredTopicFilter<Event>
+      export type Log = TypedEventLog<Event>
+      export type LogDescription = TypedLogDescription<Event>
+    }
+
+  
+
   export interface MarketDoors extends BaseContract {
     
     connect(runner?: ContractRunner | null): MarketDoors;
@@ -363,8 +577,24 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     
+    acceptOperator: TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    accountManager: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     adjustLeverage: TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: ReportStruct, arg3: BytesLike, ],
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -372,7 +602,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     adjustMargin: TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: ReportStruct, arg3: BytesLike, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -387,10 +617,50 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    bank: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
+    cancelSalts: TypedContractMethod<
+      [salts: BigNumberish[], ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    cancelSaltsBelow: TypedContractMethod<
+      [floor: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    cancelScheduledParameters: TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     claim: TypedContractMethod<
       [arg0: AddressLike, ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    clock: TypedContractMethod<
+      [],
+      [ClockStructOutput],
+      'view'
     >
     
 
@@ -411,10 +681,26 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    domainSeparator: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     finalizeMarket: TypedContractMethod<
       [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    floors: TypedContractMethod<
+      [arg0: AddressLike, ],
+      [FloorsStructOutput],
+      'view'
     >
     
 
@@ -435,8 +721,16 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    grid: TypedContractMethod<
+      [],
+      [MarketGridStructOutput],
+      'view'
+    >
+    
+
+    
     hashLeverageAdjustment: TypedContractMethod<
-      [adjustment: AdjustLeverageStruct, ],
+      [arg0: AdjustLeverageStruct, ],
       [string],
       'view'
     >
@@ -444,8 +738,24 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     hashMarginAdjustment: TypedContractMethod<
-      [adjustment: AdjustMarginStruct, ],
+      [arg0: AdjustMarginStruct, ],
       [string],
+      'view'
+    >
+    
+
+    
+    hashOrder: TypedContractMethod<
+      [arg0: OrderStruct, ],
+      [string],
+      'view'
+    >
+    
+
+    
+    health: TypedContractMethod<
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [[bigint, bigint]],
       'view'
     >
     
@@ -484,16 +794,16 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     isMarginNonceUsed: TypedContractMethod<
-      [account: AddressLike, nonce: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
       [boolean],
       'view'
     >
     
 
     
-    isTrustedForwarder: TypedContractMethod<
-      [forwarder: AddressLike, ],
-      [boolean],
+    lastReference: TypedContractMethod<
+      [],
+      [ReferenceStructOutput],
       'view'
     >
     
@@ -503,6 +813,54 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       [arg0: AddressLike[], ],
       [void],
       'nonpayable'
+    >
+    
+
+    
+    marketDesk: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
+    operatorStatus: TypedContractMethod<
+      [arg0: AddressLike, ],
+      [bigint],
+      'view'
+    >
+    
+
+    
+    oracle: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
+    parameters: TypedContractMethod<
+      [],
+      [ParametersStructOutput],
+      'view'
+    >
+    
+
+    
+    partialSlot: TypedContractMethod<
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [[bigint, bigint, bigint]],
+      'view'
+    >
+    
+
+    
+    pendingChange: TypedContractMethod<
+      [],
+      [PendingChangeStructOutput],
+      'view'
     >
     
 
@@ -523,8 +881,40 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    position: TypedContractMethod<
+      [arg0: AddressLike, ],
+      [PositionStructOutput],
+      'view'
+    >
+    
+
+    
+    proposeOperator: TypedContractMethod<
+      [arg0: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     requestFreeze: TypedContractMethod<
       [],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    restrictMode: TypedContractMethod<
+      [arg0: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    revokeOperator: TypedContractMethod<
+      [arg0: AddressLike, ],
       [void],
       'nonpayable'
     >
@@ -539,6 +929,30 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    saltState: TypedContractMethod<
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [bigint],
+      'view'
+    >
+    
+
+    
+    scheduleMode: TypedContractMethod<
+      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    scheduleParameters: TypedContractMethod<
+      [arg0: ParametersStruct, arg1: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
     setAuthority: TypedContractMethod<
       [arg0: AddressLike, ],
       [void],
@@ -548,7 +962,15 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     setBackstop: TypedContractMethod<
-      [backstop: AddressLike, cap: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    settleBatch: TypedContractMethod<
+      [part: BytesLike, ],
       [void],
       'nonpayable'
     >
@@ -556,7 +978,7 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     
     unpaidClaim: TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [bigint],
       'view'
     >
@@ -571,6 +993,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    validateOrder: TypedContractMethod<
+      [arg0: OrderStruct, arg1: BytesLike, arg2: BigNumberish, ],
+      [[string, string]],
+      'view'
+    >
+    
+
+    
     wind: TypedContractMethod<
       [],
       [WindStructOutput],
@@ -581,13 +1011,23 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
-    getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustLeverageStruct, arg2: ReportStruct, arg3: BytesLike, ],
+    getFunction(nameOrSignature: 'acceptOperator'): TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'accountManager'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'adjustLeverage'): TypedContractMethod<
+      [asOf: BigNumberish, adjustment: AdjustLeverageStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'adjustMargin'): TypedContractMethod<
-      [arg0: BigNumberish, arg1: AdjustMarginStruct, arg2: ReportStruct, arg3: BytesLike, ],
+      [asOf: BigNumberish, adjustment: AdjustMarginStruct, report: ReportStruct, signature: BytesLike, ],
       [void],
       'nonpayable'
     >;
@@ -596,10 +1036,35 @@ getFunction(nameOrSignature: 'authority'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'bank'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'cancelSalts'): TypedContractMethod<
+      [salts: BigNumberish[], ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'cancelSaltsBelow'): TypedContractMethod<
+      [floor: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'cancelScheduledParameters'): TypedContractMethod<
+      [],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'claim'): TypedContractMethod<
       [arg0: AddressLike, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'clock'): TypedContractMethod<
+      [],
+      [ClockStructOutput],
+      'view'
     >;
 getFunction(nameOrSignature: 'coverDeficit'): TypedContractMethod<
       [arg0: BigNumberish, ],
@@ -611,10 +1076,20 @@ getFunction(nameOrSignature: 'deleverage'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'domainSeparator'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
       [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'floors'): TypedContractMethod<
+      [arg0: AddressLike, ],
+      [FloorsStructOutput],
+      'view'
     >;
 getFunction(nameOrSignature: 'freeze'): TypedContractMethod<
       [],
@@ -626,14 +1101,29 @@ getFunction(nameOrSignature: 'fundingRate'): TypedContractMethod<
       [FundingRateStructOutput],
       'view'
     >;
+getFunction(nameOrSignature: 'grid'): TypedContractMethod<
+      [],
+      [MarketGridStructOutput],
+      'view'
+    >;
 getFunction(nameOrSignature: 'hashLeverageAdjustment'): TypedContractMethod<
-      [adjustment: AdjustLeverageStruct, ],
+      [arg0: AdjustLeverageStruct, ],
       [string],
       'view'
     >;
 getFunction(nameOrSignature: 'hashMarginAdjustment'): TypedContractMethod<
-      [adjustment: AdjustMarginStruct, ],
+      [arg0: AdjustMarginStruct, ],
       [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'hashOrder'): TypedContractMethod<
+      [arg0: OrderStruct, ],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'health'): TypedContractMethod<
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [[bigint, bigint]],
       'view'
     >;
 getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
@@ -657,19 +1147,49 @@ getFunction(nameOrSignature: 'isConsumingScheduledOp'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'isMarginNonceUsed'): TypedContractMethod<
-      [account: AddressLike, nonce: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
       [boolean],
       'view'
     >;
-getFunction(nameOrSignature: 'isTrustedForwarder'): TypedContractMethod<
-      [forwarder: AddressLike, ],
-      [boolean],
+getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
+      [],
+      [ReferenceStructOutput],
       'view'
     >;
 getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
       [arg0: AddressLike[], ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'marketDesk'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
+      [arg0: AddressLike, ],
+      [bigint],
+      'view'
+    >;
+getFunction(nameOrSignature: 'oracle'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
+getFunction(nameOrSignature: 'parameters'): TypedContractMethod<
+      [],
+      [ParametersStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'partialSlot'): TypedContractMethod<
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [[bigint, bigint, bigint]],
+      'view'
+    >;
+getFunction(nameOrSignature: 'pendingChange'): TypedContractMethod<
+      [],
+      [PendingChangeStructOutput],
+      'view'
     >;
 getFunction(nameOrSignature: 'poke'): TypedContractMethod<
       [arg0: ReportStruct, ],
@@ -681,8 +1201,28 @@ getFunction(nameOrSignature: 'poked'): TypedContractMethod<
       [PokedStructOutput],
       'view'
     >;
+getFunction(nameOrSignature: 'position'): TypedContractMethod<
+      [arg0: AddressLike, ],
+      [PositionStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
+      [arg0: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'requestFreeze'): TypedContractMethod<
       [],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'restrictMode'): TypedContractMethod<
+      [arg0: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'revokeOperator'): TypedContractMethod<
+      [arg0: AddressLike, ],
       [void],
       'nonpayable'
     >;
@@ -691,18 +1231,38 @@ getFunction(nameOrSignature: 'riskTerms'): TypedContractMethod<
       [RiskTermsStructOutput],
       'view'
     >;
+getFunction(nameOrSignature: 'saltState'): TypedContractMethod<
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [bigint],
+      'view'
+    >;
+getFunction(nameOrSignature: 'scheduleMode'): TypedContractMethod<
+      [arg0: BigNumberish, arg1: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'scheduleParameters'): TypedContractMethod<
+      [arg0: ParametersStruct, arg1: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'setAuthority'): TypedContractMethod<
       [arg0: AddressLike, ],
       [void],
       'view'
     >;
 getFunction(nameOrSignature: 'setBackstop'): TypedContractMethod<
-      [backstop: AddressLike, cap: BigNumberish, ],
+      [arg0: AddressLike, arg1: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'settleBatch'): TypedContractMethod<
+      [part: BytesLike, ],
       [void],
       'nonpayable'
     >;
 getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
-      [account: AddressLike, ],
+      [arg0: AddressLike, ],
       [bigint],
       'view'
     >;
@@ -710,6 +1270,11 @@ getFunction(nameOrSignature: 'updateFunding'): TypedContractMethod<
       [arg0: BigNumberish, arg1: BigNumberish, arg2: BigNumberish, arg3: BigNumberish, arg4: ReportStruct, arg5: ReportStruct, ],
       [void],
       'nonpayable'
+    >;
+getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
+      [arg0: OrderStruct, arg1: BytesLike, arg2: BigNumberish, ],
+      [[string, string]],
+      'view'
     >;
 getFunction(nameOrSignature: 'wind'): TypedContractMethod<
       [],
@@ -720,6 +1285,7 @@ getFunction(nameOrSignature: 'wind'): TypedContractMethod<
     getEvent(key: 'AuthorityUpdated'): TypedContractEvent<AuthorityUpdatedEvent.InputTuple, AuthorityUpdatedEvent.OutputTuple, AuthorityUpdatedEvent.OutputObject>;
 getEvent(key: 'BackstopChanged'): TypedContractEvent<BackstopChangedEvent.InputTuple, BackstopChangedEvent.OutputTuple, BackstopChangedEvent.OutputObject>;
 getEvent(key: 'BackstopInheritanceFailed'): TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+getEvent(key: 'BatchSettled'): TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
 getEvent(key: 'Claimed'): TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
 getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTuple, DeficitCoveredEvent.OutputTuple, DeficitCoveredEvent.OutputObject>;
 getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
@@ -730,11 +1296,20 @@ getEvent(key: 'InsolventListed'): TypedContractEvent<InsolventListedEvent.InputT
 getEvent(key: 'LeverageAdjusted'): TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
 getEvent(key: 'MarginAdjusted'): TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
 getEvent(key: 'MarginNoncesInvalidated'): TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
+getEvent(key: 'MarketCreated'): TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
 getEvent(key: 'MarketFinalized'): TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
 getEvent(key: 'MarketFrozen'): TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
+getEvent(key: 'ModeRestricted'): TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
+getEvent(key: 'ModeScheduled'): TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
+getEvent(key: 'OperatorChanged'): TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
+getEvent(key: 'ParametersChanged'): TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+getEvent(key: 'ParametersScheduled'): TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
 getEvent(key: 'PositionInherited'): TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
 getEvent(key: 'PositionsDeleveraged'): TypedContractEvent<PositionsDeleveragedEvent.InputTuple, PositionsDeleveragedEvent.OutputTuple, PositionsDeleveragedEvent.OutputObject>;
 getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, PricePokedEvent.OutputTuple, PricePokedEvent.OutputObject>;
+getEvent(key: 'SaltsCancelled'): TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
+getEvent(key: 'SaltsCancelledBelow'): TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
+getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParametersCancelledEvent.InputTuple, ScheduledParametersCancelledEvent.OutputTuple, ScheduledParametersCancelledEvent.OutputObject>;
 
     filters: {
       
@@ -748,6 +1323,10 @@ getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, Pric
 
       'BackstopInheritanceFailed(uint256,address,address,tuple,uint8,uint256,uint256)': TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
       BackstopInheritanceFailed: TypedContractEvent<BackstopInheritanceFailedEvent.InputTuple, BackstopInheritanceFailedEvent.OutputTuple, BackstopInheritanceFailedEvent.OutputObject>;
+    
+
+      'BatchSettled(uint256,uint256,bytes)': TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
+      BatchSettled: TypedContractEvent<BatchSettledEvent.InputTuple, BatchSettledEvent.OutputTuple, BatchSettledEvent.OutputObject>;
     
 
       'Claimed(address,uint256,uint256,uint256)': TypedContractEvent<ClaimedEvent.InputTuple, ClaimedEvent.OutputTuple, ClaimedEvent.OutputObject>;
@@ -790,12 +1369,36 @@ getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, Pric
       MarginNoncesInvalidated: TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
     
 
+      'MarketCreated(tuple,address,address,address)': TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
+      MarketCreated: TypedContractEvent<MarketCreatedEvent.InputTuple, MarketCreatedEvent.OutputTuple, MarketCreatedEvent.OutputObject>;
+    
+
       'MarketFinalized(uint256,uint48,uint96,uint48,int96,uint256)': TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
       MarketFinalized: TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
     
 
       'MarketFrozen(uint256,uint48,uint96,uint48,int96,uint256)': TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
       MarketFrozen: TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
+    
+
+      'ModeRestricted(uint8,uint48)': TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
+      ModeRestricted: TypedContractEvent<ModeRestrictedEvent.InputTuple, ModeRestrictedEvent.OutputTuple, ModeRestrictedEvent.OutputObject>;
+    
+
+      'ModeScheduled(uint8,uint48)': TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
+      ModeScheduled: TypedContractEvent<ModeScheduledEvent.InputTuple, ModeScheduledEvent.OutputTuple, ModeScheduledEvent.OutputObject>;
+    
+
+      'OperatorChanged(address,uint8)': TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
+      OperatorChanged: TypedContractEvent<OperatorChangedEvent.InputTuple, OperatorChangedEvent.OutputTuple, OperatorChangedEvent.OutputObject>;
+    
+
+      'ParametersChanged(uint256,tuple)': TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+      ParametersChanged: TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
+    
+
+      'ParametersScheduled(tuple,uint48)': TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
+      ParametersScheduled: TypedContractEvent<ParametersScheduledEvent.InputTuple, ParametersScheduledEvent.OutputTuple, ParametersScheduledEvent.OutputObject>;
     
 
       'PositionInherited(uint256,address,address,tuple,int64,uint96,int256,int96)': TypedContractEvent<PositionInheritedEvent.InputTuple, PositionInheritedEvent.OutputTuple, PositionInheritedEvent.OutputObject>;
@@ -808,6 +1411,18 @@ getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, Pric
 
       'PricePoked(uint96,uint48)': TypedContractEvent<PricePokedEvent.InputTuple, PricePokedEvent.OutputTuple, PricePokedEvent.OutputObject>;
       PricePoked: TypedContractEvent<PricePokedEvent.InputTuple, PricePokedEvent.OutputTuple, PricePokedEvent.OutputObject>;
+    
+
+      'SaltsCancelled(address,uint64[],uint256)': TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
+      SaltsCancelled: TypedContractEvent<SaltsCancelledEvent.InputTuple, SaltsCancelledEvent.OutputTuple, SaltsCancelledEvent.OutputObject>;
+    
+
+      'SaltsCancelledBelow(address,uint256,uint256)': TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
+      SaltsCancelledBelow: TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
+    
+
+      'ScheduledParametersCancelled()': TypedContractEvent<ScheduledParametersCancelledEvent.InputTuple, ScheduledParametersCancelledEvent.OutputTuple, ScheduledParametersCancelledEvent.OutputObject>;
+      ScheduledParametersCancelled: TypedContractEvent<ScheduledParametersCancelledEvent.InputTuple, ScheduledParametersCancelledEvent.OutputTuple, ScheduledParametersCancelledEvent.OutputObject>;
     
     };
   }

@@ -28,75 +28,6 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [
       {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "needed",
-        "type": "uint256"
-      },
-      {
-        "internalType": "uint256",
-        "name": "given",
-        "type": "uint256"
-      }
-    ],
-    "name": "AdditionInsufficient",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "address",
-        "name": "signer",
-        "type": "address"
-      }
-    ],
-    "name": "AdjusterUnauthorized",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      }
-    ],
-    "name": "AdjustmentSignatureInvalid",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "minAmount",
-        "type": "uint256"
-      },
-      {
-        "internalType": "uint256",
-        "name": "moves",
-        "type": "uint256"
-      }
-    ],
-    "name": "AmountBelowMinimum",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
         "internalType": "uint256",
         "name": "blockTime",
         "type": "uint256"
@@ -228,145 +159,8 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "error"
   },
   {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "deadline",
-        "type": "uint256"
-      },
-      {
-        "internalType": "uint256",
-        "name": "asOf",
-        "type": "uint256"
-      }
-    ],
-    "name": "DeadlinePassed",
-    "type": "error"
-  },
-  {
     "inputs": [],
     "name": "DeskCalledDirectly",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "maxLeverage",
-        "type": "uint256"
-      },
-      {
-        "internalType": "uint256",
-        "name": "leverage",
-        "type": "uint256"
-      }
-    ],
-    "name": "LeverageInvalid",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "maxMarginIn",
-        "type": "uint256"
-      },
-      {
-        "internalType": "uint256",
-        "name": "needed",
-        "type": "uint256"
-      }
-    ],
-    "name": "MarginInTooLarge",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "minimum",
-        "type": "uint256"
-      },
-      {
-        "internalType": "uint256",
-        "name": "nonce",
-        "type": "uint256"
-      }
-    ],
-    "name": "MarginNonceBelowMinimum",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "nonce",
-        "type": "uint256"
-      }
-    ],
-    "name": "MarginNonceTooLarge",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "nonce",
-        "type": "uint256"
-      }
-    ],
-    "name": "MarginNonceUsed",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "minMarginOut",
-        "type": "uint256"
-      },
-      {
-        "internalType": "uint256",
-        "name": "available",
-        "type": "uint256"
-      }
-    ],
-    "name": "MarginOutTooSmall",
     "type": "error"
   },
   {
@@ -378,17 +172,6 @@ import type { NonPayableOverrides } from "../common.js"
       }
     ],
     "name": "MarketNotOpen",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      }
-    ],
-    "name": "NoPosition",
     "type": "error"
   },
   {
@@ -427,11 +210,11 @@ import type { NonPayableOverrides } from "../common.js"
     "inputs": [
       {
         "internalType": "address",
-        "name": "account",
+        "name": "caller",
         "type": "address"
       }
     ],
-    "name": "NothingMoves",
+    "name": "OperatorNotProposed",
     "type": "error"
   },
   {
@@ -448,43 +231,6 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [],
     "name": "ReentrancyGuardReentrantCall",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint256",
-        "name": "maxRemovable",
-        "type": "uint256"
-      },
-      {
-        "internalType": "uint256",
-        "name": "asked",
-        "type": "uint256"
-      }
-    ],
-    "name": "RemovalTooLarge",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "internalType": "uint8",
-        "name": "removeMode",
-        "type": "uint8"
-      }
-    ],
-    "name": "RemoveModeInvalid",
     "type": "error"
   },
   {
@@ -681,90 +427,17 @@ import type { NonPayableOverrides } from "../common.js"
       {
         "indexed": true,
         "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "indexed": true,
-        "internalType": "address",
-        "name": "signer",
+        "name": "operator",
         "type": "address"
       },
       {
         "indexed": false,
-        "internalType": "uint256",
-        "name": "nonce",
-        "type": "uint256"
-      },
-      {
-        "indexed": false,
-        "internalType": "uint256",
-        "name": "asOf",
-        "type": "uint256"
-      },
-      {
-        "indexed": false,
-        "internalType": "uint256",
-        "name": "leverage",
-        "type": "uint256"
-      },
-      {
-        "indexed": false,
-        "internalType": "int256",
-        "name": "amount",
-        "type": "int256"
-      },
-      {
-        "indexed": false,
-        "internalType": "int256",
-        "name": "foldedMargin",
-        "type": "int256"
+        "internalType": "enum OperatorStatus",
+        "name": "status",
+        "type": "uint8"
       }
     ],
-    "name": "LeverageAdjusted",
-    "type": "event"
-  },
-  {
-    "anonymous": false,
-    "inputs": [
-      {
-        "indexed": true,
-        "internalType": "address",
-        "name": "account",
-        "type": "address"
-      },
-      {
-        "indexed": true,
-        "internalType": "address",
-        "name": "signer",
-        "type": "address"
-      },
-      {
-        "indexed": false,
-        "internalType": "uint256",
-        "name": "nonce",
-        "type": "uint256"
-      },
-      {
-        "indexed": false,
-        "internalType": "uint256",
-        "name": "asOf",
-        "type": "uint256"
-      },
-      {
-        "indexed": false,
-        "internalType": "int256",
-        "name": "amount",
-        "type": "int256"
-      },
-      {
-        "indexed": false,
-        "internalType": "int256",
-        "name": "foldedMargin",
-        "type": "int256"
-      }
-    ],
-    "name": "MarginAdjusted",
+    "name": "OperatorChanged",
     "type": "event"
   },
   {
@@ -996,155 +669,15 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "event"
   },
   {
-    "inputs": [
-      {
-        "internalType": "uint256",
-        "name": "asOf",
-        "type": "uint256"
-      },
-      {
-        "components": [
-          {
-            "internalType": "address",
-            "name": "account",
-            "type": "address"
-          },
-          {
-            "internalType": "uint256",
-            "name": "leverage",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "maxMarginIn",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "minMarginOut",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "nonce",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "deadline",
-            "type": "uint256"
-          }
-        ],
-        "internalType": "struct AdjustLeverage",
-        "name": "adjustment",
-        "type": "tuple"
-      },
-      {
-        "components": [
-          {
-            "internalType": "uint96",
-            "name": "price",
-            "type": "uint96"
-          },
-          {
-            "internalType": "uint48",
-            "name": "observedAt",
-            "type": "uint48"
-          },
-          {
-            "internalType": "bytes",
-            "name": "proof",
-            "type": "bytes"
-          }
-        ],
-        "internalType": "struct Report",
-        "name": "report",
-        "type": "tuple"
-      },
-      {
-        "internalType": "bytes",
-        "name": "signature",
-        "type": "bytes"
-      }
-    ],
-    "name": "adjustLeverage",
+    "inputs": [],
+    "name": "acceptOperator",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"
   },
   {
-    "inputs": [
-      {
-        "internalType": "uint256",
-        "name": "asOf",
-        "type": "uint256"
-      },
-      {
-        "components": [
-          {
-            "internalType": "address",
-            "name": "account",
-            "type": "address"
-          },
-          {
-            "internalType": "int256",
-            "name": "amount",
-            "type": "int256"
-          },
-          {
-            "internalType": "uint8",
-            "name": "removeMode",
-            "type": "uint8"
-          },
-          {
-            "internalType": "uint256",
-            "name": "minAmount",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "nonce",
-            "type": "uint256"
-          },
-          {
-            "internalType": "uint256",
-            "name": "deadline",
-            "type": "uint256"
-          }
-        ],
-        "internalType": "struct AdjustMargin",
-        "name": "adjustment",
-        "type": "tuple"
-      },
-      {
-        "components": [
-          {
-            "internalType": "uint96",
-            "name": "price",
-            "type": "uint96"
-          },
-          {
-            "internalType": "uint48",
-            "name": "observedAt",
-            "type": "uint48"
-          },
-          {
-            "internalType": "bytes",
-            "name": "proof",
-            "type": "bytes"
-          }
-        ],
-        "internalType": "struct Report",
-        "name": "report",
-        "type": "tuple"
-      },
-      {
-        "internalType": "bytes",
-        "name": "signature",
-        "type": "bytes"
-      }
-    ],
-    "name": "adjustMargin",
+    "inputs": [],
+    "name": "cancelScheduledParameters",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"
@@ -1160,6 +693,61 @@ import type { NonPayableOverrides } from "../common.js"
     "name": "claim",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "clock",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "actionId",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "batchId",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "asOf",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint8",
+            "name": "part",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint8",
+            "name": "parts",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint40",
+            "name": "price",
+            "type": "uint40"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          }
+        ],
+        "internalType": "struct Clock",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -1271,10 +859,328 @@ import type { NonPayableOverrides } from "../common.js"
     "type": "function"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "floors",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint56",
+            "name": "settled",
+            "type": "uint56"
+          },
+          {
+            "internalType": "uint56",
+            "name": "requested",
+            "type": "uint56"
+          },
+          {
+            "internalType": "uint48",
+            "name": "requestedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "marginNonce",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct Floors",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
     "inputs": [],
     "name": "freeze",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "fundingRate",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "int96",
+            "name": "rate",
+            "type": "int96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "validFrom",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "validUntil",
+            "type": "uint48"
+          }
+        ],
+        "internalType": "struct FundingRate",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "grid",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint256",
+            "name": "marketId",
+            "type": "uint256"
+          },
+          {
+            "internalType": "enum MarketKind",
+            "name": "kind",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint256",
+            "name": "tick",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "step",
+            "type": "uint256"
+          },
+          {
+            "internalType": "bytes32",
+            "name": "feedId",
+            "type": "bytes32"
+          },
+          {
+            "internalType": "bytes32",
+            "name": "sessionFeedId",
+            "type": "bytes32"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalLow",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalHigh",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct MarketGrid",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "account",
+            "type": "address"
+          },
+          {
+            "internalType": "uint256",
+            "name": "leverage",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "maxMarginIn",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "minMarginOut",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "nonce",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "deadline",
+            "type": "uint256"
+          }
+        ],
+        "internalType": "struct AdjustLeverage",
+        "name": "adjustment",
+        "type": "tuple"
+      }
+    ],
+    "name": "hashLeverageAdjustment",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "",
+        "type": "bytes32"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "account",
+            "type": "address"
+          },
+          {
+            "internalType": "int256",
+            "name": "amount",
+            "type": "int256"
+          },
+          {
+            "internalType": "uint8",
+            "name": "removeMode",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint256",
+            "name": "minAmount",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "nonce",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "deadline",
+            "type": "uint256"
+          }
+        ],
+        "internalType": "struct AdjustMargin",
+        "name": "adjustment",
+        "type": "tuple"
+      }
+    ],
+    "name": "hashMarginAdjustment",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "",
+        "type": "bytes32"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "bytes8",
+            "name": "flags",
+            "type": "bytes8"
+          },
+          {
+            "internalType": "uint128",
+            "name": "quantity",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint128",
+            "name": "price",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint128",
+            "name": "triggerPrice",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint8",
+            "name": "triggerCondition",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint128",
+            "name": "leverage",
+            "type": "uint128"
+          },
+          {
+            "internalType": "address",
+            "name": "maker",
+            "type": "address"
+          },
+          {
+            "internalType": "uint128",
+            "name": "expiration",
+            "type": "uint128"
+          }
+        ],
+        "internalType": "struct Order",
+        "name": "order",
+        "type": "tuple"
+      }
+    ],
+    "name": "hashOrder",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "",
+        "type": "bytes32"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "price",
+        "type": "uint256"
+      }
+    ],
+    "name": "health",
+    "outputs": [
+      {
+        "internalType": "int256",
+        "name": "equityX",
+        "type": "int256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "notionalX",
+        "type": "uint256"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -1332,6 +1238,70 @@ import type { NonPayableOverrides } from "../common.js"
   {
     "inputs": [
       {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "nonce",
+        "type": "uint256"
+      }
+    ],
+    "name": "isMarginNonceUsed",
+    "outputs": [
+      {
+        "internalType": "bool",
+        "name": "",
+        "type": "bool"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "lastReference",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "oraclePrice",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "int96",
+            "name": "fundingIndex",
+            "type": "int96"
+          },
+          {
+            "internalType": "bool",
+            "name": "funded",
+            "type": "bool"
+          },
+          {
+            "internalType": "bool",
+            "name": "changePending",
+            "type": "bool"
+          }
+        ],
+        "internalType": "struct Reference",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address[]",
         "name": "accounts",
         "type": "address[]"
@@ -1340,6 +1310,241 @@ import type { NonPayableOverrides } from "../common.js"
     "name": "listInsolvent",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "operator",
+        "type": "address"
+      }
+    ],
+    "name": "operatorStatus",
+    "outputs": [
+      {
+        "internalType": "enum OperatorStatus",
+        "name": "",
+        "type": "uint8"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "parameters",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint24",
+            "name": "imr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mmr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbLong",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbShort",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "reportMaxAge",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveBase",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveSlope",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint8",
+            "name": "maxLeverage",
+            "type": "uint8"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          }
+        ],
+        "internalType": "struct Parameters",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "index",
+        "type": "uint256"
+      }
+    ],
+    "name": "partialSlot",
+    "outputs": [
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "filled",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "batchId",
+        "type": "uint256"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "pendingChange",
+    "outputs": [
+      {
+        "components": [
+          {
+            "components": [
+              {
+                "internalType": "uint24",
+                "name": "imr",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "mmr",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "mtbLong",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "mtbShort",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "makerFee",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "takerFee",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "reportMaxAge",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "moveBase",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "moveSlope",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "fundingCap",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint8",
+                "name": "maxLeverage",
+                "type": "uint8"
+              },
+              {
+                "internalType": "enum MarketMode",
+                "name": "mode",
+                "type": "uint8"
+              }
+            ],
+            "internalType": "struct Parameters",
+            "name": "parameters",
+            "type": "tuple"
+          },
+          {
+            "internalType": "uint48",
+            "name": "parametersFrom",
+            "type": "uint48"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint48",
+            "name": "modeFrom",
+            "type": "uint48"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "restriction",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint48",
+            "name": "restrictionFrom",
+            "type": "uint48"
+          }
+        ],
+        "internalType": "struct PendingChange",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -1374,9 +1579,303 @@ import type { NonPayableOverrides } from "../common.js"
   },
   {
     "inputs": [],
+    "name": "poked",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          }
+        ],
+        "internalType": "struct Poked",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "position",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "int256",
+            "name": "size",
+            "type": "int256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "entryNotional",
+            "type": "uint256"
+          },
+          {
+            "internalType": "int256",
+            "name": "margin",
+            "type": "int256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "leverage",
+            "type": "uint256"
+          },
+          {
+            "internalType": "bool",
+            "name": "hasFloors",
+            "type": "bool"
+          }
+        ],
+        "internalType": "struct Position",
+        "name": "held",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "operator",
+        "type": "address"
+      }
+    ],
+    "name": "proposeOperator",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
     "name": "requestFreeze",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      }
+    ],
+    "name": "restrictMode",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "operator",
+        "type": "address"
+      }
+    ],
+    "name": "revokeOperator",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "riskTerms",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "address",
+            "name": "backstop",
+            "type": "address"
+          },
+          {
+            "internalType": "uint96",
+            "name": "backstopCap",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct RiskTerms",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      }
+    ],
+    "name": "saltState",
+    "outputs": [
+      {
+        "internalType": "enum SaltState",
+        "name": "",
+        "type": "uint8"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      },
+      {
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
+      }
+    ],
+    "name": "scheduleMode",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint24",
+            "name": "imr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mmr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbLong",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbShort",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "reportMaxAge",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveBase",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveSlope",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint8",
+            "name": "maxLeverage",
+            "type": "uint8"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          }
+        ],
+        "internalType": "struct Parameters",
+        "name": "next",
+        "type": "tuple"
+      },
+      {
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
+      }
+    ],
+    "name": "scheduleParameters",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "backstop",
+        "type": "address"
+      },
+      {
+        "internalType": "uint96",
+        "name": "cap",
+        "type": "uint96"
+      }
+    ],
+    "name": "setBackstop",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "unpaidClaim",
+    "outputs": [
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -1450,10 +1949,141 @@ import type { NonPayableOverrides } from "../common.js"
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "bytes8",
+            "name": "flags",
+            "type": "bytes8"
+          },
+          {
+            "internalType": "uint128",
+            "name": "quantity",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint128",
+            "name": "price",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint128",
+            "name": "triggerPrice",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint8",
+            "name": "triggerCondition",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint128",
+            "name": "leverage",
+            "type": "uint128"
+          },
+          {
+            "internalType": "address",
+            "name": "maker",
+            "type": "address"
+          },
+          {
+            "internalType": "uint128",
+            "name": "expiration",
+            "type": "uint128"
+          }
+        ],
+        "internalType": "struct Order",
+        "name": "order",
+        "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "signature",
+        "type": "bytes"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      }
+    ],
+    "name": "validateOrder",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "hash",
+        "type": "bytes32"
+      },
+      {
+        "internalType": "address",
+        "name": "signer",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "wind",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "price",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "endedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "requestedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "heartbeatAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint112",
+            "name": "poolAtEnd",
+            "type": "uint112"
+          },
+          {
+            "internalType": "uint128",
+            "name": "deficit",
+            "type": "uint128"
+          },
+          {
+            "internalType": "bool",
+            "name": "haircutFixed",
+            "type": "bool"
+          },
+          {
+            "internalType": "uint112",
+            "name": "haircutPool",
+            "type": "uint112"
+          }
+        ],
+        "internalType": "struct Wind",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
   }
 ] as const;
 
-  const _bytecode = "0x60a080604052346022573060805261459e908161002782396080518161227a0152f35b5f80fdfe60a06040526004361015610011575f80fd5b5f5f3560e01c80631e83409a14611abf57806324069db614611a11578063332b8a07146116ac5780633a6720a0146112b15780633ba8e842146111b05780633defb96214611125578063603855df14610abf57806362a5af3b14610a345780636bdc18721461045d578063c30abf18146103b6578063ca32c544146102c7578063ca510dd01461012a5763dfbf37eb146100a9575f80fd5b346101195780600319360112610119576100c1612270565b8073__$92fac3d227b575815f623325807a0b97e0$__803b15610127578160249160405192838092632435bf7d60e01b82528460048301525af4801561011c576101085750f35b8161011291611d20565b6101195780f35b80fd5b6040513d84823e3d90fd5b50fd5b50346101195760c0366003190112610119576044359081600b0b809203610119576064359165ffffffffffff83168093036102c3576084356001600160401b0381116102bf57606060031982360301126102bf5760a435906001600160401b0382116102bb57606060031983360301126102bb573384526012602052600260ff6040862054166101b981611d41565b036102a85783946101c8611ec8565b73__$8e36e9110a028813d20856237d93190a2b$__906101e6612270565b813b156102a4576102579461026d87956040519788968795869563646e559960e11b87528a60048801526102226024880161015f193601611d5f565b6004356101848801526024356101a48801526101c48701526101e4860152610240610204860152610244850190600401611e52565b8381036003190161022485015290600401611e52565b03915af4801561011c5761028f575b505f5160206145495f395f51905f525d80f35b8161029991611d20565b61011957805f61027c565b8580fd5b633b63649d60e11b845233600452602484fd5b8380fd5b8280fd5b5080fd5b5034610119576060366003190112610119576044356001600160401b0381116102c357606060031982360301126102c3573382526012602052600260ff60408420541661031381611d41565b036103a3578190610322611ec8565b73__$92fac3d227b575815f623325807a0b97e0$__61033f612270565b803b1561039f5761026d91839160405180809581946368d9498b60e01b83528660048401526103766024840161015f193601611d5f565b6004356101848401526024356101a48401526101e06101c48401526101e4830190600401611e52565b5050fd5b633b63649d60e11b825233600452602482fd5b503461011957602036600319011261011957806004356001600160601b038116809103610127576103e5611ec8565b73__$92fac3d227b575815f623325807a0b97e0$__90610403612270565b813b1561039f5782906101a46040518094819363320adf5b60e01b83528560048401526104386024840161015f193601611d5f565b6101848301525af4801561011c5761028f57505f5160206145495f395f51905f525d80f35b50346101195760803660031901126101195760043560243561047d611b89565b916064356001600160401b038111610a305760606003198236030112610a30573385526012602052600260ff6040872054166104b881611d41565b03610a1d576104c5611ec8565b6104cd612270565b604051916104da83611c69565b6104e2611fbb565b83526104ec61204a565b91602084019283526104fc6120aa565b60408501908152845165ffffffffffff81511660018101809111610a095784036109c857604081019165ffffffffffff8351168089106109b157506101608651918b8a8885608081015161099b575b50505050510151600581101561098757918a6105b994926105706002604098966127b4565b60608101908151151580610974575b61092b575b50505060ff606082015116608082015265ffffffffffff8616905265ffffffffffff8816905260040161015f193601866129c2565b926105c385612ab7565b510151600b0b946040516105d681611cea565b6006546001600160a01b038116825260a01c60208201526001600160a01b03815116936001600160a01b03831694851461091757610612611f11565b92610677848a610633846001600160a01b03165f52600b60205260405f2090565b546040918160070b80855260016001605c1b0383851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b610682818386612f31565b506106d16106336106ba6001600160a01b038651168c6106a0611f11565b9384926001600160a01b03165f52600b60205260405f2090565b36607f19019385876106cb87611efd565b93612fbf565b9490998b602087019b8c516106e581612266565b6106ee81612266565b156107c4575050505050506107b1967f73db21230e98403bdac2dcac34b503da204ef215cfa8e4448292e8699e43c953926107356001600160a01b0360e094511697612ed2565b91519061074182612266565b606060408201519101519161079360405180956060809165ffffffffffff81511684526001600160601b03602082015116602085015265ffffffffffff60408201511660408501520151600b0b910152565b61079c81612266565b608084015260a083015260c0820152a46128f5565b805f5160206145495f395f51905f525d80f35b8b9c5092828294889d9c8a9c889b9698999c859b516001600160a01b0316926107ec90612ed2565b865160070b60208801998a516001600160601b0316986040019889519151600b0b926040519485610856916060809165ffffffffffff81511684526001600160601b03602082015116602085015265ffffffffffff60408201511660408501520151600b0b910152565b608085015260a084015260c083015260e08201526101007fc12ba7263c7613051aa32ebbe34eea669c75bd87b5b642128b6fc56fc82bad6491a48d516001600160a01b031680926108a692613685565b906108c2906001600160a01b03165f52600b60205260405f2090565b5552528983526108d192613685565b906108ed906001600160a01b03165f52600b60205260405f2090565b556108f790611efd565b92516001600160a01b031690519161090e93613258565b6107b1906128f5565b637907909f60e11b89526004859052602489fd5b8765ffffffffffff918d6109568489511691846109486003612586565b9401928351600b0b8561356e565b600b0b90520151168b101561096c575b80610584565b528a5f610966565b5065ffffffffffff8551168c141561057f565b634e487b7160e01b8b52602160045260248bfd5b84516109a6946137b3565b81528b8a888561054b565b634da9b89b60e01b8b52600452602488905260448afd5b8865ffffffffffff8592511691600183018093116109f557604492631c86133160e11b8352600452602452fd5b634e487b7160e01b82526011600452602482fd5b634e487b7160e01b8a52601160045260248afd5b633b63649d60e11b855233600452602485fd5b8480fd5b5034610119578060031936011261011957610a4d611ec8565b8073__$92fac3d227b575815f623325807a0b97e0$__610a6b612270565b803b1561012757816101849160405192838092633329bb2760e21b8252846004830152610aa06024830161015f193601611d5f565b5af4801561011c5761028f57505f5160206145495f395f51905f525d80f35b50346101195760c036600319011261011957610ad9611b89565b906064356001600160401b0381116102c357610af9903690600401611c25565b906084356001600160401b0381116102bb57610b19903690600401611c25565b92906001600160401b0360a43511610a3057606060a43536036003190112610a30573385526012602052600260ff604087205416610b5681611d41565b03610a1d57610b63611ec8565b610b6b612270565b60405192610b7884611c69565b610b80611fbb565b8452610b8a61204a565b6020850152610b976120aa565b6040850152835165ffffffffffff8151166001810180911161111157600435036110ce5765ffffffffffff60408201511680602435106110b6575060208501516080810151611097575b6101606040870151015160058110156110835790610c0160038a936127b4565b6060810190815115158061106b575b61101b575b50505060ff606082015116608082015265ffffffffffff600435168152604065ffffffffffff6024351691015260405194610c4f86611c98565b610c57611f11565b8652866020870152610c67611f11565b6040870152866060870152866080870152606060a0870152610c9460a43560040161015f193601876129c2565b8652610c9f85612ab7565b604060208601510151600b0b806020880152610cd9610cbc611f11565b80926106338c6001600160a01b03165f52600b60205260405f2090565b6040870152610cee88873661015f1901612be7565b83158015611011575b610ffa57865b848110610f6c5750610d0e84612217565b610d1b6040519182611d20565b848152601f19610d2a86612217565b01885b818110610f4357505060a0870152865b848110610f0257888888610d8089610d5f856040850151602086015190613685565b610d7a866001600160a01b03165f52600b60205260405f2090565b55612ed2565b60a08201519360405191610dd28360a08101926060809165ffffffffffff81511684526001600160601b03602082015116602085015265ffffffffffff60408201511660408501520151600b0b910152565b60a060808401528551809152602060c08401960190855b818110610eba57505050937f679a939fbf3834cc198bddbad389081fb74468b186e2158acc9915100ae4ff906001600160a01b0360a09596169280600435930390a30151908151906040519160a0608484019160051b8401016040529080915b8451831015610e9357610e8b6001916001600160a01b03610e6a868961222e565b5151166001600160601b036040610e81888b61222e565b5101511691614002565b920191610e49565b610eaf908460243591610ea9607f193601611efd565b91614021565b6107b16024356128f5565b909196602060606001926001600160601b0360408c516001600160a01b03815116845265ffffffffffff86820151168685015201511660408201520198019101919091610de9565b80610f3d610f1660019360a08b015161222e565b51610f2a610f25848a89612256565b611efd565b610f3584878a612256565b35918b612d14565b01610d3d565b602090604051610f5281611c69565b8b81528b838201528b604082015282828601015201610d2d565b610f7a610f25828786612256565b610f85828487612256565b3515610fe0576001600160a01b0316885b828110610fa7575050600101610cfd565b816001600160a01b03610fbe610f25848b8a612256565b1614610fcc57600101610f96565b631e81181760e21b8a52600482905260248afd5b626564d160e21b89526001600160a01b0316600452602488fd5b63843bebb960e01b87526004849052602452604486fd5b5080841415610cf7565b604065ffffffffffff9182828701511661104b836110396003612586565b930191602435908351600b0b8561356e565b600b0b90520151166024351015611063575b80610c15565b52865f61105d565b5065ffffffffffff6040850151166024351415610c10565b634e487b7160e01b89526021600452602489fd5b6110ac6024356004358360408a01518c6137b3565b6040870152610be1565b634da9b89b60e01b8852600452602480359052604487fd5b65ffffffffffff8791511690600182018092116110fd57604491631c86133160e11b8252600452600435602452fd5b634e487b7160e01b81526011600452602490fd5b634e487b7160e01b88526011600452602488fd5b50346101195780600319360112610119573381526012602052600260ff60408320541661115181611d41565b0361119d578073__$92fac3d227b575815f623325807a0b97e0$__803b156101275781602491604051928380926301fc6efb60e01b82528460048301525af4801561011c576101085750f35b633b63649d60e11b815233600452602490fd5b5034610119576020366003190112610119576004356001600160401b0381116102c3576111e1903690600401611c25565b6111ec929192611ec8565b73__$92fac3d227b575815f623325807a0b97e0$__9261120a612270565b833b156102bf5760405163a1bee3e360e01b81526004810184905291806101a4840161123e602486013661015f1901611d5f565b6101a0610184860152526101c48301919084905b808210611284575050508183948180869403915af4801561011c5761028f57505f5160206145495f395f51905f525d80f35b90919283356001600160a01b0381168091036112ad578152602090810193019160010190611252565b8680fd5b5034610119576112c036611b9f565b94939290913385526012602052600260ff6040872054166112e081611d41565b03610a1d576112ed611ec8565b6112f5612270565b3661015f19019261130583611efd565b9384936113b6876113a58161132b896001600160a01b03165f52600b60205260405f2090565b9c8d549761133f896080890135809d6122b1565b61134e8360a08901358e6123c1565b604260e06040517f2d50b48213841140a9055155b93ea50b753f2bd1efaa53cd9b86ef2e419887fa815260c08a6020830137206040519061190160f01b8252601f1936013560028301526022820152208c896123ff565b956113ae611f3b565b9585876125cc565b6113bf81611efd565b906020810135916040820191600160ff6113d88561295b565b1611801561168d575b611661576080860180515115611645578b85139384156114db57505060609061140b85848961373b565b0135908184106114b8575050156114a957975b825160058110156110835793896114808a9b896080976001600160a01b039788976107b19f7f090da972080fc06eb1ce73519566e50697e3716e7d9abc236ea856a98542b8629c8161147b925087135f146114a1576006906127b4565b612853565b906040519788528960208901526040880152606087015216941692a36128f5565b6007906127b4565b6114b290612810565b9761141e565b635fe299ab60e11b8b526001600160a01b03166004526024526044829052606489fd5b9091948c03918051908d60406115366115078c620f423f620f424091602060e082015191015102010490565b8c60c061152360e083015160608a015190815f19910101611f9d565b910151918082111561163d57509061364b565b930151916101208b01516115ef575b50508181126115e7575b508c8113156115da5761156460ff919261295b565b1615806115d1575b6115ad57808210156115a55750925b83156115895760609061140b565b631858aab960e21b8b526001600160a01b03821660045260248bfd5b90509261157b565b606493506001600160a01b038c93632880120960e01b855216600452602452604452fd5b5080821161156c565b5060ff6115648d9261295b565b90505f61154f565b51602081015190518281131561162c5750905b818312159081611622575b5061161a575b8e90611545565b90035f611613565b905081138f61160d565b6101008c0151908303020390611602565b90509061364b565b630538da4560e31b8c526001600160a01b03831660045260248cfd5b60448b60ff846001600160a01b036116788861295b565b6321c3b1a160e11b8552911660045216602452fd5b50600160ff61169b8561295b565b161480156113e157508a84136113e1565b5034610119576116bb36611b9f565b90949392943385526012602052600260ff6040872054166116db81611d41565b03610a1d576116e8611ec8565b6116f0612270565b3661015f19016116ff87611efd565b9361171b856001600160a01b03165f52600b60205260405f2090565b908154938760808b01359661173187898b6122b1565b6117408260a08e01358b6123c1565b6040517f37933b3bccd87439472ac6fe2c1fa31535cd299eb79a9508e948a4a7f5367048815260c08d602083013760e090206040519061190160f01b8252601f1936013560028301526022820152604290209261179e938a886123ff565b93876117a8611f3b565b926117b49286856125cc565b8051600581101561108357600481901b6001600160fc1b0382168203610a095760088101809111610a09576670006001ef01ef6001911c16156119f95750602089013590670de0b6b3a7640000820491670de0b6b3a76400008106158015906119f1575b80156119e4575b61197e575061184560c082015161183f845f198160e08701510101611f9d565b9061364b565b93898512156119785761185785612810565b6080830180516040015190968082121561197157505b8b81131561196957905b60408d013580821161193c575060608d013580831061190f57509460606118e66001600160a01b03968c88976107b19f9e9d9c976118d97f092ccdfb7ac96eb804b0f6aed1103f629979cbc492ba228fa1616373a9df0aed9d9860a09d612820565b968794878a510152612853565b925101516040519889528a60208a015260408901526060880152608087015216941692a36128f5565b8c838f926001600160a01b03611926606495611efd565b6373f7254160e01b855216600452602452604452fd5b6064918d918f6119536001600160a01b0391611efd565b634ee366f560e01b855216600452602452604452fd5b508a90611877565b905061186d565b89611857565b8990606061198b8d611efd565b930151670de0b6b3a7640000810290808204670de0b6b3a764000014901517156119d0576001600160a01b036064946344d83f6960e11b855216600452602452604452fd5b634e487b7160e01b83526011600452602483fd5b506060820151831161181f565b508215611818565b88611a0f6024926397cd483760e01b83526127a6565bfd5b503461011957602036600319011261011957806004356001600160401b03811161012757606060031982360301126101275773__$92fac3d227b575815f623325807a0b97e0$__611a60612270565b803b1561039f57611aae918391604051808095819463768b84b360e01b8352866004840152611a976024840161015f193601611d5f565b6101a06101848401526101a4830190600401611e52565b03915af4801561011c576101085750f35b5034611b85576020366003190112611b85576004356001600160a01b038116809103611b8557611aed611ec8565b73__$92fac3d227b575815f623325807a0b97e0$__90611b0b612270565b813b15611b85575f906101a460405180948193633e8b9a7f60e01b8352856004840152611b406024840161015f193601611d5f565b6101848301525af48015611b7a57611b67575b50805f5160206145495f395f51905f525d80f35b611b7391505f90611d20565b5f5f611b53565b6040513d5f823e3d90fd5b5f80fd5b604435906001600160a01b0382168203611b8557565b610120600319820112611b85576004359160c0602319830112611b855760249160e4356001600160401b038111611b855760608183036003190112611b855760040191610104356001600160401b038111611b855760040182601f82011215611b85578035926001600160401b038411611b855760208481840193010111611b85579190565b9181601f84011215611b85578235916001600160401b038311611b85576020808501948460051b010111611b8557565b35906001600160601b0382168203611b8557565b606081019081106001600160401b03821117611c8457604052565b634e487b7160e01b5f52604160045260245ffd5b60c081019081106001600160401b03821117611c8457604052565b60a081019081106001600160401b03821117611c8457604052565b61018081019081106001600160401b03821117611c8457604052565b604081019081106001600160401b03821117611c8457604052565b608081019081106001600160401b03821117611c8457604052565b90601f801991011681019081106001600160401b03821117611c8457604052565b60031115611d4b57565b634e487b7160e01b5f52602160045260245ffd5b80356003811015611b8557611d7381611d41565b8252602081013560208301526040810135604083015260608101356060830152608081013560808301526001600160601b03611db160a08301611c55565b1660a08301526001600160601b03611dcb60c08301611c55565b1660c083015260e08101356001600160a01b038116809103611b855760e08301526101008101356001600160a01b038116809103611b85576101008301526101208101356001600160a01b038116809103611b855761012083015261014090810135910152565b908060209392818452848401375f828201840152601f01601f1916010190565b6001600160601b03611e6382611c55565b168252602081013565ffffffffffff8116809103611b855760208301526040810135601e1982360301811215611b855701602081359101906001600160401b038111611b85578036038213611b8557606083816040611ec59601520191611e32565b90565b5f5160206145495f395f51905f525c611eee5760015f5160206145495f395f51905f525d565b633ee5aeb560e01b5f5260045ffd5b356001600160a01b0381168103611b855790565b60405190611f1e82611cb3565b5f6080838281528260208201528260408201528260608201520152565b6040519061014082018281106001600160401b03821117611c84576040525f61012083828152826020820152826040820152826060820152611f7b611f11565b60808201528260a08201528260c08201528260e0820152826101008201520152565b8115611fa7570490565b634e487b7160e01b5f52601260045260245ffd5b6040519061010082018281106001600160401b03821117611c84576040528160e062ffffff5f5465ffffffffffff8116845265ffffffffffff8160301c16602085015265ffffffffffff8160601c16604085015260ff8160901c16606085015260ff8160981c16608085015264ffffffffff8160a01c1660a0850152818160c81c1660c0850152821c16910152565b6040519061205782611cb3565b8160806001546001600160601b038116835265ffffffffffff8160601c1660208401528060901c600b0b604084015260ff8160f01c161515606084015260f81c1515910152565b6005821015611d4b5752565b604051906120b782611cce565b6121608261016060025462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c910161209e565b565b9061216060405161217281611cce565b61016081945462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c910161209e565b6001600160401b038111611c845760051b60200190565b80518210156122425760209160051b010190565b634e487b7160e01b5f52603260045260245ffd5b91908110156122425760051b0190565b60041115611d4b57565b6001600160a01b037f00000000000000000000000000000000000000000000000000000000000000001630146122a257565b630644d65760e01b5f5260045ffd5b916801000000000000000082101561238057600160ff1b1615612372576001600160a01b0382165f52600f6020526001600160601b0360405f205460a01c5b1680821061235057508060081c6001600160601b03198360601b16175f52601060205260405f2091600160ff83161b91835491838316612331575050179055565b6001600160a01b039063b3b8de2760e01b5f521660045260245260445ffd5b6001600160a01b0383630947a6e160e01b5f521660045260245260445260645ffd5b6001600160601b035f6122f0565b506001600160a01b03826332c5543960e21b5f521660045260245260445ffd5b919082018092116123ad57565b634e487b7160e01b5f52601160045260245ffd5b6103e783018084116123ad576103e8839104116123dd57505050565b6001600160a01b03906343af313160e11b5f521660045260245260445260645ffd5b9594939092916042821480612562575b612521575b9161241e926132ac565b50949091829561242d81612266565b612505576001600160a01b03809116921692828414159182612469575b5050612454575050565b637348b67b60e11b5f5260045260245260445ffd5b6101009192500135906001600160a01b038216809203611b855760209060846040518094819363439b50f560e01b83528760048401528860248401526002604484015260648301525afa908115611b7a575f916124ca575b50155f8061244a565b90506020813d6020116124fd575b816124e560209383611d20565b81010312611b8557518015158103611b85575f6124c1565b3d91506124d8565b6001600160a01b039063bd832d3960e01b5f521660045260245ffd5b90604111611b855761241e916041917f19457468657265756d205369676e6564204d6573736167653a0a3332000000005f52601c52603c5f20909250612414565b5081604110156122425760418301356001600160f81b031916600160f81b1461240f565b9060405161259381611c69565b604065ffffffffffff82945480600b0b8452818160601c16602085015260901c16910152565b818102929181159184041417156123ad57565b939092604051926125dc84611cb3565b6001546001600160601b038116855265ffffffffffff8160601c1660208601528060901c600b0b604086015260ff8160f01c161515606086015260f81c1515608085015261262a6002612162565b916080850151612776575b6101608301516005811015611d4b576126779062ffffff85511662ffffff60208701511660ff6101408801511660608c015260408b015260208a01528861209e565b610100870191604087013583528635936003851015611b855788876126be8861273e9a612732976127289660c09e6126ae8d611d41565b600261012089019d148d526133a1565b976060604083019260a08451600b0b95019485520151612748575b5050519160808a01928351916040918160070b80855260016001605c1b0383851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b51938251906125b9565b905191511515926135e1565b60e0840152910152565b61276d9151600b0b65ffffffffffff5f5460601c16906127686003612586565b61356e565b81525f806126d9565b91506127806132e0565b5061279f8361278f6002612162565b6127996004613338565b9061420d565b5091612635565b6005811015611d4b57600452565b906005821015611d4b576001600160fc1b03821682036123ad576009811015611d4b576670006001ef01ef6127ee6001928460041b6123a0565b1c16156127f85750565b6397cd483760e01b5f5261280b906127a6565b60245ffd5b600160ff1b81146123ad575f0390565b81810392915f1380158285131691841216176123ad57565b9190915f83820193841291129080158216911516176123ad57565b9293909360808301519482600b0b83036128d957906128a561289f60e06128ab959460a060408b0198612887888b51612838565b8a520198612897868b518d613685565b905501611efd565b92612810565b916131ff565b519151905180820291905f8212600160ff1b8214166123ad5781830514901517156123ad57611ec591612838565b6001600160a01b038263402f1cc960e01b5f521660045260245ffd5b6103e842024281046103e814421517156123ad576107d081018082116123ad5782116129465761271082018083116123ad578111612931575050565b630f77854760e31b5f5260045260245260445ffd5b633c0917a360e01b5f5260045260245260445ffd5b3560ff81168103611b855790565b356001600160601b0381168103611b855790565b3565ffffffffffff81168103611b855790565b903590601e1981360301821215611b8557018035906001600160401b038211611b8557602001918136038313611b8557565b6129ca611f11565b506020810151916129da84612969565b936129e76020820161297d565b908235906003821015611b855785916129ff81611d41565b600214948581516040015165ffffffffffff1691604001988951906001600160601b03169865ffffffffffff8a97168097612a3995613c62565b612a466101208501611efd565b9060408101612a5491612990565b908488856060890135612a6696613de7565b84815260200152604001359182612a7c916125b9565b925190815162ffffff16916020015162ffffff169260405194612a9e86611cb3565b8552602085015260408401526060830152608082015290565b805180515f80546020848101516040808701516060808901516080808b015160a0808d015160c08e015160e09e8f01516001600160f81b03199c8d1665ffffffffffff9f909f169e909e1760309a909a1b6bffffffffffff000000000000169990991796861b71ffffffffffff00000000000000000000000090811697909717609095861b60ff60901b161760989390931b60ff60981b169290921791901b64ffffffffff60a01b161760c89690961b62ffffff60c81b16959095179890991b62ffffff60e01b1697909717909555968201518051928101519781015181870151919092015160ff60f01b91151560f01b919091169790951b9093166001600160601b0391909116179190931b6bffffffffffffffffffffffff60901b16179290921791151560f81b1617600155565b9160408201612bfa828251855190612f31565b935f851315612d0d5760405192612c1084611cea565b6006546001600160a01b038116855260a01c60208501525f91846001600160a01b0380825116931696838803612c7e575b505050509050612c5081612266565b15612c5a57505050565b6001600160a01b039051169063133c7d0160e21b5f5260045260245260445260645ffd5b612cf694506106cb60e0602097612cec8985015197612c9b611f11565b9889915f52600b8c5260405f20546040918160070b80855260016001605c1b0383851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b5192519401611efd565b90500151612d0381612266565b805f808481612c41565b5050505050565b929190926001600160a01b038216908185526020810193845191612d8b612d39611f11565b8094865f52600b60205260405f20546040918160070b80855260016001605c1b0383851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b60408101908151515f81135f14612e9c57505f8451125b15612e9257612db2815185613e86565b9015612e8757606082019160806001600160a01b0384511691019081518084108015612e74575b8215159081612e6b575b50612e415750505284905251612dfb91908390613f2c565b928115612e3857612e206001600160601b039565ffffffffffff946040985190613685565b905f52600b602052855f205516602085015216910152565b50505050505050565b908389608493604051936333081d1360e01b85526004850152602484015260448301526064820152fd5b9050155f612de3565b508084148015612dd95750818911612dd9565b505050505050505050565b5050505050505050565b5f138015612da257505f845113612da2565b60405190612ebb82611d05565b5f6060838281528260208201528260408201520152565b612eda612eae565b50602065ffffffffffff604083510151169101516001600160601b0381511690604065ffffffffffff602083015116910151600b0b9160405193612f1d85611d05565b845260208401526040830152606082015290565b909291612f5090612f42858461405d565b6080829492970151906125b9565b9251158015612f8c575b612f6357505050565b620f424093506001600160a01b039063dd4b69fd60e01b5f52166004526024520560445260645ffd5b50620f42408202828105620f424014831517156123ad57831315612f5a565b51906001600160601b0382168203611b8557565b94929493919093612fce611f11565b94612fd7612eae565b956001600160a01b03845116156131f05750612ff39082614079565b95612ffe818861405d565b909288515f81125f146131ea575f03905b515f8112156131e4575f03905b11670de0b6b3a7640000670de0b6b3a763ffff83010490806131ce575b6131a657508751613165575050506040850151915b5f831291821561315557516040516373b9aa9160e01b81526001600160a01b0391821660048201529160609183916024918391165afa908115611b7a575f916130dc575b506001600160601b03809151165b1690806130d1575b6130bc575080835260408401908151039052565b60608401525f03604083015260036020830152565b505f828201126130a8565b90506060813d60601161314d575b816130f760609383611d20565b81010312611b8557604080519161310d83611c69565b61311681612fab565b835261312460208201612fab565b602084015201516001600160401b0381168103611b855760408201526001600160601b03613092565b3d91506130ea565b50506001600160601b035f6130a0565b6060620f424092015102910290035f8113155f1461318857505f5b5f039161304e565b69d3c21bcecceda0ffffff69d3c21bcecceda1000000910104613180565b6020948501516001600160601b03166060890152604088015250506002918501919091525050565b506001600160601b036020860151168111613039565b9061301c565b9061300f565b60016020880152965050505050565b909180156132535780600b0b8103613237579061216092916132316040519160c083016040525f199460848401614002565b90614021565b6001600160a01b038363402f1cc960e01b5f521660045260245ffd5b505050565b9091939280156132a55780600b0b8103613289579361323161216094956040519260c0840160405260848401614002565b6001600160a01b038563402f1cc960e01b5f521660045260245ffd5b5050509050565b90604183036132d6576132cf9250602081013591604082359201355f1a9061418b565b9192909190565b50505f9160029190565b604051906132ed82611cce565b5f610160838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201520152565b9060405161334581611c98565b60a065ffffffffffff6001839561335b81612162565b85520154818116602085015261337a60ff8260301c166040860161209e565b818160381c16606085015261339860ff8260681c166080860161209e565b60701c16910152565b9192906001600160601b0382511615158061353d575b6134cf578235906003821015611b8557613408926133d483611d41565b6133dd86612969565b60208701976001600160601b0365ffffffffffff60026133fc8c61297d565b97149616921690613c62565b6001600160a01b0361341d6101208301611efd565b169261343161342b84612969565b9161297d565b9361343f6040850185612990565b9093823b15611b85576134985f9560609365ffffffffffff6001600160601b039a6040519b8c998a988998637e1e14c760e11b8a5201356004890152166024870152166044850152608060648501526084840191611e32565b03915afa908115611b7a576001600160601b03926134bb926134bf575b50612969565b1690565b5f6134c991611d20565b5f6134b5565b93949150915060208201916134f960c065ffffffffffff85511695019462ffffff865116906123a0565b85111561352c57505065ffffffffffff62ffffff9151169151169163db04ac7960e01b5f5260045260245260445260645ffd5b516001600160601b03169350915050565b5061354a6020850161297d565b65ffffffffffff80602085015116911611156133b7565b919082039182116123ad57565b9192909265ffffffffffff6020840151168082115f146135d95750905b604083015165ffffffffffff16808210156135d15750915b818311156135cb57916135c36236ee8092611ec5959451600b0b92613561565b020590612838565b50505090565b9050916135a3565b90509061358b565b80516020820151959491939091905f831261361357505093670de0b6b3a7640000916040949502938493015103020191565b916040949196670de0b6b3a7640000915f039485029586930151010203945f146136465702670de0b6b3a7640000020390565b505090565b0390670de0b6b3a76400008205915f81129081613671575b5061366a57565b905f190190565b670de0b6b3a764000091500715155f613663565b9192908251906040840151908202019060208401519060016001605c1b0382116b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff850111663ffffffffffffe661fffffffffffff840111171761371f578495506001600160401b03606060809596015160f81b9360016001605c1b03609c1b90609c1b169260401b911617171792015161371457565b600160ff1b90911790565b6001600160a01b038663402f1cc960e01b5f521660045260245ffd5b61138860408201510160c08201519060e083015102620f4240820212156137ad5761183f61377c92620f423f620f424091602060e082015191015102010490565b5f039081831061378b57505050565b6001600160a01b039063acf4a7ab60e01b5f521660045260245260445260645ffd5b50505050565b9190916137be6132e0565b506137d760048201956137d087613338565b809561420d565b95909515613c5a57835162ffffff8151169082549165ffffff000000602083015160181b169268ffffff000000000000604084015160301b169062ffffff60481b606085015160481b1662ffffff60601b608086015160601b169262ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b01519860058a1015611d4b576001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff191617161716171617161716171617161716171617171790556005810192602081019365ffffffffffff808651161665ffffffffffff198254161781556040820151926005841015611d4b578154916cffffffffffff00000000000000606085015160381b169260808501516005811015611d4b576dff0000000000000000000000000060029560a088019865ffffffffffff60701b8a5160701b169466ff00000000000065ffffffffffff60701b199260301b16906dffffffffffffffff00000000000019161716179160681b1617179055019162ffffff875116608052825492602088019565ffffff000000875160181b169168ffffff00000000000060408b015160301b16928a62ffffff60481b606082015160481b169762ffffff60601b608083015160601b169262ffffff60781b60a084015160781b169962ffffff60901b60c085015160901b169262ffffff60a81b60e086015160a81b1662ffffff60c01b61010087015160c01b169262ffffff60d81b61012088015160d81b169561016060ff60f01b6101408a015160f01b16980151956005871015611d4b5760809f65ffffffffffff9d6001600160f81b039860ff60f81b9060f81b169b60ff60f01b199762ffffff60d81b199662ffffff60c01b199562ffffff60a81b199462ffffff60901b199362ffffff60781b199262ffffff60601b199162ffffff60481b19906080519068ffffffffffffffffff1916171617161716171617161716171617161716171717905551161591821592613c44575b508115613c31575b50151591015262ffffff604051918185511683525116602082015262ffffff604084015116604082015262ffffff606084015116606082015262ffffff608084015116608082015262ffffff60a08401511660a082015262ffffff60c08401511660c082015262ffffff60e08401511660e082015262ffffff6101008401511661010082015262ffffff6101208401511661012082015260ff610140840151166101408201526101608301516005811015611d4b5781610180916101607fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e6940152a290565b65ffffffffffff9150511615155f613b4c565b6060015165ffffffffffff16151591505f613b44565b505050505090565b909392948415908115613dc8575b50613db55762ffffff60c084015116906107d081018082116123ad578311613d9e57613c9c82846123a0565b8111613d845750506001600160601b03845116938415612d0d576020019065ffffffffffff825116808210613d6f575065ffffffffffff825116811480613d65575b613d4a5782916103e89165ffffffffffff62ffffff6101008160e0620f424099015116960151169251169003020401830204918082115f14613d4157828183035b11613d2957505050565b63b935d08960e01b5f5260045260245260445260645ffd5b82828203613d1f565b84849163aa6afaab60e01b5f5260045260245260445260645ffd5b5084841415613cde565b635743a65360e11b5f5260045260245260445ffd5b829063db04ac7960e01b5f5260045260245260445260645ffd5b90506359a4a5ab60e01b5f5260045260245260445ffd5b83633b3eb80560e21b5f5260045260245ffd5b905080613dd6575b5f613c70565b50670de0b6b3a76400008411613dd0565b9092916001600160601b0381511683149081613e70575b50613e68576001600160a01b031691823b15611b8557613e4d5f9560405197889687958695637e1e14c760e11b8752600487015260248601526044850152608060648501526084840191611e32565b03915afa8015611b7a57613e5e5750565b5f61216091611d20565b505050505050565b65ffffffffffff9150602001511684145f613dfe565b90613e91908261405d565b90916040810151670de0b6b3a7640000810290808205670de0b6b3a764000014901517156123ad57613ec39084612820565b9260208201519151158015613f22575b8015613f18575b8015613f10575b613f0657613ef5613efb92613f0195611f9d565b9261432d565b906143e0565b600191565b505050505f905f90565b508115613ee1565b505f811315613eda565b505f841315613ed3565b9291908351915f8313925f81125f14613ffd575f035b82515f811215613ff7575f03905b818082109118021890818082109118021891613f6d818487614476565b613f7c83949294158684614476565b94909315613fd557613fa1613f918686612838565b613f9b8385612820565b90612820565b975b5f8912613fc6578692613fc29695949284613fbd936144fe565b6144fe565b9190565b5050505050505090505f905f90565b613ff185613fec613fe68486612838565b87612838565b612820565b97613fa3565b90613f50565b613f42565b916001600160601b03169060601b178152602081018091116123ad5790565b5f818195938295946306e897dd60e11b83526004830152826024830152606060448301520392608319840160051c60648401525af115611b7a57565b614075918051604060208301519201511515926135e1565b9091565b9190614083611f11565b928051825101845260408101516040830151016040850152606081015180155f14614186575060608201515b60608501526080810151151560808501528051801590811561417c575b811561416c575b506141595780515f811215614154575f035b82515f81121561414e575f03905b10614148575b60205f82511392816141198583515f81125f14614143575f035b86614476565b948592915001510382870152015103905f1461413c575b60408301908151019052565b5f03614130565b614113565b906140f9565b906140f3565b6140e5565b6020908101519181015190910190830152565b90505f808451139113145f6140d3565b83511591506140cc565b6140af565b91907f7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a08411614202579160209360809260ff5f9560405194855216868401526040830152606082015282805260015afa15611b7a575f516001600160a01b038116156141f857905f905f90565b505f906001905f90565b5050505f9160039190565b9290926142186132e0565b505f92610160820151946005861015611d4b578592956020820165ffffffffffff8151168015159081614322575b50614310575b5060a082019065ffffffffffff8251168015159081614305575b506142cb575b5050606081019165ffffffffffff83511680151591826142c0575b505061429e575b505061216090610160850161209e565b9093506040915001516005811015611d4b57612160905f60019452905f61428e565b101590505f80614287565b909550608082019081516005811015611d4b57116142f1575b505f600195525f8061426c565b909250516005811015611d4b57915f6142e4565b90508410155f614266565b9550955080515f60019652955f61424c565b90508410155f614246565b5f19670de0b6b3a7640000820991670de0b6b3a76400008202918280851094039380850394146143d457838211156143bc57670de0b6b3a7640000829109815f0382168092046002816003021880820260020302808202600203028082026002030280820260020302808202600203028091026002030293600183805f03040190848311900302920304170290565b50634e487b715f52156003026011186020526024601cfd5b5090611ec59250611f9d565b9091905f905f1984820990848102928380841093039280840393146144635782670de0b6b3a7640000111561445157507faccb18165bd6fe31ae1cf318dc5b51eee0e1ba569b88cd74c1773b91fac106699394670de0b6b3a7640000910990828211900360ee1b910360121c170290565b634e487b71905260116020526024601cfd5b505050670de0b6b3a76400009192500490565b92919083515f81125f146144f8575f03905b60206040860151950151948282146144f0578102948215611fa7578286058096845f821291826144e4575b50506144d9575b500291156144d057611ec59181015f1901611f9d565b611ec591611f9d565b5f190195505f6144ba565b0715159050845f6144b3565b925050509190565b90614488565b61453f92936145236040935f8451135f146145435761451c90612810565b8351612838565b825261453460208301918251613561565b905201918251612820565b9052565b61451c56fe9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f00a2646970667358221220be85c0435ad4d5e26c8d3cfa23d93e79382ca30be48cf283ea45d7f9aa5ab70664736f6c63430008240033";
+  const _bytecode = "0x60a080604052346022573060805261494d9081610027823960805181612fef0152f35b5f80fdfe60a06040526004361015610011575f80fd5b5f5f3560e01c80631661f5301461265c5780631e71b66f146125e95780631e83409a14612525578063217459ad146124b057806324069db6146124025780633ba8e842146122f75780633defb9621461226c57806341d3c84c146121f9578063603855df14611b6457806362a5af3b14611ad957806362d224dd14611976578063690129c7146118715780636b7e84e7146117f55780636bdc1872146112245780637c9e23ca146111b0578063890357301461117457806391ddadf4146110cc5780639cca9d181461106c578063a23836ef14610f68578063aa9991eb14610f28578063ac53266414610ed8578063ae65d77514610e60578063b44ce39c14610d56578063b7648fb914610cff578063b8ccbe5114610c8a578063bb04804d14610bf6578063c30abf1814610b4f578063c687f27714610b03578063ca32c54414610a18578063ca510dd01461087f578063cba81a6b14610810578063cc3f861f1461075d578063d1e89849146106fd578063dafb242214610651578063dfbf37eb146105f1578063e01832fb14610557578063f60a0e791461037c578063fad8b32a146102fe578063fc2246181461027b5763fcad4448146101d2575f80fd5b346102785780600319360112610278576101ea612fe5565b3381526012602052600160ff6040832054166102058161281b565b0361026557338152601260205260408120805460ff19166002179055604051600281527fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af47060203392a280f35b634e487b7160e01b5f52602160045260245ffd5b63652824af60e11b815233600452602490fd5b80fd5b5034610278576040366003190112610278576020906102986126ec565b90602435906102a5612fe5565b68010000000000000000821092836102c5575b5050506040519015158152f35b60601b6bffffffffffffffffffffffff1916600883901c17815260108452604090205460ff9091161c60019081161490505f80806102b8565b5034610278576020366003190112610278576001600160a01b036103206126ec565b610328612fe5565b1680825260126020526040822061033e8361281b565b60ff1981541690557fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af47060206040516103758561281b565b848152a280f35b50346102785736600319016101a08112610553576101801361027857806101843565ffffffffffff81168091036105505773__$a35447e41756b600540267cddc2a453f83$__906103cb612fe5565b3661015f19013591600383101561054d57803b1561054d57604051630783960760e01b815260048101859052926104018161281b565b602484015260043562ffffff811680910361054957604484015260243562ffffff811680910361054957606484015260443562ffffff811680910361054957608484015260643562ffffff81168091036105495760a484015260843562ffffff81168091036105495760c484015260a43562ffffff81168091036105495760e484015260c43562ffffff81168091036105495761010484015260e43562ffffff8116809103610549576101248401526101043562ffffff8116809103610549576101448401526101243562ffffff8116809103610549576101648401526101443560ff81168091036105495761018484015261016435916005831015610549578380926101e49261051888966101a4850190612756565b6101c48301525af4801561053e5761052d5750f35b8161053791612916565b6102785780f35b6040513d84823e3d90fd5b8480fd5b50505b50fd5b5080fd5b503461027857604036600319011261027857806004356005811015610550576024359065ffffffffffff82168092036105ed5773__$a35447e41756b600540267cddc2a453f83$__906105a8612fe5565b813b1561054d5760646105d9918593604051958694859363367504a560e01b85528760048601526024850190612756565b60448301525af4801561053e5761052d5750f35b5050fd5b50346102785780600319360112610278578073__$92fac3d227b575815f623325807a0b97e0$__610620612fe5565b803b15610550578160249160405192838092632435bf7d60e01b82528460048301525af4801561053e5761052d5750f35b5034610278576101003660031901126102785761066c612fe5565b60405163d9c129a960e01b815236601f190135600482015261069060248201612b7b565b6020816101248173__$bf759459f958bd5c55715570a535341f2e$__5af490811561053e5782916106c7575b602082604051908152f35b90506020813d6020116106f5575b816106e260209383612916565b810103126105535760209150515f6106bc565b3d91506106d5565b5034610278578060031936011261027857610716612f03565b5061071f612fe5565b6040805161072c816128c4565b65ffffffffffff600a548160206001600160601b03831694858152019160601c168152835192835251166020820152f35b50346102785760203660031901126102785760406080916001600160a01b036107846126ec565b61078c612fc1565b50610795612fe5565b168152600f602052206001600160601b03604051916107b3836128a9565b5465ffffffffffff66ffffffffffffff82169384815266ffffffffffffff60208201818560381c16815260606040840193858760701c168552019460a01c8552604051968752511660208601525116604084015251166060820152f35b50346102785760403660031901126102785760609061082d6126ec565b610835612fe5565b602435906001600160601b031990841b16178152600d6020526001600160401b03604082205460405192508060701c835265ffffffffffff8160401c166020840152166040820152f35b50346102785760c0366003190112610278576044359081600b0b809203610278576064359165ffffffffffff8316809303610553576084356001600160401b038111610a145760606003198236030112610a145760a435906001600160401b038211610a105760606003198336030112610a10573384526012602052600260ff60408620541661090e8161281b565b036109fd57839461091d613026565b73__$8e36e9110a028813d20856237d93190a2b$__9061093b612fe5565b813b156109f9576109ac946109c287956040519788968795869563646e559960e11b87528a60048801526109776024880161017f193601612937565b6004356101a48801526024356101c48801526101e4870152610204860152610260610224860152610264850190600401612ab4565b8381036003190161024485015290600401612ab4565b03915af4801561053e576109e4575b505f5160206148f85f395f51905f525d80f35b816109ee91612916565b61027857805f6109d1565b8580fd5b633b63649d60e11b845233600452602484fd5b8380fd5b8280fd5b5034610278576060366003190112610278576044356001600160401b0381116105535760606003198236030112610553573382526012602052600260ff604084205416610a648161281b565b03610af0578190610a73613026565b73__$92fac3d227b575815f623325807a0b97e0$__610a90612fe5565b803b156105ed576109c291839160405180809581946368d9498b60e01b8352866004840152610ac76024840161017f193601612937565b6004356101a48401526024356101c48401526102006101e4840152610204830190600401612ab4565b633b63649d60e11b825233600452602482fd5b50346102785760203660031901126102785760ff60406020926001600160a01b03610b2c6126ec565b610b34612fe5565b1681526012845220541660405190610b4b8161281b565b8152f35b503461027857602036600319011261027857806004356001600160601b03811680910361055057610b7e613026565b73__$92fac3d227b575815f623325807a0b97e0$__90610b9c612fe5565b813b156105ed5782906101c46040518094819363320adf5b60e01b8352856004840152610bd16024840161017f193601612937565b6101a48301525af4801561053e576109e457505f5160206148f85f395f51905f525d80f35b50346102785760403660031901126102785780610c116126ec565b602435906001600160601b0382168092036105ed5773__$a35447e41756b600540267cddc2a453f83$__90610c44612fe5565b813b1561054d5760646001600160a01b03918593604051958694859363119e5ca760e01b855287600486015216602484015260448301525af4801561053e5761052d5750f35b50346102785760c036600319011261027857610ca4612fe5565b506020604260e06040517f37933b3bccd87439472ac6fe2c1fa31535cd299eb79a9508e948a4a7f5367048815260c0600485830137206040519061190160f01b8252601f193601356002830152602282015220604051908152f35b50346102785760203660031901126102785760a0610d23610d1e6126ec565b612f41565b60806040519180518352602081015160208401526040810151604084015260608101516060840152015115156080820152f35b5034610278578060031936011261027857610d6f612e35565b50610d78612fe5565b610100604051610d878161288d565b6dffffffffffffffffffffffffffff600754916001600160601b038316928382526001600160801b036020830165ffffffffffff8360601c168152846040850165ffffffffffff8560901c16815265ffffffffffff606087019560c01c16855265ffffffffffff6008549581608089019385891685528160a08b0197898b60701c16895260ff60c08d019b60f01c1615158b5260e088600954169c019b8c526040519d8e52511660208d0152511660408b01525116606089015251166080870152511660a085015251151560c0840152511660e0820152f35b5034610278576040366003190112610278576004610e7c6126ec565b60243590610e88612fe5565b8160061c9060601b178352600c602052603f604084205491166003021c6007811692501615155f14610ec75750602060035b60405190610b4b81612825565b80610ed3602092612825565b610eba565b5034610278578060031936011261027857610ef1612f03565b50610efa612fe5565b6040610f04612f1b565b6001600160601b0360208351926001600160a01b0381511684520151166020820152f35b50346102785760203660031901126102785760406020916001600160a01b03610f4f6126ec565b610f57612fe5565b168152601183522054604051908152f35b5034610278578060031936011261027857610f81612e35565b50610f8a612fe5565b3661015f190135600381101561055357610100906001600160601b03610fb33660bf1901612eef565b81610fc136609f1901612eef565b9160405194610fcf8661288d565b3661017f19013586526020860190610fe68161281b565b81526040860161013f1936013581526060870161011f193601358152608088019160ff19360135835260a089019360df1936013585528660c08b01961686528660e08b019816885260405199518a525161103f8161281b565b60208a01525160408901525160608801525160808701525160a0860152511660c0840152511660e0820152f35b50346102785780600319360112610278578073__$a35447e41756b600540267cddc2a453f83$__61109b612fe5565b803b1561055057816024916040519283809263a5888a9760e01b82528460048301525af4801561053e5761052d5750f35b50346102785780600319360112610278576110e5612e35565b506110ee612fe5565b6101006110f9612e71565b62ffffff60e06040519265ffffffffffff815116845265ffffffffffff602082015116602085015265ffffffffffff604082015116604085015260ff606082015116606085015260ff608082015116608085015264ffffffffff60a08201511660a08501528260c08201511660c085015201511660e0820152f35b503461027857806003193601126102785761118d612c3f565b50611196612fe5565b6101806111a1612ca3565b6111ae6040518092612763565bf35b5034610278576040366003190112610278576111ca6126ec565b6111d2612fe5565b3661015f190135906003821015610a14576040925061121891906111f990610d1e8361281b565b90600261011f1936013591149161121282602435612e0e565b906130be565b82519182526020820152f35b503461027857608036600319011261027857600435602435611244612702565b916064356001600160401b0381116105495760606003198236030112610549573385526012602052600260ff60408720541661127f8161281b565b036117e25761128c613026565b611294612fe5565b604051916112a183612843565b6112a9612e71565b83526112b3612a40565b91602084019283526112c3612ca3565b60408501908152845165ffffffffffff815116600181018091116117ce57840361178d57604081019165ffffffffffff83511680891061177657506101608651918b8a88856080810151611760575b50505050510151600581101561174c57600481901b6001600160fc1b03821682036117385760028101809111611738576670006001ef01ef6001911c1615611720575091604093918a8460606113a8960190815115158061170d575b6116c4575b50505060ff606082015116608082015265ffffffffffff8616905265ffffffffffff8816905260040161017f19360186613135565b926113b285613258565b510151600b0b6113c0612f1b565b6001600160a01b03815116936001600160a01b0388169485146116b0576113e5612a16565b9761144a8985611406846001600160a01b03165f52600b60205260405f2090565b546040918160070b80855260016001605c1b0383851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b61145581838b613899565b506114a461140661148d6001600160a01b0386511687611473612a16565b9384926001600160a01b03165f52600b60205260405f2090565b36607f190193858c61149e876130aa565b93613945565b9490998b602087019b8c516114b881612825565b6114c181612825565b1561159757505050505050611584967f73db21230e98403bdac2dcac34b503da204ef215cfa8e4448292e8699e43c953926115086001600160a01b0360e0945116976137d4565b91519061151482612825565b606060408201519101519161156660405180956060809165ffffffffffff81511684526001600160601b03602082015116602085015265ffffffffffff60408201511660408501520151600b0b910152565b61156f81612825565b608084015260a083015260c0820152a4613833565b805f5160206148f85f395f51905f525d80f35b8b9c50869b9a889a8396999394979a9598516001600160a01b0316916115bc906137d4565b95885160070b9660208a019788516001600160601b03169660408c019788519151600b0b926040519485611629916060809165ffffffffffff81511684526001600160601b03602082015116602085015265ffffffffffff60408201511660408501520151600b0b910152565b608085015260a084015260c083015260e08201526101007fc12ba7263c7613051aa32ebbe34eea669c75bd87b5b642128b6fc56fc82bad6491a4868c516001600160a01b03169161167992613707565b525288815261168792613707565b611690906130aa565b92516001600160a01b03169051916116a793613b85565b61158490613833565b637907909f60e11b89526004859052602489fd5b8765ffffffffffff918d6116ef8489511691846116e16003612b48565b9401928351600b0b85614658565b600b0b90520151168b1015611705575b80611373565b528a5f6116ff565b5065ffffffffffff8551168c141561136e565b8a6117366024926397cd483760e01b8352612748565bfd5b634e487b7160e01b8c52601160045260248cfd5b634e487b7160e01b8b52602160045260248bfd5b845161176b94613bd2565b81528b8a8885611312565b634da9b89b60e01b8b52600452602488905260448afd5b8865ffffffffffff8592511691600183018093116117ba57604492631c86133160e11b8352600452602452fd5b634e487b7160e01b82526011600452602482fd5b634e487b7160e01b8a52601160045260248afd5b633b63649d60e11b855233600452602485fd5b5034610278576020366003190112610278578060043560058110156105505773__$a35447e41756b600540267cddc2a453f83$__90611832612fe5565b813b156105ed5761186260448492604051948593849263a34b733960e01b84528660048501526024840190612756565b5af4801561053e5761052d5750f35b50346102785780600319360112610278578060a060405161189181612872565b611899612c3f565b815282602082015282604082015282606082015282608082015201526118bd612fe5565b506102206040516118cd81612872565b6118d76004612d59565b815265ffffffffffff60055461196c602084018383168152836040860161190460ff8660301c1682612c97565b6119586060880191838760381c1683528360808a019561192a60ff8a60681c1688612c97565b8160a08c019960701c168952611944604051809c51612763565b51166101808a0152516101a0890190612756565b51166101c0860152516101e0850190612756565b5116610200820152f35b50346102785736600319016101408112610553576101001361027857610104356001600160401b03811161055357366023820112156105535780600401356001600160401b038111610a14573660248284010111610a1457611a2c92916040916119de612fe5565b82516333ab454960e21b8152600481018590529485928392611a08602485013661017f1901612937565b611a156101a48501612b7b565b6102e06102a485015260246102e485019201612a94565b610124356102c4830152038173__$bf759459f958bd5c55715570a535341f2e$__5af4918215611acc57818093611a76575b604080518481526001600160a01b0386166020820152f35b915091506040823d604011611ac4575b81611a9360409383612916565b810103126102785760208251920151906001600160a01b03821682036102785750906001600160a01b036040611a5e565b3d9150611a86565b50604051903d90823e3d90fd5b5034610278578060031936011261027857611af2613026565b8073__$92fac3d227b575815f623325807a0b97e0$__611b10612fe5565b803b1561055057816101a49160405192838092633329bb2760e21b8252846004830152611b456024830161017f193601612937565b5af4801561053e576109e457505f5160206148f85f395f51905f525d80f35b50346102785760c036600319011261027857611b7e612702565b906064356001600160401b03811161055357611b9e903690600401612718565b906084356001600160401b038111610a1057611bbe903690600401612718565b92906001600160401b0360a4351161054957606060a43536036003190112610549573385526012602052600260ff604087205416611bfb8161281b565b036117e257611c08613026565b611c10612fe5565b60405192611c1d84612843565b611c25612e71565b8452611c2f612a40565b6020850152611c3c612ca3565b6040850152835165ffffffffffff815116600181018091116121e557600435036121a25765ffffffffffff604082015116806024351061218a57506020850151608081015161216b575b61016060408701510151600581101561215757600481901b6001600160fc1b03821682036117ce57600381018091116117ce576670006001ef01ef6001911c16156121415750806060899201908151151580612129575b6120d9575b50505060ff606082015116608082015265ffffffffffff600435168152604065ffffffffffff6024351691015260405194611d1c86612872565b611d24612a16565b8652866020870152611d34612a16565b6040870152866060870152866080870152606060a0870152611d6160a43560040161017f19360187613135565b8652611d6c85613258565b604060208601510151600b0b806020880152611da6611d89612a16565b80926114068c6001600160a01b03165f52600b60205260405f2090565b6040870152611dbb88873661017f19016133a0565b831580156120cf575b6120b857865b84811061202a5750611ddb8461305b565b611de86040519182612916565b848152601f19611df78661305b565b01885b81811061201357505060a0870152865b848110611fd257888888611e3189611e2c604084015160208501519087613707565b6137d4565b60a08201519360405191611e838360a08101926060809165ffffffffffff81511684526001600160601b03602082015116602085015265ffffffffffff60408201511660408501520151600b0b910152565b60a060808401528551809152602060c08401960190855b818110611f8a57505050937f679a939fbf3834cc198bddbad389081fb74468b186e2158acc9915100ae4ff906001600160a01b0360a09596169280600435930390a301518051906040519160a0608484019160051b8401016040529083915b8151831015611f6257611f0c8383613072565b51516001600160601b036040611f228686613072565b51015116906001600160601b03199060601b1617815260208101809111611f4e57600190920191611ef9565b634e487b7160e01b85526011600452602485fd5b611f7f85918560243591611f79607f1936016130aa565b916144ee565b611584602435613833565b909196602060606001926001600160601b0360408c516001600160a01b03815116845265ffffffffffff86820151168685015201511660408201520198019101919091611e9a565b8061200d611fe660019360a08b0151613072565b51611ffa611ff5848a8961309a565b6130aa565b61200584878a61309a565b35918b6134ce565b01611e0a565b60209061201e612b2a565b82828601015201611dfa565b612038611ff582878661309a565b61204382848761309a565b351561209e576001600160a01b0316885b828110612065575050600101611dca565b816001600160a01b0361207c611ff5848b8a61309a565b161461208a57600101612054565b631e81181760e21b8a52600482905260248afd5b626564d160e21b89526001600160a01b0316600452602488fd5b63843bebb960e01b87526004849052602452604486fd5b5080841415611dc4565b604065ffffffffffff91828287015116612109836120f76003612b48565b930191602435908351600b0b85614658565b600b0b90520151166024351015612121575b80611ce2565b52865f61211b565b5065ffffffffffff6040850151166024351415611cdd565b886117366024926397cd483760e01b8352612748565b634e487b7160e01b89526021600452602489fd5b6121806024356004358360408a01518c613bd2565b6040870152611c86565b634da9b89b60e01b8852600452602480359052604487fd5b65ffffffffffff8791511690600182018092116121d157604491631c86133160e11b8252600452600435602452fd5b634e487b7160e01b81526011600452602490fd5b634e487b7160e01b88526011600452602488fd5b5034610278578060031936011261027857612212612b2a565b5061221b612fe5565b50606060405161222a81612843565b65ffffffffffff60035480600b0b835281602084018183871c16815281604086019360901c1683526040519451600b0b85525116602084015251166040820152f35b50346102785780600319360112610278573381526012602052600260ff6040832054166122988161281b565b036122e4578073__$92fac3d227b575815f623325807a0b97e0$__803b156105505781602491604051928380926301fc6efb60e01b82528460048301525af4801561053e5761052d5750f35b633b63649d60e11b815233600452602490fd5b5034610278576020366003190112610278576004356001600160401b03811161055357612328903690600401612718565b612333929192613026565b73__$92fac3d227b575815f623325807a0b97e0$__92612351612fe5565b833b15610a145760405163a1bee3e360e01b81526004810184905291806101c48401612385602486013661017f1901612937565b6101c06101a4860152526101e48301919084905b8082106123cb575050508183948180869403915af4801561053e576109e457505f5160206148f85f395f51905f525d80f35b9091928335906001600160a01b03821682036123fe57602080916001600160a01b03600194168152019401920190612399565b5f80fd5b503461027857602036600319011261027857806004356001600160401b03811161055057606060031982360301126105505773__$92fac3d227b575815f623325807a0b97e0$__612451612fe5565b803b156105ed5761249f918391604051808095819463768b84b360e01b83528660048401526124886024840161017f193601612937565b6101c06101a48401526101c4830190600401612ab4565b03915af4801561053e5761052d5750f35b50346102785780600319360112610278576124c9612a16565b506124d2612fe5565b60a06124dc612a40565b6080604051916001600160601b03815116835265ffffffffffff60208201511660208401526040810151600b0b6040840152606081015115156060840152015115156080820152f35b50346123fe5760203660031901126123fe5761253f6126ec565b612547613026565b73__$92fac3d227b575815f623325807a0b97e0$__90612565612fe5565b813b156123fe576001600160a01b036101c45f926040519485938492633e8b9a7f60e01b84528660048501526125a36024850161017f193601612937565b166101a48301525af480156125de576125cb575b50805f5160206148f85f395f51905f525d80f35b6125d791505f90612916565b5f5f6125b7565b6040513d5f823e3d90fd5b346123fe5760c03660031901126123fe57612602612fe5565b6020604260e06040517f2d50b48213841140a9055155b93ea50b753f2bd1efaa53cd9b86ef2e419887fa815260c0600485830137206040519061190160f01b8252601f193601356002830152602282015220604051908152f35b346123fe5760203660031901126123fe576001600160a01b0361267d6126ec565b612685612fe5565b16805f52601260205260ff60405f20541661269f8161281b565b156126a657005b5f818152601260205260409020805460ff1916600117905560405160208160017fb72defc7a62f6ea4e91fde25824d3ca2e624a6950b07a97ee1d6e58afd1af4709352a2005b600435906001600160a01b03821682036123fe57565b604435906001600160a01b03821682036123fe57565b9181601f840112156123fe578235916001600160401b0383116123fe576020808501948460051b0101116123fe57565b600581101561025157600452565b9060058210156102515752565b90610160806128199362ffffff815116845262ffffff602082015116602085015262ffffff604082015116604085015262ffffff606082015116606085015262ffffff608082015116608085015262ffffff60a08201511660a085015262ffffff60c08201511660c085015262ffffff60e08201511660e085015262ffffff6101008201511661010085015262ffffff6101208201511661012085015260ff610140820151166101408501520151910190612756565b565b6003111561025157565b6004111561025157565b35906001600160601b03821682036123fe57565b606081019081106001600160401b0382111761285e57604052565b634e487b7160e01b5f52604160045260245ffd5b60c081019081106001600160401b0382111761285e57604052565b61010081019081106001600160401b0382111761285e57604052565b608081019081106001600160401b0382111761285e57604052565b604081019081106001600160401b0382111761285e57604052565b60a081019081106001600160401b0382111761285e57604052565b61018081019081106001600160401b0382111761285e57604052565b90601f801991011681019081106001600160401b0382111761285e57604052565b80358252602081013560038110156123fe576129528161281b565b602083015260408101356040830152606081013560608301526080810135608083015260a081013560a08301526001600160601b0361299360c0830161282f565b1660c08301526001600160601b036129ad60e0830161282f565b1660e08301526101008101356001600160a01b0381168091036123fe576101008301526101208101356001600160a01b0381168091036123fe576101208301526101408101356001600160a01b0381168091036123fe5761014083015261016090810135910152565b60405190612a23826128df565b5f6080838281528260208201528260408201528260608201520152565b60405190612a4d826128df565b8160806001546001600160601b038116835265ffffffffffff8160601c1660208401528060901c600b0b604084015260ff8160f01c161515606084015260f81c1515910152565b908060209392818452848401375f828201840152601f01601f1916010190565b6001600160601b03612ac58261282f565b168252602081013565ffffffffffff81168091036123fe5760208301526040810135601e19823603018112156123fe5701602081359101906001600160401b0381116123fe5780360382136123fe57606083816040612b279601520191612a94565b90565b60405190612b3782612843565b5f6040838281528260208201520152565b90604051612b5581612843565b604065ffffffffffff82945480600b0b8452818160601c16602085015260901c16910152565b6004356001600160401b0360c01b81168091036123fe5781526024356001600160801b0381168091036123fe5760208201526044356001600160801b0381168091036123fe5760408201526064356001600160801b0381168091036123fe57606082015260843560ff81168091036123fe57608082015260a4356001600160801b0381168091036123fe5760a082015260c4356001600160a01b0381168091036123fe5760c082015260e435906001600160801b0382168092036123fe5760e00152565b60405190612c4c826128fa565b5f610160838281528260208201528260408201528260608201528260808201528260a08201528260c08201528260e08201528261010082015282610120820152826101408201520152565b60058210156102515752565b60405190612cb0826128fa565b6128198261016060025462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c9101612c97565b90612819604051612d69816128fa565b61016081945462ffffff8116835262ffffff8160181c16602084015262ffffff8160301c16604084015262ffffff8160481c16606084015262ffffff8160601c16608084015262ffffff8160781c1660a084015262ffffff8160901c1660c084015262ffffff8160a81c1660e084015262ffffff8160c01c1661010084015262ffffff8160d81c1661012084015260ff8160f01c1661014084015260f81c9101612c97565b81810292918115918404141715612e2157565b634e487b7160e01b5f52601160045260245ffd5b60405190612e428261288d565b5f60e0838281528260208201528260408201528260608201528260808201528260a08201528260c08201520152565b60405190612e7e8261288d565b8160e062ffffff5f5465ffffffffffff8116845265ffffffffffff8160301c16602085015265ffffffffffff8160601c16604085015260ff8160901c16606085015260ff8160981c16608085015264ffffffffff8160a01c1660a0850152818160c81c1660c0850152821c16910152565b356001600160601b03811681036123fe5790565b60405190612f10826128c4565b5f6020838281520152565b60405190612f28826128c4565b6006546001600160a01b038116835260a01c6020830152565b90612819612f7392612f51612a16565b938491612f5c612fe5565b6001600160a01b03165f52600b60205260405f2090565b5460015460901c600b0b906040918160070b80855260016001605c1b0383851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b60405190612fce826128a9565b5f6060838281528260208201528260408201520152565b6001600160a01b037f000000000000000000000000000000000000000000000000000000000000000016301461301757565b630644d65760e01b5f5260045ffd5b5f5160206148f85f395f51905f525c61304c5760015f5160206148f85f395f51905f525d565b633ee5aeb560e01b5f5260045ffd5b6001600160401b03811161285e5760051b60200190565b80518210156130865760209160051b010190565b634e487b7160e01b5f52603260045260245ffd5b91908110156130865760051b0190565b356001600160a01b03811681036123fe5790565b80516020820151959491939091905f83126130f057505093670de0b6b3a7640000916040949502938493015103020191565b916040949196670de0b6b3a7640000915f039485029586930151010203945f146131235702670de0b6b3a7640000020390565b505090565b91908203918211612e2157565b9061313e612a16565b5060208201519261314e81612eef565b9360208201359265ffffffffffff84168094036123fe57602081013560038110156123fe5760029061317f8161281b565b14936131ac85604065ffffffffffff818a5101511698019885846001600160601b038c519316809b614123565b610140820135936001600160a01b03851685036123fe57604081013590601e19813603018212156123fe5701928335936001600160401b0385116123fe576020019084360382136123fe57613212606095602093858b856132209b60808b0135906142a8565b878152015201358093612e0e565b92519062ffffff60208184511693015116926040519461323f866128df565b8552602085015260408401526060830152608082015290565b805180515f80546020848101516040808701516060808901516080808b015160a0808d015160c08e015160e09e8f01517fff000000000000000000000000000000000000000000000000000000000000009c8d1665ffffffffffff9f909f169e909e1760309a909a1b6bffffffffffff000000000000169990991796861b71ffffffffffff00000000000000000000000090811697909717609095861b60ff60901b161760989390931b60ff60981b169290921791901b64ffffffffff60a01b161760c89690961b62ffffff60c81b16959095179890991b62ffffff60e01b1697909717909555968201518051928101519781015181870151919092015160ff60f01b91151560f01b919091169790951b9093166001600160601b0391909116179190931b6bffffffffffffffffffffffff60901b16179290921791151560f81b1617600155565b91604082016133b3828251855190613899565b935f8513156134c757604051926133c9846128c4565b6006546001600160a01b038116855260a01c60208501525f91846001600160a01b0380825116931696838803613437575b50505050905061340981612825565b1561341357505050565b6001600160a01b039051169063133c7d0160e21b5f5260045260245260445260645ffd5b6134b0945061149e6101006020976134a68985015197613455612a16565b9889915f52600b8c5260405f20546040918160070b80855260016001605c1b0383851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b51925194016130aa565b905001516134bd81612825565b805f8084816133fa565b5050505050565b916001600160a01b0390939193169182845260208101918251916135456134f3612a16565b8094875f52600b60205260405f20546040918160070b80855260016001605c1b0383851c166020860152607f8360f81c166060860152600160ff1b831615156080860152029060081b60a41d03910152565b60408101908151515f81135f146136f557505f8451125b156136ec5761356c815185614357565b90156136e257606082019160806001600160a01b03845116910190815180841080156136cf575b82151590816136c6575b5061369c57505052859052516135b591908390614418565b93909283156136945751825160408401516020850151928202019190663ffffffffffffe661fffffffffffff8201116b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff8501111760016001605c1b03831117613681579260806001600160601b039693869365ffffffffffff966001600160401b03606060409c9a015160f81b9360016001605c1b03609c1b90609c1b16928c1b9116171717920151613673575b5f52600b602052855f205516602085015216910152565b600160ff1b9091179061365c565b8363402f1cc960e01b5f5260045260245ffd5b505050505050565b90838a608493604051936333081d1360e01b85526004850152602484015260448301526064820152fd5b9050155f61359d565b5080841480156135935750818a11613593565b5050505050505050565b50505050505050565b5f13801561355c57505f84511361355c565b90918251906040840151908202019060208401519060016001605c1b0382116b0ffffffffffffffffffffffe6b07ffffffffffffffffffffff850111663ffffffffffffe661fffffffffffff84011117176137b85790608092916001600160401b03606087015160f81b9360016001605c1b03609c1b90609c1b169260401b91161717179201516137aa575b6001600160a01b03165f52600b60205260405f2055565b600160ff1b90911790613793565b6001600160a01b038463402f1cc960e01b5f521660045260245ffd5b6137dc612fc1565b50602065ffffffffffff604083510151169101516001600160601b0381511690604065ffffffffffff602083015116910151600b0b916040519361381f856128a9565b845260208401526040830152606082015290565b6103e842024281046103e81442151715612e21576107d08101808211612e21578211613884576127108201808311612e2157811161386f575050565b630f77854760e31b5f5260045260245260445ffd5b633c0917a360e01b5f5260045260245260445ffd5b9092916138b8906138aa858461452a565b608082949297015190612e0e565b92511580156138f4575b6138cb57505050565b620f424093506001600160a01b039063dd4b69fd60e01b5f52166004526024520560445260645ffd5b50620f42408202828105620f42401483151715612e21578313156138c2565b811561391d570490565b634e487b7160e01b5f52601260045260245ffd5b51906001600160601b03821682036123fe57565b94929493919093613954612a16565b9461395d612fc1565b956001600160a01b0384511615613b7657506139799082614546565b95613984818861452a565b909288515f81125f14613b70575f03905b515f811215613b6a575f03905b11670de0b6b3a7640000670de0b6b3a763ffff8301049080613b54575b613b2c57508751613aeb575050506040850151915b5f8312918215613adb57516040516373b9aa9160e01b81526001600160a01b0391821660048201529160609183916024918391165afa9081156125de575f91613a62575b506001600160601b03809151165b169080613a57575b613a42575080835260408401908151039052565b60608401525f03604083015260036020830152565b505f82820112613a2e565b90506060813d606011613ad3575b81613a7d60609383612916565b810103126123fe576040805191613a9383612843565b613a9c81613931565b8352613aaa60208201613931565b602084015201516001600160401b03811681036123fe5760408201526001600160601b03613a18565b3d9150613a70565b50506001600160601b035f613a26565b6060620f424092015102910290035f8113155f14613b0e57505f5b5f03916139d4565b69d3c21bcecceda0ffffff69d3c21bcecceda1000000910104613b06565b6020948501516001600160601b03166060890152604088015250506002918501919091525050565b506001600160601b0360208601511681116139bf565b906139a2565b90613995565b60016020880152965050505050565b9091928015613bcc5780600b0b81036137b857604051936001600160601b03608486019260c08701604052169060601b17815260a48401809111612e2157612819936144ee565b50505050565b93600594613bde612c3f565b50600481019060405192613bf184612872565b613bfa83612d59565b84528782015492602085019165ffffffffffff851683526040860191613c2660ff8760301c1684612c97565b606087019665ffffffffffff8760381c1688526080810192613c4e60ff8960681c1685612c97565b65ffffffffffff60a083019860701c168852613c68612c3f565b505f906101608b01519d8e1015610251578d9a9d65ffffffffffff8851168015159081614118575b50614108575b908e9165ffffffffffff8b511680151590816140fd575b506140c8575b5065ffffffffffff8b511680151591826140bd575b50506140a3575b610160613cde91019a8b612c97565b15614095575162ffffff8151169082549165ffffff000000602083015160181b169268ffffff000000000000604084015160301b169062ffffff60481b606085015160481b1662ffffff60601b608086015160601b169262ffffff60781b60a087015160781b169262ffffff60901b60c088015160901b1662ffffff60a81b60e089015160a81b169262ffffff60c01b6101008a015160c01b169562ffffff60d81b6101208b015160d81b169861016060ff60f01b6101408d015160f01b169b01519860058a1015610251576001600160f81b039960ff60f81b9060f81b169c60ff60f01b199862ffffff60d81b199762ffffff60c01b199662ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff19161716171617161716171617161716171617161717179055600584019165ffffffffffff808551161665ffffffffffff1984541617835551906005821015610251578254916cffffffffffff00000000000000885160381b169151916005831015610251576dff000000000000000000000000009165ffffffffffff60701b895160701b169466ff00000000000065ffffffffffff60701b199260301b16906dffffffffffffffff00000000000019161716179160681b161717905562ffffff88511691600281015465ffffff00000060208b015160181b1668ffffff00000000000060408c015160301b16978b62ffffff60481b606082015160481b1662ffffff60601b608083015160601b169462ffffff60781b60a084015160781b1660805262ffffff60901b60c084015160901b169162ffffff60a81b60e085015160a81b1662ffffff60c01b61010086015160c01b169262ffffff60d81b61012087015160d81b169561014060ff60f01b91015160f01b1696519460058610156102515760809f65ffffffffffff9d60029b6001600160f81b039860ff60f81b9060f81b169b60ff60f01b199762ffffff60d81b199662ffffff60c01b199562ffffff60a81b199562ffffff60901b199462ffffff60781b199362ffffff60601b199262ffffff60481b199168ffffffffffffffffff191617161716171617161716608051171617161716171617171791015551161591821592614082575b50811561406f575b5015159101527fdb584b4b2ff3d8a4efab728af2e5dc53f13bc1681d0dbb500e870f9f2454d7e661018060405161406b8186612763565ba290565b65ffffffffffff9150511615155f614034565b5165ffffffffffff16151591505f61402c565b505050505050505050505090565b5050835198506005891015610251575f885260018c613ccf565b101590505f80613cc8565b915091508451600581101561025157116140ea575b8c6001915f8a525f613cb3565b98508251600581101561025157986140dd565b90508210155f613cad565b83515f89529e5060019250613c96565b90508210155f613c90565b909392948415908115614289575b506142765762ffffff60c084015116906107d08101808211612e2157831161425f57818301808411612e215781116142455750506001600160601b038451169384156134c7576020019065ffffffffffff825116808210614230575065ffffffffffff825116811480614226575b61420b5782916103e89165ffffffffffff62ffffff6101008160e0620f424099015116960151169251169003020401830204918082115f1461420257828183035b116141ea57505050565b63b935d08960e01b5f5260045260245260445260645ffd5b828282036141e0565b84849163aa6afaab60e01b5f5260045260245260445260645ffd5b508484141561419f565b635743a65360e11b5f5260045260245260445ffd5b829063db04ac7960e01b5f5260045260245260445260645ffd5b90506359a4a5ab60e01b5f5260045260245260445ffd5b83633b3eb80560e21b5f5260045260245ffd5b905080614297575b5f614131565b50670de0b6b3a76400008411614291565b9092916001600160601b0381511683149081614329575b50613694576001600160a01b031691823b156123fe5761430e5f9560405197889687958695637e1e14c760e11b8752600487015260248601526044850152608060648501526084840191612a94565b03915afa80156125de5761431f5750565b5f61281991612916565b65ffffffffffff9150602001511684145f6142bf565b81810392915f138015828513169184121617612e2157565b90614362908261452a565b90916040810151670de0b6b3a7640000810290808205670de0b6b3a76400001490151715612e2157614394908461433f565b92602082015191511580156143f3575b80156143e9575b80156143e1575b6143d7576143c66143cc926143d295613913565b926146cb565b9061477e565b600191565b505050505f905f90565b5081156143b2565b505f8113156143ab565b505f8413156143a4565b9190915f8382019384129112908015821691151617612e2157565b9291908351915f8313925f81125f146144e9575f035b82515f8112156144e3575f03905b818082109118021890818082109118021891614459818487614814565b61446883949294158684614814565b949093156144c15761448d61447d86866143fd565b614487838561433f565b9061433f565b975b5f89126144b25786926144ae96959492846144a99361489c565b61489c565b9190565b5050505050505090505f905f90565b6144dd856144d86144d284866143fd565b876143fd565b61433f565b9761448f565b9061443c565b61442e565b5f818195938295946306e897dd60e11b83526004830152826024830152606060448301520392608319840160051c60648401525af1156125de57565b614542918051604060208301519201511515926130be565b9091565b9190614550612a16565b928051825101845260408101516040830151016040850152606081015180155f14614653575060608201515b606085015260808101511515608085015280518015908115614649575b8115614639575b506146265780515f811215614621575f035b82515f81121561461b575f03905b10614615575b60205f82511392816145e68583515f81125f14614610575f035b86614814565b948592915001510382870152015103905f14614609575b60408301908151019052565b5f036145fd565b6145e0565b906145c6565b906145c0565b6145b2565b6020908101519181015190910190830152565b90505f808451139113145f6145a0565b8351159150614599565b61457c565b9192909265ffffffffffff6020840151168082115f146146c35750905b604083015165ffffffffffff16808210156146bb5750915b818311156146b557916146ad6236ee8092612b27959451600b0b92613128565b0205906143fd565b50505090565b90509161468d565b905090614675565b5f19670de0b6b3a7640000820991670de0b6b3a7640000820291828085109403938085039414614772578382111561475a57670de0b6b3a7640000829109815f0382168092046002816003021880820260020302808202600203028082026002030280820260020302808202600203028091026002030293600183805f03040190848311900302920304170290565b50634e487b715f52156003026011186020526024601cfd5b5090612b279250613913565b9091905f905f1984820990848102928380841093039280840393146148015782670de0b6b3a764000011156147ef57507faccb18165bd6fe31ae1cf318dc5b51eee0e1ba569b88cd74c1773b91fac106699394670de0b6b3a7640000910990828211900360ee1b910360121c170290565b634e487b71905260116020526024601cfd5b505050670de0b6b3a76400009192500490565b92919083515f81125f14614896575f03905b602060408601519501519482821461488e57810294821561391d578286058096845f82129182614882575b5050614877575b5002911561486e57612b279181015f1901613913565b612b2791613913565b5f190195505f614858565b0715159050845f614851565b925050509190565b90614826565b9291925f8151135f146148e857600160ff1b8214612e21576148e4926148c86040935f035b83516143fd565b82526148d960208301918251613128565b90520191825161433f565b9052565b6148e4926148c86040936148c156fe9b779b17422d0df92223018b32b4d1fa46e071723d6817e2486d003becc55f00a2646970667358221220be859d8d5fc8caa9b95e6806b167e7ce79d0ab1def8ca918b928000e010ec66464736f6c63430008240033";
 
   
       type MarketDeskConstructorParams =
@@ -1490,8 +2120,18 @@ import type { NonPayableOverrides } from "../common.js"
       let linkedBytecode = _bytecode;
       
       linkedBytecode = linkedBytecode.replace(
+        new RegExp("__\\$a35447e41756b600540267cddc2a453f83\\$__", "g"),
+        linkLibraryAddresses["project/contracts/libraries/ChangeLib.sol:ChangeLib"].replace(/^0x/, '').toLowerCase(),
+      );
+
+      linkedBytecode = linkedBytecode.replace(
         new RegExp("__\\$92fac3d227b575815f623325807a0b97e0\\$__", "g"),
         linkLibraryAddresses["project/contracts/libraries/WindLib.sol:WindLib"].replace(/^0x/, '').toLowerCase(),
+      );
+
+      linkedBytecode = linkedBytecode.replace(
+        new RegExp("__\\$bf759459f958bd5c55715570a535341f2e\\$__", "g"),
+        linkLibraryAddresses["project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib"].replace(/^0x/, '').toLowerCase(),
       );
 
       linkedBytecode = linkedBytecode.replace(
@@ -1531,7 +2171,9 @@ import type { NonPayableOverrides } from "../common.js"
 
   
   export interface MarketDeskLibraryAddresses {
-        ["project/contracts/libraries/WindLib.sol:WindLib"]: string;
+        ["project/contracts/libraries/ChangeLib.sol:ChangeLib"]: string;
+    ["project/contracts/libraries/WindLib.sol:WindLib"]: string;
+    ["project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib"]: string;
     ["project/contracts/libraries/FundingLib.sol:FundingLib"]: string;
   };
   

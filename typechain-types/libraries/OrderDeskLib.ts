@@ -2,8 +2,8 @@
 // @ts-nocheck
 /* tslint:disable */
 /* eslint-disable */
-import type { BaseContract, BigNumberish, BytesLike, FunctionFragment, Result, Interface, EventFragment, AddressLike, ContractRunner, ContractMethod, Listener } from "ethers"
-import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedLogDescription, TypedListener, TypedContractMethod } from "../common.js"
+import type { BaseContract, BigNumberish, BytesLike, FunctionFragment, Result, Interface, AddressLike, ContractRunner, ContractMethod, Listener } from "ethers"
+import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedListener, TypedContractMethod } from "../common.js"
   
     export type OrderStruct = {flags: BytesLike, quantity: BigNumberish, price: BigNumberish, triggerPrice: BigNumberish, triggerCondition: BigNumberish, leverage: BigNumberish, maker: AddressLike, expiration: BigNumberish}
 
@@ -13,23 +13,12 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   export interface OrderDeskLibInterface extends Interface {
     getFunction(nameOrSignature: "hashOrder"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "SaltsCancelledBelow"): EventFragment;
+    
 
     encodeFunctionData(functionFragment: 'hashOrder', values: [BytesLike, OrderStruct]): string;
 
     decodeFunctionResult(functionFragment: 'hashOrder', data: BytesLike): Result;
   }
-
-  
-    export namespace SaltsCancelledBelowEvent {
-      export type InputTuple = [maker: AddressLike, floor: BigNumberish, requestedAt: BigNumberish];
-      export type OutputTuple = [maker: string, floor: bigint, requestedAt: bigint];
-      export interface OutputObject {maker: string, floor: bigint, requestedAt: bigint };
-      export type Event = TypedContractEvent<InputTuple, OutputTuple, OutputObject>
-      export type Filter = TypedDeferredTopicFilter<Event>
-      export type Log = TypedEventLog<Event>
-      export type LogDescription = TypedLogDescription<Event>
-    }
 
   
 
@@ -83,12 +72,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
       'view'
     >;
 
-    getEvent(key: 'SaltsCancelledBelow'): TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
+    
 
     filters: {
       
-      'SaltsCancelledBelow(address,uint256,uint256)': TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
-      SaltsCancelledBelow: TypedContractEvent<SaltsCancelledBelowEvent.InputTuple, SaltsCancelledBelowEvent.OutputTuple, SaltsCancelledBelowEvent.OutputObject>;
-    
     };
   }

@@ -30,7 +30,7 @@ describe('constructor', () => {
     const { admin } = exchange
     const { marginBank, accountManager, oracle, forwarder, desk } = { ...exchange.shared, ...addresses }
     const parameters = { ...parametersOf(spec), ...change }
-    const factory = new IsolatedTrader__factory(exchange.shared.libraries, admin)
+    const factory = new IsolatedTrader__factory(admin)
     return factory.deploy(
       { ...gridOf(spec), ...grid },
       parameters,

@@ -44,7 +44,7 @@ describe('settleBatch: what is left of an order', () => {
     expectPartRefused(exchange, part(input, rest), { error, args: [maker, SALT, ...args] })
   const state = (salt = SALT) => exchange.trader.saltState(maker, salt)
   const slot = async (index: number) => {
-    const { salt, filled, batchId } = await exchange.trader.partialSlot(maker, index)
+    const [salt, filled, batchId] = await exchange.trader.partialSlot(maker, index)
     return [salt, filled, batchId]
   }
 

@@ -48,6 +48,22 @@
   {
     "inputs": [
       {
+        "internalType": "uint256",
+        "name": "expected",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "ActionOutOfOrder",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
         "name": "account",
         "type": "address"
@@ -120,6 +136,43 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "amount",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "increment",
+        "type": "uint256"
+      }
+    ],
+    "name": "AmountOffGrid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "int256",
+        "name": "amount",
+        "type": "int256"
+      }
+    ],
+    "name": "AmountOutOfRange",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "AmountZero",
     "type": "error"
@@ -127,12 +180,49 @@
   {
     "inputs": [
       {
-        "internalType": "address",
-        "name": "authority",
-        "type": "address"
+        "internalType": "uint256",
+        "name": "blockTime",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
       }
     ],
-    "name": "AuthorityFixed",
+    "name": "AsOfAhead",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "last",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "AsOfDecreased",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "blockTime",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "AsOfStale",
     "type": "error"
   },
   {
@@ -176,6 +266,49 @@
       }
     ],
     "name": "BackstopUnwilling",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "last",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "BatchOutOfOrder",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "batchId",
+        "type": "uint256"
+      }
+    ],
+    "name": "BatchTermsChanged",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "earliest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "ChangeTooEarly",
     "type": "error"
   },
   {
@@ -264,6 +397,32 @@
     "type": "error"
   },
   {
+    "inputs": [],
+    "name": "DeskCalledDirectly",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "EmptyPart",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "allowed",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "FeeAboveSchedule",
+    "type": "error"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -282,6 +441,22 @@
       }
     ],
     "name": "FinalPriceInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "number",
+        "type": "uint256"
+      }
+    ],
+    "name": "ForcedEncoding",
     "type": "error"
   },
   {
@@ -381,6 +556,16 @@
     "type": "error"
   },
   {
+    "inputs": [],
+    "name": "GridInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "HeaderInvalid",
+    "type": "error"
+  },
+  {
     "inputs": [
       {
         "internalType": "address",
@@ -399,6 +584,58 @@
       }
     ],
     "name": "LeverageInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "allowed",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "leverage",
+        "type": "uint256"
+      }
+    ],
+    "name": "LeverageOutOfRange",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "limit",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "price",
+        "type": "uint256"
+      }
+    ],
+    "name": "LimitViolated",
     "type": "error"
   },
   {
@@ -431,6 +668,27 @@
       }
     ],
     "name": "MarginInTooLarge",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "int256",
+        "name": "required",
+        "type": "int256"
+      },
+      {
+        "internalType": "int256",
+        "name": "equity",
+        "type": "int256"
+      }
+    ],
+    "name": "MarginInsufficient",
     "type": "error"
   },
   {
@@ -545,8 +803,98 @@
     "type": "error"
   },
   {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      }
+    ],
+    "name": "MarketNotOpen",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "firstBatch",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "batch",
+        "type": "uint256"
+      }
+    ],
+    "name": "MarketOrderStale",
+    "type": "error"
+  },
+  {
     "inputs": [],
     "name": "MarketWithoutExpiry",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "current",
+        "type": "uint8"
+      },
+      {
+        "internalType": "enum MarketMode",
+        "name": "given",
+        "type": "uint8"
+      }
+    ],
+    "name": "ModeChangesApart",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "current",
+        "type": "uint8"
+      },
+      {
+        "internalType": "enum MarketMode",
+        "name": "asked",
+        "type": "uint8"
+      }
+    ],
+    "name": "ModeFinal",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "current",
+        "type": "uint8"
+      },
+      {
+        "internalType": "enum MarketMode",
+        "name": "asked",
+        "type": "uint8"
+      }
+    ],
+    "name": "ModeNotStricter",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "NoParametersScheduled",
     "type": "error"
   },
   {
@@ -558,6 +906,38 @@
       }
     ],
     "name": "NoPosition",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      },
+      {
+        "internalType": "int256",
+        "name": "equityX",
+        "type": "int256"
+      },
+      {
+        "internalType": "int256",
+        "name": "requiredX",
+        "type": "int256"
+      }
+    ],
+    "name": "NotLiquidatable",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "caller",
+        "type": "address"
+      }
+    ],
+    "name": "NotOperator",
     "type": "error"
   },
   {
@@ -585,6 +965,291 @@
       }
     ],
     "name": "NothingToClaim",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "caller",
+        "type": "address"
+      }
+    ],
+    "name": "OperatorNotProposed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "requestedAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      }
+    ],
+    "name": "OrderCancelled",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      }
+    ],
+    "name": "OrderDead",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "expiration",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      }
+    ],
+    "name": "OrderExpired",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "remaining",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "fill",
+        "type": "uint256"
+      }
+    ],
+    "name": "Overfill",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "activeFrom",
+        "type": "uint256"
+      }
+    ],
+    "name": "ParametersAlreadyScheduled",
+    "type": "error"
+  },
+  {
+    "inputs": [],
+    "name": "ParametersInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "expected",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "PartLengthWrong",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "expected",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "PartOutOfOrder",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "allowed",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "PartTooLarge",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "slot",
+        "type": "uint256"
+      }
+    ],
+    "name": "PartialSlotMismatch",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      }
+    ],
+    "name": "PartialSlotMissing",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "account",
+        "type": "address"
+      }
+    ],
+    "name": "PositionOutOfRange",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "lowest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "highest",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "PriceOffBand",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "int256",
+        "name": "proceeds",
+        "type": "int256"
+      }
+    ],
+    "name": "ProceedsNegative",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "available",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "fill",
+        "type": "uint256"
+      }
+    ],
+    "name": "ReduceOnlyExceeded",
     "type": "error"
   },
   {
@@ -633,6 +1298,139 @@
       },
       {
         "internalType": "uint256",
+        "name": "observedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "ReportAhead",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "observedAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "last",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "ReportConflict",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "last",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "allowedMove",
+        "type": "uint256"
+      }
+    ],
+    "name": "ReportMoveTooLarge",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "last",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "ReportOlder",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "price",
+        "type": "uint256"
+      }
+    ],
+    "name": "ReportPriceInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "observedAt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "maxAge",
+        "type": "uint256"
+      }
+    ],
+    "name": "ReportStale",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      }
+    ],
+    "name": "ReservedBits",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      }
+    ],
+    "name": "SaltTooLarge",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "asOf",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
         "name": "sessionEnd",
         "type": "uint256"
       }
@@ -644,11 +1442,175 @@
     "inputs": [
       {
         "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      }
+    ],
+    "name": "SignatureInvalid",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "expected",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "given",
+        "type": "uint256"
+      }
+    ],
+    "name": "SignatureLengthWrong",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint8",
+        "name": "suffix",
+        "type": "uint8"
+      }
+    ],
+    "name": "SignatureSuffixWrong",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "address",
+        "name": "signer",
+        "type": "address"
+      }
+    ],
+    "name": "SignerUnauthorized",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
         "name": "counterparty",
         "type": "address"
       }
     ],
     "name": "StepsZero",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "fill",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "taker",
+        "type": "uint256"
+      }
+    ],
+    "name": "TakerAboveFill",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "matched",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "taker",
+        "type": "uint256"
+      }
+    ],
+    "name": "TakerMismatch",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "condition",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "trigger",
+        "type": "uint256"
+      }
+    ],
+    "name": "TriggerEncoding",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "bought",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "sold",
+        "type": "uint256"
+      }
+    ],
+    "name": "Unbalanced",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "salt",
+        "type": "uint256"
+      }
+    ],
+    "name": "ZeroFill",
     "type": "error"
   },
   {
@@ -752,6 +1714,31 @@
       }
     ],
     "name": "BackstopInheritanceFailed",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "batchId",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "bytes",
+        "name": "data",
+        "type": "bytes"
+      }
+    ],
+    "name": "BatchSettled",
     "type": "event"
   },
   {
@@ -1032,6 +2019,79 @@
     "anonymous": false,
     "inputs": [
       {
+        "components": [
+          {
+            "internalType": "uint256",
+            "name": "marketId",
+            "type": "uint256"
+          },
+          {
+            "internalType": "enum MarketKind",
+            "name": "kind",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint256",
+            "name": "tick",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "step",
+            "type": "uint256"
+          },
+          {
+            "internalType": "bytes32",
+            "name": "feedId",
+            "type": "bytes32"
+          },
+          {
+            "internalType": "bytes32",
+            "name": "sessionFeedId",
+            "type": "bytes32"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalLow",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalHigh",
+            "type": "uint96"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct MarketGrid",
+        "name": "grid",
+        "type": "tuple"
+      },
+      {
+        "indexed": false,
+        "internalType": "address",
+        "name": "bank",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "address",
+        "name": "accountManager",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "address",
+        "name": "oracle",
+        "type": "address"
+      }
+    ],
+    "name": "MarketCreated",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
         "indexed": true,
         "internalType": "uint256",
         "name": "actionId",
@@ -1112,6 +2172,225 @@
       }
     ],
     "name": "MarketFrozen",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
+      }
+    ],
+    "name": "ModeRestricted",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": false,
+        "internalType": "enum MarketMode",
+        "name": "mode",
+        "type": "uint8"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
+      }
+    ],
+    "name": "ModeScheduled",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "operator",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "enum OperatorStatus",
+        "name": "status",
+        "type": "uint8"
+      }
+    ],
+    "name": "OperatorChanged",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "uint256",
+        "name": "actionId",
+        "type": "uint256"
+      },
+      {
+        "components": [
+          {
+            "internalType": "uint24",
+            "name": "imr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mmr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbLong",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbShort",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "reportMaxAge",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveBase",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveSlope",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint8",
+            "name": "maxLeverage",
+            "type": "uint8"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct Parameters",
+        "name": "parameters",
+        "type": "tuple"
+      }
+    ],
+    "name": "ParametersChanged",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint24",
+            "name": "imr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mmr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbLong",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbShort",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "reportMaxAge",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveBase",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveSlope",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint8",
+            "name": "maxLeverage",
+            "type": "uint8"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          }
+        ],
+        "indexed": false,
+        "internalType": "struct Parameters",
+        "name": "parameters",
+        "type": "tuple"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint48",
+        "name": "activeFrom",
+        "type": "uint48"
+      }
+    ],
+    "name": "ParametersScheduled",
     "type": "event"
   },
   {
@@ -1281,10 +2560,86 @@
     "type": "event"
   },
   {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint64[]",
+        "name": "salts",
+        "type": "uint64[]"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "requestedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "SaltsCancelled",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [
+      {
+        "indexed": true,
+        "internalType": "address",
+        "name": "maker",
+        "type": "address"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "floor",
+        "type": "uint256"
+      },
+      {
+        "indexed": false,
+        "internalType": "uint256",
+        "name": "requestedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "SaltsCancelledBelow",
+    "type": "event"
+  },
+  {
+    "anonymous": false,
+    "inputs": [],
+    "name": "ScheduledParametersCancelled",
+    "type": "event"
+  },
+  {
+    "inputs": [],
+    "name": "acceptOperator",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "accountManager",
+    "outputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "asOf",
         "type": "uint256"
       },
       {
@@ -1321,7 +2676,7 @@
           }
         ],
         "internalType": "struct AdjustLeverage",
-        "name": "",
+        "name": "adjustment",
         "type": "tuple"
       },
       {
@@ -1343,12 +2698,12 @@
           }
         ],
         "internalType": "struct Report",
-        "name": "",
+        "name": "report",
         "type": "tuple"
       },
       {
         "internalType": "bytes",
-        "name": "",
+        "name": "signature",
         "type": "bytes"
       }
     ],
@@ -1361,7 +2716,7 @@
     "inputs": [
       {
         "internalType": "uint256",
-        "name": "",
+        "name": "asOf",
         "type": "uint256"
       },
       {
@@ -1398,7 +2753,7 @@
           }
         ],
         "internalType": "struct AdjustMargin",
-        "name": "",
+        "name": "adjustment",
         "type": "tuple"
       },
       {
@@ -1420,12 +2775,12 @@
           }
         ],
         "internalType": "struct Report",
-        "name": "",
+        "name": "report",
         "type": "tuple"
       },
       {
         "internalType": "bytes",
-        "name": "",
+        "name": "signature",
         "type": "bytes"
       }
     ],
@@ -1448,6 +2803,52 @@
     "type": "function"
   },
   {
+    "inputs": [],
+    "name": "bank",
+    "outputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint64[]",
+        "name": "salts",
+        "type": "uint64[]"
+      }
+    ],
+    "name": "cancelSalts",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "uint256",
+        "name": "floor",
+        "type": "uint256"
+      }
+    ],
+    "name": "cancelSaltsBelow",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "cancelScheduledParameters",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "address",
@@ -1458,6 +2859,61 @@
     "name": "claim",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "clock",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint48",
+            "name": "actionId",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "batchId",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint48",
+            "name": "asOf",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint8",
+            "name": "part",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint8",
+            "name": "parts",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint40",
+            "name": "price",
+            "type": "uint40"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          }
+        ],
+        "internalType": "struct Clock",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -1529,6 +2985,19 @@
     "type": "function"
   },
   {
+    "inputs": [],
+    "name": "domainSeparator",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "",
+        "type": "bytes32"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -1569,6 +3038,47 @@
     "type": "function"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "name": "floors",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint56",
+            "name": "settled",
+            "type": "uint56"
+          },
+          {
+            "internalType": "uint56",
+            "name": "requested",
+            "type": "uint56"
+          },
+          {
+            "internalType": "uint48",
+            "name": "requestedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "uint96",
+            "name": "marginNonce",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct Floors",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
     "inputs": [],
     "name": "freeze",
     "outputs": [],
@@ -1598,6 +3108,61 @@
           }
         ],
         "internalType": "struct FundingRate",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "grid",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint256",
+            "name": "marketId",
+            "type": "uint256"
+          },
+          {
+            "internalType": "enum MarketKind",
+            "name": "kind",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint256",
+            "name": "tick",
+            "type": "uint256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "step",
+            "type": "uint256"
+          },
+          {
+            "internalType": "bytes32",
+            "name": "feedId",
+            "type": "bytes32"
+          },
+          {
+            "internalType": "bytes32",
+            "name": "sessionFeedId",
+            "type": "bytes32"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalLow",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint96",
+            "name": "finalHigh",
+            "type": "uint96"
+          }
+        ],
+        "internalType": "struct MarketGrid",
         "name": "",
         "type": "tuple"
       }
@@ -1641,7 +3206,7 @@
           }
         ],
         "internalType": "struct AdjustLeverage",
-        "name": "adjustment",
+        "name": "",
         "type": "tuple"
       }
     ],
@@ -1692,7 +3257,7 @@
           }
         ],
         "internalType": "struct AdjustMargin",
-        "name": "adjustment",
+        "name": "",
         "type": "tuple"
       }
     ],
@@ -1702,6 +3267,96 @@
         "internalType": "bytes32",
         "name": "",
         "type": "bytes32"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "bytes8",
+            "name": "flags",
+            "type": "bytes8"
+          },
+          {
+            "internalType": "uint128",
+            "name": "quantity",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint128",
+            "name": "price",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint128",
+            "name": "triggerPrice",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint8",
+            "name": "triggerCondition",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint128",
+            "name": "leverage",
+            "type": "uint128"
+          },
+          {
+            "internalType": "address",
+            "name": "maker",
+            "type": "address"
+          },
+          {
+            "internalType": "uint128",
+            "name": "expiration",
+            "type": "uint128"
+          }
+        ],
+        "internalType": "struct Order",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "name": "hashOrder",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "",
+        "type": "bytes32"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      }
+    ],
+    "name": "health",
+    "outputs": [
+      {
+        "internalType": "int256",
+        "name": "",
+        "type": "int256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
       }
     ],
     "stateMutability": "view",
@@ -1789,12 +3444,12 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "account",
+        "name": "",
         "type": "address"
       },
       {
         "internalType": "uint256",
-        "name": "nonce",
+        "name": "",
         "type": "uint256"
       }
     ],
@@ -1810,19 +3465,40 @@
     "type": "function"
   },
   {
-    "inputs": [
-      {
-        "internalType": "address",
-        "name": "forwarder",
-        "type": "address"
-      }
-    ],
-    "name": "isTrustedForwarder",
+    "inputs": [],
+    "name": "lastReference",
     "outputs": [
       {
-        "internalType": "bool",
+        "components": [
+          {
+            "internalType": "uint96",
+            "name": "oraclePrice",
+            "type": "uint96"
+          },
+          {
+            "internalType": "uint48",
+            "name": "observedAt",
+            "type": "uint48"
+          },
+          {
+            "internalType": "int96",
+            "name": "fundingIndex",
+            "type": "int96"
+          },
+          {
+            "internalType": "bool",
+            "name": "funded",
+            "type": "bool"
+          },
+          {
+            "internalType": "bool",
+            "name": "changePending",
+            "type": "bool"
+          }
+        ],
+        "internalType": "struct Reference",
         "name": "",
-        "type": "bool"
+        "type": "tuple"
       }
     ],
     "stateMutability": "view",
@@ -1839,6 +3515,267 @@
     "name": "listInsolvent",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "marketDesk",
+    "outputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "name": "operatorStatus",
+    "outputs": [
+      {
+        "internalType": "enum OperatorStatus",
+        "name": "",
+        "type": "uint8"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "oracle",
+    "outputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "parameters",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint24",
+            "name": "imr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mmr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbLong",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbShort",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "reportMaxAge",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveBase",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveSlope",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint8",
+            "name": "maxLeverage",
+            "type": "uint8"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          }
+        ],
+        "internalType": "struct Parameters",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      }
+    ],
+    "name": "partialSlot",
+    "outputs": [
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      },
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [],
+    "name": "pendingChange",
+    "outputs": [
+      {
+        "components": [
+          {
+            "components": [
+              {
+                "internalType": "uint24",
+                "name": "imr",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "mmr",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "mtbLong",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "mtbShort",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "makerFee",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "takerFee",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "reportMaxAge",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "moveBase",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "moveSlope",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint24",
+                "name": "fundingCap",
+                "type": "uint24"
+              },
+              {
+                "internalType": "uint8",
+                "name": "maxLeverage",
+                "type": "uint8"
+              },
+              {
+                "internalType": "enum MarketMode",
+                "name": "mode",
+                "type": "uint8"
+              }
+            ],
+            "internalType": "struct Parameters",
+            "name": "parameters",
+            "type": "tuple"
+          },
+          {
+            "internalType": "uint48",
+            "name": "parametersFrom",
+            "type": "uint48"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint48",
+            "name": "modeFrom",
+            "type": "uint48"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "restriction",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint48",
+            "name": "restrictionFrom",
+            "type": "uint48"
+          }
+        ],
+        "internalType": "struct PendingChange",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -1897,8 +3834,93 @@
     "type": "function"
   },
   {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "name": "position",
+    "outputs": [
+      {
+        "components": [
+          {
+            "internalType": "int256",
+            "name": "size",
+            "type": "int256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "entryNotional",
+            "type": "uint256"
+          },
+          {
+            "internalType": "int256",
+            "name": "margin",
+            "type": "int256"
+          },
+          {
+            "internalType": "uint256",
+            "name": "leverage",
+            "type": "uint256"
+          },
+          {
+            "internalType": "bool",
+            "name": "hasFloors",
+            "type": "bool"
+          }
+        ],
+        "internalType": "struct Position",
+        "name": "",
+        "type": "tuple"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "name": "proposeOperator",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
     "inputs": [],
     "name": "requestFreeze",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "enum MarketMode",
+        "name": "",
+        "type": "uint8"
+      }
+    ],
+    "name": "restrictMode",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "name": "revokeOperator",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"
@@ -1934,23 +3956,145 @@
         "internalType": "address",
         "name": "",
         "type": "address"
+      },
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
       }
     ],
-    "name": "setAuthority",
-    "outputs": [],
+    "name": "saltState",
+    "outputs": [
+      {
+        "internalType": "enum SaltState",
+        "name": "",
+        "type": "uint8"
+      }
+    ],
     "stateMutability": "view",
     "type": "function"
   },
   {
     "inputs": [
       {
+        "internalType": "enum MarketMode",
+        "name": "",
+        "type": "uint8"
+      },
+      {
+        "internalType": "uint48",
+        "name": "",
+        "type": "uint48"
+      }
+    ],
+    "name": "scheduleMode",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "uint24",
+            "name": "imr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mmr",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbLong",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "mtbShort",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "makerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "takerFee",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "reportMaxAge",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveBase",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "moveSlope",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint24",
+            "name": "fundingCap",
+            "type": "uint24"
+          },
+          {
+            "internalType": "uint8",
+            "name": "maxLeverage",
+            "type": "uint8"
+          },
+          {
+            "internalType": "enum MarketMode",
+            "name": "mode",
+            "type": "uint8"
+          }
+        ],
+        "internalType": "struct Parameters",
+        "name": "",
+        "type": "tuple"
+      },
+      {
+        "internalType": "uint48",
+        "name": "",
+        "type": "uint48"
+      }
+    ],
+    "name": "scheduleParameters",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
-        "name": "backstop",
+        "name": "newAuthority",
+        "type": "address"
+      }
+    ],
+    "name": "setAuthority",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
+        "name": "",
         "type": "address"
       },
       {
         "internalType": "uint96",
-        "name": "cap",
+        "name": "",
         "type": "uint96"
       }
     ],
@@ -1962,8 +4106,21 @@
   {
     "inputs": [
       {
+        "internalType": "bytes",
+        "name": "part",
+        "type": "bytes"
+      }
+    ],
+    "name": "settleBatch",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
-        "name": "account",
+        "name": "",
         "type": "address"
       }
     ],
@@ -2048,6 +4205,82 @@
     "name": "updateFunding",
     "outputs": [],
     "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "components": [
+          {
+            "internalType": "bytes8",
+            "name": "flags",
+            "type": "bytes8"
+          },
+          {
+            "internalType": "uint128",
+            "name": "quantity",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint128",
+            "name": "price",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint128",
+            "name": "triggerPrice",
+            "type": "uint128"
+          },
+          {
+            "internalType": "uint8",
+            "name": "triggerCondition",
+            "type": "uint8"
+          },
+          {
+            "internalType": "uint128",
+            "name": "leverage",
+            "type": "uint128"
+          },
+          {
+            "internalType": "address",
+            "name": "maker",
+            "type": "address"
+          },
+          {
+            "internalType": "uint128",
+            "name": "expiration",
+            "type": "uint128"
+          }
+        ],
+        "internalType": "struct Order",
+        "name": "",
+        "type": "tuple"
+      },
+      {
+        "internalType": "bytes",
+        "name": "",
+        "type": "bytes"
+      },
+      {
+        "internalType": "uint256",
+        "name": "",
+        "type": "uint256"
+      }
+    ],
+    "name": "validateOrder",
+    "outputs": [
+      {
+        "internalType": "bytes32",
+        "name": "",
+        "type": "bytes32"
+      },
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
     "type": "function"
   },
   {
