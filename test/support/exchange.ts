@@ -29,8 +29,21 @@ const opened: { connection?: ReturnType<typeof network.create> } = {}
 
 /** One chain per test process. */
 export const chain = (): ReturnType<typeof network.create> => {
-  opened.connection ??= network.create()
+  opened.connection ??= open()
   return opened.connection
+}
+
+/** A fixture's latest block is as old as its first use: one more, or what is due soon after it would be over on a slow machine. */
+async function open(): ReturnType<typeof network.create> {
+  const connection = await network.create()
+  const { networkHelpers } = connection
+  const load = networkHelpers.loadFixture
+  networkHelpers.loadFixture = async (fixture) => {
+    const loaded = await load(fixture)
+    await networkHelpers.mine()
+    return loaded
+  }
+  return connection
 }
 
 /** Who deploys and pays. */
