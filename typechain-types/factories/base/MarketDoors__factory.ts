@@ -229,6 +229,17 @@
     "inputs": [
       {
         "internalType": "address",
+        "name": "authority",
+        "type": "address"
+      }
+    ],
+    "name": "AuthorityFixed",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address",
         "name": "account",
         "type": "address"
       },
@@ -4076,13 +4087,13 @@
     "inputs": [
       {
         "internalType": "address",
-        "name": "newAuthority",
+        "name": "",
         "type": "address"
       }
     ],
     "name": "setAuthority",
     "outputs": [],
-    "stateMutability": "nonpayable",
+    "stateMutability": "view",
     "type": "function"
   },
   {
