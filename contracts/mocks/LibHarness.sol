@@ -49,6 +49,18 @@ contract LibHarness {
         return PositionLib.pack(position, fundingIndex, address(0));
     }
 
+    function addMargin(uint256 word, int256 moved, address account)
+        external
+        pure
+        returns (uint256 changed, int256 folded)
+    {
+        return PositionLib.addMargin(word, moved, account);
+    }
+
+    function withLeverage(uint256 word, uint256 leverage) external pure returns (uint256) {
+        return PositionLib.withLeverage(word, leverage);
+    }
+
     function exposure(Position memory position, uint256 oracleStepX, uint256 step, bool binary)
         external
         pure

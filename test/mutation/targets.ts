@@ -65,10 +65,20 @@ const ADJUST_RULES = [
 
 /** Who may send an adjustment, how often and until when; what it writes. */
 const ADJUST_STATE = [
-  ...['adjustMargin', 'adjustLeverage', '_spendNonce', '_requireInTime', '_requireSigner'],
-  ...['_open', '_newestPrice', '_move'],
+  ...['AdjustLib', 'adjustMargin', 'adjustLeverage', 'invalidateNonces', '_spendNonce'],
+  ...['_requireInTime', '_requireSigner', '_open', '_newestPrice', '_move'],
 ]
-const ADJUST_TESTS = ['adjustMargin.authority', 'adjustMargin', 'adjustLeverage', 'known-report']
+const ADJUST_TESTS = [
+  ...['adjustMargin.authority', 'adjustMargin', 'adjustLeverage', 'adjusting.changes'],
+  ...['invalidateMarginNonces'],
+]
+
+/** What an adjustment changes in the slot of a position. */
+const SLOT = ['addMargin', 'withLeverage']
+const FILLS = [
+  ...['PositionLib', 'unpack', 'pack', 'applyFill', 'closingSteps', '_close', 'closedShare', '_grow'],
+  ...['openingMarginPerStep', 'abs', '_divUp'],
+]
 
 /** Of the bank: all but the loop over a part's deltas, which never ends with some faults. Constructor and `receive` have no name. */
 const CUSTODY = [
@@ -92,16 +102,19 @@ export const TARGETS: readonly Target[] = [
   library('OrderLib', rules('records')),
   library('SaltLib', saltRules('salts'), market('cancelSalts', 'cancelSaltsBelow')),
   { ...library('AdjustLib', ownerRules('adjust')), places: ADJUST_RULES },
+  { ...library('PositionLib', rules('position')), places: SLOT },
   { ...library('OrderDeskLib', linked('OrderDeskLib')('validateOrder')), places: VALIDATION },
   contract('SignedPriceOracle', 'verify', '_recover', 'reportDigest', 'SignedPriceOracle'),
 ]
 
 /** Tried where they are asked for by name. */
 export const OTHERS: readonly Target[] = [
-  library('PositionLib', rules('position', 'risk')),
-  library('BackstopLib', rules('risk')),
-  library('DeleverageLib', rules('risk')),
-  { ...library('AdjustLib', desk(...ADJUST_TESTS)), places: ADJUST_STATE },
+  { ...library('PositionLib', rules('position', 'risk')), places: FILLS },
+  library('BackstopLib', rules('risk'), desk('inheritPosition')),
+  library('DeleverageLib', rules('risk'), desk('deleverage')),
+  library('LiquidationLib', desk('inheritPosition', 'deleverage')),
+  library('WindLib', linked('WindLib')('freeze', 'finalizeMarket', 'claim')),
+  { ...library('AdjustLib', market(...ADJUST_TESTS)), places: ADJUST_STATE },
   contract('MarginBank', ...CUSTODY),
   { ...contract('MarginBank'), file: 'contracts/PauseLatch.sol' },
 ]

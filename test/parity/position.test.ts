@@ -4,6 +4,7 @@ import type { MarketSpec } from '../../domain/market.ts'
 import { applyFill, FLAT, foldMargin, openingBasis, type Position } from '../../domain/position.ts'
 import type { FundingIndex, Price, Quote, Steps, Ticks } from '../../domain/units.ts'
 import type { LibHarness } from '../../typechain-types/mocks/LibHarness.ts'
+import { refusalOf } from '../support/errors.ts'
 import { fieldsOf, orderOf, wallet } from '../support/exchange.ts'
 import { markets, rate } from '../support/markets.ts'
 import { errorOf, harness, orderStruct, positionStruct, randomOf, termsStruct } from '../support/parity.ts'
@@ -180,10 +181,45 @@ describe('parity: applyFill, exposure, margin rule', () => {
     const drawn = Array.from({ length: 50 }, () => draw(markets[0]!, random).position)
     for (const position of [...bounds, ...drawn]) {
       const index = BigInt(random(1000) - 500) as FundingIndex
-      const struct = positionStruct(position, index)
+      const struct = { ...positionStruct(position, index), hasFloors: random(2) === 1 }
       const word = await rules.packPosition(struct, index)
       const read = fieldsOf(await rules.unpack(word, index))
       expect({ ...read, size: Number(read.size), leverage: Number(read.leverage) }).to.deep.equal(struct)
+    }
+  })
+
+  it('moves margin and sets leverage in the slot as if it were unpacked for it', async () => {
+    const random = randomOf(8)
+    for (let run = 0; run < 50; run++) {
+      const { position } = draw(markets[0]!, random)
+      const index = BigInt(random(1000) - 500) as FundingIndex
+      const struct = { ...positionStruct(position, index), hasFloors: random(2) === 1 }
+      const word = await rules.packPosition(struct, index)
+      const moved = (BigInt(random(2001)) - 1000n) * 10n ** BigInt(random(22))
+      const after = { ...struct, margin: BigInt(struct.margin) + moved }
+      const { changed, folded } = await rules.addMargin(word, moved, alice.address)
+      expect(changed).to.equal(await rules.packPosition(after, index))
+      expect(folded).to.equal(position.foldedMargin + moved)
+      const leverage = 1 + random(127)
+      expect(await rules.withLeverage(word, leverage)).to.equal(
+        await rules.packPosition({ ...struct, leverage }, index),
+      )
+    }
+  })
+
+  it('moves no more margin than the slot holds, whatever the number', async () => {
+    const most = (1n << 91n) - 1n
+    const refusal = `PositionOutOfRange(${alice.address})`
+    for (const sign of [1n, -1n]) {
+      const full = { ...positionStruct(FLAT, 0n as FundingIndex), size: 5, margin: sign * most }
+      const word = await rules.packPosition(full, 0)
+      expect((await rules.addMargin(word, 0, alice.address)).folded).to.equal(sign * most)
+      expect(await refusalOf(rules.addMargin(word, sign, alice.address))).to.equal(refusal)
+      const empty = await rules.packPosition({ ...full, margin: 0n }, 0)
+      expect((await rules.addMargin(empty, sign * most, alice.address)).changed).to.equal(word)
+      for (const moved of [sign * (most + 1n), sign * ((1n << 96n) + 1n), sign * ((1n << 255n) - 1n)]) {
+        expect(await refusalOf(rules.addMargin(empty, moved, alice.address))).to.equal(refusal)
+      }
     }
   })
 

@@ -54,11 +54,12 @@ export declare namespace LibHarness {
     }
 
   export interface LibHarnessInterface extends Interface {
-    getFunction(nameOrSignature: "applyFill" | "band" | "closeAgainst" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireForced" | "requireGrid" | "requireInitial" | "requireLiquidatable" | "requireMode" | "requireParameters" | "requireSigner" | "requireValid" | "score" | "signerOf" | "unpack"): FunctionFragment;
+    getFunction(nameOrSignature: "addMargin" | "applyFill" | "band" | "closeAgainst" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireForced" | "requireGrid" | "requireInitial" | "requireLiquidatable" | "requireMode" | "requireParameters" | "requireSigner" | "requireValid" | "score" | "signerOf" | "unpack" | "withLeverage"): FunctionFragment;
 
     
 
-    encodeFunctionData(functionFragment: 'applyFill', values: [PositionStruct, OrderFillStruct, PartTermsStruct]): string;
+    encodeFunctionData(functionFragment: 'addMargin', values: [BigNumberish, BigNumberish, AddressLike]): string;
+encodeFunctionData(functionFragment: 'applyFill', values: [PositionStruct, OrderFillStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'band', values: [BigNumberish, BigNumberish, ParametersStruct, boolean]): string;
 encodeFunctionData(functionFragment: 'closeAgainst', values: [PositionStruct, PositionStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'encodeLog', values: [BytesLike, OrderFillStruct[], LibHarness.FillOutcomeStruct[], BigNumberish]): string;
@@ -80,8 +81,10 @@ encodeFunctionData(functionFragment: 'requireValid', values: [BytesLike, PartTer
 encodeFunctionData(functionFragment: 'score', values: [PositionStruct, ValuationStruct]): string;
 encodeFunctionData(functionFragment: 'signerOf', values: [BytesLike, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'unpack', values: [BigNumberish, BigNumberish]): string;
+encodeFunctionData(functionFragment: 'withLeverage', values: [BigNumberish, BigNumberish]): string;
 
-    decodeFunctionResult(functionFragment: 'applyFill', data: BytesLike): Result;
+    decodeFunctionResult(functionFragment: 'addMargin', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'applyFill', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'band', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'closeAgainst', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'encodeLog', data: BytesLike): Result;
@@ -103,6 +106,7 @@ decodeFunctionResult(functionFragment: 'requireValid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'score', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'signerOf', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'withLeverage', data: BytesLike): Result;
   }
 
   
@@ -140,6 +144,14 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
 
 
     
+    
+    addMargin: TypedContractMethod<
+      [word: BigNumberish, moved: BigNumberish, account: AddressLike, ],
+      [[bigint, bigint] & {changed: bigint, folded: bigint }],
+      'view'
+    >
+    
+
     
     applyFill: TypedContractMethod<
       [position: PositionStruct, order: OrderFillStruct, terms: PartTermsStruct, ],
@@ -316,10 +328,23 @@ decodeFunctionResult(functionFragment: 'unpack', data: BytesLike): Result;
     >
     
 
+    
+    withLeverage: TypedContractMethod<
+      [word: BigNumberish, leverage: BigNumberish, ],
+      [bigint],
+      'view'
+    >
+    
+
 
     getFunction<T extends ContractMethod = ContractMethod>(key: string | FunctionFragment): T;
 
-    getFunction(nameOrSignature: 'applyFill'): TypedContractMethod<
+    getFunction(nameOrSignature: 'addMargin'): TypedContractMethod<
+      [word: BigNumberish, moved: BigNumberish, account: AddressLike, ],
+      [[bigint, bigint] & {changed: bigint, folded: bigint }],
+      'view'
+    >;
+getFunction(nameOrSignature: 'applyFill'): TypedContractMethod<
       [position: PositionStruct, order: OrderFillStruct, terms: PartTermsStruct, ],
       [[PositionStructOutput, LibHarness.FillOutcomeStructOutput, boolean, bigint] & {held: PositionStructOutput, outcome: LibHarness.FillOutcomeStructOutput, opened: boolean, word: bigint }],
       'view'
@@ -427,6 +452,11 @@ getFunction(nameOrSignature: 'signerOf'): TypedContractMethod<
 getFunction(nameOrSignature: 'unpack'): TypedContractMethod<
       [word: BigNumberish, fundingIndex: BigNumberish, ],
       [PositionStructOutput],
+      'view'
+    >;
+getFunction(nameOrSignature: 'withLeverage'): TypedContractMethod<
+      [word: BigNumberish, leverage: BigNumberish, ],
+      [bigint],
       'view'
     >;
 
