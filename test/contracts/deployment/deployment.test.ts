@@ -262,6 +262,21 @@ for (const network of NETWORKS) {
       expect((await check(true)).failed).to.equal(false)
     })
 
+    it('finds nothing wrong with a pause, while it runs and after its early end', async () => {
+      const provider = new JsonRpcProvider(chain.url, undefined, { cacheTimeout: -1 })
+      const bank = MarginBank__factory.connect(
+        readDeployment(deploymentId).contracts.MarginBank ?? '',
+        guardian.connect(provider),
+      )
+      await (await bank.pause()).wait()
+      const paused = await check(true)
+      expect(await provider.getBalance(bank)).to.be.greaterThan(0n)
+      await (await bank.unpause()).wait()
+      provider.destroy()
+      expect(paused.failed, paused.text).to.equal(false)
+      expect((await check(true)).failed).to.equal(false)
+    })
+
     it('notices other code at an address', async () => {
       const provider = new JsonRpcProvider(chain.url)
       const bank = readDeployment(deploymentId).contracts.MarginBank
