@@ -56,6 +56,13 @@ const library = (name: string, ...stages: readonly Stage[]): Target => ({
 
 // ---------------------------------------------------------------------- targets
 
+/** What keeps an order from filling twice, and cancels it. */
+const SALTS = [
+  ...['consume', '_consumeShare', 'requireAlive', '_filled', '_claimSlot', '_requireUnbound'],
+  ...['requestCancel', '_endRequests', 'requestFloor', 'requireAboveFloor', 'stateOf', 'readSlot'],
+  ...['wordKey', 'slotKey', 'requestKey', '_shift', '_withState'],
+]
+
 /** What an adjustment signs and what may move. */
 const ADJUST_RULES = [
   ...['hashMargin', 'hashLeverage', '_hash', 'isNonceUsed', 'nonceKey'],
@@ -100,7 +107,9 @@ export const TARGETS: readonly Target[] = [
   library('BandLib', rules('rules'), ownerRules('reports')),
   library('ReportLib', linked('FundingLib')('updateFunding'), desk('inheritPosition', 'deleverage')),
   library('OrderLib', rules('records')),
-  library('SaltLib', saltRules('salts'), market('cancelSalts', 'cancelSaltsBelow')),
+  { ...library('SaltLib', saltRules('salts')), places: SALTS },
+  // Constants: how far salts go is asked by the market alone.
+  { ...library('SaltLib', saltRules('salts'), market('cancelSaltsBelow')), places: ['SaltLib'] },
   { ...library('AdjustLib', ownerRules('adjust')), places: ADJUST_RULES },
   { ...library('PositionLib', rules('position')), places: SLOT },
   { ...library('OrderDeskLib', linked('OrderDeskLib')('validateOrder')), places: VALIDATION },
