@@ -136,7 +136,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         uint256 amount = (word >> 96) & FREE;
         // Check: something is pending, and no batch that it backs can be settled any more.
         if (amount == 0) revert NothingPending(msg.sender);
-        uint256 availableAfter = (word >> 192) + (G + L) / 1000;
+        uint256 availableAfter = _lastDraw(word >> 192);
         if (block.timestamp <= availableAfter) revert WithdrawalEarly(msg.sender, availableAfter);
 
         // Effect: debit before paying.
@@ -198,11 +198,13 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         }
     }
 
-    /// @dev All of free, and the rest of `debit` out of pending.
-    function _drawPending(address owner, uint256 word, uint256 debit, uint256 asOf) private pure returns (uint256) {
+    /// @dev All of free, and the rest of `debit` out of pending. What can be paid out is out of reach, whatever a market says
+    /// of its `asOf`; to one that is held to the clock (L) it was before.
+    function _drawPending(address owner, uint256 word, uint256 debit, uint256 asOf) private view returns (uint256) {
         Account memory entry = _unpack(word);
         uint256 missing = debit - entry.free;
-        uint256 backing = asOf <= uint256(entry.requestedAt) * 1000 + G ? entry.pending : 0;
+        bool backs = asOf <= uint256(entry.requestedAt) * 1000 + G && block.timestamp <= _lastDraw(entry.requestedAt);
+        uint256 backing = backs ? entry.pending : 0;
         if (missing > backing) revert FreeBalanceInsufficient(owner, entry.free + backing, debit);
         entry.free = 0;
         // Not more than pending.
@@ -357,6 +359,11 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     }
 
     // ------------------------------------------------------------------ internals
+
+    /// @dev Seconds: until then a batch that what is pending backs can be settled.
+    function _lastDraw(uint256 requestedAt) private pure returns (uint256) {
+        return requestedAt + (G + L) / 1000;
+    }
 
     function _credit(address owner, uint256 amount) private {
         Word storage place = _accounts[owner];
