@@ -32,7 +32,7 @@ describe('adjustMargin: who may, until when', () => {
   })
 
   it('when nonces come in any order, each counts once, and accounts do not share them', async () => {
-    for (const nonce of [300n, 2n, 255n, 256n]) await adjust({ amount: 1n, nonce })
+    for (const nonce of [300n, 2n, 0n, 255n, 256n]) await adjust({ amount: 1n, nonce })
     await adjust({ by: bob, amount: 1n, nonce: 300n })
     await refused({ amount: 1n, nonce: 256n }, 'MarginNonceUsed')
   })
