@@ -365,7 +365,7 @@ library AdjustLib {
         returns (int256 folded)
     {
         (place.bits, folded) = PositionLib.addMargin(word, moved, account);
-        // As of never: a withdrawal that is pending backs no adjustment. What was moved fits 96 bits.
+        // As of never: a withdrawal that is pending backs no adjustment. What was moved fits 93 bits.
         unchecked {
             LedgerCall.move(context.bank, type(uint256).max, account, -moved);
         }

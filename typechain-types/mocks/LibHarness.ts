@@ -40,11 +40,6 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type InheritanceStructOutput = [freeDelta: bigint, failure: bigint, needed: bigint, available: bigint] & {freeDelta: bigint, failure: bigint, needed: bigint, available: bigint }
   
 
-    export type MarketGridStruct = {marketId: BigNumberish, kind: BigNumberish, tick: BigNumberish, step: BigNumberish, feedId: BytesLike, sessionFeedId: BytesLike, finalLow: BigNumberish, finalHigh: BigNumberish}
-
-    export type MarketGridStructOutput = [marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint] & {marketId: bigint, kind: bigint, tick: bigint, step: bigint, feedId: string, sessionFeedId: string, finalLow: bigint, finalHigh: bigint }
-  
-
 export declare namespace LibHarness {
       
     export type FillOutcomeStruct = {freeDelta: BigNumberish, fee: BigNumberish, feeCapped: boolean, dead: boolean}
@@ -54,7 +49,7 @@ export declare namespace LibHarness {
     }
 
   export interface LibHarnessInterface extends Interface {
-    getFunction(nameOrSignature: "addMargin" | "applyFill" | "band" | "closeAgainst" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireForced" | "requireGrid" | "requireInitial" | "requireLiquidatable" | "requireMode" | "requireParameters" | "requireSigner" | "requireValid" | "score" | "signerOf" | "unpack" | "withLeverage"): FunctionFragment;
+    getFunction(nameOrSignature: "addMargin" | "applyFill" | "band" | "closeAgainst" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireForced" | "requireInitial" | "requireLiquidatable" | "requireMode" | "requireSigner" | "requireValid" | "score" | "signerOf" | "unpack" | "withLeverage"): FunctionFragment;
 
     
 
@@ -71,11 +66,9 @@ encodeFunctionData(functionFragment: 'pack', values: [OrderFillStruct]): string;
 encodeFunctionData(functionFragment: 'packPosition', values: [PositionStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'recover', values: [BytesLike, BigNumberish, BytesLike, BytesLike]): string;
 encodeFunctionData(functionFragment: 'requireForced', values: [BytesLike]): string;
-encodeFunctionData(functionFragment: 'requireGrid', values: [MarketGridStruct]): string;
 encodeFunctionData(functionFragment: 'requireInitial', values: [PositionStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'requireLiquidatable', values: [PositionStruct, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'requireMode', values: [BigNumberish, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'requireParameters', values: [ParametersStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'requireSigner', values: [AddressLike, AddressLike, BigNumberish, AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'requireValid', values: [BytesLike, PartTermsStruct]): string;
 encodeFunctionData(functionFragment: 'score', values: [PositionStruct, ValuationStruct]): string;
@@ -96,11 +89,9 @@ decodeFunctionResult(functionFragment: 'pack', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'packPosition', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'recover', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireForced', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'requireGrid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireInitial', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireLiquidatable', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireMode', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'requireParameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireSigner', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireValid', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'score', data: BytesLike): Result;
@@ -249,14 +240,6 @@ decodeFunctionResult(functionFragment: 'withLeverage', data: BytesLike): Result;
     
 
     
-    requireGrid: TypedContractMethod<
-      [grid: MarketGridStruct, ],
-      [void],
-      'view'
-    >
-    
-
-    
     requireInitial: TypedContractMethod<
       [position: PositionStruct, terms: PartTermsStruct, ],
       [void],
@@ -275,14 +258,6 @@ decodeFunctionResult(functionFragment: 'withLeverage', data: BytesLike): Result;
     
     requireMode: TypedContractMethod<
       [mode: BigNumberish, kind: BigNumberish, ],
-      [void],
-      'view'
-    >
-    
-
-    
-    requireParameters: TypedContractMethod<
-      [parameters: ParametersStruct, kind: BigNumberish, ],
       [void],
       'view'
     >
@@ -404,11 +379,6 @@ getFunction(nameOrSignature: 'requireForced'): TypedContractMethod<
       [void],
       'view'
     >;
-getFunction(nameOrSignature: 'requireGrid'): TypedContractMethod<
-      [grid: MarketGridStruct, ],
-      [void],
-      'view'
-    >;
 getFunction(nameOrSignature: 'requireInitial'): TypedContractMethod<
       [position: PositionStruct, terms: PartTermsStruct, ],
       [void],
@@ -421,11 +391,6 @@ getFunction(nameOrSignature: 'requireLiquidatable'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'requireMode'): TypedContractMethod<
       [mode: BigNumberish, kind: BigNumberish, ],
-      [void],
-      'view'
-    >;
-getFunction(nameOrSignature: 'requireParameters'): TypedContractMethod<
-      [parameters: ParametersStruct, kind: BigNumberish, ],
       [void],
       'view'
     >;
