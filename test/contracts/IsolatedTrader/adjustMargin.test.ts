@@ -134,6 +134,19 @@ describe('adjustMargin', () => {
     )
   })
 
+  it('when no rate runs any more, what funding took still counts', async () => {
+    await pass(exchange, 5)
+    await setFunding(exchange, { price: AT_100, rate: e18('0.0002') })
+    await pass(exchange, 3000)
+    await setFunding(exchange, { price: AT_100, rate: 0n })
+    const { funded, fundingIndex } = await exchange.trader.lastReference()
+    expect([funded, fundingIndex > 0n]).to.deep.equal([false, true])
+    const paid = BigInt(DEAL.steps) * fundingIndex
+    await adjust({ amount: e18('5') })
+    await refused({ amount: -e18('5') }, 'RemovalTooLarge', [alice.address, e18('5') - paid, e18('5')])
+    await adjust({ amount: paid - e18('5') })
+  })
+
   // ---------------------------------------------------------------------- the report
 
   it('when the report is the market’s last, or older, the market’s last counts and needs no proof', async () => {
@@ -145,7 +158,21 @@ describe('adjustMargin', () => {
       e18('5') + 1n,
     ])
     await adjust({ amount: -e18('5'), ...older })
-    expect((await exchange.trader.lastReference()).oraclePrice).to.equal(AT_100)
+    const { oraclePrice, observedAt } = await exchange.trader.lastReference()
+    expect(oraclePrice).to.equal(AT_100)
+    await adjust({ amount: 1n, price: e18('1000'), observedAt: Number(observedAt) })
+    // To the wei, also for whom a higher price is worse.
+    await adjustMargin(exchange, { by: bob, amount: e18('5') })
+    await adjustMargin(exchange, { by: bob, amount: -e18('5') })
+  })
+
+  it('when the market’s last is as old as may be, it still counts', async () => {
+    const end = Number((await exchange.trader.lastReference()).observedAt) + 10_000
+    await pass(exchange, 8)
+    await adjustMargin(exchange, { by: alice, amount: 1n, asOf: end })
+    await expect(adjustMargin(exchange, { by: alice, amount: 1n, asOf: end + 1 }))
+      .to.be.revertedWithCustomError(exchange.trader, 'ReportStale')
+      .withArgs(end + 1, end - 10_000, 10_000)
   })
 
   it('when the market’s last has gone stale, one must be brought', async () => {
