@@ -6,8 +6,8 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 import {ForwardedSender} from "./base/ForwardedSender.sol";
 import {MarketDoors} from "./base/MarketDoors.sol";
 import {Restricted} from "./base/Restricted.sol";
-import {IAdjustments} from "./interfaces/IAdjustments.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
+import {IAdjustments} from "./interfaces/IAdjustments.sol";
 import {IIsolatedTrader} from "./interfaces/IIsolatedTrader.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
 import {IPriceOracle} from "./interfaces/IPriceOracle.sol";

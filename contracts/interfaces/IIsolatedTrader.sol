@@ -123,7 +123,7 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
 
     function grid() external view returns (MarketGrid memory);
     function bank() external view returns (address);
-    /// @notice Whose code the market runs for everything but settlement.
+    /// @notice Whose code the market runs for what is not done often, and for what it shows.
     function marketDesk() external view returns (address);
     function accountManager() external view returns (address);
     function oracle() external view returns (address);
