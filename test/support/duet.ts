@@ -11,11 +11,11 @@ import {
   setFunding as setFundingOnChain,
 } from './adjust.ts'
 import { addressOf, type Exchange, type FillInput, nextSecond, settle as settleOnChain } from './exchange.ts'
-import { depositFor } from './exit.ts'
 import { errorOf } from './parity.ts'
 import {
   type AskedLeg,
   deleverage as deleverageOnChain,
+  depositFor,
   finalize as finalizeOnChain,
   inherit as inheritOnChain,
   pass,
@@ -200,7 +200,7 @@ export class Duet {
   /** Out of what is deposited for it just before. */
   async cover(amount: bigint): Promise<Outcome> {
     const { trader, admin, spec } = this.exchange
-    await depositFor(this, spec.trader, amount)
+    await depositFor(this.exchange, spec.trader, amount)
     this.twin.credit(spec.trader, amount)
     return this.#compare('cover', this.twin.cover(amount), trader.connect(admin).coverDeficit(amount))
   }

@@ -31,14 +31,6 @@ export async function poke(
   return (await byAnyone(scene)).poke(report)
 }
 
-/** Freshly minted for an account: a market's own covers deficits. */
-export async function depositFor({ exchange }: Scene, account: string, amount: bigint): Promise<void> {
-  const { usdm, bank, admin } = exchange
-  await usdm.connect(admin).mint(await admin.getAddress(), amount)
-  await usdm.connect(admin).approve(bank, amount)
-  await bank.connect(admin).depositFor(account, amount)
-}
-
 /** A day of silence after a request, and the freeze. */
 export async function freeze(scene: Scene): Promise<void> {
   const trader = await byAnyone(scene)

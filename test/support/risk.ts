@@ -84,17 +84,21 @@ export const DAY = 86_400
 export const SILENCE = DAY
 export const LISTING_WINDOW = 3 * DAY
 
+/** Freshly minted for an account: a market's own covers deficits. */
+export async function depositFor(exchange: Exchange, account: string, amount: bigint): Promise<void> {
+  const { usdm, bank, admin } = exchange
+  await usdm.connect(admin).mint(await admin.getAddress(), amount)
+  await usdm.connect(admin).approve(bank, amount)
+  await bank.connect(admin).depositFor(account, amount)
+}
+
 /** Gives the market a backstop with this much free, and agrees to it. */
 export async function withBackstop(exchange: Exchange, cap: bigint, funds: bigint): Promise<Address> {
-  const { shared, admin, spec, trader, bank, usdm } = exchange
+  const { shared, admin, spec, trader } = exchange
   const backstop = Backstop__factory.connect(shared.backstop, admin)
   await backstop.setBacked(spec.trader, true)
   await trader.connect(admin).setBackstop(shared.backstop, cap)
-  if (funds > 0n) {
-    await usdm.connect(admin).mint(await admin.getAddress(), funds)
-    await usdm.connect(admin).approve(shared.marginBank, funds)
-    await bank.connect(admin).depositFor(shared.backstop, funds)
-  }
+  if (funds > 0n) await depositFor(exchange, shared.backstop, funds)
   return shared.backstop
 }
 

@@ -9,18 +9,9 @@ import {
   settle,
   wallet,
 } from '../../support/exchange.ts'
-import {
-  byAnyone,
-  claimAll,
-  depositFor,
-  freeOf,
-  freeze,
-  fresh,
-  poke,
-  type Scene,
-} from '../../support/exit.ts'
+import { byAnyone, claimAll, freeOf, freeze, fresh, poke, type Scene } from '../../support/exit.ts'
 import { e18 } from '../../support/markets.ts'
-import { LISTING_WINDOW, pass } from '../../support/risk.ts'
+import { depositFor, LISTING_WINDOW, pass } from '../../support/risk.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')
@@ -58,7 +49,7 @@ describe('claims', () => {
   })
 
   const cover = async (amount: string): Promise<void> => {
-    await depositFor(scene, scene.exchange.spec.trader, e18(amount))
+    await depositFor(scene.exchange, scene.exchange.spec.trader, e18(amount))
     await (await byAnyone(scene)).coverDeficit(e18(amount))
   }
 
@@ -191,7 +182,7 @@ describe('claims', () => {
     )
     // Whoever calls: nobody's own balance can be taken from under what it may back elsewhere.
     const before = await freeOf(scene, frank)
-    await depositFor(scene, exchange.spec.trader, 3n)
+    await depositFor(exchange, exchange.spec.trader, 3n)
     await expect(trader.coverDeficit(4))
       .to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
       .withArgs(getAddress(exchange.spec.trader), 3, 4)
