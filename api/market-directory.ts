@@ -1,5 +1,5 @@
 /** The markets' specifications in memory: they change rarely, and every order needs one. */
-import type { MarketSpec } from '../domain/market.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
 import type { Db } from '../indexer/db/client.ts'
 import { loadMarkets } from '../indexer/db/markets.ts'
 import { ApiError } from './errors.ts'

@@ -1,7 +1,7 @@
 /** What the api needs from the computer it runs on. */
-import type { MarketSpec } from '../domain/market.ts'
-import type { Order } from '../domain/order.ts'
-import type { RecoveredOrder, SignatureRefusal } from '../domain/order-hash.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import type { Order } from '../domain/orders/order.ts'
+import type { RecoveredOrder, SignatureRefusal } from '../domain/orders/order-hash.ts'
 import type { Millis } from '../domain/units.ts'
 import type { Verdict } from '../domain/verdict.ts'
 

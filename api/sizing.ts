@@ -1,11 +1,16 @@
 /** Sizing helpers: what admission knows, asked without placing anything. */
-import { priceBand } from '../domain/band.ts'
-import { type BatchFacts, estimate, maximaByLeverage } from '../domain/estimate.ts'
-import { type MarketSpec, quantityOf } from '../domain/market.ts'
-import { mustReduceOnly } from '../domain/order.ts'
-import { type Binding, type Sizing as DomainSizing, maximumOf, type UnsizedOrder } from '../domain/sizing.ts'
+import { priceBand } from '../domain/market/band.ts'
+import { type MarketSpec, quantityOf } from '../domain/market/market.ts'
+import { type BatchFacts, estimate, maximaByLeverage } from '../domain/orders/estimate.ts'
+import { mustReduceOnly } from '../domain/orders/order.ts'
+import {
+  type Binding,
+  type Sizing as DomainSizing,
+  maximumOf,
+  type UnsizedOrder,
+} from '../domain/orders/sizing.ts'
+import type { Admittance } from '../domain/orders/validate.ts'
 import { ONE, type Quantity, type Quote, type Rate, type Steps } from '../domain/units.ts'
-import type { Admittance } from '../domain/validate.ts'
 import type { Db } from '../indexer/db/client.ts'
 import type { Caller } from './auth/caller.ts'
 import { ApiError } from './errors.ts'

@@ -6,11 +6,11 @@
  * every later one then ends up in the old heap, and collecting it takes longer than the batch. A keeper sets the same flag.
  */
 import { setFlagsFromString } from 'node:v8'
-import { type AuctionInput, clear } from '../domain/auction.ts'
-import { Book, type RestingOrder } from '../domain/book.ts'
-import type { Clearing } from '../domain/clearing.ts'
-import type { MarketSpec } from '../domain/market.ts'
-import { FLAT, type Position } from '../domain/position.ts'
+import { type AuctionInput, clear } from '../domain/auction/auction.ts'
+import type { Clearing } from '../domain/auction/clearing.ts'
+import { Book, type RestingOrder } from '../domain/book/book.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import { FLAT, type Position } from '../domain/positions/position.ts'
 import {
   type FundingIndex,
   type Millis,

@@ -3,7 +3,7 @@
  * and one line of JSON.
  */
 import { performance } from 'node:perf_hooks'
-import type { LogRow, OrderPlaced } from '../domain/log.ts'
+import type { LogRow, OrderPlaced } from '../domain/journal/journal-row.ts'
 import { createDb, createPool, type Db } from '../indexer/db/client.ts'
 import { appendRows, createShard, lockShard } from '../indexer/db/shard-log.ts'
 import { projectChunk, registerShards } from '../indexer/project/projector.ts'

@@ -1,6 +1,6 @@
 /** What the exchange answers, by the names on the wire. Every amount comes twice: a number to read, `_e18_raw` to compute with. */
-import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/order.ts'
-import type { FillStatus, OrderEventKind } from '../domain/order-state.ts'
+import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
+import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts'
 
 type Amounts<Name extends string> = { readonly [Key in Name]: number } & {
   readonly [Key in `${Name}_e18_raw`]: string

@@ -1,6 +1,6 @@
 /** What a trader reads of his orders and of the market, and what an order would come to. */
-import type { OrderStatus, Side } from '../domain/order.ts'
-import type { OrderEventKind } from '../domain/order-state.ts'
+import type { OrderStatus, Side } from '../domain/orders/order.ts'
+import type { OrderEventKind } from '../domain/orders/order-state.ts'
 import type { Fill, FillProcessing, OrderEvent, PlacedOrder, PublicFill } from './answers.ts'
 import { type Decimal, fromE18, toE18 } from './decimals.ts'
 import type { BudgetQuantity, Estimate, SizingQuestion } from './sizing.ts'

@@ -1,5 +1,5 @@
 /** From the numbers a trader has in mind to a market's grid of ticks and steps. */
-import type { Side } from '../domain/order.ts'
+import type { Side } from '../domain/orders/order.ts'
 import type { Steps, Ticks } from '../domain/units.ts'
 import { type Decimal, fromE18, toE18 } from './decimals.ts'
 

@@ -1,7 +1,13 @@
 /** An order's hash and signature, by the same code that the exchange verifies them with. */
 import { getBytes, hexlify, keccak256 } from 'ethers'
-import { isMarketType, mustReduceOnly, type Order, type OrderType, type Side } from '../domain/order.ts'
-import { type OrderHasher, orderHasher } from '../domain/order-hash.ts'
+import {
+  isMarketType,
+  mustReduceOnly,
+  type Order,
+  type OrderType,
+  type Side,
+} from '../domain/orders/order.ts'
+import { type OrderHasher, orderHasher } from '../domain/orders/order-hash.ts'
 import type { Address, MarketId, OrderHash, Price, Quantity, Seconds, Ticks } from '../domain/units.ts'
 import type { Decimal } from './decimals.ts'
 import { type Grid, toSteps, toTicks } from './rounding.ts'

@@ -1,5 +1,5 @@
 /** From what a trader has in mind to a quantity: what is asked, and what is answered. */
-import type { OrderType, Side } from '../domain/order.ts'
+import type { OrderType, Side } from '../domain/orders/order.ts'
 import type { Decimal } from './decimals.ts'
 
 type Amounts<Name extends string> = { readonly [Key in Name]: number } & {

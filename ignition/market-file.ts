@@ -1,7 +1,7 @@
 /** The description of a market to deploy: a JSON file in human units, checked completely before anything is sent. */
 import { readFileSync } from 'node:fs'
 import { getAddress, parseUnits } from 'ethers'
-import { listingRefusals, type MarketKind, type MarketSpec } from '../domain/market.ts'
+import { listingRefusals, type MarketKind, type MarketSpec } from '../domain/market/market.ts'
 import type { Address, MarketId, Price, Quantity, Quote, Rate, Steps, Ticks } from '../domain/units.ts'
 import type { ReportLimits } from '../stack/deploy.ts'
 

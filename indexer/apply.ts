@@ -7,7 +7,15 @@ import {
   marketShard,
   type PartSettled,
   type PositionsMoved,
-} from '../domain/log.ts'
+} from '../domain/journal/journal-row.ts'
+import { type Mismatch, NO_EVENTS, reconcile } from '../domain/settlement/reconcile.ts'
+import {
+  closedSides,
+  type Movement,
+  movementOf,
+  settlePart,
+  takeBackPart,
+} from '../domain/settlement/settle-part.ts'
 import type { Address } from '../domain/units.ts'
 import { cancelSalts, cancelUncovered } from './cancel.ts'
 import type { Tx } from './db/client.ts'
@@ -17,9 +25,7 @@ import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
 import { applyMove, type MovingFact, movedAccounts } from './move-positions.ts'
 import type { Chain, ChainBlock, ChainLog } from './ports.ts'
-import { type Mismatch, NO_EVENTS, reconcile } from './reconcile.ts'
 import { moveSessionKey, takeBackSessionKey } from './session-keys.ts'
-import { closedSides, type Movement, movementOf, settlePart, takeBackPart } from './settle-part.ts'
 import {
   confirmFills,
   expectationOf,

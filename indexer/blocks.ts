@@ -2,7 +2,7 @@
  * The chain as this database has it: a chain of block hashes, complete up to `next_block`. Whoever moves `next_block` holds the row's
  * lock and has checked that it stands where he thought: two followers at once cannot apply a block twice.
  */
-import { type LogRow, marketShard } from '../domain/log.ts'
+import { type LogRow, marketShard } from '../domain/journal/journal-row.ts'
 import type { Millis } from '../domain/units.ts'
 import {
   applyFacts,

@@ -3,12 +3,12 @@
  * when the block is: the order may have been sent again since, and its maker has asked for it.
  */
 import { sql } from 'kysely'
-import { marketShard } from '../domain/log.ts'
-import { type ClosingReason, step } from '../domain/order-state.ts'
+import { marketShard } from '../domain/journal/journal-row.ts'
+import { type ClosingReason, step } from '../domain/orders/order-state.ts'
+import type { SettlingOrder } from '../domain/settlement/settle-part.ts'
 import type { Tx } from './db/client.ts'
 import type { SaltsCancelled } from './facts.ts'
 import type { LockedShards } from './locked-shards.ts'
-import type { SettlingOrder } from './settle-part.ts'
 import { loadOrders } from './write-part.ts'
 
 export interface Cancelling {

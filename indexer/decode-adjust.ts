@@ -1,7 +1,7 @@
 /** Logs of funding and adjustments to facts. Pure. */
 import type { LogDescription, Result } from 'ethers'
-import type { PositionAdjusted } from '../domain/adjust-replay.ts'
-import type { MarketSpec } from '../domain/market.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import type { PositionAdjusted } from '../domain/positions/adjust-replay.ts'
 import type { Address, FundingIndex, HourlyFunding, Millis, Price, Quote } from '../domain/units.ts'
 import type { FundingFact, PositionAdjustedFact, Unconcerning } from './facts.ts'
 

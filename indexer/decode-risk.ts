@@ -1,7 +1,7 @@
 /** Logs of backstop, deleveraging and the end of a market to facts. Pure. */
 import type { LogDescription, Result } from 'ethers'
-import type { MarketSpec } from '../domain/market.ts'
-import { type ActionTerms, INHERITANCE_FAILURES, type MarketEnded } from '../domain/risk-replay.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import { type ActionTerms, INHERITANCE_FAILURES, type MarketEnded } from '../domain/risk/risk-replay.ts'
 import type { Address, FundingIndex, Millis, Price, Quote, Steps } from '../domain/units.ts'
 import type { RiskFact, Unconcerning } from './facts.ts'
 

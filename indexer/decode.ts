@@ -1,7 +1,7 @@
 /** Logs of our contracts to facts. Pure; a log that cannot be read becomes a fact too, because the chain goes on. */
 import type { Interface, LogDescription } from 'ethers'
-import type { MarketSpec } from '../domain/market.ts'
-import { decodeBatchSettled } from '../domain/settlement-codec.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import { decodeBatchSettled } from '../domain/settlement/settlement-codec.ts'
 import type { Address } from '../domain/units.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'

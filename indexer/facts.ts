@@ -1,8 +1,8 @@
 /** What the contracts say, in the words of the exchange. */
 
-import type { FundingUpdated, PositionAdjusted } from '../domain/adjust-replay.ts'
-import type { SessionKeyState } from '../domain/log.ts'
-import type { MarketSpec } from '../domain/market.ts'
+import type { SessionKeyState } from '../domain/journal/journal-row.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import type { FundingUpdated, PositionAdjusted } from '../domain/positions/adjust-replay.ts'
 import type {
   BackstopInheritanceFailed,
   Claimed,
@@ -10,10 +10,10 @@ import type {
   MarketEnded,
   PositionInherited,
   PositionsDeleveraged,
-} from '../domain/risk-replay.ts'
-import type { BatchSettled } from '../domain/settlement.ts'
+} from '../domain/risk/risk-replay.ts'
+import type { Haircut } from '../domain/risk/wind-down.ts'
+import type { BatchSettled } from '../domain/settlement/settlement.ts'
 import type { Address, Quote } from '../domain/units.ts'
-import type { Haircut } from '../domain/wind-down.ts'
 
 export interface LedgerMoved {
   readonly kind: 'ledger_moved'

@@ -1,4 +1,6 @@
 /** Follows the chain: from where the database stands to the node's head, back to the fork point where the chain has forked. */
+
+import { NO_EVENTS, reconcile } from '../domain/settlement/reconcile.ts'
 import type { Millis } from '../domain/units.ts'
 import type { BlockFact, FoundMismatch } from './apply.ts'
 import {
@@ -18,7 +20,6 @@ import { loadMarkets } from './db/markets.ts'
 import { decode } from './decode.ts'
 import { addressesOf, type Contracts } from './facts.ts'
 import type { Chain, ChainBlock, ChainLog, Clock, Log, Metrics, Reached } from './ports.ts'
-import { NO_EVENTS, reconcile } from './reconcile.ts'
 
 export interface FollowOptions {
   readonly chainId: number

@@ -1,6 +1,6 @@
 /** Shards under lock, and the rows that the transaction is going to append to each. */
 import { invariant } from '../domain/invariant.ts'
-import type { LogRow } from '../domain/log.ts'
+import type { LogRow } from '../domain/journal/journal-row.ts'
 import type { Tx } from './db/client.ts'
 import { appendRows, lockShards, type ShardHead } from './db/shard-log.ts'
 

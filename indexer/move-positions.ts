@@ -3,10 +3,12 @@
  * What moved is the event's word and our rules'; where the two disagree the contract itself is asked, and an operator is called.
  */
 import { InvariantError } from '../domain/invariant.ts'
-import { emptied } from '../domain/liquidation.ts'
-import { marketShard, type PositionsMoved } from '../domain/log.ts'
-import { FLAT, type Position } from '../domain/position.ts'
-import { applyDeleveraged, applyInherited } from '../domain/risk-replay.ts'
+import { marketShard, type PositionsMoved } from '../domain/journal/journal-row.ts'
+import { FLAT, type Position } from '../domain/positions/position.ts'
+import { emptied } from '../domain/risk/liquidation.ts'
+import { applyDeleveraged, applyInherited } from '../domain/risk/risk-replay.ts'
+import type { FailureKind } from '../domain/settlement/reconcile.ts'
+import { type MinedAt, positionChange } from '../domain/settlement/settle-part.ts'
 import type { Address } from '../domain/units.ts'
 import type { Tx } from './db/client.ts'
 import type {
@@ -18,8 +20,6 @@ import type {
 } from './facts.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 import type { Chain } from './ports.ts'
-import type { FailureKind } from './reconcile.ts'
-import { type MinedAt, positionChange } from './settle-part.ts'
 import { loadPositions, writeMove } from './write-part.ts'
 
 export type MovingFact =

@@ -1,5 +1,5 @@
 /** What the indexer needs from the outside. */
-import type { Position } from '../domain/position.ts'
+import type { Position } from '../domain/positions/position.ts'
 import type { Address, Millis } from '../domain/units.ts'
 
 export interface Clock {

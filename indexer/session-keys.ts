@@ -1,5 +1,9 @@
 /** What session keys may do, as the chain tells it. An order lives no longer than its signer's right to sign. */
-import { ACCOUNTS_SHARD, type SessionKeyChanged, type SessionKeyState } from '../domain/log.ts'
+import {
+  ACCOUNTS_SHARD,
+  type SessionKeyChanged,
+  type SessionKeyState,
+} from '../domain/journal/journal-row.ts'
 import { type Cancelling, cancelSignedBy } from './cancel.ts'
 import type { Tx } from './db/client.ts'
 import type { SessionKeyMoved } from './facts.ts'

@@ -1,14 +1,14 @@
 /** A part's state out of the write side, and its changes into it. The caller holds the market's shard lock and the account rows. */
 import { sql } from 'kysely'
-import type { PartSettled, PositionsMoved } from '../domain/log.ts'
-import { isConditional, type Side } from '../domain/order.ts'
-import type { ClosingReason } from '../domain/order-state.ts'
-import type { Position } from '../domain/position.ts'
-import type { BatchSettled } from '../domain/settlement.ts'
+import type { PartSettled, PositionsMoved } from '../domain/journal/journal-row.ts'
+import { isConditional, type Side } from '../domain/orders/order.ts'
+import type { ClosingReason } from '../domain/orders/order-state.ts'
+import type { Position } from '../domain/positions/position.ts'
+import type { PartExpectation } from '../domain/settlement/reconcile.ts'
+import type { LedgerEntry, PartState, SettlingOrder, WaitingFill } from '../domain/settlement/settle-part.ts'
+import type { BatchSettled } from '../domain/settlement/settlement.ts'
 import type { Address, Quote, Steps } from '../domain/units.ts'
 import type { Tx } from './db/client.ts'
-import type { PartExpectation } from './reconcile.ts'
-import type { LedgerEntry, PartState, SettlingOrder, WaitingFill } from './settle-part.ts'
 
 export async function loadPart(
   tx: Tx,

@@ -1,6 +1,6 @@
 /** The three kinds of work that a keeper process does while it owns the lease for them. */
-import type { MarketSpec } from '../domain/market.ts'
-import type { ReportRules } from '../domain/report.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import type { ReportRules } from '../domain/prices/report.ts'
 import { type AuctionPorts, createAuction } from './jobs/auction.ts'
 import { Delivery, type DeliveryPorts } from './jobs/deliver.ts'
 import { createMarks } from './jobs/marks.ts'

@@ -1,11 +1,12 @@
 /** What an auction remembers of its market between turns: the book, fed from the market's log, and the matched positions. */
-import { BookFeed } from '../domain/book-feed.ts'
-import type { MarketRow } from '../domain/log.ts'
-import type { MarketSpec } from '../domain/market.ts'
-import { mayAuction, type Pace, UNKNOWN_PACE } from '../domain/pipeline.ts'
-import type { Position } from '../domain/position.ts'
-import { isUsable, type ReportRules } from '../domain/report.ts'
-import type { OracleReport } from '../domain/settlement.ts'
+
+import { mayAuction, type Pace, UNKNOWN_PACE } from '../domain/auction/pipeline.ts'
+import { BookFeed } from '../domain/book/book-feed.ts'
+import type { MarketRow } from '../domain/journal/journal-row.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
+import type { Position } from '../domain/positions/position.ts'
+import { isUsable, type ReportRules } from '../domain/prices/report.ts'
+import type { OracleReport } from '../domain/settlement/settlement.ts'
 import { type Millis, maxOf, type UserId } from '../domain/units.ts'
 import type { Peek, Turn } from './ports.ts'
 

@@ -1,9 +1,9 @@
 /** Orders, positions and accounts between the tables and the domain, a set at a time. */
 import { type Selectable, sql } from 'kysely'
-import type { OpenOrder } from '../domain/open-order.ts'
-import type { SignedOrder } from '../domain/order.ts'
-import type { Position } from '../domain/position.ts'
-import type { Funds } from '../domain/rebalance.ts'
+import type { OpenOrder } from '../domain/orders/open-order.ts'
+import type { SignedOrder } from '../domain/orders/order.ts'
+import type { Funds } from '../domain/orders/rebalance.ts'
+import type { Position } from '../domain/positions/position.ts'
 import type {
   Address,
   MarketId,

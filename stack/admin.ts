@@ -2,7 +2,7 @@
 import { dirname } from 'node:path'
 import type { JsonRpcProvider } from 'ethers'
 import { sql } from 'kysely'
-import type { MarketSpec } from '../domain/market.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
 import { createDb, createPool, type Db } from '../indexer/db/client.ts'
 import { loadMarkets } from '../indexer/db/markets.ts'
 import { admit, fund, localProvider } from './accounts.ts'

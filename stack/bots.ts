@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Market, Position } from '../client/answers.ts'
 import { Client } from '../client/client.ts'
 import { fromE18 } from '../client/decimals.ts'
-import type { Side } from '../domain/order.ts'
+import type { Side } from '../domain/orders/order.ts'
 import { StackError } from './options.ts'
 import type { StackAccount } from './stack-file.ts'
 

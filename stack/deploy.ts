@@ -1,6 +1,6 @@
 /** Puts the contracts on a chain: the shared ones once, then one IsolatedTrader per market. Plain ethers, any signer. */
 import { type Signer, solidityPackedKeccak256, toBeHex, ZeroHash } from 'ethers'
-import type { MarketKind, MarketSpec } from '../domain/market.ts'
+import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
 import type { Address, Quote, Rate } from '../domain/units.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { Backstop__factory } from '../typechain-types/factories/Backstop__factory.ts'

@@ -1,6 +1,6 @@
 /** The contracts of the local stack: deployed at the first start, found again at every other. */
 import { type JsonRpcProvider, NonceManager, Wallet } from 'ethers'
-import type { MarketSpec } from '../domain/market.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
 import { giveGas } from './accounts.ts'
 import { type DataDir, readJson, writePrivate } from './data-dir.ts'

@@ -1,5 +1,5 @@
 /** The four markets that a local stack starts with, one of each kind. */
-import type { MarketKind, MarketSpec } from '../domain/market.ts'
+import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
 import type { MarketId, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
 import type { Walk } from './prices.ts'
 

@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonRpcProvider } from 'ethers'
-import type { MarketSpec } from '../domain/market.ts'
+import type { MarketSpec } from '../domain/market/market.ts'
 import type { Price } from '../domain/units.ts'
 import { createDb, createPool, type Db, migrate } from '../indexer/db/client.ts'
 import { listMarket } from '../indexer/db/markets.ts'

@@ -1,7 +1,12 @@
 /** What tasks ask of the chain, and how they read its answers. */
 import { getAddress, Interface, type Provider } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
-import { MAX_ORDER_STEPS, type MarketKind, type MarketMode, type MarketSpec } from '../domain/market.ts'
+import {
+  MAX_ORDER_STEPS,
+  type MarketKind,
+  type MarketMode,
+  type MarketSpec,
+} from '../domain/market/market.ts'
 import type { Address, MarketId, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { AggregatorOracle__factory } from '../typechain-types/factories/AggregatorOracle__factory.ts'

@@ -1,7 +1,7 @@
 /** What a transaction to a market was sent for, read from its calldata: what its receipt is held against. */
 import { dataSlice, toNumber } from 'ethers'
+import type { Expectation, ExpectedFill, PartExpectation } from '../domain/settlement/reconcile.ts'
 import type { Address } from '../domain/units.ts'
-import type { Expectation, ExpectedFill, PartExpectation } from '../indexer/reconcile.ts'
 import { IIsolatedTrader__factory } from '../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 
 /** The interface: a contract that hands a call on gives its arguments no names. */

@@ -1,7 +1,7 @@
 /** Keccak and public-key recovery: the fast ones, for the path of every order. */
 import { createKeccak } from 'hash-wasm'
 import secp256k1 from 'secp256k1'
-import type { Keccak, Recover } from '../../domain/order-hash.ts'
+import type { Keccak, Recover } from '../../domain/orders/order-hash.ts'
 
 /** One for all calls: they are synchronous, so they never meet. */
 const hasher = await createKeccak(256)

@@ -1,6 +1,6 @@
 /** Identity tokens: JWTs of the identity provider, checked against its published keys. */
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
-import { ACCOUNTS_SHARD } from '../../domain/log.ts'
+import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Db } from '../../indexer/db/client.ts'
 import { appendRows, lockShard } from '../../indexer/db/shard-log.ts'

@@ -1,5 +1,5 @@
 /** Placing many orders by one command. */
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
 import { type Problem, validationError } from '../http/problems.ts'

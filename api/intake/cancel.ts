@@ -1,5 +1,5 @@
 /** What becomes of one cancel. Cancels are taken whatever the state of market, oracle and chain. */
-import { type ClosingReason, statusFor } from '../../domain/order-state.ts'
+import { type ClosingReason, statusFor } from '../../domain/orders/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { CancelAllItem, CancelItem, Cancelled } from './commands.ts'

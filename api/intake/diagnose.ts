@@ -1,8 +1,8 @@
 /** Why a signature does not fit: the likely mistakes are made again, one at a time, and recovered against. */
 import { toHex, writeHex } from '../../domain/hex.ts'
-import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
-import type { Order } from '../../domain/order.ts'
-import { triggerCondition } from '../../domain/order.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { Order } from '../../domain/orders/order.ts'
+import { triggerCondition } from '../../domain/orders/order.ts'
 import {
   DOMAIN_NAME,
   DOMAIN_TYPE,
@@ -10,7 +10,7 @@ import {
   ORDER_TYPE,
   packFlags,
   type SignatureRefusal,
-} from '../../domain/order-hash.ts'
+} from '../../domain/orders/order-hash.ts'
 import { ONE } from '../../domain/units.ts'
 import { keccak, recover } from '../adapters/crypto.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'

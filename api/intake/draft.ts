@@ -6,9 +6,9 @@ import {
   type OrderEnded,
   type OrderEnding,
   type OrderPlaced,
-} from '../../domain/log.ts'
-import { leaveBook } from '../../domain/open-order.ts'
-import type { ClosingReason } from '../../domain/order-state.ts'
+} from '../../domain/journal/journal-row.ts'
+import { leaveBook } from '../../domain/orders/open-order.ts'
+import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
 import { toOpenOrder } from '../../indexer/db/orders.ts'
 import { type ShardHead, shardId } from '../../indexer/db/shard-log.ts'

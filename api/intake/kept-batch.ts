@@ -2,7 +2,7 @@
  * What is kept of the answer to a batch of placements, so that the same batch is answered the same again: of an order that it placed
  * only what changes later, because the rest stays in the order's row for ever.
  */
-import type { OrderStatus } from '../../domain/order.ts'
+import type { OrderStatus } from '../../domain/orders/order.ts'
 import { ApiError, type ItemError, itemError } from '../errors.ts'
 import { type Specs, specOf } from '../market-directory.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../schemas/command.ts'

@@ -1,7 +1,7 @@
 /** What a command would be decided on: a snapshot without locks, and nothing is written. */
 import type pg from 'pg'
-import type { MarketSpec } from '../../domain/market.ts'
-import type { Admittance } from '../../domain/validate.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { Admittance } from '../../domain/orders/validate.ts'
 import type { Clock } from '../ports.ts'
 import type { Command, Item } from './commands.ts'
 import { Draft } from './draft.ts'

@@ -1,7 +1,7 @@
 /** From a request body to an order on its market's grid. */
-import type { MarketSpec } from '../../domain/market.ts'
-import { ORDER_TYPES, type Order, type OrderType } from '../../domain/order.ts'
-import { type OrderRefusal, toOrder } from '../../domain/order-request.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { ORDER_TYPES, type Order, type OrderType } from '../../domain/orders/order.ts'
+import { type OrderRefusal, toOrder } from '../../domain/orders/order-request.ts'
 import type { Address, Price, Quantity } from '../../domain/units.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import type { PlaceOrderBody } from '../schemas/order.ts'

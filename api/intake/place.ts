@@ -1,9 +1,9 @@
 /** What becomes of one placement. */
-import type { OrderPlaced } from '../../domain/log.ts'
-import { type MarketSpec, tickStepValue } from '../../domain/market.ts'
-import { aliveUntil, isExpired, type SignedOrder } from '../../domain/order.ts'
+import type { OrderPlaced } from '../../domain/journal/journal-row.ts'
+import { type MarketSpec, tickStepValue } from '../../domain/market/market.ts'
+import { aliveUntil, isExpired, type SignedOrder } from '../../domain/orders/order.ts'
+import { type Admission, type Admittance, admit, type Resting } from '../../domain/orders/validate.ts'
 import type { FundingIndex, Millis, Price, Quote, Seconds, Steps } from '../../domain/units.ts'
-import { type Admission, type Admittance, admit, type Resting } from '../../domain/validate.ts'
 import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './commands.ts'
 import type { Draft } from './draft.ts'

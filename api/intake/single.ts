@@ -1,5 +1,5 @@
 /** Placing or cancelling one order: check what needs no lock, wait for the market's transaction, answer. */
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Db } from '../../indexer/db/client.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'

@@ -1,8 +1,8 @@
 /** What would become of a placement: every check of one, on a snapshot and without its locks, and nothing is written. */
-import { type Band, priceBand } from '../../domain/band.ts'
-import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
-import { isConditional, type Order, type SignedOrder } from '../../domain/order.ts'
-import { hashOrder } from '../../domain/order-hash.ts'
+import { type Band, priceBand } from '../../domain/market/band.ts'
+import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import { isConditional, type Order, type SignedOrder } from '../../domain/orders/order.ts'
+import { hashOrder } from '../../domain/orders/order-hash.ts'
 import { maxOf, type Price, type Quote, type Steps, type Ticks } from '../../domain/units.ts'
 import { keccak } from '../adapters/crypto.ts'
 import type { Caller } from '../auth/caller.ts'

@@ -1,6 +1,6 @@
 /** The signature of an order: it must be the maker's, or that of a session key of his. */
-import type { MarketSpec } from '../../domain/market.ts'
-import type { Order, SignedOrder } from '../../domain/order.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { Order, SignedOrder } from '../../domain/orders/order.ts'
 import type { Db } from '../../indexer/db/client.ts'
 import type { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../market-directory.ts'

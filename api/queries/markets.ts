@@ -1,8 +1,8 @@
 /** Markets, books and the state of the exchange. */
 import { sql } from 'kysely'
-import { marketShard } from '../../domain/log.ts'
-import type { MarketKind } from '../../domain/market.ts'
-import type { Side } from '../../domain/order.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import type { MarketKind } from '../../domain/market/market.ts'
+import type { Side } from '../../domain/orders/order.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { LevelRow } from '../views/market.ts'
 

@@ -1,7 +1,7 @@
 /** What happened to orders, in the read model. */
 import { sql } from 'kysely'
-import { marketShard } from '../../domain/log.ts'
-import type { OrderEventKind } from '../../domain/order-state.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import type { OrderEventKind } from '../../domain/orders/order-state.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { Cursor } from '../views/cursor.ts'
 import type { EventPlace, OrderEventRow } from '../views/order-event.ts'

@@ -1,6 +1,6 @@
 /** Markets and order books: open to everyone. */
 import Type from 'typebox'
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import { ApiError } from '../errors.ts'
 import { type App, answers } from '../http/types.ts'
 import type { MarketDirectory } from '../market-directory.ts'

@@ -1,6 +1,6 @@
 /** Orders, fills and what is sent to place and cancel. */
 import Type, { type Static } from 'typebox'
-import { ORDER_TYPES, STATUS_REASONS } from '../../domain/order.ts'
+import { ORDER_TYPES, STATUS_REASONS } from '../../domain/orders/order.ts'
 import {
   amountOf,
   bookmarkQuery,

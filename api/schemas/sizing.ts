@@ -1,6 +1,6 @@
 /** From what a trader has in mind to a quantity, and what it would come to. */
 import Type, { type Static } from 'typebox'
-import { ORDER_TYPES } from '../../domain/order.ts'
+import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import {
   amountOf,
   closed,

@@ -3,8 +3,8 @@
  * answer back is a tenth of a recovery, but the answer comes a turn of two event loops later: for a single order that does not pay.
  */
 import { Worker } from 'node:worker_threads'
-import type { Order } from '../../domain/order.ts'
-import type { SigningTerms } from '../../domain/order-hash.ts'
+import type { Order } from '../../domain/orders/order.ts'
+import type { SigningTerms } from '../../domain/orders/order-hash.ts'
 import type { Recovered, RecoverSigners, Signed } from '../ports.ts'
 import { recoverSigner } from './recovery.ts'
 

@@ -1,6 +1,6 @@
 /** Hashes of orders and their signers. */
-import type { Order } from '../../domain/order.ts'
-import { type OrderVerifier, orderVerifier, type SigningTerms } from '../../domain/order-hash.ts'
+import type { Order } from '../../domain/orders/order.ts'
+import { type OrderVerifier, orderVerifier, type SigningTerms } from '../../domain/orders/order-hash.ts'
 import { keccak, recover } from '../adapters/crypto.ts'
 import type { Recovered } from '../ports.ts'
 

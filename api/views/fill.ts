@@ -1,6 +1,6 @@
 /** Rows of fills as their owner sees them, and as everybody does. */
 import type { Selectable } from 'kysely'
-import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
 import type { ReadFillsTable } from '../../indexer/db/read-schema.ts'
 import type { FillProcessing, FillStage, PublicFill } from '../schemas/fill.ts'

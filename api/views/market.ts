@@ -1,6 +1,6 @@
 /** Markets and their books as a trader sees them. */
-import { type MarketMode, type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
-import type { Side } from '../../domain/order.ts'
+import { type MarketMode, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { Side } from '../../domain/orders/order.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
 import type { Level, Market } from '../schemas/market.ts'
 import { amount, isoTime, maybeAmount } from './amounts.ts'

@@ -1,8 +1,8 @@
 /** Rows of order events as a trader sees them. */
 import type { Selectable } from 'kysely'
-import type { TriggerEvidence, Wei } from '../../domain/log.ts'
-import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
-import type { OrderStatus, StatusReason } from '../../domain/order.ts'
+import type { TriggerEvidence, Wei } from '../../domain/journal/journal-row.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { OrderStatus, StatusReason } from '../../domain/orders/order.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
 import type { ReadOrderEventsTable } from '../../indexer/db/read-schema.ts'
 import type { OrderEvent } from '../schemas/order-event.ts'

@@ -1,7 +1,7 @@
 /** Rows of orders as a trader sees them. */
 import type { Selectable } from 'kysely'
-import type { TriggerEvidence } from '../../domain/log.ts'
-import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
+import type { TriggerEvidence } from '../../domain/journal/journal-row.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
 import type { ReadOrdersTable } from '../../indexer/db/read-schema.ts'
 import type { Order } from '../schemas/order.ts'

@@ -1,9 +1,9 @@
 /** What an order holds back, and the band it is measured against, as a trader sees them. */
-import type { Band } from '../../domain/band.ts'
-import { feeAllowancePerStep } from '../../domain/fees.ts'
-import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
-import type { Order } from '../../domain/order.ts'
-import { feePriceOf } from '../../domain/reservation.ts'
+import type { Band } from '../../domain/market/band.ts'
+import { feeAllowancePerStep } from '../../domain/market/fees.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { Order } from '../../domain/orders/order.ts'
+import { feePriceOf } from '../../domain/orders/reservation.ts'
 import type { Price, Quote, Steps, Ticks } from '../../domain/units.ts'
 import { amount } from './amounts.ts'
 

@@ -1,9 +1,10 @@
 /** Sizes and estimates as a trader sees them. */
-import type { BatchFacts, Estimate as DomainEstimate } from '../../domain/estimate.ts'
-import { equityOf, exposureOf, ratioOf } from '../../domain/margin.ts'
-import { type MarketSpec, notionalAt, priceOf, quantityOf } from '../../domain/market.ts'
-import { marginOf, type Position } from '../../domain/position.ts'
-import type { Binding, Maximum, UnsizedOrder } from '../../domain/sizing.ts'
+
+import { type MarketSpec, notionalAt, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { BatchFacts, Estimate as DomainEstimate } from '../../domain/orders/estimate.ts'
+import type { Binding, Maximum, UnsizedOrder } from '../../domain/orders/sizing.ts'
+import { equityOf, exposureOf, ratioOf } from '../../domain/positions/margin.ts'
+import { marginOf, type Position } from '../../domain/positions/position.ts'
 import { mulDivDown, ONE, type Price, type Quote, type Steps, type Ticks } from '../../domain/units.ts'
 import { CATALOGUE } from '../errors.ts'
 import type { Estimate, Quantity } from '../schemas/sizing.ts'

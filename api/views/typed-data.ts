@@ -1,7 +1,7 @@
 /** An order as the typed data that its maker signs. */
-import { type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
-import { type Order, triggerCondition } from '../../domain/order.ts'
-import { DOMAIN_NAME, DOMAIN_VERSION, ORDER_FIELDS, packFlags } from '../../domain/order-hash.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import { type Order, triggerCondition } from '../../domain/orders/order.ts'
+import { DOMAIN_NAME, DOMAIN_VERSION, ORDER_FIELDS, packFlags } from '../../domain/orders/order-hash.ts'
 import { ONE } from '../../domain/units.ts'
 import type { ValidateAnswer } from '../schemas/validation.ts'
 

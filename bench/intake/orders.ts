@@ -2,9 +2,9 @@
 import secp256k1 from 'secp256k1'
 import { keccak } from '../../api/adapters/crypto.ts'
 import { toHex } from '../../domain/hex.ts'
-import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market.ts'
-import type { Order } from '../../domain/order.ts'
-import { orderHasher } from '../../domain/order-hash.ts'
+import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { Order } from '../../domain/orders/order.ts'
+import { orderHasher } from '../../domain/orders/order-hash.ts'
 import { type Address, ONE, type Seconds, type Steps, type Ticks, toDecimal } from '../../domain/units.ts'
 
 export interface BenchMarket {

@@ -2,7 +2,7 @@
 
 import secp256k1 from 'secp256k1'
 import { keccak, recover } from '../../api/adapters/crypto.ts'
-import { orderVerifier } from '../../domain/order-hash.ts'
+import { orderVerifier } from '../../domain/orders/order-hash.ts'
 import { ISOLATED_MARKETS } from './isolated.ts'
 import { accountOf, type BenchMarket, type Signed, signerOf } from './orders.ts'
 

@@ -1,6 +1,6 @@
 /** A node over JSON-RPC. Plain polling: nodes that keep no filters serve it, and a lost connection loses nothing. */
 import { FetchRequest, JsonRpcProvider, Network, toQuantity } from 'ethers'
-import { foldMargin } from '../../domain/position.ts'
+import { foldMargin } from '../../domain/positions/position.ts'
 import type { Address, FundingIndex, Quote, Steps } from '../../domain/units.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'

@@ -1,6 +1,11 @@
 /** Market specifications in the database: wei as decimal strings. */
-import { ACCOUNTS_SHARD, type MarketListed, marketShard, type StoredValue } from '../../domain/log.ts'
-import type { MarketKind, MarketSpec } from '../../domain/market.ts'
+import {
+  ACCOUNTS_SHARD,
+  type MarketListed,
+  marketShard,
+  type StoredValue,
+} from '../../domain/journal/journal-row.ts'
+import type { MarketKind, MarketSpec } from '../../domain/market/market.ts'
 import type { Address, MarketId, Price, Quantity, Rate, Steps, Ticks } from '../../domain/units.ts'
 import type { Db } from './client.ts'
 import { appendRows, createShard, lockShard } from './shard-log.ts'

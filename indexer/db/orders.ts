@@ -1,7 +1,7 @@
 /** Stored orders as the domain knows them. */
 import type { Selectable } from 'kysely'
-import type { OpenOrder } from '../../domain/open-order.ts'
-import type { ClosingReason } from '../../domain/order-state.ts'
+import type { OpenOrder } from '../../domain/orders/open-order.ts'
+import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
 import type { OrdersTable } from './schema.ts'
 

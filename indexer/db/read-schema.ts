@@ -1,9 +1,9 @@
 /** The `read` schema: what readers see. The projector is its only writer. */
 import type { Generated, JSONColumnType } from 'kysely'
-import type { StoredValue, TriggerEvidence } from '../../domain/log.ts'
-import type { MarketKind } from '../../domain/market.ts'
-import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
-import type { FillStatus, OrderEventKind } from '../../domain/order-state.ts'
+import type { StoredValue, TriggerEvidence } from '../../domain/journal/journal-row.ts'
+import type { MarketKind } from '../../domain/market/market.ts'
+import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/orders/order.ts'
+import type { FillStatus, OrderEventKind } from '../../domain/orders/order-state.ts'
 
 export interface ProjectionTable {
   shard: string

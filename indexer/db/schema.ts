@@ -1,9 +1,9 @@
 /** The tables, one interface each, with the one process that writes it. Wei are bigint; counts, ids and times are safe integers. */
 import type { Generated, JSONColumnType } from 'kysely'
-import type { LogRow, StoredValue, TriggerEvidence } from '../../domain/log.ts'
-import type { MarketKind, MarketMode } from '../../domain/market.ts'
-import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
-import type { FillStatus } from '../../domain/order-state.ts'
+import type { LogRow, StoredValue, TriggerEvidence } from '../../domain/journal/journal-row.ts'
+import type { MarketKind, MarketMode } from '../../domain/market/market.ts'
+import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/orders/order.ts'
+import type { FillStatus } from '../../domain/orders/order-state.ts'
 import type { ChainTables } from './chain-schema.ts'
 import type { ReadTables } from './read-schema.ts'
 

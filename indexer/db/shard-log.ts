@@ -3,7 +3,7 @@
  * Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
  */
 import { CompiledQuery } from 'kysely'
-import type { LogRow } from '../../domain/log.ts'
+import type { LogRow } from '../../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
 
 export interface ShardHead {

@@ -1,5 +1,5 @@
 /** Users and their accounts. */
-import type { LogRow } from '../../domain/log.ts'
+import type { LogRow } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 

@@ -1,5 +1,5 @@
 /** The vocabulary of projections: where a log row stands, and what it does to the rows of a read table. */
-import type { LogRow } from '../../domain/log.ts'
+import type { LogRow } from '../../domain/journal/journal-row.ts'
 
 /** A log row with its place. */
 export interface Entry {

@@ -1,6 +1,11 @@
 /** `read.fills`: one row per order and part, from the match to the sealed block. */
 import type { Selectable } from 'kysely'
-import type { BatchCleared, FillSettled, PartSettled, PartSubmitted } from '../../domain/log.ts'
+import type {
+  BatchCleared,
+  FillSettled,
+  PartSettled,
+  PartSubmitted,
+} from '../../domain/journal/journal-row.ts'
 import type { ReadFillsTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signOfRow } from './change.ts'
 

@@ -1,8 +1,8 @@
 /** `read.markets`: specifications and the latest prices. */
 import type { Selectable } from 'kysely'
 import { invariant } from '../../domain/invariant.ts'
-import type { MarketListed } from '../../domain/log.ts'
-import type { MarketKind } from '../../domain/market.ts'
+import type { MarketListed } from '../../domain/journal/journal-row.ts'
+import type { MarketKind } from '../../domain/market/market.ts'
 import type { ReadMarketsTable } from '../db/read-schema.ts'
 import type { Change, Entry } from './change.ts'
 

@@ -1,7 +1,12 @@
 /** `read.orders`: one row per accepted order, whatever became of it. */
 import type { Selectable } from 'kysely'
 import { invariant } from '../../domain/invariant.ts'
-import { evidenceOf, type OrderPlaced, type OrderTriggered, type PartSettled } from '../../domain/log.ts'
+import {
+  evidenceOf,
+  type OrderPlaced,
+  type OrderTriggered,
+  type PartSettled,
+} from '../../domain/journal/journal-row.ts'
 import type { ReadOrdersTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
 

@@ -1,5 +1,5 @@
 /** A chunk of log rows, what the read model holds of their subjects, and what the chunk makes of it. Pure. */
-import { marketShard } from '../../domain/log.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { LoggedRow } from '../db/shard-log.ts'
 import { type BalanceDelta, balanceDeltas, sumDeltas } from './balances.ts'
 import { batchChanges, type ReadBatch } from './batches.ts'

@@ -1,8 +1,8 @@
 /** The chain over JSON-RPC: what the keeper signs, how it is sent, and what becomes of it. Keys stay in here. */
 import { computeAddress, hexlify, Interface, SigningKey, Transaction } from 'ethers'
-import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
+import type { Culprit } from '../../domain/settlement/void-batch.ts'
 import type { Address, Millis } from '../../domain/units.ts'
-import type { Culprit } from '../../domain/unwind.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
 import { ISignedPriceOracle__factory } from '../../typechain-types/factories/interfaces/ISignedPriceOracle__factory.ts'

@@ -1,8 +1,8 @@
 /** A market's turn in Postgres: what the auction reads and writes, in one transaction under the shard's lock. */
 import { sql } from 'kysely'
-import type { Plan, PlannedBatch } from '../../domain/batch-plan.ts'
-import { marketShard } from '../../domain/log.ts'
-import type { MarketMode } from '../../domain/market.ts'
+import type { Plan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import type { MarketMode } from '../../domain/market/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import { toOpenOrder } from '../../indexer/db/orders.ts'

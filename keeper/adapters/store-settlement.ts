@@ -1,7 +1,7 @@
 /** A market's queue of actions in Postgres: numbers and nonces are given out in the transaction that keeps the signed bytes. */
 import type { Selectable } from 'kysely'
-import { marketShard } from '../../domain/log.ts'
-import type { OracleReport, SettlementPart } from '../../domain/settlement.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { OrderRow } from '../../indexer/db/orders.ts'

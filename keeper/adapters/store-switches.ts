@@ -1,7 +1,7 @@
 /** Dead-man switches in Postgres. Arming and firing meet at the switch's row: whoever has its lock decides whether it fires. */
 import { sql } from 'kysely'
-import { closeOrders } from '../../domain/close-orders.ts'
-import { marketShard } from '../../domain/log.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import { toOpenOrder } from '../../indexer/db/orders.ts'

@@ -1,8 +1,8 @@
 /** Taking back, in one transaction, everything from the first action that will not be mined. */
 import { type Selectable, sql } from 'kysely'
-import { marketShard } from '../../domain/log.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import type { UnwoundBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, UserId } from '../../domain/units.ts'
-import type { UnwoundBatch } from '../../domain/unwind.ts'
 import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { ActionsTable } from '../../indexer/db/schema.ts'
 import { appendRows, lockShard, type ShardHead } from '../../indexer/db/shard-log.ts'

@@ -1,7 +1,7 @@
 /** Settles a market's batches: signs its queued parts in order, several in flight, and sees to those that will not be mined. */
 
-import type { MarketSpec } from '../../domain/market.ts'
-import { ACTION_LIFE_MS } from '../../domain/pipeline.ts'
+import { ACTION_LIFE_MS } from '../../domain/auction/pipeline.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Millis } from '../../domain/units.ts'
 import type {
   Calls,

@@ -1,5 +1,5 @@
 /** Balances and positions as the shard log alone tells them. Pure. */
-import type { LogRow, PartSettled } from '../../domain/log.ts'
+import type { LogRow, PartSettled } from '../../domain/journal/journal-row.ts'
 
 export interface Holdings {
   /** Free balance and pending withdrawal by user. */

@@ -1,5 +1,5 @@
 /** From the file's prices and sizes to a market's ticks and steps. Pure. */
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Price, Steps, Ticks } from '../../domain/units.ts'
 
 export interface Mapping {

@@ -1,5 +1,5 @@
 /** From recorded events to what the replay sends: which order is placed or cancelled, and which price the oracle says. Pure. */
-import type { Side } from '../../domain/order.ts'
+import type { Side } from '../../domain/orders/order.ts'
 import type { Recorded } from './recorded.ts'
 
 export type Action =

@@ -1,5 +1,5 @@
 /** Recorded order flow, as two kinds of files tell it, in one vocabulary. Pure: text in, events out. */
-import type { Side } from '../../domain/order.ts'
+import type { Side } from '../../domain/orders/order.ts'
 
 /** Prices and sizes are integers x 1e18; `at` is milliseconds since some beginning of the file's own. */
 export type Recorded =

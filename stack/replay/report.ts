@@ -1,6 +1,6 @@
 /** What a replay did, what the market made of it, and whether everyone agrees on what is left. */
 import { fromE18 } from '../../client/decimals.ts'
-import { notionalAt } from '../../domain/market.ts'
+import { notionalAt } from '../../domain/market/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
 import type { Admin } from '../admin.ts'
 import { audit, auditLine, settled } from '../audit/audit.ts'

@@ -1,6 +1,6 @@
 /** Sends a recorded flow in its own rhythm, and lets the market's oracle say what the record traded at. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Admin } from '../admin.ts'
 import { type TakenFeed, takeOverFeed } from '../feed.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { ORDER_TYPES } from '../../domain/order.ts'
+import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import { binary, e18 } from '../support/markets.ts'
 import { expectSound } from './support/sound.ts'
 import { createUser, startWorld, type User, type World } from './support/world.ts'

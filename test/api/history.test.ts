@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import type { LogRow, OrderPlaced } from '../../domain/log.ts'
+import type { LogRow, OrderPlaced } from '../../domain/journal/journal-row.ts'
 import { e18 } from '../support/markets.ts'
 import { append, clearedRow, confirmedRow, settledRow, submittedRow, type Trade } from './support/trade.ts'
 import { createUser, startWorld, type User, type World } from './support/world.ts'

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
-import { ORDER_TYPES, type OrderType } from '../../domain/order.ts'
+import { ORDER_TYPES, type OrderType } from '../../domain/orders/order.ts'
 import { binary, e18, future, perpetual } from '../support/markets.ts'
 import { type Answer, createUser, type Draft, startWorld, type User, type World } from './support/world.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after, afterEach, before, describe, it } from 'mocha'
-import type { MarketMode } from '../../domain/market.ts'
+import type { MarketMode } from '../../domain/market/market.ts'
 import { binary, e18, future, perpetual } from '../support/markets.ts'
 import { expectRefusal, type Refusal } from './support/refusal.ts'
 import {

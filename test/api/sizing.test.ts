@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import { binary, e18, future, perpetual } from '../support/markets.ts'
 import { append } from './support/trade.ts'
 import { type Answer, createUser, setOracle, startWorld, type User, type World } from './support/world.ts'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { TypedDataEncoder } from 'ethers'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
-import { ORDER_TYPES } from '../../domain/order.ts'
+import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import { binary, e18, future, perpetual } from '../support/markets.ts'
 import {
   createUser,

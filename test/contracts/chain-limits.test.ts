@@ -1,7 +1,7 @@
 /** The largest part that settlement takes, held against what the chains it is meant for allow of one transaction. */
 import { expect } from 'chai'
 import hre from 'hardhat'
-import { fitsOnePart, MARKET_SLOTS, PART_ORDERS, PART_SLOTS } from '../../domain/parts.ts'
+import { fitsOnePart, MARKET_SLOTS, PART_ORDERS, PART_SLOTS } from '../../domain/auction/parts.ts'
 import type { Steps, UserId } from '../../domain/units.ts'
 import { chain, crowdedExchange, type FillInput, settle } from '../support/exchange.ts'
 

@@ -1,8 +1,8 @@
 /** Adjustments, forward requests and reports: chain, domain and ethers agree on what is signed, and one bit voids it. */
 import { expect } from 'chai'
 import { getBytes, hexlify, recoverAddress, TypedDataEncoder, toBeHex, verifyMessage } from 'ethers'
-import { hashLeverageAdjustment, hashMarginAdjustment } from '../../domain/adjust-hash.ts'
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { hashLeverageAdjustment, hashMarginAdjustment } from '../../domain/positions/adjust-hash.ts'
 import { feedIdOf } from '../../stack/deploy.ts'
 import { Forwarder__factory } from '../../typechain-types/factories/Forwarder__factory.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { getBytes, TypedDataEncoder, verifyMessage } from 'ethers'
-import { domainSeparator, hashOrder } from '../../domain/order-hash.ts'
-import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { domainSeparator, hashOrder } from '../../domain/orders/order-hash.ts'
+import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { nameOfError } from '../support/errors.ts'
 import {

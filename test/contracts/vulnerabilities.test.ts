@@ -4,7 +4,7 @@
  */
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
-import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
 import type { MarketId } from '../../domain/units.ts'
 import { deployMarket } from '../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'

@@ -1,7 +1,7 @@
 /** Take-profits and stop-losses end with the position that they protect, and are there again with it. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { OrderPlaced } from '../../domain/log.ts'
+import type { OrderPlaced } from '../../domain/journal/journal-row.ts'
 import { matchPart } from './support/desk.ts'
 import { acceptOrder, orderOf } from './support/rest.ts'
 import { useStage } from './support/stage.ts'

@@ -5,7 +5,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { ORDER_TYPES } from '../../domain/order.ts'
+import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import { binary, perpetual } from '../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from './support/invariants.ts'
 import { type Command, ModelRun, TRADERS } from './support/model-run.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
-import type { OrderType } from '../../domain/order.ts'
+import type { OrderType } from '../../domain/orders/order.ts'
 import type { Millis } from '../../domain/units.ts'
 import { createAuction } from '../../keeper/jobs/auction.ts'
 import { createMarks } from '../../keeper/jobs/marks.ts'

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { AbiCoder, keccak256, toBeHex } from 'ethers'
 import fc from 'fast-check'
+import { toHex } from '../../domain/hex.ts'
+import { domainSeparator } from '../../domain/orders/order-hash.ts'
 import {
   adjustLeverage,
   adjustMargin,
@@ -8,12 +10,10 @@ import {
   type MarginRefusal,
   maxRemovable,
   REMOVE_MODES,
-} from '../../domain/adjust.ts'
-import { hashLeverageAdjustment, hashMarginAdjustment } from '../../domain/adjust-hash.ts'
-import { toHex } from '../../domain/hex.ts'
-import { exposureOf, LIQUIDATION_BUFFER } from '../../domain/margin.ts'
-import { domainSeparator } from '../../domain/order-hash.ts'
-import type { Position } from '../../domain/position.ts'
+} from '../../domain/positions/adjust.ts'
+import { hashLeverageAdjustment, hashMarginAdjustment } from '../../domain/positions/adjust-hash.ts'
+import { exposureOf, LIQUIDATION_BUFFER } from '../../domain/positions/margin.ts'
+import type { Position } from '../../domain/positions/position.ts'
 import { divCeil, divFloor, ONE, type Quote, type Seconds } from '../../domain/units.ts'
 import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
 import { refusalOf } from '../support/errors.ts'

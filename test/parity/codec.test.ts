@@ -1,9 +1,13 @@
 import { expect } from 'chai'
 import { AbiCoder } from 'ethers'
-import { fillFee } from '../../domain/fees.ts'
-import { packFlags } from '../../domain/order-hash.ts'
-import type { ForcedFill, SettlementFill, SettlementPart } from '../../domain/settlement.ts'
-import { BATCH_SETTLED_TOPIC, decodeBatchSettled, encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { fillFee } from '../../domain/market/fees.ts'
+import { packFlags } from '../../domain/orders/order-hash.ts'
+import type { ForcedFill, SettlementFill, SettlementPart } from '../../domain/settlement/settlement.ts'
+import {
+  BATCH_SETTLED_TOPIC,
+  decodeBatchSettled,
+  encodeSettleBatch,
+} from '../../domain/settlement/settlement-codec.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks } from '../../domain/units.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { SettlementLens__factory } from '../../typechain-types/factories/SettlementLens__factory.ts'

@@ -8,7 +8,7 @@ import {
   HOUR,
   NO_RATE,
   setFunding,
-} from '../../domain/funding.ts'
+} from '../../domain/prices/funding.ts'
 import {
   type FundingIndex,
   type HourlyFunding,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isUsable, type ReportRules, type UsedReport } from '../../domain/report.ts'
+import { isUsable, type ReportRules, type UsedReport } from '../../domain/prices/report.ts'
 import { type Millis, ONE, type Price } from '../../domain/units.ts'
 import { parametersOf } from '../../stack/deploy.ts'
 import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { BalanceChanged, LogRow, PartSettled } from '../../domain/log.ts'
+import type { BalanceChanged, LogRow, PartSettled } from '../../domain/journal/journal-row.ts'
 import { fold, noHoldings } from '../../stack/audit/fold.ts'
 
 const deposit = {

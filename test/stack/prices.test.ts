@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { verifyTypedData, Wallet } from 'ethers'
 import { describe, it } from 'mocha'
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Millis, Price } from '../../domain/units.ts'
 import { createReportSigner } from '../../stack/oracle.ts'
 import { randomWalk, type Walk } from '../../stack/prices.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Price, Quantity, Steps, Ticks } from '../../domain/units.ts'
 import { createMapping } from '../../stack/replay/mapping.ts'
 import { compare, percentile } from '../../stack/replay/statistics.ts'

@@ -1,6 +1,6 @@
 /** What is signed besides orders: adjustments, requests to the forwarder, price reports. Part of `docs/signing-vectors.json`. */
 import { getBytes, TypedDataEncoder, type TypedDataField, type Wallet } from 'ethers'
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import { feedIdOf, finalFeedIdOf, sessionFeedIdOf } from '../../stack/deploy.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'

@@ -1,11 +1,11 @@
 /** Arbitrary batches in which orders truly meet: few accounts, few prices, positions near their limits, orders of every sort. */
 import fc from 'fast-check'
-import type { AuctionInput } from '../../domain/auction.ts'
-import { priceBand } from '../../domain/band.ts'
-import { Book, type RestingOrder } from '../../domain/book.ts'
-import type { Cleared, Clearing } from '../../domain/clearing.ts'
-import { type MarketSpec, oneInTicks, tickStepValue } from '../../domain/market.ts'
-import { FLAT, foldMargin, type Position } from '../../domain/position.ts'
+import type { AuctionInput } from '../../domain/auction/auction.ts'
+import type { Cleared, Clearing } from '../../domain/auction/clearing.ts'
+import { Book, type RestingOrder } from '../../domain/book/book.ts'
+import { priceBand } from '../../domain/market/band.ts'
+import { type MarketSpec, oneInTicks, tickStepValue } from '../../domain/market/market.ts'
+import { FLAT, foldMargin, type Position } from '../../domain/positions/position.ts'
 import {
   type FundingIndex,
   type Millis,

@@ -1,8 +1,8 @@
 /** The logs of backstop, deleveraging and exit, replayed into the books of an audit. */
 
-import { applyAdjusted, type PositionAdjusted } from '../../domain/adjust-replay.ts'
-import type { MarketSpec } from '../../domain/market.ts'
-import type { Position } from '../../domain/position.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { applyAdjusted, type PositionAdjusted } from '../../domain/positions/adjust-replay.ts'
+import type { Position } from '../../domain/positions/position.ts'
 import {
   applyClaimed,
   applyDeleveraged,
@@ -10,10 +10,10 @@ import {
   applyListed,
   type Effect,
   type MarketEnded,
-} from '../../domain/risk-replay.ts'
-import { type LedgerAccount, moveFree } from '../../domain/settlement-replay.ts'
+} from '../../domain/risk/risk-replay.ts'
+import type { Haircut } from '../../domain/risk/wind-down.ts'
+import { type LedgerAccount, moveFree } from '../../domain/settlement/settlement-replay.ts'
 import type { Address, Millis, Quote } from '../../domain/units.ts'
-import type { Haircut } from '../../domain/wind-down.ts'
 import type { RiskFact } from '../../indexer/facts.ts'
 
 /** How far a market has ended, by its logs. */

@@ -1,10 +1,10 @@
 /** Rebuilds an exchange from its logs alone and holds the result against the contracts' views, to the wei. */
 import { expect } from 'chai'
 import type { Log } from 'ethers'
-import type { FundingUpdated } from '../../domain/adjust-replay.ts'
-import { FLAT, foldMargin, type Position } from '../../domain/position.ts'
-import type { BatchSettled } from '../../domain/settlement.ts'
-import { decodeBatchSettled } from '../../domain/settlement-codec.ts'
+import type { FundingUpdated } from '../../domain/positions/adjust-replay.ts'
+import { FLAT, foldMargin, type Position } from '../../domain/positions/position.ts'
+import type { BatchSettled } from '../../domain/settlement/settlement.ts'
+import { decodeBatchSettled } from '../../domain/settlement/settlement-codec.ts'
 import {
   applyFillStates,
   applySettled,
@@ -13,7 +13,7 @@ import {
   type LedgerAccount,
   ledgerDeltas,
   moveFree,
-} from '../../domain/settlement-replay.ts'
+} from '../../domain/settlement/settlement-replay.ts'
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../domain/units.ts'
 import { decodeAdjustment } from '../../indexer/decode-adjust.ts'
 import { decodeRisk } from '../../indexer/decode-risk.ts'

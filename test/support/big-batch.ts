@@ -1,6 +1,6 @@
 /** Batches too large for one transaction, drawn from a seed: shrinking a thousand orders would tell nobody anything. */
-import type { RestingOrder } from '../../domain/book.ts'
-import { FLAT } from '../../domain/position.ts'
+import type { RestingOrder } from '../../domain/book/book.ts'
+import { FLAT } from '../../domain/positions/position.ts'
 import { ONE, type Seq, type Ticks, type UserId } from '../../domain/units.ts'
 import { type AnyBatch, AS_OF } from './any-auction.ts'
 import { steps, ticks } from './markets.ts'

@@ -1,9 +1,9 @@
 /** Every step twice: first by the rules of domain/, then on the chain. Both must say the same, and leave the same behind. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
-import type { LeverageAdjustment, MarginAdjustment } from '../../domain/adjust.ts'
-import { marginOf } from '../../domain/position.ts'
-import { INHERITANCE_FAILURES } from '../../domain/risk-replay.ts'
+import type { LeverageAdjustment, MarginAdjustment } from '../../domain/positions/adjust.ts'
+import { marginOf } from '../../domain/positions/position.ts'
+import { INHERITANCE_FAILURES } from '../../domain/risk/risk-replay.ts'
 import type { Address, HourlyFunding, Millis, Price, Quote } from '../../domain/units.ts'
 import {
   adjustLeverage as adjustLeverageOnChain,

@@ -1,8 +1,8 @@
 /** Arbitrary positions near the point where they are taken away, and what they are worth. */
 import fc from 'fast-check'
-import { exposureOf } from '../../domain/margin.ts'
-import type { MarketSpec } from '../../domain/market.ts'
-import { FLAT, foldMargin, type Position } from '../../domain/position.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { exposureOf } from '../../domain/positions/margin.ts'
+import { FLAT, foldMargin, type Position } from '../../domain/positions/position.ts'
 import type { FundingIndex, Price, Quote, Steps } from '../../domain/units.ts'
 import { markets } from './markets.ts'
 

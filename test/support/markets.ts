@@ -1,5 +1,5 @@
 /** Markets as they would be listed, one of each kind, and the arbitraries that tests draw their prices and sizes from. */
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import type { FundingIndex, Price, Quantity, Quote, Rate, Steps, Ticks } from '../../domain/units.ts'
 
 /** A decimal number as an integer x 1e18, exactly: `e18('0.005')`. */

@@ -1,6 +1,6 @@
 /** The words of the model of orders. Counts are plain numbers, prices of orders ticks. */
-import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/order.ts'
-import type { Position } from '../../domain/position.ts'
+import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/orders/order.ts'
+import type { Position } from '../../domain/positions/position.ts'
 import type { Millis, Ticks } from '../../domain/units.ts'
 
 export interface ModelOrder {

@@ -3,13 +3,13 @@
  * step. Of the exchange it uses prices, what one step holds back, and the auction itself; everything that is kept, it keeps by itself.
  */
 
-import { priceBand } from '../../domain/band.ts'
-import { clearAndMatch, type Outcome } from '../../domain/batch.ts'
-import { Book, type RestingOrder } from '../../domain/book.ts'
-import type { MarketSpec } from '../../domain/market.ts'
-import { isTriggered, type OrderStatus, type Side, type StatusReason } from '../../domain/order.ts'
-import { FLAT, type Position } from '../../domain/position.ts'
-import { reservedPriceOf, reservePerStep } from '../../domain/reservation.ts'
+import { clearAndMatch, type Outcome } from '../../domain/auction/batch.ts'
+import { Book, type RestingOrder } from '../../domain/book/book.ts'
+import { priceBand } from '../../domain/market/band.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { isTriggered, type OrderStatus, type Side, type StatusReason } from '../../domain/orders/order.ts'
+import { reservedPriceOf, reservePerStep } from '../../domain/orders/reservation.ts'
+import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { FundingIndex, Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
 import type { Auction, Look, ModelBatch, ModelFill, ModelOrder, Observed } from './order-model-terms.ts'
 

@@ -1,8 +1,8 @@
 /** The pure rules in Solidity, one by one, and the domain's values in the shapes they take. */
-import type { MarketSpec } from '../../domain/market.ts'
-import { type Order, triggerCondition } from '../../domain/order.ts'
-import { packFlags } from '../../domain/order-hash.ts'
-import { type FillTerms, marginOf, type Position } from '../../domain/position.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { type Order, triggerCondition } from '../../domain/orders/order.ts'
+import { packFlags } from '../../domain/orders/order-hash.ts'
+import { type FillTerms, marginOf, type Position } from '../../domain/positions/position.ts'
 import type { Price, Ticks } from '../../domain/units.ts'
 import { type FundingIndex, ONE } from '../../domain/units.ts'
 import { LibHarness__factory } from '../../typechain-types/factories/mocks/LibHarness__factory.ts'

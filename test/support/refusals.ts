@@ -1,7 +1,7 @@
 /** Expecting a settlement to be refused, by name and by what it says. */
 import { expect } from 'chai'
 import type { BaseContract } from 'ethers'
-import { encodeSettleBatch } from '../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
 import { nameOfError } from './errors.ts'
 import { buildPart, type Exchange, type PartInput, send } from './exchange.ts'
 

@@ -1,8 +1,8 @@
 /** What a market's logs say of it, positions and balances aside (`audit.ts`): held against its views. */
 import { expect } from 'chai'
 import type { LogDescription, Result } from 'ethers'
-import { decodeBatchSettled } from '../../domain/settlement-codec.ts'
-import { ACTION_LIFE, GRACE } from '../../domain/settlement-replay.ts'
+import { decodeBatchSettled } from '../../domain/settlement/settlement-codec.ts'
+import { ACTION_LIFE, GRACE } from '../../domain/settlement/settlement-replay.ts'
 import { type Exchange, fieldsOf } from './exchange.ts'
 
 type Fields = Record<string, unknown>

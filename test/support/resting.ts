@@ -1,7 +1,7 @@
 /** Short words for resting orders, and a reader of tables of them: `order('A buy 100 x10')`. */
-import { Book, type RestingOrder } from '../../domain/book.ts'
-import type { MarketSpec } from '../../domain/market.ts'
-import { FLAT, foldMargin, type Position } from '../../domain/position.ts'
+import { Book, type RestingOrder } from '../../domain/book/book.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { FLAT, foldMargin, type Position } from '../../domain/positions/position.ts'
 import {
   type FundingIndex,
   ONE,

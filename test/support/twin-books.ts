@@ -1,10 +1,11 @@
 /** What a twin of the chain keeps, and how it refuses. */
-import { type FundingRate, NO_RATE } from '../../domain/funding.ts'
-import type { Position } from '../../domain/position.ts'
-import type { LedgerAccount } from '../../domain/settlement-replay.ts'
+
+import type { Position } from '../../domain/positions/position.ts'
+import { type FundingRate, NO_RATE } from '../../domain/prices/funding.ts'
+import type { Haircut } from '../../domain/risk/wind-down.ts'
+import type { LedgerAccount } from '../../domain/settlement/settlement-replay.ts'
 import type { Address, FundingIndex, Millis, Price, Quote } from '../../domain/units.ts'
 import type { Verdict } from '../../domain/verdict.ts'
-import type { Haircut } from '../../domain/wind-down.ts'
 
 export interface Ended {
   readonly price: Price

@@ -1,24 +1,32 @@
 /** A market and its accounts at the bank, played by the rules of domain/ alone: says what the chain will do before it does it. */
+
+import { type MarketSpec, priceOf } from '../../domain/market/market.ts'
 import {
   adjustLeverage,
   adjustMargin,
   type LeverageAdjustment,
   type MarginAdjustment,
-} from '../../domain/adjust.ts'
+} from '../../domain/positions/adjust.ts'
+import { isBelow, isLiquidatable } from '../../domain/positions/margin.ts'
+import {
+  closingSteps,
+  FLAT,
+  openingBasis,
+  type Position,
+  type PositionFill,
+} from '../../domain/positions/position.ts'
+import { accrue, type FundingUpdate, setFunding } from '../../domain/prices/funding.ts'
 import {
   closeAgainst,
   compareRanks,
   isDeleverageable,
   type Ranked,
   scoreOf,
-} from '../../domain/deleverage.ts'
-import { accrue, type FundingUpdate, setFunding } from '../../domain/funding.ts'
-import { type Backstop, emptied, inherit, isInheritable } from '../../domain/liquidation.ts'
-import { isBelow, isLiquidatable } from '../../domain/margin.ts'
-import { type MarketSpec, priceOf } from '../../domain/market.ts'
-import { closingSteps, FLAT, openingBasis, type Position, type PositionFill } from '../../domain/position.ts'
-import { settleAccount } from '../../domain/settle-account.ts'
-import { type LedgerAccount, moveFree } from '../../domain/settlement-replay.ts'
+} from '../../domain/risk/deleverage.ts'
+import { type Backstop, emptied, inherit, isInheritable } from '../../domain/risk/liquidation.ts'
+import { dueOf, haircutOf, valueAt } from '../../domain/risk/wind-down.ts'
+import { settleAccount } from '../../domain/settlement/settle-account.ts'
+import { type LedgerAccount, moveFree } from '../../domain/settlement/settlement-replay.ts'
 import type {
   Address,
   FundingIndex,
@@ -30,7 +38,6 @@ import type {
   Ticks,
 } from '../../domain/units.ts'
 import type { Verdict } from '../../domain/verdict.ts'
-import { dueOf, haircutOf, valueAt } from '../../domain/wind-down.ts'
 import { addressOf, type FillInput } from './exchange.ts'
 import { accepted, type Books, demand, type Ended, emptyBooks, Refused } from './twin-books.ts'
 

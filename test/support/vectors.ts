@@ -1,6 +1,6 @@
 /** What clients in other languages check their signing against: `docs/signing-vectors.json`. */
 import { TypedDataEncoder } from 'ethers'
-import type { MarketSpec } from '../../domain/market.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
 import {
   isMarketType,
   mustReduceOnly,
@@ -8,8 +8,8 @@ import {
   type Order,
   type Side,
   triggerCondition,
-} from '../../domain/order.ts'
-import { DOMAIN_NAME, DOMAIN_VERSION, hashOrder, packFlags } from '../../domain/order-hash.ts'
+} from '../../domain/orders/order.ts'
+import { DOMAIN_NAME, DOMAIN_VERSION, hashOrder, packFlags } from '../../domain/orders/order-hash.ts'
 import type { Seconds, Steps, Ticks } from '../../domain/units.ts'
 import { actionVectors } from './action-vectors.ts'
 import { addressOf, keccak, signOrder, wallet } from './exchange.ts'

@@ -1,5 +1,5 @@
 /** The log rows of one trade in the perpetual market: matched, submitted, mined, confirmed. */
-import type { BatchCleared, LogRow, PartSettled, PartSubmitted } from '../../../domain/log.ts'
+import type { BatchCleared, LogRow, PartSettled, PartSubmitted } from '../../../domain/journal/journal-row.ts'
 import { appendRows, lockShard } from '../../../indexer/db/shard-log.ts'
 import { e18 } from '../../support/markets.ts'
 import type { User, World } from './world.ts'

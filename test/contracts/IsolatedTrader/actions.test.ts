@@ -1,6 +1,6 @@
 /** The queue of actions, attacked through each kind: replays, gaps, times that fall, run ahead or are dead. */
 import { expect } from 'chai'
-import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { finalFeedIdOf } from '../../../stack/deploy.ts'
 import {

@@ -1,6 +1,6 @@
 /** Parameters and modes: announced, never by surprise, and never undone by accident. */
 import { expect } from 'chai'
-import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { parametersOf } from '../../../stack/deploy.ts'
 import {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import { audit } from '../../support/audit.ts'
 import {
   buildPart,

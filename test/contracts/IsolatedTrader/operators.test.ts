@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import { buildPart, chain, type Exchange, pair, perpetualExchange } from '../../support/exchange.ts'
 
 const STATUS = { none: 0n, proposed: 1n, approved: 2n } as const

@@ -1,6 +1,6 @@
 /** Liquidations by the book: records that nobody signed, allowed by the account's ratio alone. */
 import { expect } from 'chai'
-import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import { audit } from '../../support/audit.ts'
 import {
   binaryExchange,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
-import type { OrderType } from '../../../domain/order.ts'
-import { encodeSettleBatch, HEADER_BYTES } from '../../../domain/settlement-codec.ts'
+import type { OrderType } from '../../../domain/orders/order.ts'
+import { encodeSettleBatch, HEADER_BYTES } from '../../../domain/settlement/settlement-codec.ts'
 import { audit } from '../../support/audit.ts'
 import {
   addressOf,

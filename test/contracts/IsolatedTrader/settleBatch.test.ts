@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { decodeBatchSettled } from '../../../domain/settlement-codec.ts'
+import { decodeBatchSettled } from '../../../domain/settlement/settlement-codec.ts'
 import { audit } from '../../support/audit.ts'
 import {
   addressOf,

@@ -1,6 +1,12 @@
 import { expect } from 'chai'
 import type { ContractTransactionResponse } from 'ethers'
-import { accrue, FULL_SWING, type FundingRate, fundingBounds, fundingCapAt } from '../../../domain/funding.ts'
+import {
+  accrue,
+  FULL_SWING,
+  type FundingRate,
+  fundingBounds,
+  fundingCapAt,
+} from '../../../domain/prices/funding.ts'
 import type { FundingIndex, HourlyFunding, Millis, Price } from '../../../domain/units.ts'
 import { adjustMargin, type FundingInput, HOUR, setFunding } from '../../support/adjust.ts'
 import { audit } from '../../support/audit.ts'

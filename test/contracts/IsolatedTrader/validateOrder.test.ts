@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { type SignedOrder, triggerCondition } from '../../../domain/order.ts'
-import { hashOrder, packFlags } from '../../../domain/order-hash.ts'
+import { type SignedOrder, triggerCondition } from '../../../domain/orders/order.ts'
+import { hashOrder, packFlags } from '../../../domain/orders/order-hash.ts'
 import { ONE } from '../../../domain/units.ts'
 import {
   buildPart,

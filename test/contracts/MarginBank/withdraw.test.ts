@@ -1,6 +1,6 @@
 import { anyUint } from '@nomicfoundation/hardhat-ethers-chai-matchers/withArgs'
 import { expect } from 'chai'
-import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { audit } from '../../support/audit.ts'
 import {

@@ -4,9 +4,9 @@
  */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
-import type { RemoveMode } from '../../../domain/adjust.ts'
-import { fundingBounds } from '../../../domain/funding.ts'
-import { exposureOf, ratioOf } from '../../../domain/margin.ts'
+import type { RemoveMode } from '../../../domain/positions/adjust.ts'
+import { exposureOf, ratioOf } from '../../../domain/positions/margin.ts'
+import { fundingBounds } from '../../../domain/prices/funding.ts'
 import type { Address, Millis, Quote } from '../../../domain/units.ts'
 import { audit } from '../../support/audit.ts'
 import { Duet } from '../../support/duet.ts'

@@ -1,7 +1,7 @@
 /** The tasks that show a market, an account and an order, run against a node. */
 import { expect } from 'chai'
 import { HardhatPluginError } from 'hardhat/plugins'
-import { hashOrder } from '../../../domain/order-hash.ts'
+import { hashOrder } from '../../../domain/orders/order-hash.ts'
 import {
   caller,
   chain,

@@ -1,7 +1,7 @@
 /** decode-settlement, run against a node: what was settled, what was refused and whose fault it was. */
 import { expect } from 'chai'
 import type { ContractTransactionResponse } from 'ethers'
-import { encodeSettleBatch } from '../../../domain/settlement-codec.ts'
+import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import {
   buildPart,
   caller,

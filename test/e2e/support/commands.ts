@@ -1,6 +1,6 @@
 /** What traders, prices and faults do in a run of the model test: rounds of commands, made from one seed. */
 import fc from 'fast-check'
-import { ORDER_TYPES, type OrderType, type Side } from '../../../domain/order.ts'
+import { ORDER_TYPES, type OrderType, type Side } from '../../../domain/orders/order.ts'
 
 export const TRADERS = 4
 /** Session keys of each trader. */

@@ -1,6 +1,6 @@
 /** What should have happened by now. */
 import type { Market } from '../../../client/answers.ts'
-import { isMarketType, isTriggered } from '../../../domain/order.ts'
+import { isMarketType, isTriggered } from '../../../domain/orders/order.ts'
 import type { Price } from '../../../domain/units.ts'
 import { isLive, nameOf, paired, raw, type Trader } from './laws.ts'
 

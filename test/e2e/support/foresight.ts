@@ -1,8 +1,8 @@
 /** What placements must be answered: by the state they met where they were written down, else by every state that they may have met. */
-import { priceBand } from '../../../domain/band.ts'
-import { highestPrice, priceOf } from '../../../domain/market.ts'
-import { isConditional, isMarketType } from '../../../domain/order.ts'
-import { reservedPriceOf } from '../../../domain/reservation.ts'
+import { priceBand } from '../../../domain/market/band.ts'
+import { highestPrice, priceOf } from '../../../domain/market/market.ts'
+import { isConditional, isMarketType } from '../../../domain/orders/order.ts'
+import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { MarketRecord } from './market-record.ts'
 import { type Attempt, type PaperOrder, SLACK_MS } from './paper.ts'
 import type { Prices } from './prices.ts'

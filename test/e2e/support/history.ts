@@ -3,7 +3,7 @@
  * it, and compares that with what was written: each reservation, each trigger, each fill, each end with its reason. From outside come what
  * traders sent, what prices were said, and how the chain moved free balances; and whoever is said to have asked for something must have.
  */
-import { priceBand } from '../../../domain/band.ts'
+
 import {
   ACCOUNTS_SHARD,
   type AccountsRow,
@@ -12,10 +12,11 @@ import {
   type OrderPlaced,
   type PartSettled,
   type PositionChange,
-} from '../../../domain/log.ts'
-import { isConditional, type StatusReason } from '../../../domain/order.ts'
-import { FLAT, type Position } from '../../../domain/position.ts'
-import { reservedPriceOf } from '../../../domain/reservation.ts'
+} from '../../../domain/journal/journal-row.ts'
+import { priceBand } from '../../../domain/market/band.ts'
+import { isConditional, type StatusReason } from '../../../domain/orders/order.ts'
+import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
+import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import type { Price, Quote, Steps } from '../../../domain/units.ts'
 import type { ModelOrder } from '../../support/order-model-terms.ts'
 import { Foresight } from './foresight.ts'

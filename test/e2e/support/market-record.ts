@@ -1,8 +1,8 @@
 /** One market in the model: what its log says of each order, and beside it what the model says. */
-import type { BatchCleared, MarketRow, PartSettled } from '../../../domain/log.ts'
-import type { MarketSpec } from '../../../domain/market.ts'
-import type { OrderStatus, StatusReason } from '../../../domain/order.ts'
-import type { Position } from '../../../domain/position.ts'
+import type { BatchCleared, MarketRow, PartSettled } from '../../../domain/journal/journal-row.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import type { OrderStatus, StatusReason } from '../../../domain/orders/order.ts'
+import type { Position } from '../../../domain/positions/position.ts'
 import type { Millis, Ticks } from '../../../domain/units.ts'
 import { Model } from '../../support/order-model.ts'
 import type { Auction, ModelOrder } from '../../support/order-model-terms.ts'

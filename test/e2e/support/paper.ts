@@ -1,8 +1,8 @@
 /** What traders know of their orders from what they sent and were answered: the model's side of the comparison. No exchange in it. */
 import type { Bookmark, PlacedOrder } from '../../../client/answers.ts'
 import type { OutgoingOrder } from '../../../client/trading.ts'
-import type { MarketSpec } from '../../../domain/market.ts'
-import type { Order } from '../../../domain/order.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import type { Order } from '../../../domain/orders/order.ts'
 
 /** How long a trader waits for an answer: a process that was killed is back by then. */
 export const BUDGET_MS = 60_000

@@ -1,6 +1,6 @@
 /** The prices of a run: the markets' feeds, taken over from the simulated oracle. */
 import type { Client } from '../../../client/client.ts'
-import type { MarketSpec } from '../../../domain/market.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Price } from '../../../domain/units.ts'
 import { type TakenFeed, takeOverFeed } from '../../../stack/feed.ts'
 import type { Stack } from '../../../stack/stack.ts'

@@ -1,5 +1,5 @@
 /** What orders were told to be while things happened: each time what they were at a moment in which they may have been looked at. */
-import { type MarketSpec, quantityOf } from '../../../domain/market.ts'
+import { type MarketSpec, quantityOf } from '../../../domain/market/market.ts'
 import type { Steps } from '../../../domain/units.ts'
 import type { ModelOrder } from '../../support/order-model-terms.ts'
 import type { MarketRecord } from './market-record.ts'

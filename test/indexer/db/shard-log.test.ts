@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
-import type { LogRow } from '../../../domain/log.ts'
+import type { LogRow } from '../../../domain/journal/journal-row.ts'
 import type { Address } from '../../../domain/units.ts'
 import { fromStoredSpec, listMarket, loadMarkets, toStoredSpec } from '../../../indexer/db/markets.ts'
 import {

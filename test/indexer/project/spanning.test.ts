@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
-import { ACCOUNTS_SHARD, type LogRow, marketShard } from '../../../domain/log.ts'
+import { ACCOUNTS_SHARD, type LogRow, marketShard } from '../../../domain/journal/journal-row.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { Projection } from '../../../indexer/project/projection.ts'
 import { projectAll, projectChunk, registerShards } from '../../../indexer/project/projector.ts'

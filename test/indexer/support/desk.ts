@@ -1,7 +1,7 @@
 /** What api and keeper would have written before a part is sent: accepted orders, a cleared batch, a submitted action. */
 import { sql } from 'kysely'
-import { type LogRow, type MatchedFill, marketShard } from '../../../domain/log.ts'
-import type { SettlementPart } from '../../../domain/settlement.ts'
+import { type LogRow, type MatchedFill, marketShard } from '../../../domain/journal/journal-row.ts'
+import type { SettlementPart } from '../../../domain/settlement/settlement.ts'
 import type { Db, Tx } from '../../../indexer/db/client.ts'
 import { appendRows, lockShard } from '../../../indexer/db/shard-log.ts'
 import { findUsers } from '../../../indexer/db/users.ts'

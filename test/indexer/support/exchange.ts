@@ -3,8 +3,14 @@
  * maps. The read model that is projected from the log must tell the same.
  */
 import { randomBytes } from 'node:crypto'
-import type { BatchCleared, FillSettled, LogRow, MatchedFill, PartSettled } from '../../../domain/log.ts'
-import type { OrderStatus, Side, StatusReason } from '../../../domain/order.ts'
+import type {
+  BatchCleared,
+  FillSettled,
+  LogRow,
+  MatchedFill,
+  PartSettled,
+} from '../../../domain/journal/journal-row.ts'
+import type { OrderStatus, Side, StatusReason } from '../../../domain/orders/order.ts'
 
 export interface ModelOrder {
   readonly order_id: string

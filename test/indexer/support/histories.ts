@@ -1,6 +1,6 @@
 /** Generated histories of the small exchange: two markets, a few accounts, any lawful order of changes. */
 import fc from 'fast-check'
-import type { LogRow } from '../../../domain/log.ts'
+import type { LogRow } from '../../../domain/journal/journal-row.ts'
 import { ACCOUNTS, type ModelBalance, ModelMarket, type ModelOrder } from './exchange.ts'
 
 export interface History {

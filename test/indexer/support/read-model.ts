@@ -1,6 +1,6 @@
 /** Reads the whole read model for comparison, and writes logs without a write side. */
 import { sql } from 'kysely'
-import { ACCOUNTS_SHARD, type LogRow } from '../../../domain/log.ts'
+import { ACCOUNTS_SHARD, type LogRow } from '../../../domain/journal/journal-row.ts'
 import type { Db } from '../../../indexer/db/client.ts'
 import { appendRows, createShard, lockShard } from '../../../indexer/db/shard-log.ts'
 

@@ -2,7 +2,7 @@
 
 import { HDNodeWallet, id, JsonRpcProvider, NonceManager, parseEther, Wallet } from 'ethers'
 import { after, afterEach, before, beforeEach } from 'mocha'
-import type { MarketSpec } from '../../../domain/market.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Address, Millis, Price, UserId } from '../../../domain/units.ts'
 import { createChain as createFollowerChain } from '../../../indexer/adapters/chain.ts'
 import { Follower } from '../../../indexer/follow.ts'

@@ -1,10 +1,10 @@
 /** What holds in the database between any two transactions. */
 import { expect } from 'chai'
-import { BookFeed } from '../../../domain/book-feed.ts'
-import { marketShard } from '../../../domain/log.ts'
-import { isReservable } from '../../../domain/open-order.ts'
-import { isTerminal } from '../../../domain/order-state.ts'
-import { reservePerStep } from '../../../domain/reservation.ts'
+import { BookFeed } from '../../../domain/book/book-feed.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
+import { isReservable } from '../../../domain/orders/open-order.ts'
+import { isTerminal } from '../../../domain/orders/order-state.ts'
+import { reservePerStep } from '../../../domain/orders/reservation.ts'
 import { projectAll } from '../../../indexer/project/projector.ts'
 import type { World } from './world.ts'
 

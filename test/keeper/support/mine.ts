@@ -1,8 +1,8 @@
 /** Settlement without a chain: what the contract would log for the oldest part, handed to the indexer as if it had read it. */
-import { byAccount } from '../../../domain/batch.ts'
-import { openingBasis, type Position } from '../../../domain/position.ts'
-import { settleAccount } from '../../../domain/settle-account.ts'
-import type { BatchSettled, SettledFill } from '../../../domain/settlement.ts'
+import { byAccount } from '../../../domain/auction/batch.ts'
+import { openingBasis, type Position } from '../../../domain/positions/position.ts'
+import { settleAccount } from '../../../domain/settlement/settle-account.ts'
+import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import { applyFacts } from '../../../indexer/apply.ts'
 import { toOpenOrder } from '../../../indexer/db/orders.ts'

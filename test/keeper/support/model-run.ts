@@ -1,19 +1,19 @@
 /** One run of commands on a market in a real database, with the keeper's and the indexer's own code, and on the model beside it. */
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
-import { priceBand } from '../../../domain/band.ts'
-import type { PartSettled } from '../../../domain/log.ts'
-import { type MarketSpec, priceOf } from '../../../domain/market.ts'
+import type { PartSettled } from '../../../domain/journal/journal-row.ts'
+import { priceBand } from '../../../domain/market/band.ts'
+import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
 import {
   aliveUntil,
   isConditional,
   mustReduceOnly,
   type OrderType,
   type Side,
-} from '../../../domain/order.ts'
-import { reservedPriceOf } from '../../../domain/reservation.ts'
+} from '../../../domain/orders/order.ts'
+import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
+import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
-import type { Culprit } from '../../../domain/unwind.ts'
 import { applyFacts, takeBackFacts } from '../../../indexer/apply.ts'
 import { createSwitchStore } from '../../../keeper/adapters/store-switches.ts'
 import { createUnwindStore } from '../../../keeper/adapters/store-unwind.ts'

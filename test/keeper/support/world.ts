@@ -1,13 +1,19 @@
 /** A market in a database of its own, with a clock that stands still, traders, and an api reduced to two writes. */
 import { getBytes, id, keccak256, Wallet } from 'ethers'
-import { priceBand } from '../../../domain/band.ts'
-import { marketShard } from '../../../domain/log.ts'
-import { type MarketSpec, priceOf } from '../../../domain/market.ts'
-import { isReservable, leaveBook, reservable } from '../../../domain/open-order.ts'
-import { aliveUntil, mustReduceOnly, type Order, type OrderType, type Side } from '../../../domain/order.ts'
-import { hashOrder } from '../../../domain/order-hash.ts'
-import { accepted } from '../../../domain/order-state.ts'
-import { reservationsOf, reservedPriceOf } from '../../../domain/reservation.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
+import { priceBand } from '../../../domain/market/band.ts'
+import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
+import { isReservable, leaveBook, reservable } from '../../../domain/orders/open-order.ts'
+import {
+  aliveUntil,
+  mustReduceOnly,
+  type Order,
+  type OrderType,
+  type Side,
+} from '../../../domain/orders/order.ts'
+import { hashOrder } from '../../../domain/orders/order-hash.ts'
+import { accepted } from '../../../domain/orders/order-state.ts'
+import { reservationsOf, reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Address, Millis, Price, Quote, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import { createDb, createPool, type Db, type Tx } from '../../../indexer/db/client.ts'
 import { listMarket } from '../../../indexer/db/markets.ts'

@@ -1,0 +1,278 @@
+/** From a batch to what is written: fills, orders, reservations, and the log rows that tell them. */
+
+import type { LiveOrder } from '../book/book-feed.ts'
+import { invariant } from '../invariant.ts'
+import type { MarketRow, MatchedFill } from '../journal/journal-row.ts'
+import type { MarketSpec } from '../market/market.ts'
+import { expiryReason, leaveBook, type OpenOrder, type OrderChange, reserve } from '../orders/open-order.ts'
+import type { StatusReason } from '../orders/order.ts'
+import { Draft } from '../orders/order-changes.ts'
+import { type ClosingReason, step } from '../orders/order-state.ts'
+import { type Funds, type Rebalanced, rebalance } from '../orders/rebalance.ts'
+import { reservePerStep } from '../orders/reservation.ts'
+import type { Position } from '../positions/position.ts'
+import { PartialSlots } from '../settlement/partial-slots.ts'
+import type { OracleReport } from '../settlement/settlement.ts'
+import type { Millis, Quote, Seq, Steps, UserId } from '../units.ts'
+import type { MatchedBatch, Outcome } from './batch.ts'
+import type { Cancel, Cleared, Fill } from './clearing.ts'
+import type { Part } from './parts.ts'
+
+export interface Decision {
+  /** Ended by time, before the batch. */
+  readonly overdue: readonly Cancel[]
+  /** Ended by the auction, or closing where filled in part. */
+  readonly cancels: readonly Cancel[]
+  readonly matched: MatchedBatch | null
+  readonly rebalanced: ReadonlyMap<UserId, Rebalanced>
+}
+
+const wholeFills = (matched: MatchedBatch | null): ReadonlyMap<Seq, Fill> =>
+  new Map(matched?.clearing.fills.map((fill) => [fill.seq, fill]))
+
+/** A market's open and waiting orders. */
+export interface LiveOrders {
+  get(seq: Seq): LiveOrder | undefined
+  ordersOf(account: UserId): readonly LiveOrder[]
+}
+
+/** Weighs the orders of every account in the batch against its new position. `live` is as before the batch. */
+export function decide(
+  spec: MarketSpec,
+  live: LiveOrders,
+  overdue: readonly Cancel[],
+  outcome: Outcome | null,
+  fundsOf: (account: UserId) => Funds,
+): Decision {
+  const matched = outcome?.matched ?? null
+  const cancels = outcome?.clearing.cancels ?? []
+  const gone = new Set([...overdue, ...cancels].map(({ seq }) => seq))
+  const fills = wholeFills(matched)
+  const rebalanced = new Map<UserId, Rebalanced>()
+  for (const [account, position] of matched?.positions ?? []) {
+    const before = live.ordersOf(account)
+    const open = before
+      .filter(({ seq }) => !gone.has(seq))
+      .map((order) => ({
+        ...order,
+        remaining: (order.remaining - (fills.get(order.seq)?.fill ?? 0)) as Steps,
+      }))
+      .filter(({ remaining }) => remaining > 0)
+    const reservedBefore = before.reduce((sum, order) => sum + reservedFor(spec, order, order.openable), 0n)
+    const held = before.reduce(
+      (sum, order) => sum + reservedFor(spec, order, fills.get(order.seq)?.opening),
+      0n,
+    )
+    const terms = { funds: fundsOf(account), before: (reservedBefore - held) as Quote }
+    rebalanced.set(account, rebalance(spec, position.size, open, terms))
+  }
+  return { overdue, cancels, matched, rebalanced }
+}
+
+const reservedFor = (spec: MarketSpec, order: LiveOrder, steps: Steps | undefined): bigint =>
+  steps === undefined || steps === 0 ? 0n : reservePerStep(spec, order) * BigInt(steps)
+
+/** The orders that a decision changes: their stored state is needed to write it. */
+export function touchedBy(decision: Decision, live: LiveOrders): Set<Seq> {
+  const seqs = new Set([...decision.overdue, ...decision.cancels].map(({ seq }) => seq))
+  for (const { seq } of decision.matched?.clearing.fills ?? []) seqs.add(seq)
+  for (const { reservations, cancels } of decision.rebalanced.values()) {
+    for (const { seq } of cancels) seqs.add(seq)
+    for (const { seq, openable } of reservations.values())
+      if (live.get(seq)?.openable !== openable) seqs.add(seq)
+  }
+  return seqs
+}
+
+const endByTime = (order: OpenOrder, reason: StatusReason, asOf: Millis): OrderChange =>
+  leaveBook(order, reason === 'EXPIRED' ? expiryReason(order, asOf) : closing(reason), asOf)
+
+const closing = (reason: StatusReason): ClosingReason => {
+  invariant(reason !== 'FILLED', 'the auction ends orders, settlement fills them')
+  return reason
+}
+
+export interface PlannedFill extends MatchedFill {
+  /** Position inside its part. */
+  readonly place: number
+  readonly partial_slot: number | null
+}
+
+export interface PlannedBatch {
+  readonly batchId: number
+  readonly clearing: Cleared
+  readonly oracle: OracleReport
+  readonly parts: number
+  readonly fills: readonly PlannedFill[]
+  readonly positions: ReadonlyMap<UserId, Position>
+}
+
+/** All that one turn of a market writes. */
+export interface Plan {
+  readonly asOf: Millis
+  readonly batch: PlannedBatch | null
+  readonly orders: readonly OpenOrder[]
+  /** Change of what each account holds back. */
+  readonly reserved: ReadonlyMap<UserId, Quote>
+  readonly rows: readonly MarketRow[]
+}
+
+export interface PlanInput {
+  readonly spec: MarketSpec
+  readonly asOf: Millis
+  readonly batchId: number
+  readonly oracle: OracleReport | null
+  readonly decision: Decision
+  /** Stored state of the touched orders. */
+  readonly orders: ReadonlyMap<Seq, OpenOrder>
+  /** Partial slots in use, by account. */
+  readonly slots: ReadonlyMap<UserId, Set<number>>
+}
+
+/** Writes a decision down: the new state of every order it touches, and the rows in the order in which they hold. */
+export function planBatch(input: PlanInput): Plan {
+  const draft = new Draft(input.orders)
+  const { overdue, cancels, matched, rebalanced } = input.decision
+  for (const { seq, reason } of overdue) draft.put(endByTime(draft.get(seq), reason, input.asOf))
+  const batch = matched === null ? null : fillOrders(input, matched, draft)
+
+  const filled = wholeFills(matched)
+  for (const { seq, reason } of cancels) {
+    if (filled.has(seq)) draft.putIf(reserve(draft.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
+    else draft.put(leaveBook(draft.get(seq), closing(reason), input.asOf))
+  }
+  for (const { reservations, cancels: short } of rebalanced.values()) {
+    for (const { seq, reason } of short) draft.put(leaveBook(draft.get(seq), closing(reason), input.asOf))
+    for (const [seq, reservation] of reservations) {
+      if (!short.some((cancel) => cancel.seq === seq) && draft.has(seq))
+        draft.putIf(reserve(draft.get(seq), reservation))
+    }
+  }
+  for (const [seq, fill] of filled) {
+    if (fill.left === 0) draft.putIf(reserve(draft.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
+  }
+  return {
+    asOf: input.asOf,
+    batch,
+    orders: draft.changed(),
+    reserved: draft.reservedDeltas(),
+    rows: draft.rows,
+  }
+}
+
+function fillOrders(
+  input: PlanInput,
+  { clearing, parts, positions }: MatchedBatch,
+  draft: Draft,
+): PlannedBatch {
+  const { spec, batchId, oracle } = input
+  invariant(oracle !== null, 'a batch has an oracle report')
+  const slots = new PartialSlots(input.slots)
+  const timesCut = countBySeq(parts)
+  const fills = parts.flatMap((part, at) =>
+    part.fills.map((fill, place): PlannedFill => {
+      const order = draft.get(fill.seq)
+      const held = heldBy(spec, order, fill.opening)
+      const needsSlot = fill.left > 0 && (order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1)
+      const slot = order.partialSlot ?? (needsSlot ? slots.take(order.account) : null)
+      draft.set(afterFill(order, fill, held, slot))
+      return plannedFill(
+        `${spec.marketId}-${batchId}-${at + 1}-${fill.seq}`,
+        at + 1,
+        place,
+        order,
+        fill,
+        held,
+        slot,
+      )
+    }),
+  )
+  const closing = closingOrders(input.decision, draft)
+  draft.rows.push(batchRow(input, clearing, { oracle, parts: parts.length, fills, closing }))
+  return { batchId, clearing, oracle, parts: parts.length, fills, positions }
+}
+
+const heldBy = (spec: MarketSpec, order: OpenOrder, opening: Steps): Quote =>
+  (opening === 0 ? 0n : reservePerStep(spec, { ...order, limit: order.price }) * BigInt(opening)) as Quote
+
+function afterFill(order: OpenOrder, fill: Fill, held: Quote, partialSlot: number | null): OpenOrder {
+  const verdict = step(order, { kind: 'match', steps: fill.fill })
+  invariant(verdict.ok, 'the auction fills what is in the book')
+  return {
+    ...verdict.value.life,
+    openable: (order.openable - fill.opening) as Steps,
+    reserved: (order.reserved - held) as Quote,
+    held: (order.held + held) as Quote,
+    partialSlot,
+  }
+}
+
+function plannedFill(
+  fillId: string,
+  part: number,
+  place: number,
+  order: OpenOrder,
+  { fill, taker, side }: Fill,
+  held: Quote,
+  slot: number | null,
+): PlannedFill {
+  return {
+    fill_id: fillId,
+    order_id: order.orderId,
+    user_id: order.account,
+    part,
+    place,
+    side,
+    steps: fill,
+    taker_steps: taker,
+    held: held.toString(),
+    partial_slot: slot,
+  }
+}
+
+function countBySeq(parts: readonly Part[]): Map<Seq, number> {
+  const counts = new Map<Seq, number>()
+  for (const { fills } of parts) for (const { seq } of fills) counts.set(seq, (counts.get(seq) ?? 0) + 1)
+  return counts
+}
+
+/** Orders that leave the book with the batch although part of them is settling. Marks them so. */
+function closingOrders(
+  { cancels, matched }: Decision,
+  draft: Draft,
+): { order_id: string; reason: StatusReason }[] {
+  const filled = wholeFills(matched)
+  return cancels
+    .filter(({ seq }) => filled.has(seq))
+    .map(({ seq, reason }) => {
+      const order = draft.get(seq)
+      const verdict = step(order, { kind: 'close', reason: closing(reason) })
+      invariant(verdict.ok, 'an order that is filled in part closes once')
+      draft.set(verdict.value.life)
+      return { order_id: order.orderId, reason }
+    })
+}
+
+function batchRow(
+  { asOf, batchId }: PlanInput,
+  clearing: Cleared,
+  batch: {
+    readonly oracle: OracleReport
+    readonly parts: number
+    readonly fills: readonly PlannedFill[]
+    readonly closing: { order_id: string; reason: StatusReason }[]
+  },
+): MarketRow {
+  const { lo, hi, price, volume, demand, supply, rule } = clearing
+  return {
+    kind: 'batch_cleared',
+    batch_id: batchId,
+    as_of: asOf,
+    oracle_price: batch.oracle.price.toString(),
+    oracle_at: batch.oracle.observedAt,
+    ...{ lo, hi, price, volume, demand, supply, rule },
+    parts: batch.parts,
+    fills: batch.fills.map(({ place: _place, partial_slot: _slot, ...fill }) => fill),
+    closing: batch.closing,
+  }
+}

@@ -1,0 +1,106 @@
+/** From a book to a batch that can settle: the clearing, and what it does to the matched positions. */
+
+import type { RestingOrder } from '../book/book.ts'
+import type { MarketSpec } from '../market/market.ts'
+import { openingBasis, type Position, type PositionFill } from '../positions/position.ts'
+import { type AccountRefusal, settleAccount } from '../settlement/settle-account.ts'
+import type { FundingIndex, Seq, UserId } from '../units.ts'
+import { accept, refuse, type Verdict } from '../verdict.ts'
+import { type AuctionInput, clear } from './auction.ts'
+import type { Cleared, Clearing, Fill } from './clearing.ts'
+import { type Part, splitIntoParts } from './parts.ts'
+
+export interface MatchedBatch {
+  readonly clearing: Cleared
+  readonly parts: readonly Part[]
+  /** After the batch, of every account in it. */
+  readonly positions: ReadonlyMap<UserId, Position>
+}
+
+export interface MatchTerms {
+  readonly spec: MarketSpec
+  readonly fundingIndex: FundingIndex
+  readonly positions: (account: UserId) => Position
+  readonly orderOf: (seq: Seq) => RestingOrder
+}
+
+/** Orders that the chain would refuse although the auction matched them. */
+export interface MatchRefusal {
+  readonly orders: readonly Seq[]
+  readonly why: AccountRefusal['code']
+}
+
+/**
+ * Applies a clearing to the matched positions exactly as the contract will, part by part. Refused where the contract would
+ * refuse: the caller clears again without these orders, so that nothing is matched that cannot settle.
+ */
+export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<MatchedBatch, MatchRefusal> {
+  const parts = splitIntoParts(clearing)
+  const positions = new Map<UserId, Position>()
+  for (const part of parts) {
+    for (const run of byAccount(part.fills)) {
+      const account = (run[0] as Fill).account
+      const before = positions.get(account) ?? terms.positions(account)
+      const fills = run.map((fill) => positionFill(terms, clearing, fill))
+      const { oracle } = clearing.inputs
+      const { makerFee, takerFee } = terms.spec
+      const settled = settleAccount(terms.spec, before, fills, {
+        oracle,
+        makerFee,
+        takerFee,
+        fundingIndex: terms.fundingIndex,
+      })
+      if (!settled.ok) return refuse(blame(run, settled.refusal))
+      positions.set(account, settled.value.position)
+    }
+  }
+  return accept({ clearing, parts, positions })
+}
+
+export interface Outcome {
+  readonly clearing: Clearing
+  readonly matched: MatchedBatch | null
+  /** Left out because the chain would have refused them. Empty unless the auction and the contract disagree. */
+  readonly refused: readonly MatchRefusal[]
+}
+
+/** Clears the book, and again without the orders that the chain would refuse, until everything matched can settle. */
+export function clearAndMatch(input: AuctionInput): Outcome {
+  const refused: MatchRefusal[] = []
+  const orders = new Set<Seq>(input.excluded?.orders)
+  const terms: MatchTerms = { ...input, orderOf: (seq) => input.book.get(seq) as RestingOrder }
+  for (;;) {
+    const clearing = clear({
+      ...input,
+      excluded: { accounts: input.excluded?.accounts ?? new Set(), orders },
+    })
+    if (clearing.outcome === 'no_cross') return { clearing, matched: null, refused }
+    const verdict = matchBatch(terms, clearing)
+    if (verdict.ok) return { clearing, matched: verdict.value, refused }
+    refused.push(verdict.refusal)
+    for (const seq of verdict.refusal.orders) orders.add(seq)
+  }
+}
+
+function blame(run: readonly Fill[], refusal: AccountRefusal): MatchRefusal {
+  const culprits = 'fill' in refusal ? [run[refusal.fill] as Fill] : run.filter(({ opening }) => opening > 0)
+  const orders = culprits.length > 0 ? culprits : run
+  return { orders: orders.map(({ seq }) => seq), why: refusal.code }
+}
+
+/** Runs of fills of one account, in order. */
+export function byAccount<T extends { readonly account: UserId }>(fills: readonly T[]): T[][] {
+  const runs: T[][] = []
+  for (const fill of fills) {
+    const run = runs.at(-1)
+    if (run?.[0]?.account === fill.account) run.push(fill)
+    else runs.push([fill])
+  }
+  return runs
+}
+
+function positionFill(terms: MatchTerms, { price, inputs }: Cleared, fill: Fill): PositionFill {
+  const { side, limit, leverage } = terms.orderOf(fill.seq)
+  const basis = openingBasis(terms.spec, { side, limit }, price, inputs.oracle)
+  return { side, price, steps: fill.fill, takerSteps: fill.taker, leverage, basis }
+}

@@ -1,0 +1,184 @@
+/** The one price of a batch: largest volume, then smallest surplus, then pressure up to an anchor, then the reference. */
+
+import { invariant } from '../invariant.ts'
+import { type Band, tickNearest } from '../market/band.ts'
+import type { MarketSpec } from '../market/market.ts'
+import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from '../units.ts'
+import type { PriceRule, Reference } from './clearing.ts'
+import type { Entry } from './tranches.ts'
+
+/** From this age on the last clearing price says nothing about the next. */
+export const REFERENCE_LIFE_MS = 60_000
+
+export interface PriceQuestion {
+  readonly buys: readonly Entry[]
+  readonly sells: readonly Entry[]
+  readonly band: Band
+  /** Where nothing else decides. */
+  readonly reference: Ticks
+}
+
+export interface PriceAnswer {
+  readonly price: Ticks
+  readonly rule: PriceRule
+  readonly demand: Steps
+  readonly supply: Steps
+}
+
+/** The last clearing price while it is fresh and in the band, else the tick nearest the oracle price, half down. */
+export function referenceTick(
+  spec: MarketSpec,
+  { reference, oracle, asOf, band }: { reference: Reference | null; oracle: Price; asOf: Millis; band: Band },
+): Ticks {
+  const isUsable =
+    reference !== null &&
+    asOf - reference.at < REFERENCE_LIFE_MS &&
+    band.lo <= reference.price &&
+    reference.price <= band.hi
+  return isUsable ? reference.price : tickNearest(spec, oracle)
+}
+
+/**
+ * Null where nothing meets. Demand falls and supply rises with the price, so the ticks with the largest volume are one interval,
+ * and those of them with the smallest surplus are one again. Both change only right after a buy limit and at a sell limit: the
+ * ends of every stretch where they are constant are looked at, and nothing between.
+ */
+export function clearingPrice(question: PriceQuestion): PriceAnswer | null {
+  const largest = largestVolume(question)
+  if (largest.length === 0) return null
+  const surplus = largest.reduce(
+    (least, point) => Math.min(least, surplusAt(point)),
+    Number.POSITIVE_INFINITY,
+  )
+  const tied = largest.filter((point) => surplusAt(point) === surplus)
+
+  const { price, rule } = decide(question, largest, tied)
+  const { demand, supply } = pointAt(tied, price)
+  return { price, rule, demand, supply }
+}
+
+/** Demand and supply on a stretch of equal ones, at its first or last tick. */
+interface Point {
+  readonly tick: Ticks
+  readonly demand: Steps
+  readonly supply: Steps
+}
+
+const surplusAt = ({ demand, supply }: Point): number => Math.abs(demand - supply)
+
+function decide(
+  { buys, sells, reference }: PriceQuestion,
+  largest: readonly Point[],
+  tied: readonly Point[],
+): { price: Ticks; rule: PriceRule } {
+  const ends = endsOf(tied)
+  if (ends.lo === ends.hi) {
+    const widest = endsOf(largest)
+    return { price: ends.lo, rule: widest.lo === widest.hi ? 'volume' : 'surplus' }
+  }
+  if (tied.every(({ demand, supply }) => demand > supply)) {
+    const { highest } = anchorsIn(ends, [buys, sells])
+    if (highest !== null) return { price: highest, rule: 'buy_pressure' }
+  } else if (tied.every(({ demand, supply }) => demand < supply)) {
+    const { lowest } = anchorsIn(ends, [buys, sells])
+    if (lowest !== null) return { price: lowest, rule: 'sell_pressure' }
+  }
+  return { price: maxOf(ends.lo, minOf(ends.hi, reference)), rule: 'reference' }
+}
+
+const endsOf = (points: readonly Point[]): Band => ({
+  lo: (points[0] as Point).tick,
+  hi: (points.at(-1) as Point).tick,
+})
+
+/** The point of the stretch that `price` lies in. */
+const pointAt = (points: readonly Point[], price: Ticks): Point =>
+  points.findLast((point) => point.tick <= price) as Point
+
+/** The lowest and highest effective limit of a limit order in the interval: without one, pressure has nothing to push to. */
+function anchorsIn(
+  { lo, hi }: Band,
+  sides: readonly (readonly Entry[])[],
+): { lowest: Ticks | null; highest: Ticks | null } {
+  let lowest: Ticks | null = null
+  let highest: Ticks | null = null
+  const look = (limit: Ticks): void => {
+    if (limit < lo || limit > hi) return
+    if (lowest === null || limit < lowest) lowest = limit
+    if (highest === null || limit > highest) highest = limit
+  }
+  for (const entries of sides) {
+    for (const { bounded, reducing, opening } of entries) {
+      if (bounded.order.type === 'MARKET') continue
+      if (reducing > 0) look(bounded.reducingLimit as Ticks)
+      if (opening > 0) look(bounded.openingLimit as Ticks)
+    }
+  }
+  return { lowest, highest }
+}
+
+/** The steps that one side offers at each of its limits, ascending. */
+interface Curve {
+  readonly limits: Float64Array
+  readonly steps: Float64Array
+  readonly total: number
+}
+
+function curveOf(entries: readonly Entry[]): Curve {
+  const stepsAt = new Map<number, number>()
+  let total = 0
+  const add = (limit: number, steps: number): void => {
+    stepsAt.set(limit, (stepsAt.get(limit) ?? 0) + steps)
+    total += steps
+  }
+  for (const { bounded, reducing, opening } of entries) {
+    if (reducing > 0) add(bounded.reducingLimit as Ticks, reducing)
+    if (opening > 0) add(bounded.openingLimit as Ticks, opening)
+  }
+  invariant(Number.isSafeInteger(total), 'the steps of one side of a batch are a safe integer')
+  const limits = new Float64Array(stepsAt.size)
+  let at = 0
+  for (const limit of stepsAt.keys()) limits[at++] = limit
+  limits.sort()
+  return { limits, steps: limits.map((limit) => stepsAt.get(limit) as number), total }
+}
+
+/** The points with the largest volume, ascending; none where it is 0. One walk over the band, from change to change. */
+function largestVolume({ buys, sells, band }: PriceQuestion): Point[] {
+  const buy = curveOf(buys)
+  const sell = curveOf(sells)
+  let largest: Point[] = []
+  let most = 1
+  let demand = buy.total
+  let supply = 0
+  let nextBuy = 0
+  let nextSell = 0
+  for (let tick: number = band.lo; tick <= band.hi; ) {
+    while ((buy.limits[nextBuy] as number) < tick) demand -= buy.steps[nextBuy++] as number
+    while ((sell.limits[nextSell] as number) <= tick) supply += sell.steps[nextSell++] as number
+    const volume = Math.min(demand, supply)
+    if (volume > most) largest = []
+    if (volume >= most) {
+      most = volume
+      largest.push({ tick: tick as Ticks, demand: demand as Steps, supply: supply as Steps })
+    }
+    tick = nextTick(tick, band, buy.limits[nextBuy], sell.limits[nextSell])
+  }
+  return largest
+}
+
+/**
+ * The next end or beginning of a stretch. `buyLimit` is the lowest at or above the tick, demand falls right after it; `sellLimit`
+ * the lowest above the tick, supply rises at it.
+ */
+function nextTick(
+  tick: number,
+  { hi }: Band,
+  buyLimit = Number.POSITIVE_INFINITY,
+  sellLimit = Number.POSITIVE_INFINITY,
+) {
+  const byBuy = buyLimit > tick ? buyLimit : tick + 1
+  const bySell = sellLimit - 1 > tick ? sellLimit - 1 : sellLimit
+  const next = Math.min(byBuy, bySell)
+  return tick < hi ? Math.min(next, hi) : next
+}

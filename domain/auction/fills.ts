@@ -1,0 +1,47 @@
+/** What each order gets, from its pairs and its account's position. */
+import type { RestingOrder } from '../book/book.ts'
+import { minOf, type Steps } from '../units.ts'
+import type { Fill, Pair } from './clearing.ts'
+import { type Tally, tally } from './pairing.ts'
+import type { Standing } from './position-capacity.ts'
+import type { StandingShare } from './round.ts'
+
+/**
+ * By account, within an account in tranche order. An account's fills reduce its position in that order until it is flat; they are
+ * all on one side, since self-trades are gone.
+ */
+export function fillsOf(sides: readonly (readonly StandingShare[])[], pairs: readonly Pair[]): Fill[] {
+  const tallies = tally(pairs)
+  const fills: Fill[] = []
+  for (const shares of sides) {
+    let account: RestingOrder['account'] | null = null
+    let capacity = 0 as Steps
+    for (const { order, standing, steps } of shares) {
+      if (order.account !== account) capacity = capacityFor(order, standing)
+      account = order.account
+      const reducing = minOf(steps, capacity)
+      capacity = (capacity - reducing) as Steps
+      fills.push(fillOf(order, tallies.get(order.seq) as Tally, reducing))
+    }
+  }
+  return fills.sort((a, b) => a.account - b.account)
+}
+
+const capacityFor = (order: RestingOrder, { size, reducingSide }: Standing): Steps =>
+  (order.side === reducingSide ? Math.abs(size) : 0) as Steps
+
+function fillOf(order: RestingOrder, { taker, maker, fee }: Tally, reducing: Steps): Fill {
+  const fill = (taker + maker) as Steps
+  return {
+    seq: order.seq,
+    account: order.account,
+    side: order.side,
+    fill,
+    reducing,
+    opening: (fill - reducing) as Steps,
+    taker,
+    maker,
+    fee,
+    left: (order.remaining - fill) as Steps,
+  }
+}

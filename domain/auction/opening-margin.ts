@@ -1,0 +1,73 @@
+/** What opening asks of an order in one batch. The rules are those of margin and reservation; most answers need none of their divisions. */
+
+import type { RestingOrder } from '../book/book.ts'
+import type { Band } from '../market/band.ts'
+import { feeAllowancePerStep } from '../market/fees.ts'
+import { type MarketSpec, tickStepValue } from '../market/market.ts'
+import { coveredSteps, feePriceOf } from '../orders/reservation.ts'
+import { openingBound } from '../positions/margin.ts'
+import type { Price, Steps, Ticks } from '../units.ts'
+
+/** Far more than doubles can be wrong by, far less than matters: what is within it is computed exactly. */
+const DOUBT = 1.001
+
+export class Openings {
+  readonly #spec: MarketSpec
+  readonly #oracle: Price
+  readonly #band: Band
+  readonly #isBinary: boolean
+  readonly #tickStepValue: number
+  readonly #marketBounds = { LONG: new Map<number, Ticks>(), SHORT: new Map<number, Ticks>() }
+  readonly #fees = new Map<Ticks, number>()
+
+  constructor(spec: MarketSpec, oracle: Price, band: Band) {
+    this.#spec = spec
+    this.#oracle = oracle
+    this.#band = band
+    this.#isBinary = spec.kind === 'binary_future'
+    this.#tickStepValue = Number(tickStepValue(spec))
+  }
+
+  /** `openingBound` of the order at the batch's oracle price. */
+  boundOf(order: RestingOrder): Ticks {
+    const bound = this.#marketBound(order)
+    const dependsOnLimit = order.side === 'SHORT' && order.type === 'LIMIT' && !this.#isBinary
+    // A sell limit l at or above O(1+IMR)/(1+1/L), the bound of a market sell, is at or above O(1+IMR) - l/L, its own.
+    if (!dependsOnLimit || order.limit >= bound) return bound
+    return openingBound(this.#spec, order, this.#oracle)
+  }
+
+  /** `coveredSteps` of the order in the batch's band. */
+  coveredBy(order: RestingOrder): Steps {
+    const { side, type, limit, leverage, openable } = order
+    if (side === 'LONG' || this.#isBinary || openable === 0) return openable
+    const feePrice = feePriceOf(this.#spec, order)
+    if (feePrice >= this.#band.hi) return openable
+    if (type === 'LIMIT') {
+      // Its margin is that of its limit whatever the band does. Only the fee at the band's upper edge has grown, and while that
+      // adds up to less than one step costs, one step is what is not covered.
+      const missing = (this.#feeAt(this.#band.hi) - this.#feeAt(feePrice)) * openable
+      const step = (limit * this.#tickStepValue) / leverage
+      if (missing > 0 && missing * DOUBT < step) return (openable - 1) as Steps
+    }
+    return coveredSteps(this.#spec, order, this.#band, this.#oracle)
+  }
+
+  #marketBound({ side, leverage }: RestingOrder): Ticks {
+    let bound = this.#marketBounds[side].get(leverage)
+    if (bound === undefined) {
+      bound = openingBound(this.#spec, { side, leverage, limit: 0 as Ticks }, this.#oracle)
+      this.#marketBounds[side].set(leverage, bound)
+    }
+    return bound
+  }
+
+  #feeAt(price: Ticks): number {
+    let fee = this.#fees.get(price)
+    if (fee === undefined) {
+      fee = Number(feeAllowancePerStep(this.#spec, price))
+      this.#fees.set(price, fee)
+    }
+    return fee
+  }
+}

@@ -1,0 +1,95 @@
+/** Who is counted as having met whom, for fees and fill records. It changes no quantity and no price. */
+import type { RestingOrder } from '../book/book.ts'
+import { invariant } from '../invariant.ts'
+import { pairFees } from '../market/fees.ts'
+import type { MarketSpec } from '../market/market.ts'
+import type { Quote, Seq, Steps, Ticks } from '../units.ts'
+import type { Pair } from './clearing.ts'
+
+/** An order and its positive share of the volume. */
+export interface Share {
+  readonly order: RestingOrder
+  readonly steps: Steps
+}
+
+/**
+ * Buys market-first against sells limit-first, each by seq: market orders meet limit orders as far as they can, and meet each
+ * other only for what no pairing could avoid. Both sides add up to the same; at most n + m - 1 pairs.
+ */
+export function pairUp(
+  spec: MarketSpec,
+  price: Ticks,
+  buys: readonly Share[],
+  sells: readonly Share[],
+): Pair[] {
+  const buyQueue = buys.toSorted((a, b) => byType(b, a) || bySeq(a, b))
+  const sellQueue = sells.toSorted((a, b) => byType(a, b) || bySeq(a, b))
+  const pairs: Pair[] = []
+  let at = 0
+  let sellLeft = (sellQueue[0]?.steps ?? 0) as number
+  for (const buy of buyQueue) {
+    let buyLeft: number = buy.steps
+    while (buyLeft > 0) {
+      const sell = sellQueue[at]
+      invariant(sell !== undefined, 'buys and sells of a batch add up to the same')
+      const steps = Math.min(buyLeft, sellLeft) as Steps
+      pairs.push(pairOf(spec, price, buy.order, sell.order, steps))
+      buyLeft -= steps
+      sellLeft -= steps
+      if (sellLeft === 0) sellLeft = sellQueue[++at]?.steps ?? 0
+    }
+  }
+  invariant(at === sellQueue.length, 'buys and sells of a batch add up to the same')
+  return pairs
+}
+
+/** LIMIT before MARKET. */
+const byType = (a: Share, b: Share): number =>
+  Number(a.order.type === 'MARKET') - Number(b.order.type === 'MARKET')
+const bySeq = (a: Share, b: Share): number => a.order.seq - b.order.seq
+
+function pairOf(spec: MarketSpec, price: Ticks, buy: RestingOrder, sell: RestingOrder, steps: Steps): Pair {
+  const maker = makerOf(buy, sell)
+  const fees = pairFees(spec, { price, steps, makerSide: maker.side }, spec)
+  return {
+    buySeq: buy.seq,
+    sellSeq: sell.seq,
+    steps,
+    makerSeq: maker.seq,
+    buyFee: fees.long,
+    sellFee: fees.short,
+  }
+}
+
+/** A limit order that meets a market order; of two orders of one type the earlier. */
+function makerOf(a: RestingOrder, b: RestingOrder): RestingOrder {
+  if (a.type !== b.type) return a.type === 'LIMIT' ? a : b
+  return a.seq < b.seq ? a : b
+}
+
+/** What one order's pairs add up to. */
+export interface Tally {
+  taker: Steps
+  maker: Steps
+  fee: Quote
+}
+
+export function tally(pairs: readonly Pair[]): Map<Seq, Tally> {
+  const tallies = new Map<Seq, Tally>()
+  for (const { buySeq, sellSeq, steps, makerSeq, buyFee, sellFee } of pairs) {
+    count(tallies, buySeq, steps, buySeq === makerSeq, buyFee)
+    count(tallies, sellSeq, steps, sellSeq === makerSeq, sellFee)
+  }
+  return tallies
+}
+
+function count(tallies: Map<Seq, Tally>, seq: Seq, steps: Steps, isMaker: boolean, fee: Quote): void {
+  let order = tallies.get(seq)
+  if (order === undefined) {
+    order = { taker: 0 as Steps, maker: 0 as Steps, fee: 0n as Quote }
+    tallies.set(seq, order)
+  }
+  if (isMaker) order.maker = (order.maker + steps) as Steps
+  else order.taker = (order.taker + steps) as Steps
+  order.fee = (order.fee + fee) as Quote
+}

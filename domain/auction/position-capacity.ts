@@ -1,0 +1,102 @@
+/** What an account's position allows its orders in one batch. The rules are those of margin and position; most answers need none of their divisions. */
+
+import type { RestingOrder } from '../book/book.ts'
+import type { Band } from '../market/band.ts'
+import { type MarketSpec, tickStepValue } from '../market/market.ts'
+import type { Side } from '../orders/order.ts'
+import { mayOpen } from '../positions/margin.ts'
+import { bankruptcyPrice, FLAT, type Position } from '../positions/position.ts'
+import { type FundingIndex, ONE, type Price, type Steps, type Ticks } from '../units.ts'
+
+export interface Standing {
+  /** Signed as in the position: what orders on the other side may reduce. */
+  readonly size: Steps
+  readonly reducingSide: Side | null
+  /** The price beyond which a close would leave bad debt, or a price of the band before it: binds every order on the reducing side. */
+  readonly solvent: Ticks
+  readonly mayOpen: boolean
+}
+
+/** Of a flat account. */
+export const FREE: Standing = { size: FLAT.size, reducingSide: null, solvent: 0 as Ticks, mayOpen: true }
+
+/** Far more than a few operations on doubles can be wrong by, relative to their largest operand: what is closer is computed exactly. */
+const DOUBT = 1e-9
+/** Ticks by which the roundings of the bankruptcy price can move it from the quotient, and some. */
+const ROUNDINGS = 4
+
+export class Standings {
+  readonly #spec: MarketSpec
+  readonly #band: Band
+  readonly #oracle: Price
+  readonly #index: FundingIndex
+  readonly #tickValue: number
+  readonly #indexValue: number
+  readonly #stepValue: number
+  readonly #required: { readonly LONG: number; readonly SHORT: number }
+
+  constructor(spec: MarketSpec, band: Band, oracle: Price, index: FundingIndex) {
+    this.#spec = spec
+    this.#band = band
+    this.#oracle = oracle
+    this.#index = index
+    this.#tickValue = Number(tickStepValue(spec))
+    this.#indexValue = Number(index)
+    this.#stepValue = Number(spec.step * oracle) / Number(ONE)
+    const atStake =
+      spec.kind === 'binary_future' ? Number(spec.step * (ONE - oracle)) / Number(ONE) : this.#stepValue
+    const imr = Number(spec.imr) / Number(ONE)
+    this.#required = { LONG: imr * this.#stepValue, SHORT: imr * atStake }
+  }
+
+  /** Of an account that is not flat. What none of its orders asks for is not computed. */
+  of(position: Position, orders: readonly RestingOrder[]): Standing {
+    const reducingSide = position.size > 0 ? 'SHORT' : 'LONG'
+    const estimate = this.#estimate(position)
+    const closes = orders.some(({ side }) => side === reducingSide)
+    const opens = orders.some(({ openable }) => openable > 0)
+    return {
+      size: position.size,
+      reducingSide,
+      solvent: closes ? this.#solvent(position, estimate) : (0 as Ticks),
+      mayOpen: opens && this.#mayOpen(position, estimate),
+    }
+  }
+
+  #estimate({ size, entryNotional, foldedMargin }: Position): Estimate {
+    const folded = Number(foldedMargin)
+    const funding = size * this.#indexValue
+    const entry = Number(entryNotional)
+    const value = size * this.#stepValue
+    return {
+      margin: folded - funding,
+      entry,
+      value,
+      doubt: (Math.abs(folded) + Math.abs(funding) + entry + Math.abs(value)) * DOUBT,
+    }
+  }
+
+  #solvent(position: Position, { margin, entry, doubt }: Estimate): Ticks {
+    const { lo, hi } = this.#band
+    const isLong = position.size > 0
+    const perTick = Math.abs(position.size) * this.#tickValue
+    const away = doubt / perTick + ROUNDINGS
+    if (isLong && (entry - margin) / perTick + away < lo) return lo
+    if (!isLong && (entry + margin) / perTick - away > hi) return hi
+    return bankruptcyPrice(this.#spec, position, this.#index)
+  }
+
+  #mayOpen(position: Position, { margin, entry, value, doubt }: Estimate): boolean {
+    const equity = position.size > 0 ? margin + value - entry : margin + value + entry
+    const required = Math.abs(position.size) * this.#required[position.size > 0 ? 'LONG' : 'SHORT']
+    return equity - required > doubt || mayOpen(this.#spec, position, this.#index, this.#oracle)
+  }
+}
+
+/** A position in doubles: margin, entry notional and signed value at the oracle price, in wei, and how wrong they can be in all. */
+interface Estimate {
+  readonly margin: number
+  readonly entry: number
+  readonly value: number
+  readonly doubt: number
+}

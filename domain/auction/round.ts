@@ -1,0 +1,74 @@
+/** One computation of price and shares over a fixed set of orders. A batch that is too large takes a few of them. */
+
+import type { Seq, Steps, Ticks } from '../units.ts'
+import { proRata } from './allocation.ts'
+import { clearingPrice, type PriceAnswer } from './clearing-price.ts'
+import type { Share } from './pairing.ts'
+import type { Participant } from './participants.ts'
+import type { Standing } from './position-capacity.ts'
+import { addEntries, type Entries, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
+
+export interface RoundInput {
+  readonly terms: RiskTerms
+  readonly participants: readonly Participant[]
+  readonly reference: Ticks
+  /** The orders that take part; null for all. */
+  readonly only: ReadonlySet<Seq> | null
+  /** Whether an order may open on the side that reduces its account's position. */
+  readonly mayFlip: boolean
+}
+
+export interface Round {
+  readonly entries: Entries
+  /** Null where nothing meets. */
+  readonly result: RoundResult | null
+}
+
+/** A share with what its account's position allows. */
+export interface StandingShare extends Share {
+  readonly standing: Standing
+}
+
+export interface RoundResult extends PriceAnswer {
+  readonly volume: Steps
+  /** The orders of either side that get something. An account's lie together, in tranche order. */
+  readonly buys: readonly StandingShare[]
+  readonly sells: readonly StandingShare[]
+}
+
+export function runRound({ terms, participants, reference, only, mayFlip }: RoundInput): Round {
+  const entries: Entries = { buys: [], sells: [] }
+  for (const { standing, orders } of participants) {
+    const taking = only === null ? orders : orders.filter(({ order }) => only.has(order.seq))
+    addEntries(entries, standing, taking, mayFlip)
+  }
+  const answer = clearingPrice({ ...entries, band: terms.band, reference })
+  if (answer === null) return { entries, result: null }
+
+  const { price, demand, supply } = answer
+  const volume = Math.min(demand, supply) as Steps
+  const buys = sharesOf(entries.buys, price, volume)
+  const sells = sharesOf(entries.sells, price, volume)
+  return { entries, result: { ...answer, volume, buys, sells } }
+}
+
+function sharesOf(entries: readonly Entry[], price: Ticks, volume: Steps): readonly StandingShare[] {
+  const eligible: StandingShare[] = []
+  let claimed = 0
+  for (const entry of entries) {
+    const steps = eligibleAt(entry, price)
+    if (steps === 0) continue
+    claimed += steps
+    eligible.push({ order: entry.bounded.order, standing: entry.bounded.standing, steps })
+  }
+  if (claimed === volume) return eligible
+
+  const got = proRata(eligible, volume)
+  const shares: StandingShare[] = []
+  for (let i = 0; i < eligible.length; i++) {
+    const { order, standing } = eligible[i] as StandingShare
+    const steps = got[i] as Steps
+    if (steps > 0) shares.push({ order, standing, steps })
+  }
+  return shares
+}

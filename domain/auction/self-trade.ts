@@ -1,0 +1,51 @@
+/** Self-trade prevention: no account meets itself in a batch. Decided order against order, before sizes and risk are looked at. */
+import type { RestingOrder } from '../book/book.ts'
+import type { Side } from '../orders/order.ts'
+import type { Seq, Ticks } from '../units.ts'
+import type { MarketReach } from './tranches.ts'
+
+export interface WithoutSelfTrades {
+  readonly kept: readonly RestingOrder[]
+  readonly cancelled: readonly Seq[]
+  /** One tick short of the account's own best kept limit on the other side. */
+  readonly reach: MarketReach
+}
+
+const NO_BUY = Number.NEGATIVE_INFINITY
+const NO_SELL = Number.POSITIVE_INFINITY
+
+/**
+ * Of one account's crossing limit orders, or of its opposite market orders, the later is cancelled; a forced order stays and
+ * whatever is on its other side is cancelled. One walk by seq, each order against those kept before it: a cancelled order cancels
+ * no other, and the walk ends after the last order.
+ * `orders`: one account's orders within reach of the batch, in any order.
+ */
+export function withoutSelfTrades(orders: readonly RestingOrder[]): WithoutSelfTrades {
+  const state = { bestBuy: NO_BUY, bestSell: NO_SELL, markets: new Set<Side>(), forced: new Set<Side>() }
+  const kept: RestingOrder[] = []
+  const cancelled: Seq[] = []
+  for (const order of orders.toSorted(forcedFirstBySeq)) {
+    const isBuy = order.side === 'LONG'
+    const other = isBuy ? 'SHORT' : 'LONG'
+    const meetsMarket = order.type === 'MARKET' && state.markets.has(other)
+    const meetsLimit =
+      order.type === 'LIMIT' && (isBuy ? order.limit >= state.bestSell : order.limit <= state.bestBuy)
+    if (state.forced.has(other) || meetsMarket || meetsLimit) {
+      cancelled.push(order.seq)
+      continue
+    }
+    kept.push(order)
+    if (order.forced) state.forced.add(order.side)
+    if (order.type === 'MARKET') state.markets.add(order.side)
+    else if (isBuy) state.bestBuy = Math.max(state.bestBuy, order.limit)
+    else state.bestSell = Math.min(state.bestSell, order.limit)
+  }
+  const reach = {
+    marketBuyMost: (state.bestSell - 1) as Ticks,
+    marketSellLeast: (state.bestBuy + 1) as Ticks,
+  }
+  return { kept, cancelled, reach }
+}
+
+const forcedFirstBySeq = (a: RestingOrder, b: RestingOrder): number =>
+  Number(b.forced) - Number(a.forced) || a.seq - b.seq

@@ -1,0 +1,234 @@
+/** Keeps a market's book, and the orders that wait for a trigger, equal to its orders table by reading its shard log and nothing else. */
+
+import { overdue } from '../auction/candidates.ts'
+import type { Cancel } from '../auction/clearing.ts'
+import { invariant } from '../invariant.ts'
+import type {
+  BatchCleared,
+  MarketRow,
+  OrderPlaced,
+  OrderTriggered,
+  PartSettled,
+} from '../journal/journal-row.ts'
+import type { MarketSpec } from '../market/market.ts'
+import { enteredAt, type OpenOrder, reservable } from '../orders/open-order.ts'
+import { bookType, isConditional } from '../orders/order.ts'
+import { isInBook } from '../orders/order-state.ts'
+import { type Reservable, reservePerStep } from '../orders/reservation.ts'
+import type { Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
+import { Book, type RestingOrder } from './book.ts'
+import { TriggerBook, type WaitingOrder } from './trigger-book.ts'
+
+/** `reload`: the row says something that the book cannot follow (an unwinding): load it anew. */
+export type Fed = 'applied' | 'reload'
+
+/** An order that is open or waits, as reservations see it. */
+export interface LiveOrder extends Reservable {
+  readonly account: UserId
+  readonly openable: Steps
+}
+
+/** The book, the waiting orders, and who is in them under which order id. Mutable. */
+export class BookFeed {
+  readonly book = new Book()
+  readonly waiting = new TriggerBook()
+  readonly #spec: MarketSpec
+  readonly #seqs = new Map<string, Seq>()
+  readonly #ids = new Map<Seq, string>()
+  #touched = new Set<UserId>()
+
+  constructor(spec: MarketSpec, orders: Iterable<OpenOrder>) {
+    this.#spec = spec
+    for (const order of orders) {
+      if (isInBook(order)) this.#insert(order.orderId, restingOrder(order))
+      else if (order.status === 'PENDING_TRIGGER') this.#wait(order.orderId, waitingOrder(order))
+    }
+  }
+
+  /** Id of an order that is open or waits. */
+  idOf(seq: Seq): string {
+    const id = this.#ids.get(seq)
+    invariant(id !== undefined, 'the order is in the book')
+    return id
+  }
+
+  get(seq: Seq): LiveOrder | undefined {
+    return this.book.get(seq) ?? this.waiting.get(seq)
+  }
+
+  /** An account's open and waiting orders. */
+  ordersOf(account: UserId): LiveOrder[] {
+    return [...this.book.ordersOf(account), ...this.waiting.ordersOf(account)]
+  }
+
+  /** What time has ended, in the book or before it, by seq. */
+  overdue(asOf: Millis): Cancel[] {
+    const expired = this.waiting.expired(asOf).map((seq): Cancel => ({ seq, reason: 'EXPIRED' }))
+    return [...overdue(this.book, asOf), ...expired].sort((a, b) => a.seq - b.seq)
+  }
+
+  /** Accounts whose matched position has changed since the last call. */
+  takeTouched(): ReadonlySet<UserId> {
+    const touched = this.#touched
+    this.#touched = new Set()
+    return touched
+  }
+
+  apply(seq: number, row: MarketRow): Fed {
+    switch (row.kind) {
+      case 'order_placed':
+        if (isConditional(row.type)) this.#wait(row.order_id, placedWaiting(seq as Seq, row))
+        else this.#insert(row.order_id, placedResting(seq as Seq, row))
+        return 'applied'
+      case 'order_triggered':
+        this.#trigger(seq as Seq, row)
+        return 'applied'
+      case 'order_ending':
+      case 'order_ended':
+        this.#remove(row.order_id)
+        return 'applied'
+      case 'reservation_changed':
+        this.#reserve(row.order_id, row.openable as Steps, row.reserved_price as Ticks)
+        return 'applied'
+      case 'batch_cleared':
+        this.#match(row)
+        return 'applied'
+      case 'positions_moved':
+      case 'batch_unwound':
+        return 'reload'
+      case 'part_settled':
+        return this.#settle(row)
+      case 'part_submitted':
+      case 'part_confirmed':
+      case 'prices_updated':
+      case 'market_listed':
+        return 'applied'
+    }
+  }
+
+  #insert(orderId: string, order: RestingOrder): void {
+    this.book.insert(order)
+    this.#remember(orderId, order.seq)
+  }
+
+  #wait(orderId: string, order: WaitingOrder): void {
+    this.waiting.insert(order)
+    this.#remember(orderId, order.seq)
+  }
+
+  #trigger(seq: Seq, row: OrderTriggered): void {
+    const waited = this.#seqs.get(row.order_id)
+    const order = waited === undefined ? undefined : this.waiting.remove(waited)
+    invariant(order !== undefined, 'an order is triggered while it waits')
+    this.#forget(row.order_id, order.seq)
+    this.#insert(row.order_id, triggeredOrder(seq, order, row))
+  }
+
+  #remove(orderId: string): void {
+    const seq = this.#seqs.get(orderId)
+    if (seq === undefined) return
+    if (this.book.remove(seq) === undefined) this.waiting.remove(seq)
+    this.#forget(orderId, seq)
+  }
+
+  #remember(orderId: string, seq: Seq): void {
+    this.#seqs.set(orderId, seq)
+    this.#ids.set(seq, orderId)
+  }
+
+  #forget(orderId: string, seq: Seq): void {
+    this.#seqs.delete(orderId)
+    this.#ids.delete(seq)
+  }
+
+  #reserve(orderId: string, openable: Steps, reservedPrice: Ticks): void {
+    const seq = this.#seqs.get(orderId)
+    if (seq === undefined) return
+    const order = this.book.get(seq)
+    if (order === undefined) this.waiting.reserve(seq, openable, reservedPrice)
+    else this.book.replace({ ...order, openable, reservedPrice })
+  }
+
+  #match({ fills, closing }: BatchCleared): void {
+    for (const { order_id, user_id, steps, held } of fills) {
+      this.#touched.add(user_id as UserId)
+      const seq = this.#seqs.get(order_id)
+      const order = seq === undefined ? undefined : this.book.get(seq)
+      invariant(order !== undefined, 'a filled order is in the book')
+      this.book.reduce(order.seq, steps as Steps, openedBy(this.#spec, order, BigInt(held) as Quote))
+      if (this.book.get(order.seq) === undefined) this.#forget(order_id, order.seq)
+    }
+    for (const { order_id } of closing) this.#remove(order_id)
+  }
+
+  /** What was matched has left the book already; what goes now ends with the position it protects. */
+  #settle(row: PartSettled): Fed {
+    if (row.rollback || row.fills.some(({ matched }) => !matched)) return 'reload'
+    for (const { order_id, status } of row.orders) if (status !== 'OPEN') this.#remove(order_id)
+    return 'applied'
+  }
+}
+
+/** What a fill opened follows from what it holds: exact, because a reservation is linear in steps. */
+function openedBy(spec: MarketSpec, order: RestingOrder, held: Quote): Steps {
+  if (held === 0n) return 0 as Steps
+  return Number(held / reservePerStep(spec, order)) as Steps
+}
+
+export const restingOrder = (order: OpenOrder): RestingOrder => ({
+  ...reservable(order),
+  account: order.account,
+  type: bookType(order.type),
+  forced: false,
+  openable: order.openable,
+  expiration: order.aliveUntil,
+  acceptedAt: enteredAt(order),
+})
+
+export const waitingOrder = (order: OpenOrder): WaitingOrder => ({
+  ...reservable(order),
+  account: order.account,
+  type: order.type,
+  trigger: order.trigger,
+  openable: order.openable,
+  expiration: order.aliveUntil,
+})
+
+const placedLive = (seq: Seq, row: OrderPlaced) => ({
+  seq,
+  account: row.user_id as UserId,
+  side: row.side,
+  limit: row.price as Ticks,
+  remaining: row.quantity as Steps,
+  leverage: row.leverage,
+  reduceOnly: row.reduce_only,
+  openable: row.openable as Steps,
+  reservedPrice: row.reserved_price as Ticks,
+  expiration: row.alive_until as Seconds,
+})
+
+const placedResting = (seq: Seq, row: OrderPlaced): RestingOrder => ({
+  ...placedLive(seq, row),
+  type: bookType(row.type),
+  forced: false,
+  acceptedAt: row.accepted_at as Millis,
+})
+
+const placedWaiting = (seq: Seq, row: OrderPlaced): WaitingOrder => ({
+  ...placedLive(seq, row),
+  type: row.type,
+  trigger: row.trigger as Ticks,
+})
+
+const triggeredOrder = (seq: Seq, order: WaitingOrder, row: OrderTriggered): RestingOrder => {
+  const { trigger: _, type, ...live } = order
+  return {
+    ...live,
+    seq,
+    type: bookType(type),
+    forced: false,
+    openable: row.openable as Steps,
+    reservedPrice: row.reserved_price as Ticks,
+    acceptedAt: row.at as Millis,
+  }
+}

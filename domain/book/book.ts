@@ -1,0 +1,213 @@
+/** A market's open orders in memory, indexed for the auction. Mutable; the same orders give the same book in any order of inserts. */
+
+import { invariant } from '../invariant.ts'
+import type { Side } from '../orders/order.ts'
+import type { Millis, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
+import { AccountSeqs } from './account-seqs.ts'
+import { Expiries } from './expiries.ts'
+import { SeqMap } from './seq-map.ts'
+import { SortedMap } from './sorted-map.ts'
+
+/** An open order as the auction sees it. A triggered conditional order is a MARKET or LIMIT order with a new seq. Never changed in place. */
+export interface RestingOrder {
+  readonly seq: Seq
+  readonly account: UserId
+  readonly side: Side
+  readonly type: 'MARKET' | 'LIMIT'
+  /** The signed limit; 0 for a market order. */
+  readonly limit: Ticks
+  /** Quantity less everything matched; positive. */
+  readonly remaining: Steps
+  readonly leverage: number
+  readonly reduceOnly: boolean
+  /** A liquidation: a reduce-only market order that no signature stands behind. */
+  readonly forced: boolean
+  /** What its reservation covers as opening; 0 for reduce-only and forced orders. */
+  readonly openable: Steps
+  /** The price its reservation was computed at; 0 where it reserves nothing. */
+  readonly reservedPrice: Ticks
+  /** The last second through which it lives; 0 never ends. */
+  readonly expiration: Seconds
+  /** When it was accepted or triggered. A market order waits at most 2 s from then. */
+  readonly acceptedAt: Millis
+}
+
+/** All limit orders of one side at one price, by seq. */
+export interface Level {
+  readonly price: Ticks
+  readonly steps: Steps
+  readonly orders: readonly RestingOrder[]
+}
+
+interface MutableLevel {
+  readonly price: Ticks
+  steps: Steps
+  readonly orders: RestingOrder[]
+}
+
+export class Book {
+  readonly #orders = new SeqMap<RestingOrder>()
+  readonly #accounts = new AccountSeqs()
+  readonly #expiries = new Expiries()
+  readonly #levels = { LONG: new SortedMap<MutableLevel>(), SHORT: new SortedMap<MutableLevel>() }
+  readonly #markets = { LONG: [] as RestingOrder[], SHORT: [] as RestingOrder[] }
+
+  static of(orders: Iterable<RestingOrder>): Book {
+    const book = new Book()
+    for (const order of orders) book.insert(order)
+    return book
+  }
+
+  get size(): number {
+    return this.#orders.size
+  }
+
+  get(seq: Seq): RestingOrder | undefined {
+    return this.#orders.get(seq)
+  }
+
+  insert(order: RestingOrder): void {
+    invariant(this.#orders.get(order.seq) === undefined, 'a seq is in the book once')
+    invariant(order.remaining > 0, 'an open order has something left')
+    this.#orders.set(order.seq, order)
+    this.#accounts.add(order.account, order.seq)
+    this.#expiries.add(order.seq, order.expiration)
+    if (order.type === 'MARKET') insertBySeq(this.#markets[order.side], order)
+    else this.#insertIntoLevel(order)
+  }
+
+  /** Takes the order out and gives it back; undefined where it was not in the book. */
+  remove(seq: Seq): RestingOrder | undefined {
+    const order = this.#orders.get(seq)
+    if (order === undefined) return undefined
+    this.#orders.delete(seq)
+    this.#accounts.remove(order.account, seq)
+    this.#expiries.remove(seq, order.expiration)
+    if (order.type === 'MARKET') removeBySeq(this.#markets[order.side], seq)
+    else this.#removeFromLevel(order)
+    return order
+  }
+
+  /** Takes a fill off the order, of which `opened` used up its reservation. An order with nothing left leaves the book. */
+  reduce(seq: Seq, fill: Steps, opened: Steps): void {
+    const order = this.#orders.get(seq)
+    invariant(
+      order !== undefined && 0 < fill && fill <= order.remaining,
+      'a fill is at most what remains of an open order',
+    )
+    const remaining = (order.remaining - fill) as Steps
+    const openable = Math.max(0, Math.min(order.openable - opened, remaining)) as Steps
+    if (remaining === 0) this.remove(seq)
+    else this.replace({ ...order, remaining, openable })
+  }
+
+  /** Puts the order in the place of the one with its seq: new remaining, openable or reservedPrice. */
+  replace(order: RestingOrder): void {
+    const old = this.#orders.get(order.seq)
+    invariant(
+      old !== undefined && samePlace(old, order),
+      'a replaced order keeps account, side, type, limit and expiration',
+    )
+    this.#orders.set(order.seq, order)
+    if (order.type === 'MARKET') {
+      replaceBySeq(this.#markets[order.side], order)
+      return
+    }
+    const level = this.#level(order)
+    level.steps = (level.steps + order.remaining - old.remaining) as Steps
+    replaceBySeq(level.orders, order)
+  }
+
+  /** An account's open orders by seq. */
+  ordersOf(account: UserId): RestingOrder[] {
+    return this.#accounts.of(account).map((seq) => this.#orders.get(seq) as RestingOrder)
+  }
+
+  /** Every open order by seq. */
+  orders(): RestingOrder[] {
+    return [...this.#orders.values()].sort((a, b) => a.seq - b.seq)
+  }
+
+  /** One side's market orders by seq. */
+  markets(side: Side): readonly RestingOrder[] {
+    return this.#markets[side]
+  }
+
+  /** The level with the highest buy or the lowest sell limit, expired orders included. */
+  best(side: Side): Level | undefined {
+    return this.#levels[side].first()
+  }
+
+  /** Levels from the best to the worst price that is wanted, both included; without it all. The book must not change meanwhile. */
+  levels(side: Side, worst?: Ticks): Generator<Level> {
+    return this.#levels[side].upTo(worst === undefined ? Number.POSITIVE_INFINITY : levelKey(side, worst))
+  }
+
+  /** Seqs of the orders that are dead at `asOf` (see `isExpired`), in ascending order. Costs what it returns, not the size of the book. */
+  expired(asOf: Millis): Seq[] {
+    return this.#expiries.dead(asOf)
+  }
+
+  #level(order: RestingOrder): MutableLevel {
+    const level = this.#levels[order.side].get(levelKey(order.side, order.limit))
+    invariant(level !== undefined, 'a limit order has a level')
+    return level
+  }
+
+  #insertIntoLevel(order: RestingOrder): void {
+    const levels = this.#levels[order.side]
+    const key = levelKey(order.side, order.limit)
+    let level = levels.get(key)
+    if (level === undefined) {
+      level = { price: order.limit, steps: 0 as Steps, orders: [] }
+      levels.set(key, level)
+    }
+    level.steps = (level.steps + order.remaining) as Steps
+    insertBySeq(level.orders, order)
+  }
+
+  #removeFromLevel(order: RestingOrder): void {
+    const level = this.#level(order)
+    level.steps = (level.steps - order.remaining) as Steps
+    removeBySeq(level.orders, order.seq)
+    if (level.orders.length === 0) this.#levels[order.side].delete(levelKey(order.side, order.limit))
+  }
+}
+
+/** Ascending keys are best first on either side. */
+const levelKey = (side: Side, price: Ticks): number => (side === 'LONG' ? -price : price)
+
+const samePlace = (a: RestingOrder, b: RestingOrder): boolean =>
+  a.account === b.account &&
+  a.side === b.side &&
+  a.type === b.type &&
+  a.limit === b.limit &&
+  a.expiration === b.expiration &&
+  b.remaining > 0
+
+/** New orders have the largest seq, so this is nearly always a push. */
+function insertBySeq(orders: RestingOrder[], order: RestingOrder): void {
+  const last = orders.at(-1)
+  if (last === undefined || last.seq < order.seq) orders.push(order)
+  else orders.splice(indexOfSeq(orders, order.seq), 0, order)
+}
+
+function removeBySeq(orders: RestingOrder[], seq: Seq): void {
+  orders.splice(indexOfSeq(orders, seq), 1)
+}
+
+function replaceBySeq(orders: RestingOrder[], order: RestingOrder): void {
+  orders[indexOfSeq(orders, order.seq)] = order
+}
+
+/** Where the order with this seq is, or would be. */
+function indexOfSeq(orders: readonly RestingOrder[], seq: Seq): number {
+  let low = 0
+  let high = orders.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((orders[middle] as RestingOrder).seq < seq) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,100 @@
+/** A market's conditional orders that wait for the mark, indexed by their triggers. Mutable. */
+
+import { invariant } from '../invariant.ts'
+import { type OrderType, triggerCondition } from '../orders/order.ts'
+import type { Reservable } from '../orders/reservation.ts'
+import type { Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
+import { AccountSeqs } from './account-seqs.ts'
+import { Expiries } from './expiries.ts'
+import { SeqMap } from './seq-map.ts'
+import { SortedMap } from './sorted-map.ts'
+
+/** A waiting order. It takes reducing capacity, and holds back margin, at the seq of its acceptance. Never changed in place. */
+export interface WaitingOrder extends Reservable {
+  readonly account: UserId
+  readonly type: OrderType
+  readonly trigger: Ticks
+  readonly openable: Steps
+  /** The last second through which it lives; 0 never ends. */
+  readonly expiration: Seconds
+}
+
+/** Insert, remove and replace cost O(log triggers) and a short memory move; asking for the triggered costs what it returns. */
+export class TriggerBook {
+  readonly #orders = new SeqMap<WaitingOrder>()
+  readonly #accounts = new AccountSeqs()
+  readonly #expiries = new Expiries()
+  /** By trigger, ascending: triggered from there upwards. */
+  readonly #above = new SortedMap<Set<Seq>>()
+  /** By the trigger's negative, ascending: triggered from there downwards. */
+  readonly #below = new SortedMap<Set<Seq>>()
+
+  get size(): number {
+    return this.#orders.size
+  }
+
+  get(seq: Seq): WaitingOrder | undefined {
+    return this.#orders.get(seq)
+  }
+
+  insert(order: WaitingOrder): void {
+    invariant(this.#orders.get(order.seq) === undefined, 'a seq waits once')
+    const { index, key } = this.#placeOf(order)
+    this.#orders.set(order.seq, order)
+    this.#accounts.add(order.account, order.seq)
+    this.#expiries.add(order.seq, order.expiration)
+    const seqs = index.get(key)
+    if (seqs === undefined) index.set(key, new Set([order.seq]))
+    else seqs.add(order.seq)
+  }
+
+  /** Takes the order out and gives it back; undefined where it does not wait. */
+  remove(seq: Seq): WaitingOrder | undefined {
+    const order = this.#orders.get(seq)
+    if (order === undefined) return undefined
+    const { index, key } = this.#placeOf(order)
+    this.#orders.delete(seq)
+    this.#accounts.remove(order.account, seq)
+    this.#expiries.remove(seq, order.expiration)
+    const seqs = index.get(key) as Set<Seq>
+    seqs.delete(seq)
+    if (seqs.size === 0) index.delete(key)
+    return order
+  }
+
+  /** Another reservation for an order that waits. */
+  reserve(seq: Seq, openable: Steps, reservedPrice: Ticks): void {
+    const order = this.#orders.get(seq)
+    invariant(order !== undefined, 'a reservation is of an order that waits')
+    this.#orders.set(seq, { ...order, openable, reservedPrice })
+  }
+
+  /** An account's waiting orders by seq. */
+  ordersOf(account: UserId): WaitingOrder[] {
+    return this.#accounts.of(account).map((seq) => this.#orders.get(seq) as WaitingOrder)
+  }
+
+  /** Every waiting order by seq. */
+  orders(): WaitingOrder[] {
+    return [...this.#orders.values()].sort((a, b) => a.seq - b.seq)
+  }
+
+  /** The orders whose trigger the mark has reached (see `isTriggered`), by seq. `tick`: of the market. */
+  triggered(mark: Price, tick: Price): WaitingOrder[] {
+    const down = Number(mark / tick)
+    const up = mark % tick === 0n ? down : down + 1
+    const hits = [...this.#above.upTo(down), ...this.#below.upTo(-up)].flatMap((seqs) => [...seqs])
+    return hits.sort((a, b) => a - b).map((seq) => this.#orders.get(seq) as WaitingOrder)
+  }
+
+  /** Seqs of the waiting orders that are dead at `asOf`, ascending. */
+  expired(asOf: Millis): Seq[] {
+    return this.#expiries.dead(asOf)
+  }
+
+  #placeOf({ type, side, trigger }: WaitingOrder): { index: SortedMap<Set<Seq>>; key: number } {
+    const condition = triggerCondition(type, side)
+    invariant(condition !== 0, 'only a conditional order waits')
+    return condition === 1 ? { index: this.#above, key: trigger } : { index: this.#below, key: -trigger }
+  }
+}

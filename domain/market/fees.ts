@@ -1,0 +1,72 @@
+/**
+ * What a fill costs. The listing rules make every fee whole wei per step, so fees of parts add up to the fee
+ * of the whole.
+ */
+
+import type { Side } from '../orders/order.ts'
+import { mulDivDown, mulDivUp, ONE, type Quote, type Rate, type Steps, type Ticks } from '../units.ts'
+import { type MarketSpec, notionalAt, priceOf, quantityOf } from './market.ts'
+
+/** The two rates of one batch: at most the market's schedule, 0 while fees are off. */
+export interface FeeRates {
+  readonly makerFee: Rate
+  readonly takerFee: Rate
+}
+
+/** How one order's fill is shared between the two rates. */
+export interface FeeShares {
+  readonly maker: Steps
+  readonly taker: Steps
+}
+
+/**
+ * p(1-p), times the coefficient, times the quantity: down at 18 decimals after each step, as the contract
+ * with traders says.
+ */
+function binaryFee(spec: MarketSpec, price: Ticks, steps: Steps, coefficient: Rate): Quote {
+  const p = priceOf(spec, price)
+  const variance = mulDivDown(p, ONE - p, ONE)
+  const perUnit = mulDivDown(variance, coefficient, ONE)
+  return mulDivDown(perUnit, quantityOf(spec, steps), ONE) as Quote
+}
+
+/**
+ * Fee of `steps` at `price` (ticks) under one rate, in wei.
+ * Perpetual and future: notional x rate, up (exact on a listed market). Binary: see `binaryFee`, down.
+ */
+export function feeOf(spec: MarketSpec, price: Ticks, steps: Steps, rate: Rate): Quote {
+  if (rate === 0n || steps === 0) return 0n as Quote
+  if (spec.kind === 'binary_future') return binaryFee(spec, price, steps, rate)
+  return mulDivUp(notionalAt(spec, price, steps), rate, ONE) as Quote
+}
+
+/** Fee of one order's fill: its maker steps under the maker rate, its taker steps under the taker rate. */
+export const fillFee = (spec: MarketSpec, price: Ticks, shares: FeeShares, rates: FeeRates): Quote =>
+  (feeOf(spec, price, shares.maker, rates.makerFee) +
+    feeOf(spec, price, shares.taker, rates.takerFee)) as Quote
+
+/** Fees of one matched pair: each side pays its own rate. */
+export function pairFees(
+  spec: MarketSpec,
+  pair: { readonly price: Ticks; readonly steps: Steps; readonly makerSide: Side },
+  rates: FeeRates,
+): { readonly long: Quote; readonly short: Quote } {
+  const maker = feeOf(spec, pair.price, pair.steps, rates.makerFee)
+  const taker = feeOf(spec, pair.price, pair.steps, rates.takerFee)
+  return pair.makerSide === 'LONG' ? { long: maker, short: taker } : { long: taker, short: maker }
+}
+
+/**
+ * Fees on a close come out of its proceeds and never exceed them, so that a fee cannot stop anyone from
+ * closing.
+ */
+export const closingFee = (fee: Quote, proceeds: Quote): Quote => (fee < proceeds ? fee : proceeds)
+
+/**
+ * Wei per step set aside for the fee of an opening fill at `price` or better, at the scheduled taker rate,
+ * up. Binary: at price 0.50, where the fee is largest, whatever the price.
+ */
+export function feeAllowancePerStep(spec: MarketSpec, price: Ticks): Quote {
+  if (spec.kind !== 'binary_future') return feeOf(spec, price, 1 as Steps, spec.takerFee)
+  return mulDivUp(spec.takerFee * spec.step, 1n, 4n * ONE) as Quote
+}

@@ -1,0 +1,52 @@
+/** Orders while a plan changes them, and the rows that tell it. */
+import { invariant } from '../invariant.ts'
+import type { MarketRow } from '../journal/journal-row.ts'
+import type { Quote, Seq, UserId } from '../units.ts'
+import { heldBack, type OpenOrder, type OrderChange } from './open-order.ts'
+
+/** The orders of a plan while it is made. */
+export class Draft {
+  readonly rows: MarketRow[] = []
+  readonly #before: ReadonlyMap<Seq, OpenOrder>
+  readonly #after = new Map<Seq, OpenOrder>()
+
+  constructor(orders: ReadonlyMap<Seq, OpenOrder>) {
+    this.#before = orders
+  }
+
+  has(seq: Seq): boolean {
+    return this.#before.has(seq)
+  }
+
+  get(seq: Seq): OpenOrder {
+    const order = this.#after.get(seq) ?? this.#before.get(seq)
+    invariant(order !== undefined, 'a plan knows the orders it changes')
+    return order
+  }
+
+  set(order: OpenOrder): void {
+    this.#after.set(order.seq, order)
+  }
+
+  put({ order, row }: OrderChange): void {
+    this.set(order)
+    this.rows.push(row)
+  }
+
+  putIf(change: OrderChange | null): void {
+    if (change !== null) this.put(change)
+  }
+
+  changed(): OpenOrder[] {
+    return [...this.#after.values()]
+  }
+
+  reservedDeltas(): Map<UserId, Quote> {
+    const deltas = new Map<UserId, Quote>()
+    for (const order of this.#after.values()) {
+      const change = heldBack(order) - heldBack(this.#before.get(order.seq) as OpenOrder)
+      if (change !== 0n) deltas.set(order.account, ((deltas.get(order.account) ?? 0n) + change) as Quote)
+    }
+    return deltas
+  }
+}

@@ -1,0 +1,123 @@
+/** An order as its maker signed it, and the words for its life. */
+import type { Address, MarketId, Millis, OrderHash, Price, Seconds, Steps, Ticks } from '../units.ts'
+
+export type Side = 'LONG' | 'SHORT'
+
+export const ORDER_TYPES = [
+  'MARKET',
+  'LIMIT',
+  'STOP_MARKET',
+  'STOP_LIMIT',
+  'TAKE_PROFIT_MARKET',
+  'TAKE_PROFIT_LIMIT',
+  'STOP_LOSS_MARKET',
+  'STOP_LOSS_LIMIT',
+] as const
+export type OrderType = (typeof ORDER_TYPES)[number]
+
+export type OrderStatus =
+  | 'OPEN'
+  | 'FILLED'
+  | 'CANCELLED'
+  | 'EXPIRED'
+  | 'PENDING_TRIGGER'
+  | 'CANCEL_PENDING_FINALIZE'
+
+/** Why an order ended. Closed list; every terminal order carries one. */
+export const STATUS_REASONS = [
+  'FILLED',
+  'USER_CANCELLED',
+  'MARKET_REMAINDER',
+  'NO_BATCH_IN_TIME',
+  'EXPIRED',
+  'SELF_TRADE',
+  'INSUFFICIENT_MARGIN',
+  'REDUCE_ONLY_NO_POSITION',
+  'SETTLEMENT_REVERTED',
+  'MARKET_CLOSED',
+  'LIQUIDATION',
+  'LEVERAGE_ADJUSTED',
+  'SIGNER_REVOKED',
+  'SIGNER_EXPIRED',
+  'POSITION_CLOSED',
+  'DEAD_MAN_SWITCH',
+  'CANCELLED_ON_CHAIN',
+] as const
+export type StatusReason = (typeof STATUS_REASONS)[number]
+
+/** The signed fields, on the market's grid. `price` and `trigger` are 0 where the order has none. */
+export interface Order {
+  readonly marketId: MarketId
+  readonly maker: Address
+  readonly side: Side
+  readonly type: OrderType
+  readonly price: Ticks
+  readonly quantity: Steps
+  readonly trigger: Ticks
+  readonly leverage: number
+  readonly reduceOnly: boolean
+  /** Unix seconds after which it is dead; 0 never expires. */
+  readonly expiration: Seconds
+  /** Unique per maker and market, below 2^53. */
+  readonly salt: bigint
+}
+
+/** Takes the batch's price, whatever it is: signs price 0. */
+export const isMarketType = (type: OrderType): boolean => type === 'MARKET' || type.endsWith('_MARKET')
+
+/** Waits for the mark price before it enters the book. */
+export const isConditional = (type: OrderType): boolean => type !== 'MARKET' && type !== 'LIMIT'
+
+/** Take-profit and stop-loss types sign the reduce-only bit, always. */
+export const mustReduceOnly = (type: OrderType): boolean =>
+  type.startsWith('TAKE_PROFIT_') || type.startsWith('STOP_LOSS_')
+
+/** What the order becomes once it is in the book. */
+export const bookType = (type: OrderType): 'MARKET' | 'LIMIT' => (isMarketType(type) ? 'MARKET' : 'LIMIT')
+
+/**
+ * 0 none, 1 mark at or above the trigger, 2 mark at or below it. Signed; any other value fails verification.
+ */
+export type TriggerCondition = 0 | 1 | 2
+
+/** Stops follow the mark against the order's direction, take-profits with it; stop-losses are stops. */
+export function triggerCondition(type: OrderType, side: Side): TriggerCondition {
+  if (!isConditional(type)) return 0
+  const above = type.startsWith('TAKE_PROFIT_') ? side === 'SHORT' : side === 'LONG'
+  return above ? 1 : 2
+}
+
+/** Whether `mark` has reached the order's trigger, in a market with this tick. Always true for types that do not wait. */
+export function isTriggered(
+  order: Pick<Order, 'type' | 'side' | 'trigger'>,
+  mark: Price,
+  tick: Price,
+): boolean {
+  const condition = triggerCondition(order.type, order.side)
+  if (condition === 0) return true
+  const trigger = BigInt(order.trigger) * tick
+  return condition === 1 ? mark >= trigger : mark <= trigger
+}
+
+/** Dead from the first millisecond after its expiration second. */
+export const isExpired = (expiration: Seconds, asOf: Millis): boolean =>
+  expiration !== 0 && asOf > expiration * 1000
+
+/**
+ * The last second through which an order may be matched; 0 never ends. A session key signs for `asOf` below its own expiry only, so
+ * its orders end in the second before it, or at their own expiration if that is earlier. `keyExpiresAt`: null where the maker signed.
+ */
+export function aliveUntil(expiration: Seconds, keyExpiresAt: Seconds | null): Seconds {
+  if (keyExpiresAt === null) return expiration
+  const last = (keyExpiresAt - 1) as Seconds
+  return expiration === 0 || last < expiration ? last : expiration
+}
+
+/** An order whose signature has been recovered and found to bind its maker. */
+export interface SignedOrder extends Order {
+  readonly hash: OrderHash
+  /** The maker, or a session key of his. */
+  readonly signer: Address
+  /** 66 bytes: r, s, v and the suffix 01 (personal message). */
+  readonly signature: `0x${string}`
+}

@@ -1,0 +1,178 @@
+/**
+ * How large an order may be, and how large the order is that a trader has in mind. Nothing is computed twice: the answer is
+ * found by asking `admit`, so what is said here to be accepted is accepted, and one step more is not.
+ */
+import type { Band } from '../market/band.ts'
+import { type MarketSpec, notionalAt, quantityOf } from '../market/market.ts'
+import { signOf } from '../positions/position.ts'
+import {
+  maxOf,
+  minOf,
+  mulDivDown,
+  ONE,
+  type Quantity,
+  type Quote,
+  type Rate,
+  type Steps,
+  type Ticks,
+  toDecimal,
+} from '../units.ts'
+import type { Order } from './order.ts'
+import type { OrderRefusal } from './order-request.ts'
+import { type AdmissionCode, type Admittance, admit } from './validate.ts'
+
+/** An order that has no size yet. */
+export type UnsizedOrder = Omit<Order, 'quantity'>
+
+/** What ends the maximum: a refusal of `admit`, or a bound that admission does not need to know. Closed list. */
+export type BindingCode = AdmissionCode | 'MAX_ORDER_SIZE' | 'POSITION_SIZE'
+export type Binding = OrderRefusal<BindingCode>
+
+export interface Maximum {
+  /** 0 where no quantity is accepted. */
+  readonly steps: Steps
+  /** Why not one step more; where nothing is accepted, why not the smallest order. */
+  readonly binding: Binding
+}
+
+interface Ceiling {
+  readonly steps: Steps
+  readonly binding: Binding
+}
+
+const tooMuch = (
+  code: BindingCode,
+  { spec }: Pick<Admittance, 'spec'>,
+  most: Steps,
+  what: string,
+): Binding => {
+  const nearestValid = toDecimal(quantityOf(spec, most))
+  const received = toDecimal(quantityOf(spec, (most + 1) as Steps))
+  return { code, field: 'quantity', expected: `at most ${nearestValid}, ${what}`, received, nearestValid }
+}
+
+/** Of one step more than the market's largest order. */
+export const aboveLargest = (facts: Pick<Admittance, 'spec'>): Binding =>
+  tooMuch('MAX_ORDER_SIZE', facts, facts.spec.maxQuantity, 'the largest order of the market')
+
+/** Whether the order stands against the matched position. */
+const reduces = ({ side }: Pick<Order, 'side'>, { position }: Admittance): boolean =>
+  position.size * signOf(side) < 0
+
+/** More than the position is never of use to a reduce-only order, though admission would take it. */
+function ceilingOf(order: UnsizedOrder, facts: Admittance): Ceiling {
+  const { spec, position } = facts
+  const size = Math.abs(position.size) as Steps
+  if (order.reduceOnly && reduces(order, facts) && size <= spec.maxQuantity) {
+    return { steps: size, binding: tooMuch('POSITION_SIZE', facts, size, 'the position') }
+  }
+  const most = spec.maxQuantity
+  return { steps: most, binding: aboveLargest(facts) }
+}
+
+/**
+ * The largest quantity that `admit` accepts, by bisection: from the smallest order on, admission only ever gets harder with the
+ * size. Costs some thirty admissions. For a reduce-only order it ends with the position.
+ */
+export function maximumOf(order: UnsizedOrder, facts: Admittance): Maximum {
+  const ceiling = ceilingOf(order, facts)
+  const ask = (steps: number) => admit({ ...order, quantity: steps as Steps }, facts)
+  const smallest = minOf(facts.spec.minQuantity, ceiling.steps)
+  const least = ask(smallest)
+  if (!least.ok) return { steps: 0 as Steps, binding: least.refusal }
+  const most = ask(ceiling.steps)
+  if (most.ok) return ceiling
+  let accepted: number = smallest
+  let refused: number = ceiling.steps
+  let { refusal } = most
+  while (refused - accepted > 1) {
+    const middle = Math.floor((accepted + refused) / 2)
+    const verdict = ask(middle)
+    if (verdict.ok) accepted = middle
+    else {
+      refused = middle
+      refusal = verdict.refusal
+    }
+  }
+  return { steps: accepted as Steps, binding: refusal }
+}
+
+/** What a trader says instead of a quantity. Shares are fractions x 1e18, at most ONE. */
+export type Sizing =
+  | { readonly intent: 'units'; readonly quantity: Quantity }
+  | { readonly intent: 'notional'; readonly notional: Quote }
+  /** A share of what is available for margin and fee allowance. */
+  | { readonly intent: 'available_margin'; readonly share: Rate }
+  | { readonly intent: 'max' }
+  /** A share of the matched position. */
+  | { readonly intent: 'reduce_percentage'; readonly share: Rate }
+
+/** What rests on the side that an order would meet, best first. */
+export type Depth = readonly { readonly price: Ticks; readonly steps: Steps }[]
+
+/**
+ * The steps that a sizing comes to, down to the grid; 0 where it comes to less than a step, one step more than the market's largest
+ * order where it comes to more than that.
+ * `stepsFor` turns a notional into steps: at a fixed price, or by the depth of the book (`stepsOfNotional`).
+ */
+export function sizeOf(
+  sizing: Sizing,
+  order: UnsizedOrder,
+  facts: Admittance,
+  stepsFor: (notional: Quote) => Steps,
+): Steps {
+  const { spec, position } = facts
+  switch (sizing.intent) {
+    case 'units':
+      return upTo(beyond(spec), sizing.quantity / spec.step)
+    case 'notional':
+      return stepsFor(sizing.notional)
+    case 'available_margin': {
+      const available = mulDivDown(maxOf(0n, facts.available as bigint), sizing.share, ONE) as Quote
+      return maximumOf(order, { ...facts, available }).steps
+    }
+    case 'max':
+      return maximumOf(order, facts).steps
+    case 'reduce_percentage': {
+      if (!reduces(order, facts)) return 0 as Steps
+      return upTo(beyond(spec), mulDivDown(BigInt(Math.abs(position.size)), sizing.share, ONE))
+    }
+  }
+}
+
+const beyond = ({ maxQuantity }: MarketSpec): Steps => (maxQuantity + 1) as Steps
+const upTo = (most: Steps, steps: bigint): Steps => (steps < BigInt(most) ? Number(steps) : most) as Steps
+
+/** The steps whose notional at `price` is at most `notional`; not more than `sizeOf` gives. */
+export const stepsAt = ({ spec }: Pick<Admittance, 'spec'>, price: Ticks, notional: Quote): Steps =>
+  upTo(beyond(spec), notional / notionalAt(spec, price, 1 as Steps))
+
+/** The book that a market order meets; `fallback` is the price where nothing rests in it. */
+export interface Facing {
+  readonly side: Order['side']
+  readonly depth: Depth
+  readonly band: Band
+  readonly fallback: Ticks
+}
+
+/**
+ * The most steps that a market order can take for `notional`, all at one price as in an auction: that of the worst level it
+ * needs, which is also the price of what the book cannot give. A level is never emptied to the last step: with nothing left on the
+ * other side the price would follow the reference instead.
+ */
+export function stepsOfNotional(
+  facts: Pick<Admittance, 'spec'>,
+  { side, depth, band, fallback }: Facing,
+  notional: Quote,
+): Steps {
+  const isInBand = ({ price }: Depth[number]) => (side === 'LONG' ? price <= band.hi : price >= band.lo)
+  const levels = depth.filter(isInBand)
+  let reached = 0
+  for (const { price, steps } of levels) {
+    const affordable = stepsAt(facts, price, notional)
+    if (affordable < reached + steps) return maxOf(affordable, maxOf(0, reached - 1)) as Steps
+    reached += steps
+  }
+  const beyond = stepsAt(facts, levels.at(-1)?.price ?? fallback, notional)
+  return (beyond > reached ? beyond : maxOf(0, reached - 1)) as Steps
+}

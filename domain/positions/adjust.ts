@@ -1,0 +1,195 @@
+/**
+ * Margin and leverage of a position, changed by its owner: what may move between the free balance and the position. Twin of the
+ * contract's AdjustLib. Amounts are wei; the free balance is the bank's to check.
+ */
+
+import { type MarketSpec, notionalAt, oneInTicks } from '../market/market.ts'
+import {
+  abs,
+  divCeil,
+  divFloor,
+  type FundingIndex,
+  maxOf,
+  minOf,
+  ONE,
+  type Price,
+  type Quote,
+  type Steps,
+} from '../units.ts'
+import { accept, refuse, type Verdict } from '../verdict.ts'
+import { exposureOf, isFullyCollateralised, isLiquidatable } from './margin.ts'
+import { marginOf, outOfRange, type Position } from './position.ts'
+
+/** As signed: 0 and 1. */
+export const REMOVE_MODES = ['exact', 'up_to'] as const
+export type RemoveMode = (typeof REMOVE_MODES)[number]
+
+export interface MarginAdjustment {
+  /** Positive adds, negative removes. */
+  readonly amount: Quote
+  /** `up_to` takes what can be removed of the amount; only with a negative one. */
+  readonly removeMode: RemoveMode
+  /** Least amount that must move, whichever the direction. */
+  readonly minAmount: Quote
+}
+
+export interface LeverageAdjustment {
+  readonly leverage: number
+  /** The most that may be taken out of the free balance. */
+  readonly maxMarginIn: Quote
+  /** The least that must return to it. */
+  readonly minMarginOut: Quote
+}
+
+export interface AdjustTerms {
+  /** Of the market's last action. */
+  readonly fundingIndex: FundingIndex
+  readonly oracle: Price
+}
+
+export interface Adjusted {
+  readonly position: Position
+  /** Into the position and out of the free balance; negative the other way. */
+  readonly moved: Quote
+}
+
+type OutOfRange = {
+  readonly code: 'OUT_OF_RANGE'
+  readonly field: 'size' | 'entryNotional' | 'foldedMargin'
+}
+
+export type MarginRefusal =
+  | { readonly code: 'NO_POSITION' }
+  /** An amount of 0, or a removal that could move nothing. */
+  | { readonly code: 'NOTHING_MOVES' }
+  /** `up_to` with a positive amount. */
+  | { readonly code: 'REMOVE_MODE' }
+  | { readonly code: 'ABOVE_REMOVABLE'; readonly maxRemovable: Quote; readonly received: Quote }
+  | { readonly code: 'BELOW_MINIMUM'; readonly minAmount: Quote; readonly moves: Quote }
+  /** The position is eligible for liquidation: only an addition that reaches IMR is taken. */
+  | { readonly code: 'ADDITION_INSUFFICIENT'; readonly needed: Quote; readonly received: Quote }
+  | OutOfRange
+
+export type LeverageRefusal =
+  | { readonly code: 'LEVERAGE_OUT_OF_RANGE'; readonly maxLeverage: number; readonly received: number }
+  | { readonly code: 'MARGIN_IN_ABOVE_MAXIMUM'; readonly maxMarginIn: Quote; readonly needed: Quote }
+  | { readonly code: 'MARGIN_OUT_BELOW_MINIMUM'; readonly minMarginOut: Quote; readonly available: Quote }
+  | OutOfRange
+
+// ---------------------------------------------------------------------- requirements
+
+/** Equity less `required` (both wei x 1e18) in whole wei, down: what could leave; negative: up to its absolute must come. */
+const surplus = (equity: bigint, required: bigint): bigint => divFloor(equity - required, ONE)
+
+const initialRequirement = (spec: MarketSpec, notional: bigint): bigint => divCeil(notional * spec.imr, ONE)
+
+/** Equity that stands for the notional at `leverage`. By the listing rule never below the initial requirement. */
+const leverageRequirement = (notional: bigint, leverage: number): bigint =>
+  divCeil(notional, BigInt(leverage))
+
+/** Margin that covers the largest loss a binary position can have. */
+function maximumLoss(spec: MarketSpec, { size, entryNotional }: Position): bigint {
+  if (size >= 0) return entryNotional
+  return notionalAt(spec, oneInTicks(spec), -size as Steps) - entryNotional
+}
+
+/**
+ * The most that a removal may take: the ratio stays at IMR and at 1 / leverage, margin does not fall below zero (profit that is
+ * not realised is never paid out), and a fully collateralised binary position stays so. Down.
+ */
+export function maxRemovable(
+  spec: MarketSpec,
+  position: Position,
+  { fundingIndex, oracle }: AdjustTerms,
+): Quote {
+  if (position.size === 0) return 0n as Quote
+  const margin = marginOf(position, fundingIndex)
+  const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
+  const required = maxOf(initialRequirement(spec, notional), leverageRequirement(notional, position.leverage))
+  const kept = isFullyCollateralised(spec, position, fundingIndex)
+    ? maxOf(0n, maximumLoss(spec, position))
+    : 0n
+  return maxOf(0n, minOf(margin - kept, surplus(equity, required))) as Quote
+}
+
+// ---------------------------------------------------------------------- margin
+
+const withMargin = (position: Position, moved: bigint): Verdict<Adjusted, OutOfRange> => {
+  const after = { ...position, foldedMargin: (position.foldedMargin + moved) as Quote }
+  const field = outOfRange(after)
+  return field === null
+    ? accept({ position: after, moved: moved as Quote })
+    : refuse({ code: 'OUT_OF_RANGE', field })
+}
+
+export function adjustMargin(
+  spec: MarketSpec,
+  position: Position,
+  adjustment: MarginAdjustment,
+  terms: AdjustTerms,
+): Verdict<Adjusted, MarginRefusal> {
+  const { amount, minAmount, removeMode } = adjustment
+  if (removeMode !== 'exact' && amount > 0n) return refuse({ code: 'REMOVE_MODE' })
+  if (position.size === 0) return refuse({ code: 'NO_POSITION' })
+  const sized =
+    amount > 0n ? addition(spec, position, adjustment, terms) : removal(spec, position, adjustment, terms)
+  if (!sized.ok) return sized
+  const moves = abs(sized.value) as Quote
+  if (moves < minAmount) return refuse({ code: 'BELOW_MINIMUM', minAmount, moves })
+  return withMargin(position, sized.value)
+}
+
+function addition(
+  spec: MarketSpec,
+  position: Position,
+  { amount }: MarginAdjustment,
+  { fundingIndex, oracle }: AdjustTerms,
+): Verdict<bigint, MarginRefusal> {
+  if (!isLiquidatable(spec, position, fundingIndex, oracle)) return accept(amount)
+  const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
+  const needed = -surplus(equity, initialRequirement(spec, notional)) as Quote
+  return amount >= needed
+    ? accept(amount)
+    : refuse({ code: 'ADDITION_INSUFFICIENT', needed, received: amount })
+}
+
+function removal(
+  spec: MarketSpec,
+  position: Position,
+  { amount, removeMode }: MarginAdjustment,
+  terms: AdjustTerms,
+): Verdict<bigint, MarginRefusal> {
+  const removable = maxRemovable(spec, position, terms)
+  const asked = -amount as Quote
+  if (removeMode === 'exact' && asked > removable) {
+    return refuse({ code: 'ABOVE_REMOVABLE', maxRemovable: removable, received: asked })
+  }
+  const moves = minOf(asked, removable)
+  return moves === 0n ? refuse({ code: 'NOTHING_MOVES' }) : accept(-moves)
+}
+
+// ---------------------------------------------------------------------- leverage
+
+/**
+ * Brings equity to notional / leverage, rounded up: margin comes in for what is missing (up), or leaves as far as there is margin
+ * (down). That always meets IMR, so a position that is about to be liquidated is saved by it or refused. Without a position only
+ * the leverage is set.
+ */
+export function adjustLeverage(
+  spec: MarketSpec,
+  position: Position,
+  { leverage, maxMarginIn, minMarginOut }: LeverageAdjustment,
+  { fundingIndex, oracle }: AdjustTerms,
+): Verdict<Adjusted, LeverageRefusal> {
+  const { maxLeverage } = spec
+  if (!Number.isSafeInteger(leverage) || leverage < 1 || leverage > maxLeverage) {
+    return refuse({ code: 'LEVERAGE_OUT_OF_RANGE', maxLeverage, received: leverage })
+  }
+  const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
+  const spare = surplus(equity, leverageRequirement(notional, leverage))
+  const needed = maxOf(0n, -spare) as Quote
+  const available = maxOf(0n, minOf(marginOf(position, fundingIndex), spare)) as Quote
+  if (needed > maxMarginIn) return refuse({ code: 'MARGIN_IN_ABOVE_MAXIMUM', maxMarginIn, needed })
+  if (available < minMarginOut) return refuse({ code: 'MARGIN_OUT_BELOW_MINIMUM', minMarginOut, available })
+  return withMargin({ ...position, leverage }, needed - available)
+}

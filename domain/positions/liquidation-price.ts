@@ -1,0 +1,29 @@
+/** Where a position becomes eligible for liquidation: the price for people; the decision is `isLiquidatable`. */
+
+import type { MarketSpec } from '../market/market.ts'
+import { divCeil, divFloor, type FundingIndex, maxOf, minOf, ONE, type Price } from '../units.ts'
+import { isFullyCollateralised, LIQUIDATION_BUFFER } from './margin.ts'
+import { marginOf, type Position } from './position.ts'
+
+/**
+ * A long is eligible at this oracle price and below it, a short at it and above: exact to the wei, after all funding up to `index`.
+ * Null where no price makes it eligible: flat, fully collateralised, or a long whose margin pays for all of it. Solves
+ * equity = (MMR + buffer) x notional for the price, with equity and notional as in `exposureOf`.
+ */
+export function liquidationPrice(spec: MarketSpec, position: Position, index: FundingIndex): Price | null {
+  if (position.size === 0 || isFullyCollateralised(spec, position, index)) return null
+  const isBinary = spec.kind === 'binary_future'
+  const rate = spec.mmr + LIQUIDATION_BUFFER
+  const margin = marginOf(position, index)
+  const quantity = BigInt(Math.abs(position.size)) * spec.step
+  if (position.size > 0) {
+    const price = divCeil((position.entryNotional - margin) * ONE * ONE, quantity * (ONE - rate)) - 1n
+    if (price <= 0n) return null
+    return (isBinary ? minOf(price, ONE) : price) as Price
+  }
+  const worth = (position.entryNotional + margin) * ONE * ONE
+  const price = isBinary
+    ? divFloor(worth - rate * quantity * ONE, quantity * (ONE - rate))
+    : divFloor(worth, quantity * (ONE + rate))
+  return maxOf(1n, price + 1n) as Price
+}

@@ -1,0 +1,134 @@
+/** What a mark update writes: the prices, and the conditional orders that it triggers. */
+
+import type { Plan } from '../auction/batch-plan.ts'
+import type { MarketRow, TriggerEvidence } from '../journal/journal-row.ts'
+import { priceBand } from '../market/band.ts'
+import type { MarketSpec } from '../market/market.ts'
+import {
+  isReservable,
+  leaveBook,
+  type OpenOrder,
+  reservable,
+  reserve,
+  triggerOrder,
+} from '../orders/open-order.ts'
+import { bookType } from '../orders/order.ts'
+import { Draft } from '../orders/order-changes.ts'
+import type { ClosingReason } from '../orders/order-state.ts'
+import { type Funds, rebalance } from '../orders/rebalance.ts'
+import { type Reservation, reservedPriceOf } from '../orders/reservation.ts'
+import { closingSteps, type Position } from '../positions/position.ts'
+import type { Millis, Price, Quote, Seq, Steps, UserId } from '../units.ts'
+
+/** A market's prices at a time. */
+export interface Prices {
+  readonly oracle: { readonly price: Price; readonly observedAt: Millis }
+  readonly mark: Price
+  readonly at: Millis
+}
+
+export interface MarkInput {
+  readonly spec: MarketSpec
+  readonly prices: Prices
+  /** Of the shard, before what is written here. */
+  readonly head: number
+  /** The next batch. */
+  readonly batchId: number
+  /** Waiting orders that the mark has reached, in the order of their acceptance. */
+  readonly triggered: readonly Seq[]
+  /** All live orders, in this market, of the accounts that have triggered ones. */
+  readonly orders: readonly OpenOrder[]
+  /** The matched position. */
+  readonly positions: (account: UserId) => Position
+  readonly fundsOf: (account: UserId) => Funds
+}
+
+interface Weighed {
+  readonly reservations: ReadonlyMap<Seq, Reservation>
+  readonly ends: ReadonlyMap<Seq, ClosingReason>
+}
+
+const NOTHING = { openable: 0 as Steps, amount: 0n as Quote }
+
+/**
+ * The prices come first, then each triggered order. It is the newest of its account from then on: reducing capacity goes to what was
+ * accepted before, it is reserved at the band of this moment, and where the account cannot pay for what it now opens, it ends. So does
+ * one that may only reduce where there is nothing to reduce.
+ */
+export function planMark(input: MarkInput): Plan {
+  const { spec, prices, triggered } = input
+  const band = priceBand(spec, prices.oracle.price)
+  // Row 1 tells the prices, row 2 the first of the triggered orders.
+  const places = new Map(triggered.map((seq, at) => [seq, (input.head + 2 + at) as Seq]))
+  const orders = input.orders.map((order): OpenOrder => {
+    const seq = places.get(order.seq)
+    if (seq === undefined) return order
+    return {
+      ...order,
+      seq,
+      reservedPrice: reservedPriceOf(spec, { ...order, type: bookType(order.type) }, band),
+    }
+  })
+  const entering = new Set(places.values())
+  const weighed = [...Map.groupBy(orders, ({ account }) => account)].map(([account, own]) =>
+    weigh(input, account, own, entering),
+  )
+  const reservations = new Map(weighed.flatMap((one) => [...one.reservations]))
+  const ends = new Map(weighed.flatMap((one) => [...one.ends]))
+
+  const draft = new Draft(new Map(orders.map((order) => [order.seq, order])))
+  draft.rows.push(pricesRow(prices))
+  for (const seq of entering) {
+    const reservation = (ends.has(seq) ? undefined : reservations.get(seq)) ?? NOTHING
+    const order = draft.get(seq)
+    const terms = { seq, evidence: evidenceOf(input), reservedPrice: order.reservedPrice, ...reservation }
+    draft.put(triggerOrder(order, terms))
+  }
+  for (const [seq, reason] of ends) draft.put(leaveBook(draft.get(seq), reason, prices.at))
+  for (const [seq, reservation] of reservations) {
+    if (!entering.has(seq) && !ends.has(seq)) draft.putIf(reserve(draft.get(seq), reservation))
+  }
+  const { rows } = draft
+  return { asOf: prices.at, batch: null, orders: draft.changed(), reserved: draft.reservedDeltas(), rows }
+}
+
+/** One account's orders, with those that enter the book at their new places. */
+function weigh(
+  { spec, positions, fundsOf }: MarkInput,
+  account: UserId,
+  orders: readonly OpenOrder[],
+  entering: ReadonlySet<Seq>,
+): Weighed {
+  const { size } = positions(account)
+  const arrivals = orders.filter(({ seq }) => entering.has(seq))
+  const useless = arrivals.filter(
+    ({ reduceOnly, side, quantity }) => reduceOnly && closingSteps(size, side, quantity) === 0,
+  )
+  const ends = new Map<Seq, ClosingReason>(useless.map(({ seq }) => [seq, 'REDUCE_ONLY_NO_POSITION']))
+  if (arrivals.every(({ reduceOnly }) => reduceOnly)) return { reservations: new Map(), ends }
+
+  const live = orders.filter(isReservable)
+  const before = live.reduce((sum, { reserved }) => sum + reserved, 0n) as Quote
+  const { reservations, cancels } = rebalance(spec, size, live.map(reservable), {
+    funds: fundsOf(account),
+    before,
+  })
+  for (const { seq } of cancels) ends.set(seq, 'INSUFFICIENT_MARGIN')
+  return { reservations, ends }
+}
+
+const pricesRow = ({ oracle, mark, at }: Prices): MarketRow => ({
+  kind: 'prices_updated',
+  oracle_price: oracle.price.toString(),
+  oracle_at: oracle.observedAt,
+  mark_price: mark.toString(),
+  at,
+})
+
+const evidenceOf = ({ prices: { oracle, mark, at }, batchId }: MarkInput): TriggerEvidence => ({
+  at,
+  mark_price: mark.toString(),
+  oracle_price: oracle.price.toString(),
+  oracle_at: oracle.observedAt,
+  batch_id: batchId,
+})

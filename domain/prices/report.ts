@@ -1,0 +1,38 @@
+/** Whether the market's contract will take an oracle report. */
+import type { MarketKind } from '../market/market.ts'
+import type { OracleReport } from '../settlement/settlement.ts'
+import { abs, type Millis, ONE, type Price } from '../units.ts'
+
+/** The market's rules for reports, as its contract holds them: fractions in millionths, so that every rounding is the same. */
+export interface ReportRules {
+  readonly kind: MarketKind
+  readonly maxAge: Millis
+  /** A report may differ from the one before by `moveBase + moveSlope x seconds elapsed`, fractions of the earlier price. */
+  readonly moveBase: bigint
+  readonly moveSlope: bigint
+}
+
+/** The report that the market used last. */
+export interface UsedReport {
+  readonly price: Price
+  readonly observedAt: Millis
+}
+
+/** A report may be this far ahead of `asOf`. */
+const AHEAD_MS = 2000
+
+/** Fresh at `asOf`, and neither older than nor in conflict with the one used last, nor too far from it. */
+export function isUsable(
+  report: OracleReport,
+  last: UsedReport | null,
+  { kind, maxAge, moveBase, moveSlope }: ReportRules,
+  asOf: Millis,
+): boolean {
+  if (report.price <= 0n || (kind === 'binary_future' && report.price > ONE)) return false
+  if (asOf - report.observedAt > maxAge || report.observedAt - asOf > AHEAD_MS) return false
+  if (last === null) return true
+  const elapsed = report.observedAt - last.observedAt
+  if (elapsed < 0 || (elapsed === 0 && report.price !== last.price)) return false
+  const share = moveBase + (moveSlope * BigInt(elapsed)) / 1000n
+  return abs(report.price - last.price) <= (last.price * share) / 1_000_000n
+}

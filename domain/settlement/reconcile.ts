@@ -1,0 +1,347 @@
+/**
+ * Whether a mined transaction did what it was sent for. Pure: what its receipt says and what we expected, to a verdict. A mismatch
+ * changes nothing of what the chain says; it stops the market and calls an operator.
+ */
+
+import { invariant } from '../invariant.ts'
+import type { Side } from '../orders/order.ts'
+import type {
+  BackstopInheritanceFailed,
+  PositionInherited,
+  PositionsDeleveraged,
+} from '../risk/risk-replay.ts'
+import type { Address } from '../units.ts'
+import { accept, refuse, type Verdict } from '../verdict.ts'
+import type { BatchSettled, SettledFill } from './settlement.ts'
+
+/** Every `failure_kind` of the contract with traders. */
+export type FailureKind =
+  /** A log of the transaction cannot be read. */
+  | 'receipt_decode_exception'
+  /** A batch that settled nothing. */
+  | 'no_trade_execution_events'
+  /** A batch, or a deleveraging, from which the positions do not follow. */
+  | 'trade_events_without_position_updates'
+  /** A batch with an order, or with terms, that nobody here sent. */
+  | 'invalid_batch_trade_participant_coverage'
+  /** A batch whose liquidations are not those that were sent. */
+  | 'invalid_forced_book_liquidation_fill_coverage'
+  /** An adjustment without its event. */
+  | 'no_account_adjustment_position_updates'
+  /** A takeover by the backstop that neither happened nor failed. */
+  | 'no_liquidation_settlement_events'
+  /** A takeover that failed. */
+  | 'backstop_inheritance_failed_only'
+  /** A deleveraging without its event, or that closed nothing. */
+  | 'no_adl_settlement_events'
+  | 'no_adl_trade_events'
+  /** An account that should have taken part did not. */
+  | 'missing_expected_participants'
+  /** It did, and not as expected. */
+  | 'missing_expected_position_updates'
+  /** A takeover, a deleveraging or an adjustment moved an account that it should not have, or nobody here sent it. */
+  | 'invalid_position_update_participant_coverage'
+
+export interface Mismatch {
+  readonly kind: FailureKind
+  readonly reason: string
+}
+
+// ---------------------------------------------------------------------- what the receipt says
+
+/** A margin or leverage change as the market's log tells it. */
+export interface Adjusted {
+  readonly account: Address
+  readonly nonce: bigint
+  /** Into the position, negative out of it. */
+  readonly amount: bigint
+  /** Null where only margin was to change. */
+  readonly leverage: number | null
+}
+
+/** What the transaction's logs say. */
+export interface ReceiptEvents {
+  /** Null where it emitted none. */
+  readonly settled: BatchSettled | null
+  readonly adjusted: readonly Adjusted[]
+  readonly inherited: readonly PositionInherited[]
+  readonly inheritanceFailed: readonly BackstopInheritanceFailed[]
+  readonly deleveraged: readonly PositionsDeleveraged[]
+  /** Why a log of it cannot be read; null where all can. */
+  readonly undecodable: string | null
+  /** Whether positions follow from what it says, by our rules. */
+  readonly movesPositions: boolean
+}
+
+export const NO_EVENTS: ReceiptEvents = {
+  settled: null,
+  adjusted: [],
+  inherited: [],
+  inheritanceFailed: [],
+  deleveraged: [],
+  undecodable: null,
+  movesPositions: true,
+}
+
+// ---------------------------------------------------------------------- what was expected
+
+export interface ExpectedFill {
+  readonly maker: Address
+  /** Of the order; the number of a liquidation. */
+  readonly salt: bigint
+  readonly isForced: boolean
+  readonly side: Side
+  readonly steps: number
+  readonly takerSteps: number
+}
+
+/** The part as it was matched and signed. */
+export interface PartExpectation {
+  readonly kind: 'part'
+  readonly batchId: number
+  readonly part: number
+  readonly parts: number
+  readonly price: number
+  readonly asOf: number
+  readonly actionId: number | null
+  readonly fills: readonly ExpectedFill[]
+}
+
+export interface AdjustmentExpectation {
+  readonly kind: 'adjustment'
+  readonly account: Address
+  readonly nonce: bigint
+  /** Bounds of what may have moved, both included: an exact amount is its own bounds. */
+  readonly lowest: bigint
+  readonly highest: bigint
+  readonly leverage: number | null
+}
+
+export interface InheritanceExpectation {
+  readonly kind: 'inheritance'
+  readonly actionId: number | null
+  readonly account: Address
+  readonly backstop: Address
+}
+
+export interface DeleveragingExpectation {
+  readonly kind: 'deleveraging'
+  readonly actionId: number | null
+  readonly account: Address
+  /** Steps that each should close. */
+  readonly legs: readonly { readonly counterparty: Address; readonly steps: number }[]
+}
+
+export type Expectation =
+  | PartExpectation
+  | AdjustmentExpectation
+  | InheritanceExpectation
+  | DeleveragingExpectation
+
+// ---------------------------------------------------------------------- verdict
+
+type Finding = Mismatch | null
+
+const found = (kind: FailureKind, reason: string): Mismatch => ({ kind, reason })
+
+/** `expected` is null where nobody here knows what the transaction was for. */
+export function reconcile(events: ReceiptEvents, expected: Expectation | null): Verdict<null, Mismatch> {
+  const mismatch = judge(events, expected)
+  return mismatch === null ? accept(null) : refuse(mismatch)
+}
+
+function judge(events: ReceiptEvents, expected: Expectation | null): Finding {
+  if (events.undecodable !== null) return found('receipt_decode_exception', events.undecodable)
+  switch (expected?.kind) {
+    case 'part':
+      return judgePart(events, expected)
+    case 'adjustment':
+      return judgeAdjustment(events, expected)
+    case 'inheritance':
+      return judgeInheritance(events, expected)
+    case 'deleveraging':
+      return judgeDeleveraging(events, expected)
+    default:
+      return judgeUnknown(events)
+  }
+}
+
+/** A batch is the commonest thing that nobody here may know. */
+function judgeUnknown(events: ReceiptEvents): Finding {
+  const { settled, adjusted, inherited, inheritanceFailed, deleveraged, movesPositions } = events
+  if (adjusted.length + inherited.length + inheritanceFailed.length + deleveraged.length > 0) {
+    return found('invalid_position_update_participant_coverage', 'nobody here has sent this action')
+  }
+  if (settled === null) return nothingSettled()
+  return movesPositions
+    ? found('invalid_batch_trade_participant_coverage', 'nobody here has sent this part')
+    : unexplained()
+}
+
+const nothingSettled = (): Mismatch =>
+  found('no_trade_execution_events', 'the transaction succeeded and settled nothing')
+
+const unexplained = (): Mismatch =>
+  found('trade_events_without_position_updates', 'the positions do not follow from what was settled')
+
+/** Accounts that moved and should not have, or the other way round. */
+function judgeCoverage(moved: readonly Address[], expected: readonly Address[]): Finding {
+  const missing = expected.find((account) => !moved.includes(account))
+  if (missing) return found('missing_expected_participants', `nothing moved for ${missing}`)
+  const stranger = moved.find((account) => !expected.includes(account))
+  if (stranger === undefined) return null
+  return found('invalid_position_update_participant_coverage', `${stranger} should not have moved`)
+}
+
+const wrongAction = (expected: number | null, actionId: number): Finding =>
+  expected === null || expected === actionId
+    ? null
+    : found('invalid_position_update_participant_coverage', `action ${actionId}, not ${expected}`)
+
+// ---------------------------------------------------------------------- a batch
+
+const isOrder = (
+  a: Pick<SettledFill, 'maker' | 'salt' | 'isForced'>,
+  b: Pick<SettledFill, 'maker' | 'salt' | 'isForced'>,
+): boolean => a.maker === b.maker && a.salt === b.salt && a.isForced === b.isForced
+
+function judgePart({ settled, movesPositions }: ReceiptEvents, expected: PartExpectation): Finding {
+  if (settled === null) return nothingSettled()
+  if (!movesPositions) return unexplained()
+  return (
+    judgeForced(settled, expected) ??
+    judgeFills(settled, expected) ??
+    judgeStrangers(settled, expected) ??
+    judgeHead(settled, expected)
+  )
+}
+
+/** Liquidations have nobody's signature: any difference is the operator's own. */
+function judgeForced(settled: BatchSettled, expected: PartExpectation): Finding {
+  const kind = 'invalid_forced_book_liquidation_fill_coverage'
+  const sent = expected.fills.filter(({ isForced }) => isForced)
+  const got = settled.fills.filter(({ isForced }) => isForced)
+  for (const want of sent) {
+    const fill = got.find((each) => isOrder(each, want))
+    if (fill === undefined) return found(kind, `${want.maker}'s liquidation ${want.salt} was not filled`)
+    const difference = differenceOf(fill, want)
+    if (difference) return found(kind, `${want.maker}'s liquidation ${want.salt} got ${difference}`)
+  }
+  const stranger = got.find((fill) => !sent.some((want) => isOrder(fill, want)))
+  return stranger ? found(kind, `nobody here liquidates ${stranger.maker} (${stranger.salt})`) : null
+}
+
+const differenceOf = (got: SettledFill, want: ExpectedFill): string | null =>
+  got.side === want.side && got.fill === want.steps && got.taker === want.takerSteps
+    ? null
+    : `${got.side} ${got.fill} (taker ${got.taker}), not ${want.side} ${want.steps} (${want.takerSteps})`
+
+function judgeFills(settled: BatchSettled, expected: PartExpectation): Finding {
+  const makers = new Set(settled.fills.map(({ maker }) => maker))
+  const missing = expected.fills.find(({ maker }) => !makers.has(maker))
+  if (missing) return found('missing_expected_participants', `nothing was settled for ${missing.maker}`)
+  for (const want of expected.fills) {
+    const got = settled.fills.find((fill) => isOrder(fill, want))
+    if (got === undefined) {
+      return found('missing_expected_position_updates', `${want.maker}'s order ${want.salt} was not filled`)
+    }
+    const difference = differenceOf(got, want)
+    if (difference) {
+      return found(
+        'missing_expected_position_updates',
+        `${want.maker}'s order ${want.salt} got ${difference}`,
+      )
+    }
+  }
+  return null
+}
+
+function judgeStrangers(settled: BatchSettled, { fills }: PartExpectation): Finding {
+  const stranger = settled.fills.find((fill) => !fills.some((want) => isOrder(fill, want)))
+  if (stranger === undefined) return null
+  const order = `${stranger.maker}'s order ${stranger.salt}`
+  return found('invalid_batch_trade_participant_coverage', `${order} was not sent`)
+}
+
+function judgeHead(settled: BatchSettled, expected: PartExpectation): Finding {
+  const difference = headDifference(settled, expected)
+  return difference === null ? null : found('invalid_batch_trade_participant_coverage', difference)
+}
+
+function headDifference(settled: BatchSettled, expected: PartExpectation): string | null {
+  const { actionId, price, asOf, parts } = expected
+  if (actionId !== null && actionId !== settled.actionId) return `action ${settled.actionId}, not ${actionId}`
+  if (settled.price !== price) return `price ${settled.price} ticks, not ${price}`
+  if (settled.asOf !== asOf) return `as of ${settled.asOf}, not ${asOf}`
+  return settled.parts === parts ? null : `${settled.parts} parts, not ${parts}`
+}
+
+// ---------------------------------------------------------------------- an adjustment
+
+function judgeAdjustment({ adjusted }: ReceiptEvents, expected: AdjustmentExpectation): Finding {
+  const { account, nonce, lowest, highest, leverage } = expected
+  invariant(lowest <= highest, 'an adjustment moves some amount')
+  if (adjusted.length === 0) {
+    return found('no_account_adjustment_position_updates', 'the transaction succeeded and adjusted nothing')
+  }
+  const accounts = adjusted.map((each) => each.account)
+  const coverage = judgeCoverage(accounts, [account])
+  if (coverage) return coverage
+  const [got, second] = adjusted as readonly [Adjusted, ...Adjusted[]]
+  if (second)
+    return found('invalid_position_update_participant_coverage', `${account} was adjusted more than once`)
+  const missing = (reason: string) => found('missing_expected_position_updates', reason)
+  if (got.nonce !== nonce) return missing(`nonce ${got.nonce}, not ${nonce}`)
+  if (got.leverage !== leverage) return missing(`leverage ${got.leverage}, not ${leverage}`)
+  if (got.amount >= lowest && got.amount <= highest) return null
+  return missing(`${got.amount} wei moved, not ${lowest} to ${highest}`)
+}
+
+// ---------------------------------------------------------------------- backstop and deleveraging
+
+function judgeInheritance(events: ReceiptEvents, expected: InheritanceExpectation): Finding {
+  const { inherited, inheritanceFailed, movesPositions } = events
+  const [failed] = inheritanceFailed
+  if (inherited.length === 0 && failed) {
+    const { reason, needed, available } = failed
+    return found('backstop_inheritance_failed_only', `${reason}: ${needed} needed, ${available} available`)
+  }
+  if (inherited.length === 0) {
+    return found(
+      'no_liquidation_settlement_events',
+      'the transaction succeeded and the backstop took nothing',
+    )
+  }
+  const { account, backstop, actionId } = expected
+  const moved = inherited.flatMap((event) => [event.account, event.backstop])
+  const coverage =
+    judgeCoverage(moved, [account, backstop]) ?? wrongAction(actionId, inherited[0]?.actionId ?? 0)
+  if (coverage) return coverage
+  if (movesPositions) return null
+  return found('missing_expected_position_updates', `${account} did not hold what the backstop took`)
+}
+
+function judgeDeleveraging(events: ReceiptEvents, expected: DeleveragingExpectation): Finding {
+  const { deleveraged, movesPositions } = events
+  const [event] = deleveraged
+  if (event === undefined) {
+    return found('no_adl_settlement_events', 'the transaction succeeded and deleveraged nothing')
+  }
+  const closed = event.legs.filter(({ steps }) => steps > 0)
+  if (closed.length === 0) {
+    return found('no_adl_trade_events', `no counterparty of ${event.account} qualified`)
+  }
+  if (!movesPositions) return unexplained()
+  const moved = [event.account, ...closed.map(({ counterparty }) => counterparty)]
+  const { account, legs, actionId } = expected
+  const wanted = [account, ...legs.map(({ counterparty }) => counterparty)]
+  const coverage = judgeCoverage(moved, wanted) ?? wrongAction(actionId, event.actionId)
+  if (coverage) return coverage
+  for (const want of legs) {
+    const got = closed.find(({ counterparty }) => counterparty === want.counterparty)
+    if (got?.steps === want.steps) continue
+    const reason = `${want.counterparty} closed ${got?.steps ?? 0} steps, not ${want.steps}`
+    return found('missing_expected_position_updates', reason)
+  }
+  return null
+}

@@ -1,0 +1,58 @@
+/** All fills of one account in one part: what the chain does to its position and its free balance. */
+
+import type { MarketSpec } from '../market/market.ts'
+import { isHealthyAfterFills } from '../positions/margin.ts'
+import {
+  applyFill,
+  type FillRefusal,
+  type FillResult,
+  type FillTerms,
+  type Position,
+  type PositionFill,
+} from '../positions/position.ts'
+import type { Price, Quote } from '../units.ts'
+import { accept, refuse, type Verdict } from '../verdict.ts'
+
+export interface AccountSettlement {
+  readonly position: Position
+  /** In the order of the fills. */
+  readonly results: readonly FillResult[]
+  readonly freeDelta: Quote
+  readonly fee: Quote
+}
+
+export type AccountRefusal =
+  | (FillRefusal & { readonly fill: number })
+  /** Below the initial requirement after the fills, having opened or got worse. */
+  | { readonly code: 'UNDER_MARGINED' }
+
+/**
+ * Applies the fills in the order given (the caller keeps tranche order: reducing before opening) and checks
+ * the account once, at the end. `fill` in a refusal is the index of the culprit. Does not look at the free
+ * balance: the bank does.
+ */
+export function settleAccount(
+  spec: MarketSpec,
+  position: Position,
+  fills: readonly PositionFill[],
+  terms: FillTerms & { readonly oracle: Price },
+): Verdict<AccountSettlement, AccountRefusal> {
+  const results: FillResult[] = []
+  let after = position
+  let freeDelta = 0n
+  let fee = 0n
+  let opened = false
+  for (const [at, fill] of fills.entries()) {
+    const verdict = applyFill(spec, after, fill, terms)
+    if (!verdict.ok) return refuse({ ...verdict.refusal, fill: at })
+    results.push(verdict.value)
+    after = verdict.value.position
+    freeDelta += verdict.value.freeDelta
+    fee += verdict.value.fee
+    opened ||= verdict.value.opened > 0
+  }
+  if (!isHealthyAfterFills(spec, { before: position, after, opened }, terms.fundingIndex, terms.oracle)) {
+    return refuse({ code: 'UNDER_MARGINED' })
+  }
+  return accept({ position: after, results, freeDelta: freeDelta as Quote, fee: fee as Quote })
+}

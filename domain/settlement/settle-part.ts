@@ -1,0 +1,311 @@
+/**
+ * What a mined part does to the write side, and what taking it back does. Pure: state of before and the chain's word in, a log row
+ * and the orders' lives out. Every amount is the chain's; ours only say which of them had been waiting here.
+ */
+
+import { InvariantError, invariant } from '../invariant.ts'
+import type { FillSettled, PartSettled, PositionChange } from '../journal/journal-row.ts'
+import type { MarketSpec } from '../market/market.ts'
+import type { Side } from '../orders/order.ts'
+import { isTerminal, type OrderLife, step } from '../orders/order-state.ts'
+import { applyFill, FLAT, type Position } from '../positions/position.ts'
+import type { Address, Price, Steps } from '../units.ts'
+import type { BatchSettled, SettledFill } from './settlement.ts'
+import { applySettled } from './settlement-replay.ts'
+
+/** A fill that waits here for its settlement. */
+export interface WaitingFill {
+  readonly fillId: string
+  readonly orderId: string
+  readonly maker: Address
+  readonly salt: bigint
+  readonly side: Side
+  readonly steps: number
+  readonly takerSteps: number
+  readonly held: bigint
+}
+
+export interface SettlingOrder extends OrderLife {
+  readonly orderId: string
+  readonly userId: number
+  readonly maker: Address
+  readonly salt: bigint
+  readonly reserved: bigint
+  readonly held: bigint
+  /** Conditional, and never triggered. */
+  readonly waits: boolean
+}
+
+export interface LedgerEntry {
+  readonly free: bigint
+  readonly pending: bigint
+}
+
+export interface PartState {
+  readonly users: ReadonlyMap<Address, number>
+  readonly ledger: ReadonlyMap<number, LedgerEntry>
+  readonly positions: ReadonlyMap<Address, Position>
+  readonly fills: readonly WaitingFill[]
+  /** Those of the fills, and whatever else is known of what was settled. */
+  readonly orders: readonly SettlingOrder[]
+  /** Take-profits, stop-losses and the like of the positions that the part closes: see `closedSides`. */
+  readonly protective: readonly SettlingOrder[]
+}
+
+/** Where the part was mined. */
+export interface MinedAt {
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+export interface Movement {
+  /** Of every account in the part. */
+  readonly positions: ReadonlyMap<Address, Position>
+  /** Of each fill, in order. */
+  readonly realised: readonly bigint[]
+}
+
+/** Positions as they follow from the log alone; null where our rules do not reach what the chain did. */
+export function movementOf(
+  spec: MarketSpec,
+  settled: BatchSettled,
+  before: ReadonlyMap<Address, Position>,
+): Movement | null {
+  const positions = new Map<Address, Position>()
+  const realised: bigint[] = []
+  try {
+    for (const fill of settled.fills) {
+      const at = positions.get(fill.maker) ?? before.get(fill.maker) ?? FLAT
+      realised.push(realisedBy(spec, settled, fill, at))
+      const after = applySettled(new Map([[fill.maker, at]]), { ...settled, fills: [fill] }, spec)
+      positions.set(fill.maker, after.get(fill.maker) ?? at)
+    }
+    return { positions, realised }
+  } catch (error) {
+    if (error instanceof InvariantError) return null
+    throw error
+  }
+}
+
+/** Does not depend on what an opened share is margined at, which the log does not say. */
+function realisedBy(spec: MarketSpec, settled: BatchSettled, fill: SettledFill, at: Position): bigint {
+  const { side, leverage } = fill
+  const share = { side, price: settled.price, steps: fill.fill, takerSteps: fill.taker, leverage }
+  const verdict = applyFill(spec, at, { ...share, basis: 0n as Price }, settled)
+  return verdict.ok ? verdict.value.realised : 0n
+}
+
+const keyOf = ({ maker, salt }: { maker: Address; salt: bigint }): string => `${maker}-${salt}`
+
+/** The order of a fill, by maker and salt; a liquidation is nobody's order, whatever its number. */
+const find = <Of>(map: ReadonlyMap<string, Of>, fill: SettledFill): Of | undefined =>
+  fill.isForced ? undefined : map.get(keyOf(fill))
+
+export interface Settlement {
+  readonly row: PartSettled
+  readonly orders: readonly SettlingOrder[]
+}
+
+/** `movement` is what becomes of the positions, from `movementOf` or from the chain. */
+export function settlePart(
+  marketId: number,
+  settled: BatchSettled,
+  movement: Movement,
+  state: PartState,
+  mined: MinedAt,
+): Settlement {
+  const waiting = new Map(state.fills.map((fill) => [keyOf(fill), fill]))
+  const before = new Map(state.orders.map((order) => [keyOf(order), order]))
+  const after = new Map<string, SettlingOrder>()
+  const releases = new Map<string, bigint>()
+  const fills = settled.fills.map((fill, place) => {
+    const match = find(waiting, fill)
+    // A fill of another size than the one that waits is not the one that waits.
+    const wait = match?.steps === fill.fill && match.side === fill.side ? match : undefined
+    const order = find(after, fill) ?? find(before, fill)
+    const next = order && mine(order, fill, wait)
+    if (next) {
+      after.set(keyOf(fill), next.order)
+      releases.set(next.order.orderId, next.released)
+    }
+    const isKnown = next !== undefined && next !== null
+    return fillSettled(
+      marketId,
+      settled,
+      { fill, place, wait, order: isKnown ? order : undefined },
+      state,
+      movement,
+    )
+  })
+  const closed = state.protective.flatMap((order) => closeWithPosition(after.get(keyOf(order)) ?? order))
+  for (const { order, released } of closed) {
+    after.set(keyOf(order), order)
+    releases.set(order.orderId, (releases.get(order.orderId) ?? 0n) + released)
+  }
+  const orders = [...after.values()]
+  const row: PartSettled = {
+    kind: 'part_settled',
+    rollback: false,
+    batch_id: settled.batchId,
+    part: settled.part,
+    parts: settled.parts,
+    action_id: settled.actionId,
+    price: settled.price,
+    ...mined,
+    fills: chargePending(fills, state.ledger),
+    positions: positionChanges(state, movement),
+    orders: orders.map((order) => statusOf(order, releases.get(order.orderId) ?? 0n)),
+    position_closed: closed.map(({ order }) => order.orderId),
+  }
+  return { row, orders }
+}
+
+/** Accounts whose position the part closes or turns, with the side of the orders that reduced it. */
+export function closedSides(
+  { users, positions }: Pick<PartState, 'users' | 'positions'>,
+  movement: Movement,
+): ReadonlyMap<number, Side> {
+  const closed = new Map<number, Side>()
+  for (const [maker, { size }] of movement.positions) {
+    const before = positions.get(maker)?.size ?? 0
+    if (before === 0 || Math.sign(size) === Math.sign(before)) continue
+    closed.set(users.get(maker) as number, before > 0 ? 'SHORT' : 'LONG')
+  }
+  return closed
+}
+
+/** None where the order has ended, or is leaving, for another reason. */
+function closeWithPosition(order: SettlingOrder): { order: SettlingOrder; released: bigint }[] {
+  const closed = step(order, { kind: 'close', reason: 'POSITION_CLOSED' })
+  if (!closed.ok) return []
+  return [{ order: { ...closed.value.life, reserved: 0n }, released: order.reserved }]
+}
+
+/** The order after one of its fills was mined; null where the fill does not fit it any more (only the chain knew of it). */
+function mine(
+  order: SettlingOrder,
+  fill: SettledFill,
+  wait: WaitingFill | undefined,
+): { order: SettlingOrder; released: bigint } | null {
+  const matched = wait
+    ? { ok: true as const, value: { life: order } }
+    : step(order, { kind: 'match', steps: fill.fill })
+  if (!matched.ok) return null
+  const settled = step(matched.value.life, { kind: 'settle', steps: fill.fill })
+  if (!settled.ok) return null
+  const { life } = settled.value
+  const released = isTerminal(life.status) ? life.reserved : 0n
+  const held = life.held - (wait?.held ?? 0n)
+  return { order: { ...life, held, reserved: life.reserved - released }, released }
+}
+
+interface Settling {
+  readonly fill: SettledFill
+  readonly place: number
+  readonly wait: WaitingFill | undefined
+  readonly order: SettlingOrder | undefined
+}
+
+function fillSettled(
+  marketId: number,
+  { batchId, part }: BatchSettled,
+  { fill, place, wait, order }: Settling,
+  { users }: PartState,
+  { realised }: Movement,
+): FillSettled {
+  return {
+    fill_id: wait?.fillId ?? `${marketId}-${batchId}-${part}-c${place}`,
+    matched: wait !== undefined,
+    order_id: wait?.orderId ?? order?.orderId ?? unknownOrder(marketId, fill),
+    ...(fill.isForced ? { forced: true as const } : {}),
+    user_id: users.get(fill.maker) as number,
+    side: fill.side,
+    steps: fill.fill,
+    taker_steps: fill.taker,
+    fee: fill.fee.toString(),
+    free_delta: fill.freeDelta.toString(),
+    from_pending: '0',
+    realized_pnl: (realised[place] ?? 0n).toString(),
+    held: (wait?.held ?? 0n).toString(),
+  }
+}
+
+/** What only the chain knows: an order of that salt, or a liquidation of that number. */
+const unknownOrder = (marketId: number, { maker, salt, isForced }: SettledFill): string =>
+  `${marketId}-${isForced ? 'liquidation-' : ''}${maker}-${salt}`
+
+/** The bank takes what free does not cover from a pending withdrawal: told with the account's last fill. */
+function chargePending(fills: FillSettled[], ledger: ReadonlyMap<number, LedgerEntry>): FillSettled[] {
+  const charged = [...fills]
+  for (const [userId, own] of Map.groupBy(fills, ({ user_id }) => user_id)) {
+    const { free, pending } = ledger.get(userId) ?? { free: 0n, pending: 0n }
+    const short = -own.reduce((sum, fill) => sum + BigInt(fill.free_delta), free)
+    if (short <= 0n) continue
+    const last = charged.lastIndexOf(own.at(-1) as FillSettled)
+    const from_pending = (short < pending ? short : pending).toString()
+    charged[last] = { ...(charged[last] as FillSettled), from_pending }
+  }
+  return charged
+}
+
+function positionChanges({ users, positions }: PartState, movement: Movement): PositionChange[] {
+  return [...movement.positions].map(([maker, after]) =>
+    positionChange(users.get(maker) as number, positions.get(maker) ?? FLAT, after),
+  )
+}
+
+export const positionChange = (userId: number, before: Position, after: Position): PositionChange => ({
+  user_id: userId,
+  size_delta: after.size - before.size,
+  entry_notional_delta: (after.entryNotional - before.entryNotional).toString(),
+  folded_margin_delta: (after.foldedMargin - before.foldedMargin).toString(),
+  leverage_before: before.leverage,
+  leverage_after: after.leverage,
+})
+
+const statusOf = (order: SettlingOrder, released: bigint): PartSettled['orders'][number] => ({
+  order_id: order.orderId,
+  user_id: order.userId,
+  status: order.status,
+  reason: order.status === 'OPEN' ? null : (order.statusReason ?? order.closingReason),
+  reserved_delta: (-released).toString(),
+})
+
+/** The block of a part left the chain: everything as it was, and its fills wait again. */
+export function takeBackPart(row: PartSettled, orders: readonly SettlingOrder[]): Settlement {
+  const ended = new Map(row.orders.map((order) => [order.order_id, order]))
+  const closed = new Set(row.position_closed)
+  const before = orders.map((order) => {
+    const fills = row.fills.filter(({ order_id }) => order_id === order.orderId)
+    const back = unmine(order, fills, BigInt(ended.get(order.orderId)?.reserved_delta ?? 0))
+    return closed.has(order.orderId) ? restore(back) : back
+  })
+  const statuses = before.map((order) => ({
+    ...statusOf(order, 0n),
+    reserved_delta: ended.get(order.orderId)?.reserved_delta ?? '0',
+  }))
+  return { row: { ...row, rollback: true, orders: statuses }, orders: before }
+}
+
+/** An order that had ended with these fills, or since then, waits for them with the same reason. */
+function unmine(order: SettlingOrder, fills: readonly FillSettled[], releasedDelta: bigint): SettlingOrder {
+  const sum = (of: (fill: FillSettled) => number): Steps =>
+    fills.reduce((total, fill) => total + of(fill), 0) as Steps
+  const taken = step(order, {
+    kind: 'unmine',
+    steps: sum((fill) => fill.steps),
+    settling: sum((fill) => (fill.matched ? fill.steps : 0)),
+  })
+  invariant(taken.ok, 'what leaves the chain was mined')
+  const held = fills.reduce((total, fill) => total + BigInt(fill.held), 0n)
+  const { life } = taken.value
+  return { ...life, held: life.held + held, reserved: life.reserved - releasedDelta }
+}
+
+/** The position is there again, and so is what protects it, unless that has ended for another reason since. */
+function restore(order: SettlingOrder): SettlingOrder {
+  const restored = step(order, { kind: 'restore', waits: order.waits })
+  return restored.ok ? restored.value.life : order
+}

@@ -1,0 +1,247 @@
+/**
+ * The bytes of a settlement part: the argument of `settleBatch` and the data of `BatchSettled`. Big-endian throughout.
+ * Twin of contracts/libraries/SettlementCodec.sol and OrderLib.sol.
+ *
+ * Calldata: header, one record per order, the oracle's signatures.
+ *
+ *   header   0  actionId 6 · 6 batchId 6 · 12 asOf 6 · 18 part 1 · 19 parts 1 · 20 orders 2 · 22 proof length 2
+ *           24  makerFee 3 · 27 takerFee 3 (millionths) · 30 version 2
+ *           32  price 5 (ticks) · 37 oracle price 12 (x 1e18) · 49 observedAt 6 · 55 zero 9                          = 64
+ *   record   0  maker 20 · 20 quantity 6 · 26 fill 6 (steps)
+ *           32  flags 8 · 40 price 5 · 45 trigger 5 (ticks) · 50 expiration 5 (s) · 55 taker 6 · 61 leverage 1
+ *           62  slot 10 bits · trigger condition 2 bits · v 1 bit · forced 1 bit · zero 2 bits
+ *           64  r 32 · 96 s 32                                                                                      = 128
+ *
+ * Log: the header again, the funding index, one record per order.
+ *
+ *   header   0  as above 64 · 64 funding index int128                                                               = 80
+ *   record   0  maker 20 · 20 leverage 7 bits, flags 57 bits
+ *           28  slot 10 bits · dead 1 · fee capped 1 · taker mode 2 · forced 1 · zero 1
+ *           30  fill 6 · 36 free delta int96                                                                        = 48
+ *           taker 6 if the mode is 2 (mode 0: none of the fill, 1: all of it) · fee 12 if it was capped
+ */
+
+import { toHex, writeHex } from '../hex.ts'
+import { invariant } from '../invariant.ts'
+import { fillFee } from '../market/fees.ts'
+import type { MarketSpec } from '../market/market.ts'
+import { triggerCondition } from '../orders/order.ts'
+import { packFlags } from '../orders/order-hash.ts'
+import type { Address, FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks } from '../units.ts'
+import type { BatchSettled, ForcedFill, SettledFill, SettlementFill, SettlementPart } from './settlement.ts'
+
+export const HEADER_BYTES = 64
+export const RECORD_BYTES = 128
+/** Most orders that one part may hold. */
+export const PART_ORDERS_MAX = 200
+/** Limits of the record's fields: admission refuses orders that would not fit. */
+export const QUANTITY_END = 2 ** 48
+export const PRICE_END = 2 ** 40
+export const EXPIRATION_END = 2 ** 40
+export const LEVERAGE_MAX = 127
+
+const VERSION = 2n
+const NO_SLOT = 1023
+const FORCED = 4n
+const MILLIONTH = 10n ** 12n
+const LOG_HEADER_BYTES = HEADER_BYTES + 16
+const LOG_RECORD_BYTES = 48
+const TAKER_NONE = 0
+const TAKER_ALL = 1
+const TAKER_MIXED = 2
+
+/** keccak of `BatchSettled(uint256,uint256,bytes)`. */
+export const BATCH_SETTLED_TOPIC = '0xc7cf846dc3972beaae7179f0b18b759b209565af416d4df5ec7b7ecce9a5ff1d'
+
+// ---------------------------------------------------------------------- bytes
+
+function writeUint(bytes: Uint8Array, at: number, length: number, value: bigint): void {
+  invariant(value >= 0n && value < 1n << BigInt(8 * length), `a field of ${length} bytes holds ${value}`)
+  let rest = value
+  for (let index = at + length - 1; index >= at; index--) {
+    bytes[index] = Number(rest & 0xffn)
+    rest >>= 8n
+  }
+}
+
+function readUint(bytes: Uint8Array, at: number, length: number): bigint {
+  invariant(at + length <= bytes.length, 'a log ends where its records end')
+  let value = 0n
+  for (let index = at; index < at + length; index++) value = (value << 8n) | BigInt(bytes[index] as number)
+  return value
+}
+
+const readCount = (bytes: Uint8Array, at: number, length: number): number =>
+  Number(readUint(bytes, at, length))
+const readInt = (bytes: Uint8Array, at: number, length: number): bigint =>
+  BigInt.asIntN(8 * length, readUint(bytes, at, length))
+
+function fromHex(text: string): Uint8Array {
+  const bytes = new Uint8Array((text.length - 2) / 2)
+  invariant(writeHex(text, bytes, 0), 'bytes of the chain are hex')
+  return bytes
+}
+
+// ---------------------------------------------------------------------- calldata
+
+/** A rate in millionths, as the header carries it. The listing rules allow no finer one. */
+function millionths(rate: Rate): bigint {
+  invariant(rate % MILLIONTH === 0n, 'a rate is a multiple of 1e-6')
+  return rate / MILLIONTH
+}
+
+function writeHeader(bytes: Uint8Array, part: SettlementPart, proofLength: number): void {
+  writeUint(bytes, 0, 6, BigInt(part.actionId))
+  writeUint(bytes, 6, 6, BigInt(part.batchId))
+  writeUint(bytes, 12, 6, BigInt(part.asOf))
+  writeUint(bytes, 18, 1, BigInt(part.part))
+  writeUint(bytes, 19, 1, BigInt(part.parts))
+  writeUint(bytes, 20, 2, BigInt(part.fills.length))
+  writeUint(bytes, 22, 2, BigInt(proofLength))
+  writeUint(bytes, 24, 3, millionths(part.makerFee))
+  writeUint(bytes, 27, 3, millionths(part.takerFee))
+  writeUint(bytes, 30, 2, VERSION)
+  writeUint(bytes, 32, 5, BigInt(part.price))
+  writeUint(bytes, 37, 12, part.oracle.price)
+  writeUint(bytes, 49, 6, BigInt(part.oracle.observedAt))
+}
+
+function writeRecord(
+  bytes: Uint8Array,
+  at: number,
+  { order, fill, taker, partialSlot }: SettlementFill,
+): void {
+  const signature = fromHex(order.signature)
+  invariant(signature.length === 66 && signature[65] === 1, 'an order is signed as a personal message')
+  const slot = BigInt(partialSlot ?? NO_SLOT)
+  const condition = BigInt(triggerCondition(order.type, order.side))
+  const v = BigInt((signature[64] as number) - 27)
+
+  invariant(writeHex(order.maker, bytes, at), 'a maker is an address')
+  writeUint(bytes, at + 20, 6, BigInt(order.quantity))
+  writeUint(bytes, at + 26, 6, BigInt(fill))
+  writeUint(bytes, at + 32, 8, packFlags(order))
+  writeUint(bytes, at + 40, 5, BigInt(order.price))
+  writeUint(bytes, at + 45, 5, BigInt(order.trigger))
+  writeUint(bytes, at + 50, 5, BigInt(order.expiration))
+  writeUint(bytes, at + 55, 6, BigInt(taker))
+  writeUint(bytes, at + 61, 1, BigInt(order.leverage))
+  writeUint(bytes, at + 62, 2, (slot << 6n) | (condition << 4n) | (v << 3n))
+  bytes.set(signature.subarray(0, 64), at + 64)
+}
+
+/** A liquidation: no limit, no life, no leverage, no slot, no signature. */
+function writeForced(
+  bytes: Uint8Array,
+  at: number,
+  { account, number, side, fill, taker }: ForcedFill,
+): void {
+  const flags = packFlags({ salt: number, reduceOnly: true, side })
+  invariant(writeHex(account, bytes, at), 'an account is an address')
+  writeUint(bytes, at + 20, 6, BigInt(fill))
+  writeUint(bytes, at + 26, 6, BigInt(fill))
+  writeUint(bytes, at + 32, 8, flags)
+  writeUint(bytes, at + 55, 6, BigInt(taker))
+  writeUint(bytes, at + 62, 2, (BigInt(NO_SLOT) << 6n) | FORCED)
+}
+
+/** The argument of `settleBatch`. */
+export function encodeSettleBatch(part: SettlementPart, spec: MarketSpec): Uint8Array {
+  invariant(part.marketId === spec.marketId, 'a part is settled in its market')
+  const proof = fromHex(part.oracle.signatures)
+  const proofAt = HEADER_BYTES + part.fills.length * RECORD_BYTES
+  const bytes = new Uint8Array(proofAt + proof.length)
+  writeHeader(bytes, part, proof.length)
+  for (const [index, fill] of part.fills.entries()) {
+    const at = HEADER_BYTES + index * RECORD_BYTES
+    if ('order' in fill) writeRecord(bytes, at, fill)
+    else writeForced(bytes, at, fill)
+  }
+  bytes.set(proof, proofAt)
+  return bytes
+}
+
+// ---------------------------------------------------------------------- log
+
+function readLogHeader(bytes: Uint8Array): Omit<BatchSettled, 'fills'> {
+  invariant(readUint(bytes, 30, 2) === VERSION, 'a log of this version')
+  return {
+    actionId: readCount(bytes, 0, 6),
+    batchId: readCount(bytes, 6, 6),
+    asOf: readCount(bytes, 12, 6) as Millis,
+    part: readCount(bytes, 18, 1),
+    parts: readCount(bytes, 19, 1),
+    makerFee: (readUint(bytes, 24, 3) * MILLIONTH) as Rate,
+    takerFee: (readUint(bytes, 27, 3) * MILLIONTH) as Rate,
+    price: readCount(bytes, 32, 5) as Ticks,
+    oraclePrice: readUint(bytes, 37, 12) as Price,
+    observedAt: readCount(bytes, 49, 6) as Millis,
+    fundingIndex: readInt(bytes, HEADER_BYTES, 16) as FundingIndex,
+  }
+}
+
+/** The taker share: none of the fill, all of it, or a field of its own. */
+function readTaker(bytes: Uint8Array, at: number, mode: number, fill: Steps): Steps {
+  if (mode === TAKER_NONE) return 0 as Steps
+  return mode === TAKER_ALL ? fill : (readCount(bytes, at, 6) as Steps)
+}
+
+function readRecord(
+  bytes: Uint8Array,
+  at: number,
+  header: Omit<BatchSettled, 'fills'>,
+  spec: MarketSpec,
+): { fill: SettledFill; end: number } {
+  const word = readUint(bytes, at + 20, 8)
+  const flags = word & ((1n << 57n) - 1n)
+  const meta = readCount(bytes, at + 28, 2)
+  const mode = (meta >> 2) & 3
+  const slot = meta >> 6
+  const isFeeCapped = (meta & 16) !== 0
+  const fill = readCount(bytes, at + 30, 6) as Steps
+  const takerAt = at + LOG_RECORD_BYTES
+  const feeAt = takerAt + (mode === TAKER_MIXED ? 6 : 0)
+  const taker = readTaker(bytes, takerAt, mode, fill)
+  const shares = { taker, maker: (fill - taker) as Steps }
+  const settled: SettledFill = {
+    maker: toHex(bytes.subarray(at, at + 20)) as Address,
+    salt: flags >> 4n,
+    isForced: (meta & 2) !== 0,
+    side: flags & 1n ? 'LONG' : 'SHORT',
+    reduceOnly: (flags & 2n) !== 0n,
+    leverage: Number(word >> 57n),
+    fill,
+    taker,
+    partialSlot: slot === NO_SLOT ? null : slot,
+    isDead: (meta & 32) !== 0,
+    isFeeCapped,
+    fee: isFeeCapped ? (readUint(bytes, feeAt, 12) as Quote) : fillFee(spec, header.price, shares, header),
+    freeDelta: readInt(bytes, at + 36, 12) as Quote,
+  }
+  return { fill: settled, end: feeAt + (isFeeCapped ? 12 : 0) }
+}
+
+/** The packed bytes inside the log's data, which the ABI wraps in an offset and a length. */
+function unwrap(data: string): Uint8Array {
+  const bytes = fromHex(data)
+  const length = readCount(bytes, 32, 32)
+  invariant(readCount(bytes, 0, 32) === 32 && 64 + length <= bytes.length, 'log data holds one bytes value')
+  return bytes.subarray(64, 64 + length)
+}
+
+/** A `BatchSettled` log of the market's contract. The fee of a record that carries none follows from price and rates. */
+export function decodeBatchSettled(topics: readonly string[], data: string, spec: MarketSpec): BatchSettled {
+  invariant(topics[0] === BATCH_SETTLED_TOPIC, 'a BatchSettled log')
+  const bytes = unwrap(data)
+  const header = readLogHeader(bytes)
+  const count = readCount(bytes, 20, 2)
+  const fills: SettledFill[] = []
+  let at = LOG_HEADER_BYTES
+  while (fills.length < count) {
+    const { fill, end } = readRecord(bytes, at, header, spec)
+    fills.push(fill)
+    at = end
+  }
+  invariant(at === bytes.length, 'a log ends where its records end')
+  return { ...header, fills }
+}

@@ -1,0 +1,157 @@
+/** From a revert to what is taken back: everything that was matched and can no longer be mined. */
+
+import type { Plan } from '../auction/batch-plan.ts'
+import { MARKET_WAIT_MS } from '../auction/candidates.ts'
+import { invariant } from '../invariant.ts'
+import type { MatchedFill } from '../journal/journal-row.ts'
+import type { MarketSpec } from '../market/market.ts'
+import {
+  endingRow,
+  enteredAt,
+  isReservable,
+  leaveBook,
+  type OpenOrder,
+  type OrderChange,
+  reservable,
+  reserve,
+} from '../orders/open-order.ts'
+import { Draft } from '../orders/order-changes.ts'
+import { type ClosingReason, isTerminal, step } from '../orders/order-state.ts'
+import { type Funds, rebalance } from '../orders/rebalance.ts'
+import type { Position } from '../positions/position.ts'
+import type { Address, Millis, Quote, Seq, Steps, UserId } from '../units.ts'
+
+/** Whom the chain's error names. `late`: nobody, the action came after its life. `unnamed`: nobody, and that is alarming. */
+export type Culprit =
+  | { readonly kind: 'order'; readonly maker: Address; readonly salt: bigint; readonly error: string }
+  | { readonly kind: 'account'; readonly maker: Address; readonly error: string }
+  | { readonly kind: 'late'; readonly error: string }
+  | { readonly kind: 'unnamed'; readonly error: string }
+
+/** A batch of which nothing from `fromPart` on will be mined. */
+export interface UnwoundBatch {
+  readonly batchId: number
+  readonly fromPart: number
+  readonly fills: readonly MatchedFill[]
+}
+
+export interface UnwindInput {
+  readonly spec: MarketSpec
+  readonly at: Millis
+  readonly culprit: Culprit
+  /** In the order in which they were matched; the first part of the first one is the one that reverted. */
+  readonly batches: readonly UnwoundBatch[]
+  /** All live orders, in this market, of the accounts in those batches. Nothing of them is settling but what is unwound. */
+  readonly orders: readonly OpenOrder[]
+  /** Mined, which the matched position becomes again. */
+  readonly positions: (account: UserId) => Position
+  readonly fundsOf: (account: UserId) => Funds
+}
+
+export type Unwinding = Pick<Plan, 'orders' | 'reserved' | 'rows'>
+
+/**
+ * Puts every order back to what is mined of it. An order that had left the book ends with the reason it left for; the culprit's
+ * ends with SETTLEMENT_REVERTED; the others are open again at their old seq. Reservations are computed anew on the mined position.
+ */
+export function unwind(input: UnwindInput): Unwinding {
+  const draft = new Draft(new Map(input.orders.map((order) => [order.seq, order])))
+  const byId = new Map(input.orders.map(({ orderId, seq }) => [orderId, seq]))
+  const fills = input.batches.flatMap((batch) => batch.fills)
+  const unwound = new Set(fills.map(({ order_id }) => byId.get(order_id) as Seq))
+  const culprits = culpritsOf(input, unwound, byId, draft)
+  for (const fill of fills) {
+    const seq = byId.get(fill.order_id) as Seq
+    const order = draft.get(seq)
+    const ending = culprits.has(seq) ? 'SETTLEMENT_REVERTED' : endingOf(order, input.at)
+    draft.set(takeBack(order, fill, ending))
+  }
+  const reopened = (orderId: string): boolean => !isTerminal(draft.get(byId.get(orderId) as Seq).status)
+  tell(input, draft, reopened)
+  for (const seq of unwound) {
+    const order = draft.get(seq)
+    if (isTerminal(order.status)) draft.put(freed(order, input.at))
+  }
+  for (const account of new Set(input.orders.map((order) => order.account))) restore(input, account, draft)
+  return { orders: draft.changed(), reserved: draft.reservedDeltas(), rows: draft.rows }
+}
+
+/** The inverse of a match: what the fill held goes back to the order's own reservation. */
+function takeBack(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | null): OpenOrder {
+  const verdict = step(order, { kind: 'unwind', steps: fill.steps as Steps, ending })
+  invariant(verdict.ok, 'what is unwound was settling')
+  const held = BigInt(fill.held)
+  return {
+    ...verdict.value.life,
+    reserved: (order.reserved + held) as Quote,
+    held: (order.held - held) as Quote,
+    partialSlot: order.filled === 0 ? null : order.partialSlot,
+  }
+}
+
+/** An order that has ended by the unwinding holds nothing back any more. */
+const freed = (order: OpenOrder, at: Millis): OrderChange => ({
+  order: { ...order, openable: 0 as Steps, reserved: 0n as Quote, endedAt: at },
+  row: endingRow(order, order.statusReason as ClosingReason, at),
+})
+
+/** Of a named account, the orders that the reverted part would have filled. */
+function culpritsOf(
+  { culprit, batches }: UnwindInput,
+  unwound: ReadonlySet<Seq>,
+  byId: ReadonlyMap<string, Seq>,
+  draft: Draft,
+): Set<Seq> {
+  if (culprit.kind === 'late' || culprit.kind === 'unnamed') return new Set()
+  if (culprit.kind === 'order') {
+    const named = (seq: Seq): boolean => {
+      const { maker, salt } = draft.get(seq)
+      return maker === culprit.maker && salt === culprit.salt
+    }
+    return new Set([...unwound].filter(named))
+  }
+  const first = batches[0]
+  const reverted = first?.fills.filter(({ part }) => part === first.fromPart) ?? []
+  const seqs = reverted.map(({ order_id }) => byId.get(order_id) as Seq)
+  return new Set(seqs.filter((seq) => draft.get(seq).maker === culprit.maker))
+}
+
+/** Why an order with nothing settling cannot go back to the book, unless it had left it before; null where it can. */
+function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
+  if (order.price !== 0) return null
+  if (order.filled > 0) return 'MARKET_REMAINDER'
+  return at - enteredAt(order) < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'
+}
+
+function tell(
+  { batches, culprit, at }: UnwindInput,
+  draft: Draft,
+  isReopened: (orderId: string) => boolean,
+): void {
+  for (const { batchId, fromPart, fills } of batches) {
+    const ids = [...new Set(fills.map(({ order_id }) => order_id))]
+    draft.rows.push({
+      kind: 'batch_unwound',
+      batch_id: batchId,
+      from_part: fromPart,
+      why: culprit.error,
+      at,
+      fills,
+      reopened: ids.filter(isReopened),
+    })
+  }
+}
+
+/** Reservations of an account's orders on its mined position; what it cannot pay for ends, the newest first. */
+function restore({ spec, at, orders, positions, fundsOf }: UnwindInput, account: UserId, draft: Draft): void {
+  const mine = orders.filter((order) => order.account === account)
+  const live = mine.map(({ seq }) => draft.get(seq)).filter(isReservable)
+  const before = mine.reduce((sum, { reserved, held }) => sum + reserved + held, 0n)
+  const terms = { funds: fundsOf(account), before: before as Quote }
+  const { reservations, cancels } = rebalance(spec, positions(account).size, live.map(reservable), terms)
+  const short = new Set(cancels.map(({ seq }) => seq))
+  for (const { seq } of cancels) draft.put(leaveBook(draft.get(seq), 'INSUFFICIENT_MARGIN', at))
+  for (const [seq, reservation] of reservations) {
+    if (!short.has(seq)) draft.putIf(reserve(draft.get(seq), reservation))
+  }
+}

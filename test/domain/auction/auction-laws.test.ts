@@ -1,0 +1,294 @@
+/** The laws of an auction (risk research B4) that need a whole batch; 3, 4, 7, 8, 13 and 15 stand beside their own functions. */
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { describe, it } from 'mocha'
+import { clear, recompute } from '../../../domain/auction/auction.ts'
+import { bandLimit } from '../../../domain/auction/candidates.ts'
+import type { Fill } from '../../../domain/auction/clearing.ts'
+import type { RestingOrder } from '../../../domain/book/book.ts'
+import { priceBand } from '../../../domain/market/band.ts'
+import { feeOf } from '../../../domain/market/fees.ts'
+import { notionalAt, oneInTicks } from '../../../domain/market/market.ts'
+import type { Position } from '../../../domain/positions/position.ts'
+import type { Quantity, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import { type AnyBatch, AS_OF, anyBatch, outcomeOf, positionsOf, toInput } from '../../support/any-auction.ts'
+import { resting } from '../../support/resting.ts'
+import { always, orderOf, sum } from '../support/always.ts'
+
+describe('law 1', () => {
+  it('no order trades beyond its limit, nor a buy above what it reserved at for what it opens', () => {
+    always(({ fills, price }, batch) => {
+      for (const { seq, opening } of fills) {
+        const { side, type, limit, reservedPrice } = orderOf(batch, seq)
+        if (type === 'LIMIT') expect(side === 'LONG' ? price <= limit : price >= limit).to.equal(true)
+        if (side === 'LONG' && opening > 0) expect(price).to.be.at.most(reservedPrice)
+      }
+    })
+  })
+})
+
+describe('law 2', () => {
+  it('a batch clears inside its band', () => {
+    always(({ price, lo, hi }, { spec, oracle }) => {
+      expect({ lo, hi }).to.deep.equal(priceBand(spec, oracle))
+      expect(price).to.be.within(lo, hi)
+    })
+  })
+})
+
+describe('laws 5 and 6', () => {
+  it('one price for all: every fee is of it; and buys, sells and pairs add up to the volume', () => {
+    always(({ fills, pairs, price, volume }, { spec }) => {
+      const ofSide = (side: string): number =>
+        sum(fills.filter((fill) => fill.side === side).map(({ fill }) => fill))
+      expect([ofSide('LONG'), ofSide('SHORT'), sum(pairs.map(({ steps }) => steps))]).to.deep.equal([
+        volume,
+        volume,
+        volume,
+      ])
+      for (const { taker, maker, fee, fill, reducing, opening } of fills) {
+        expect(fee).to.equal(
+          feeOf(spec, price, taker, spec.takerFee) + feeOf(spec, price, maker, spec.makerFee),
+        )
+        expect([taker + maker, reducing + opening]).to.deep.equal([fill, fill])
+      }
+    })
+  })
+
+  it('the reported demand and supply are those of the price, the smaller is the volume, the larger is rationed', () => {
+    always(({ demand, supply, volume, ration, fills }, batch) => {
+      expect(Math.min(demand, supply)).to.equal(volume)
+      if (demand === supply) expect(ration).to.equal(null)
+      else
+        expect(ration).to.deep.equal({
+          side: demand > supply ? 'LONG' : 'SHORT',
+          volume,
+          eligible: Math.max(demand, supply),
+        })
+      for (const { seq, fill, left } of fills) expect(fill + left).to.equal(orderOf(batch, seq).remaining)
+    })
+  })
+})
+
+describe('law 9', () => {
+  it('the outcome, its inputs included, does not depend on the order in which the orders came', () => {
+    const shuffled = anyBatch({ minOrders: 5 }).chain((batch) =>
+      fc.tuple(
+        fc.constant(batch),
+        fc.shuffledSubarray([...batch.orders], { minLength: batch.orders.length }),
+      ),
+    )
+    fc.assert(
+      fc.property(shuffled, ([batch, orders]) => {
+        expect(clear(toInput(batch, orders))).to.deep.equal(clear(toInput(batch)))
+      }),
+    )
+  })
+})
+
+describe('law 10', () => {
+  it('larger steps change amounts of money and nothing else', () => {
+    fc.assert(
+      fc.property(anyBatch({ minOrders: 5 }), fc.bigInt({ min: 2n, max: 1000n }), (batch, k) => {
+        const plain = {
+          ...batch,
+          orders: batch.orders.map(reservedForAll),
+          held: mapValues(batch.held, wholePerStep),
+        }
+        const large: AnyBatch = {
+          ...plain,
+          spec: { ...batch.spec, step: (batch.spec.step * k) as Quantity },
+          fundingIndex: (batch.fundingIndex * k) as AnyBatch['fundingIndex'],
+          held: mapValues(plain.held, (position) => ({
+            ...position,
+            entryNotional: (position.entryNotional * k) as Quote,
+            foldedMargin: (position.foldedMargin * k) as Quote,
+          })),
+        }
+        const [small, big] = [clear(toInput(plain)), clear(toInput(large))]
+        expect(big.fills).to.deep.equal(small.fills.map((fill) => ({ ...fill, fee: fill.fee * k })))
+        expect({ ...big, fills: 0, pairs: 0, inputs: 0 }).to.deep.equal({
+          ...small,
+          fills: 0,
+          pairs: 0,
+          inputs: 0,
+        })
+      }),
+    )
+  })
+
+  /** What a reservation covers rounds by the step, so it is taken out of the comparison. */
+  const reservedForAll = (order: RestingOrder): RestingOrder =>
+    order.side === 'SHORT'
+      ? { ...order, reservedPrice: Math.max(order.reservedPrice, 1_000) as Ticks }
+      : order
+
+  /** The bankruptcy price rounds per step, so margin and entry are made whole per step. */
+  const wholePerStep = (position: Position): Position => {
+    const count = BigInt(Math.abs(position.size) || 1)
+    const whole = (amount: bigint): Quote => (amount - (amount % count)) as Quote
+    return {
+      ...position,
+      entryNotional: whole(position.entryNotional),
+      foldedMargin: whole(position.foldedMargin),
+    }
+  }
+})
+
+const mapValues = <K, V>(map: ReadonlyMap<K, V>, change: (value: V) => V): Map<K, V> =>
+  new Map([...map].map(([key, value]) => [key, change(value)]))
+
+describe('law 11', () => {
+  it('a binary market at 0.50 looks the same from either side', () => {
+    fc.assert(
+      fc.property(anyBatch({ grid: 2, minOrders: 5, onTick: true }), (batch) => {
+        const straight = clear(toInput(batch))
+        const mirrored = clear(toInput(mirror(batch)))
+        const swapped = { buy_pressure: 'sell_pressure', sell_pressure: 'buy_pressure' } as const
+        const { rule } = straight
+        expect(mirrored.rule).to.equal(
+          rule === 'buy_pressure' || rule === 'sell_pressure' ? swapped[rule] : rule,
+        )
+        expect(mirrored.price).to.equal(straight.price === null ? null : 100 - straight.price)
+        expect([mirrored.demand, mirrored.supply]).to.deep.equal([straight.supply, straight.demand])
+        expect(mirrored.cancels).to.deep.equal(straight.cancels)
+        const sizes = (fills: readonly Fill[]) =>
+          fills.map(({ seq, reducing, opening }) => ({ seq, reducing, opening }))
+        expect(sizes(mirrored.fills)).to.have.deep.members(sizes(straight.fills))
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  /** YES for NO: prices p become 1 - p, sides change places. */
+  function mirror(batch: AnyBatch): AnyBatch {
+    const { spec } = batch
+    const other = (tick: Ticks): Ticks => (oneInTicks(spec) - tick) as Ticks
+    return {
+      ...batch,
+      reference:
+        batch.reference === null ? null : { ...batch.reference, price: other(batch.reference.price) },
+      orders: batch.orders.map((order) => ({
+        ...order,
+        side: order.side === 'LONG' ? 'SHORT' : 'LONG',
+        limit: order.type === 'MARKET' ? order.limit : other(order.limit),
+        reservedPrice: other(order.reservedPrice),
+      })),
+      held: mapValues(batch.held, (position) => ({
+        ...position,
+        size: (position.size === 0 ? 0 : -position.size) as Steps,
+        entryNotional: (notionalAt(spec, oneInTicks(spec), Math.abs(position.size) as Steps) -
+          position.entryNotional) as Quote,
+      })),
+    }
+  }
+})
+
+describe('law 12', () => {
+  it('an order that cannot trade changes nothing', () => {
+    const anyExtra = fc.record({
+      why: fc.constantFrom(
+        'expired',
+        'waited',
+        'behind band',
+        'out of reach',
+        'excluded',
+        'nothing to reduce' as const,
+      ),
+      side: fc.constantFrom('LONG' as const, 'SHORT' as const),
+      account: fc.integer({ min: 1, max: 6 }),
+      isEarliest: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(anyBatch({ minOrders: 5 }), anyExtra, (batch, extra) => {
+        const order = idle(batch, extra)
+        if (order === null) return
+        const excluded = {
+          accounts: new Set<UserId>(),
+          orders: new Set(extra.why === 'excluded' ? [order.seq] : []),
+        }
+        const with1 = clear({ ...toInput(batch, [...batch.orders, order]), excluded })
+        expect(outcomeOf(with1)).to.equal(outcomeOf(clear(toInput(batch))))
+      }),
+      { numRuns: 600 },
+    )
+  })
+
+  interface Extra {
+    readonly why: string
+    readonly side: 'LONG' | 'SHORT'
+    readonly account: number
+    readonly isEarliest: boolean
+  }
+
+  /** Null where this batch leaves no room for such an order. */
+  function idle(
+    { spec, oracle, orders, held }: AnyBatch,
+    { why, side, account, isEarliest }: Extra,
+  ): RestingOrder | null {
+    const band = priceBand(spec, oracle)
+    const others = orders.filter((order) => order.side !== side).map((order) => bandLimit(order, band))
+    const limits = {
+      'behind band': side === 'LONG' ? band.lo - 1 : band.hi + 1,
+      'out of reach':
+        side === 'LONG' ? Math.min(...others, band.hi + 1) - 1 : Math.max(...others, band.lo - 1) + 1,
+    }
+    const limit = limits[why as keyof typeof limits] ?? (side === 'LONG' ? band.hi : band.lo)
+    const canReduce = side === 'LONG' ? -1 : 1
+    if (
+      limit < 1 ||
+      (why === 'nothing to reduce' && (held.get(account as UserId)?.size ?? 0) * canReduce > 0)
+    )
+      return null
+    return resting({
+      seq: (isEarliest ? 0 : 1_000) as Seq,
+      account: account as UserId,
+      side,
+      limit: limit as Ticks,
+      acceptedAt: AS_OF,
+      ...(why === 'expired' ? { expiration: 1999 as Seconds } : {}),
+      ...(why === 'waited' ? { type: 'MARKET', acceptedAt: (AS_OF - 2000) as typeof AS_OF } : {}),
+      ...(why === 'nothing to reduce' ? { reduceOnly: true, openable: 0 as Steps } : {}),
+    })
+  }
+})
+
+describe('law 14', () => {
+  it('a reduce-only or forced order only shrinks its position, and fills take no account beyond it', () => {
+    always(({ fills }, batch) => {
+      for (const [account, own] of Map.groupBy(fills, (fill) => fill.account)) {
+        const { size } = positionsOf(batch)(account)
+        const closing = own.filter(({ side }) => (side === 'LONG' ? size < 0 : size > 0))
+        expect(sum(own.map(({ reducing }) => reducing))).to.equal(
+          Math.min(Math.abs(size), sum(closing.map(({ fill }) => fill))),
+        )
+        for (const { seq, opening } of own) {
+          const { reduceOnly, openable } = orderOf(batch, seq)
+          expect(opening).to.be.at.most(reduceOnly ? 0 : openable)
+        }
+      }
+    })
+  })
+
+  it('no account trades on both sides, with itself least of all', () => {
+    always(({ fills, pairs }, batch) => {
+      for (const own of Map.groupBy(fills, (fill) => fill.account).values()) {
+        expect(new Set(own.map(({ side }) => side)).size).to.equal(1)
+      }
+      for (const { buySeq, sellSeq } of pairs) {
+        expect(orderOf(batch, buySeq).account).to.not.equal(orderOf(batch, sellSeq).account)
+      }
+    })
+  })
+})
+
+describe('law 17', () => {
+  it('a batch computed again from what it says of itself is the same to the last bit', () => {
+    fc.assert(
+      fc.property(anyBatch({ minOrders: 5 }), (batch) => {
+        const clearing = clear(toInput(batch))
+        expect(recompute(clearing.inputs)).to.deep.equal(clearing)
+      }),
+    )
+  })
+})

@@ -1,0 +1,48 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { describe, it } from 'mocha'
+import { clear } from '../../../domain/auction/auction.ts'
+import { type AnyBatch, anyBatch, positionsOf, toInput } from '../../support/any-auction.ts'
+import { type SlowClearing, slowClear } from '../support/slow-auction.ts'
+
+const slow = (batch: AnyBatch): SlowClearing => slowClear({ ...batch, positions: positionsOf(batch) })
+
+/** What both say, in the same words. */
+function fast(batch: AnyBatch) {
+  const { price, rule, volume, demand, supply, fills, pairs, cancels } = clear(toInput(batch))
+  return {
+    price,
+    rule,
+    volume,
+    demand,
+    supply,
+    fills: fills.map(({ seq, fill }) => [seq, fill]).sort(([a], [b]) => (a as number) - (b as number)),
+    pairs: pairs.map(({ buySeq, sellSeq, steps, makerSeq }) => ({ buySeq, sellSeq, steps, makerSeq })),
+    selfTrades: cancels.filter(({ reason }) => reason === 'SELF_TRADE').map(({ seq }) => seq),
+  }
+}
+
+function obvious(batch: AnyBatch) {
+  const { price, rule, volume, demand, supply, fills, pairs, selfTrades } = slow(batch)
+  return {
+    price,
+    rule,
+    volume,
+    demand,
+    supply,
+    fills: [...fills].sort(([a], [b]) => a - b),
+    pairs,
+    selfTrades,
+  }
+}
+
+describe('clear, beside the slow auction', () => {
+  it('says the same in price, rule, fills, pairs and self-trades', () => {
+    fc.assert(
+      fc.property(anyBatch(), (batch) => {
+        expect(fast(batch)).to.deep.equal(obvious(batch))
+      }),
+      { numRuns: 1500 },
+    )
+  })
+})

@@ -1,0 +1,44 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { mayAuction, observe, UNKNOWN_PACE } from '../../../domain/auction/pipeline.ts'
+import type { Millis } from '../../../domain/units.ts'
+
+const at = (value: number) => value as Millis
+const backlog = (unsettled: number, queued: number, oldest: number | null = null) => ({
+  unsettled,
+  queued,
+  oldest: oldest === null ? null : at(oldest),
+})
+
+describe('mayAuction', () => {
+  for (const [name, given, partMs, now, expected] of [
+    ['nothing unsettled', backlog(0, 10), 1e9, 0, true],
+    ['an oldest batch younger than 5 s', backlog(1, 1, 0), 50, 4_999, true],
+    ['an oldest batch of 5 s', backlog(1, 1, 0), 50, 5_000, false],
+    ['parts that take 2.5 s', backlog(50, 50, 0), 50, 100, true],
+    ['parts that take longer', backlog(51, 51, 0), 50, 100, false],
+  ] as const) {
+    it(`given ${name}: ${expected}`, () => {
+      expect(mayAuction(given, { partMs, last: null }, at(now))).to.equal(expected)
+    })
+  }
+})
+
+describe('observe', () => {
+  it('learns the time per part while there is a backlog', () => {
+    let pace = observe(UNKNOWN_PACE, backlog(10, 10), at(0))
+    for (let now = 1; now <= 200; now++) pace = observe(pace, backlog(10, 10 + now * 5), at(now * 1000))
+    expect(pace.partMs).to.be.closeTo(200, 0.01)
+  })
+
+  it('does not count time in which nothing waited', () => {
+    const idle = observe(UNKNOWN_PACE, backlog(0, 10), at(0))
+    expect(observe(idle, backlog(1, 11), at(60_000)).partMs).to.equal(UNKNOWN_PACE.partMs)
+  })
+
+  it('waits for the next settled part where none has settled', () => {
+    const before = observe(UNKNOWN_PACE, backlog(1, 1), at(0))
+    const stuck = observe(before, backlog(1, 1), at(1000))
+    expect(observe(stuck, backlog(0, 1), at(2000)).partMs).to.be.closeTo(0.8 * 50 + 0.2 * 2000, 0.01)
+  })
+})

@@ -1,0 +1,75 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { describe, it } from 'mocha'
+import { withoutSelfTrades } from '../../../domain/auction/self-trade.ts'
+import type { RestingOrder } from '../../../domain/book/book.ts'
+import { anyBatch } from '../../support/any-auction.ts'
+import { orders } from '../../support/resting.ts'
+
+const table = [
+  { name: 'limits that do not cross stay', book: 'A buy 99 x1\nB sell 100 x1', cancelled: [] },
+  { name: 'of two limits that cross the later goes', book: 'A buy 100 x1\nB sell 100 x1', cancelled: [2] },
+  {
+    name: 'a cancelled order cancels no other',
+    book: 'A buy 100 x1\nB sell 99 x1\nC buy 99 x1',
+    cancelled: [2],
+  },
+  {
+    name: 'of two market orders the later goes',
+    book: 'A sell market x1\nB buy market x9\nC sell market x1',
+    cancelled: [2],
+  },
+  { name: 'a market order and a limit both stay', book: 'A buy market x1\nB sell 100 x1', cancelled: [] },
+  {
+    name: 'a forced order stays though it is the latest, and its other side goes',
+    book: 'A buy 100 x1\nB buy market x1\nC sell 103 x1\nD sell market x1 forced',
+    cancelled: [1, 2],
+  },
+]
+
+describe('withoutSelfTrades', () => {
+  for (const { name, book, cancelled } of table) {
+    it(name, () => {
+      const result = withoutSelfTrades(orders(book).all)
+      expect(result.cancelled.toSorted((a, b) => a - b)).to.deep.equal(cancelled)
+      expect(result.kept.length + cancelled.length).to.equal(orders(book).all.length)
+    })
+  }
+
+  it('stops market orders one tick short of the best kept limit on the other side', () => {
+    const { all } = orders(`
+      A sell 103 x1
+      B sell 101 x1
+      C buy 99 x1
+      D buy 101 x1`)
+    expect(withoutSelfTrades(all).reach).to.deep.equal({ marketBuyMost: 100, marketSellLeast: 100 })
+  })
+
+  it('keeps no two that can meet, and cancels only what meets one that stays', () => {
+    fc.assert(
+      fc.property(anyBatch({ accounts: 1 }), ({ orders: all }) => {
+        const { kept, cancelled, reach } = withoutSelfTrades(all)
+        const meets = (a: RestingOrder, b: RestingOrder): boolean => {
+          if (a.side === b.side) return false
+          const [buy, sell] = a.side === 'LONG' ? [a, b] : [b, a]
+          if (a.forced || b.forced) return true
+          if (a.type !== b.type) {
+            return a.type === 'MARKET' ? false : meets(b, a)
+          }
+          return a.type === 'MARKET' || buy.limit >= sell.limit
+        }
+        for (const a of kept) for (const b of kept) expect(meets(a, b)).to.equal(false)
+        for (const seq of cancelled) {
+          const order = all.find((each) => each.seq === seq) as RestingOrder
+          const cause = kept.some((other) => meets(order, other) && (other.forced || other.seq < seq))
+          expect(cause, `order ${seq}`).to.equal(true)
+        }
+        for (const { side, type, limit } of kept) {
+          if (type === 'MARKET') continue
+          if (side === 'LONG') expect(reach.marketSellLeast).to.be.greaterThan(limit)
+          else expect(reach.marketBuyMost).to.be.lessThan(limit)
+        }
+      }),
+    )
+  })
+})

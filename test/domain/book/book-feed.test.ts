@@ -1,0 +1,177 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { describe, it } from 'mocha'
+import { BookFeed } from '../../../domain/book/book-feed.ts'
+import type { MarketRow } from '../../../domain/journal/journal-row.ts'
+import type { OpenOrder } from '../../../domain/orders/open-order.ts'
+import { reservePerStep } from '../../../domain/orders/reservation.ts'
+import type { Millis, Seq, Steps, UserId } from '../../../domain/units.ts'
+import { anyBatch } from '../../support/any-auction.ts'
+import { orders, roundMarket } from '../../support/resting.ts'
+import { openOrder, placedRow } from '../support/open-orders.ts'
+import { plannedTurn } from '../support/planned.ts'
+
+const spec = roundMarket
+const open = (line: string): OpenOrder => openOrder(spec, orders(line).all[0] as never)
+
+/** A book with one buy of 10 at 100, of which all is reserved. */
+function withOne() {
+  const order = open('A buy 100 x10')
+  return { order, feed: new BookFeed(spec, [order]) }
+}
+
+const matched = (
+  order: OpenOrder,
+  steps: number,
+  opened: number,
+  closing: readonly string[] = [],
+): MarketRow => ({
+  kind: 'batch_cleared',
+  ...{ batch_id: 1, as_of: 1, oracle_price: '1', oracle_at: 1, lo: 95, hi: 105, price: 100, parts: 1 },
+  ...{ volume: steps, demand: steps, supply: steps, rule: 'volume' },
+  fills: [
+    {
+      ...{ fill_id: '1-1-1-1', order_id: order.orderId, user_id: order.account, part: 1, side: order.side },
+      ...{ steps, taker_steps: steps },
+      held: (reservePerStep(spec, { ...order, limit: order.price }) * BigInt(opened)).toString(),
+    },
+  ],
+  closing: closing.map((order_id) => ({ order_id, reason: 'MARKET_REMAINDER' })),
+})
+
+const ended = (orderId: string): MarketRow => ({
+  ...{ kind: 'order_ended', order_id: orderId, user_id: 1, status: 'CANCELLED', reason: 'USER_CANCELLED' },
+  ...{ note: null, reserved_delta: '0', at: 1 },
+})
+
+describe('domain/book-feed', () => {
+  it('loads what can match and nothing else', () => {
+    const open = orders('A buy 100 x10\nB buy 100 x10\nC buy 100 x10\nD buy 100 x10').all.map((one) =>
+      openOrder(spec, one),
+    )
+    const [a, b, c, d] = open as [OpenOrder, OpenOrder, OpenOrder, OpenOrder]
+    const feed = new BookFeed(spec, [
+      { ...a, filled: 3 as Steps, settling: 2 as Steps },
+      { ...b, status: 'CANCELLED', statusReason: 'USER_CANCELLED' },
+      { ...c, settling: 10 as Steps },
+      { ...d, closingReason: 'MARKET_REMAINDER', settling: 1 as Steps },
+    ])
+    expect(feed.book.orders().map(({ seq, remaining }) => [seq, remaining])).to.deep.equal([[1, 5]])
+    expect(feed.idOf(1 as Seq)).to.equal('1-1')
+    expect(() => feed.idOf(2 as Seq)).to.throw('the order is in the book')
+  })
+
+  it('takes a fill off the order, and of its reservation what the fill has opened', () => {
+    const { order, feed } = withOne()
+    expect(feed.apply(2, matched(order, 4, 3))).to.equal('applied')
+    expect(feed.book.get(order.seq)).to.include({ remaining: 6, openable: 6 })
+    feed.apply(3, matched(order, 4, 4))
+    expect(feed.book.get(order.seq)).to.include({ remaining: 2, openable: 2 })
+    feed.apply(4, matched(order, 2, 0))
+    expect(feed.book.size).to.equal(0)
+  })
+
+  it('lets a closing order go with its batch', () => {
+    const { order, feed } = withOne()
+    feed.apply(2, matched(order, 4, 4, [order.orderId]))
+    expect(feed.book.size).to.equal(0)
+  })
+
+  it('tells whose positions have moved, once', () => {
+    const { order, feed } = withOne()
+    feed.apply(2, matched(order, 4, 4))
+    expect([...feed.takeTouched()]).to.deep.equal([order.account])
+    expect([...feed.takeTouched()]).to.deep.equal([])
+  })
+
+  it('follows a reservation, and an end twice as once', () => {
+    const { order, feed } = withOne()
+    const row = { order_id: order.orderId, user_id: 1, openable: 2, reserved_price: 100, reserved_delta: '0' }
+    feed.apply(2, { kind: 'reservation_changed', ...row })
+    expect(feed.book.get(order.seq)?.openable).to.equal(2)
+    feed.apply(3, ended(order.orderId))
+    expect(feed.apply(4, ended(order.orderId))).to.equal('applied')
+    expect(feed.book.size).to.equal(0)
+  })
+
+  it('asks to be loaded anew after what it cannot follow', () => {
+    const { feed } = withOne()
+    const unwound: MarketRow = {
+      kind: 'batch_unwound',
+      batch_id: 1,
+      from_part: 1,
+      why: '',
+      at: 1,
+      fills: [],
+      reopened: [],
+    }
+    const settled: MarketRow = {
+      ...{ kind: 'part_settled', rollback: false, batch_id: 1, part: 1, parts: 1, action_id: 1, price: 100 },
+      ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1, fills: [], positions: [], orders: [] },
+      position_closed: [],
+    }
+    expect(feed.apply(2, unwound)).to.equal('reload')
+    expect(feed.apply(3, settled)).to.equal('applied')
+    expect(feed.apply(4, { ...settled, rollback: true })).to.equal('reload')
+  })
+
+  it('given a part that closes a position, lets go what protected it, in the book or before it', () => {
+    const feed = new BookFeed(spec, [])
+    feed.apply(1, { ...placedRow(open('A sell 105 x10')), type: 'LIMIT', reduce_only: true })
+    feed.apply(2, {
+      ...placedRow(open('A sell 105 x10')),
+      ...{ order_id: '1-2', type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', reduce_only: true, trigger: 95 },
+    })
+    const gone = { user_id: 1, status: 'CANCELLED', reason: 'POSITION_CLOSED', reserved_delta: '0' } as const
+    feed.apply(3, {
+      ...{ kind: 'part_settled', rollback: false, batch_id: 1, part: 1, parts: 1, action_id: 1, price: 100 },
+      ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1, fills: [], positions: [] },
+      orders: ['1-1', '1-2'].map((order_id) => ({ order_id, ...gone })),
+      position_closed: ['1-1', '1-2'],
+    })
+    expect([feed.book.size, feed.waiting.size]).to.deep.equal([0, 0])
+  })
+
+  it('gives orders that are open and orders that wait by account, and what time has ended of both', () => {
+    const feed = new BookFeed(spec, [])
+    feed.apply(1, { ...placedRow(open('A buy 100 x10')), alive_until: 10 })
+    const waits = { order_id: '1-2', type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', trigger: 105 } as const
+    feed.apply(2, { ...placedRow(open('A buy 100 x10')), ...waits, alive_until: 9 })
+    expect(feed.ordersOf(1 as UserId).map(({ seq }) => seq)).to.deep.equal([1, 2])
+    expect(feed.get(2 as Seq)).to.include({ trigger: 105 })
+    expect(feed.overdue(10_000 as Millis)).to.deep.equal([{ seq: 2, reason: 'EXPIRED' }])
+    expect(feed.overdue(10_001 as Millis).map(({ seq }) => seq)).to.deep.equal([1, 2])
+    feed.apply(3, ended('1-2'))
+    expect(feed.waiting.size).to.equal(0)
+  })
+
+  it('leaves conditional orders out until they are triggered', () => {
+    const feed = new BookFeed(spec, [])
+    feed.apply(1, { ...placedRow(open('A buy 100 x10')), type: 'STOP_LIMIT', status: 'PENDING_TRIGGER' })
+    expect(feed.book.size).to.equal(0)
+  })
+
+  it('fed by rows, the book is the one that is loaded from the orders', () => {
+    const seen = { fills: 0, ends: 0 }
+    fc.assert(
+      fc.property(anyBatch({ maxOrders: 16 }), (batch) => {
+        const { before, after, plan } = plannedTurn(batch)
+        const fed = new BookFeed(batch.spec, [])
+        const bySeq = [...before.values()].sort((a, b) => a.seq - b.seq)
+        for (const one of bySeq) expect(fed.apply(one.seq, placedRow(one))).to.equal('applied')
+        expect(fed.book.orders()).to.deep.equal(new BookFeed(batch.spec, bySeq).book.orders())
+        for (const row of plan.rows) expect(fed.apply(1_000, row)).to.equal('applied')
+        const loaded = new BookFeed(batch.spec, after.values())
+        expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
+        for (const side of ['LONG', 'SHORT'] as const) {
+          expect([...fed.book.levels(side)]).to.deep.equal([...loaded.book.levels(side)])
+          expect(fed.book.markets(side)).to.deep.equal(loaded.book.markets(side))
+        }
+        seen.fills += plan.batch?.fills.length ?? 0
+        seen.ends += plan.rows.filter(({ kind }) => kind === 'order_ended').length
+      }),
+      { numRuns: 300 },
+    )
+    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).to.be.greaterThan(50)
+  })
+})

@@ -1,0 +1,223 @@
+/** Every state of an order with every step: where it leads, or why it is refused. */
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { type OrderLife, type OrderStep, step } from '../../../domain/orders/order-state.ts'
+import {
+  cancel,
+  expire,
+  match,
+  open,
+  remainder,
+  settle,
+  trigger,
+  unmine,
+  unwind,
+  waiting,
+  walk,
+} from '../support/order-steps.ts'
+
+describe("the table of an order's life", () => {
+  const closedWithPosition: OrderStep = { kind: 'close', reason: 'POSITION_CLOSED' }
+  const keyExpires: OrderStep = { kind: 'close', reason: 'SIGNER_EXPIRED' }
+  const restore: OrderStep = { kind: 'restore', waits: false }
+  const STEPS: Readonly<Record<string, OrderStep>> = {
+    trigger,
+    match: match(3),
+    'settle 3': settle(3),
+    'settle all': settle(10),
+    unwind: unwind(3),
+    'unwind, ending': unwind(3, 'SETTLEMENT_REVERTED'),
+    cancel,
+    expire,
+    'key expires': keyExpires,
+    remainder,
+    'position closed': closedWithPosition,
+    unmine: unmine(3),
+    'unmine, foreign': unmine(3, 0),
+    restore,
+  }
+  const whole = [match(10), settle(10)]
+  const part = [match(3), settle(3)]
+  const STATES: Readonly<Record<string, OrderLife>> = {
+    waiting,
+    open,
+    settling: walk(open, [match(3)]).life,
+    'settling all': walk(open, [match(10)]).life,
+    'part filled': walk(open, part).life,
+    'remainder settling': walk(open, [match(3), remainder]).life,
+    'cancel pending': walk(open, [match(3), cancel]).life,
+    'expiry pending': walk(open, [match(3), expire]).life,
+    'position closed, settling': walk(open, [match(3), closedWithPosition]).life,
+    filled: walk(open, whole).life,
+    'cancelled, part filled': walk(open, [...part, cancel]).life,
+    'remainder cancelled': walk(open, [match(3), remainder, settle(3)]).life,
+    'expired, part filled': walk(open, [...part, expire]).life,
+    'position closed': walk(waiting, [closedWithPosition]).life,
+  }
+
+  const O = 'OPEN'
+  const C = 'CANCELLED'
+  const X = 'EXPIRED'
+  const F = 'FILLED'
+  const W = 'CANCEL_PENDING_FINALIZE'
+  const ended = Array(11).fill('ALREADY_ENDED')
+  /** What each state becomes, or the refusal, by the steps above in their order. */
+  const OUTCOMES: Readonly<Record<string, readonly string[]>> = {
+    waiting: [
+      O,
+      'NOT_IN_BOOK',
+      ...Array(4).fill('TOO_MUCH'),
+      C,
+      X,
+      X,
+      C,
+      C,
+      'TOO_MUCH',
+      'TOO_MUCH',
+      'NOT_CLOSED_WITH_POSITION',
+    ],
+    open: [
+      'NOT_WAITING',
+      O,
+      ...Array(4).fill('TOO_MUCH'),
+      C,
+      X,
+      X,
+      C,
+      C,
+      'TOO_MUCH',
+      'TOO_MUCH',
+      'NOT_CLOSED_WITH_POSITION',
+    ],
+    settling: [
+      'NOT_WAITING',
+      O,
+      O,
+      'TOO_MUCH',
+      O,
+      C,
+      W,
+      W,
+      W,
+      O,
+      W,
+      'TOO_MUCH',
+      'TOO_MUCH',
+      'NOT_CLOSED_WITH_POSITION',
+    ],
+    'settling all': [
+      'NOT_WAITING',
+      'NOT_IN_BOOK',
+      O,
+      F,
+      O,
+      O,
+      W,
+      W,
+      W,
+      O,
+      W,
+      'TOO_MUCH',
+      'TOO_MUCH',
+      'NOT_CLOSED_WITH_POSITION',
+    ],
+    'part filled': [
+      'NOT_WAITING',
+      O,
+      ...Array(4).fill('TOO_MUCH'),
+      C,
+      X,
+      X,
+      C,
+      C,
+      O,
+      O,
+      'NOT_CLOSED_WITH_POSITION',
+    ],
+    'remainder settling': [
+      'NOT_WAITING',
+      'NOT_IN_BOOK',
+      C,
+      'TOO_MUCH',
+      O,
+      C,
+      ...Array(5).fill('ALREADY_CLOSING'),
+      'TOO_MUCH',
+      'TOO_MUCH',
+      'NOT_CLOSED_WITH_POSITION',
+    ],
+    'cancel pending': [
+      'NOT_WAITING',
+      'NOT_IN_BOOK',
+      C,
+      'TOO_MUCH',
+      C,
+      C,
+      ...Array(5).fill('ALREADY_CLOSING'),
+      'TOO_MUCH',
+      'TOO_MUCH',
+      'NOT_CLOSED_WITH_POSITION',
+    ],
+    'expiry pending': [
+      'NOT_WAITING',
+      'NOT_IN_BOOK',
+      X,
+      'TOO_MUCH',
+      X,
+      X,
+      ...Array(5).fill('ALREADY_CLOSING'),
+      'TOO_MUCH',
+      'TOO_MUCH',
+      'NOT_CLOSED_WITH_POSITION',
+    ],
+    'position closed, settling': [
+      'NOT_WAITING',
+      'NOT_IN_BOOK',
+      C,
+      'TOO_MUCH',
+      C,
+      C,
+      ...Array(5).fill('ALREADY_CLOSING'),
+      'TOO_MUCH',
+      'TOO_MUCH',
+      O,
+    ],
+    filled: [...ended, O, O, 'NOT_CLOSED_WITH_POSITION'],
+    'cancelled, part filled': [...ended, W, C, 'NOT_CLOSED_WITH_POSITION'],
+    'remainder cancelled': [...ended, O, C, 'NOT_CLOSED_WITH_POSITION'],
+    'expired, part filled': [...ended, W, X, 'NOT_CLOSED_WITH_POSITION'],
+    'position closed': [...ended, 'TOO_MUCH', 'TOO_MUCH', O],
+  }
+  for (const [name, life] of Object.entries(STATES)) {
+    it(`given an order that is ${name}, every step leads where the table says`, () => {
+      const names = Object.keys(STEPS)
+      expect(OUTCOMES[name]).to.have.length(names.length)
+      for (const [at, taken] of Object.values(STEPS).entries()) {
+        const before = { ...life }
+        const verdict = step(life, taken)
+        const outcome = verdict.ok ? verdict.value.life.status : verdict.refusal.code
+        expect(outcome, `${name}, ${names[at]}`).to.equal(OUTCOMES[name]?.[at])
+        expect(life, 'a step changes no order in place').to.deep.equal(before)
+      }
+    })
+  }
+
+  it('given a position that is there again, what protects it waits again if it had not been triggered', () => {
+    const back = step(STATES['position closed'] as OrderLife, { kind: 'restore', waits: true })
+    expect(back).to.deep.equal({ ok: true, value: { life: waiting, events: [] } })
+  })
+
+  it('over any walk to an end and back, unmining undoes the receipt', () => {
+    for (const before of [
+      'settling',
+      'settling all',
+      'remainder settling',
+      'cancel pending',
+      'expiry pending',
+    ]) {
+      const life = STATES[before] as OrderLife
+      const mined = walk(life, [settle(life.settling)]).life
+      expect(walk(mined, [unmine(life.settling)]).life, before).to.deep.equal(life)
+    }
+  })
+})

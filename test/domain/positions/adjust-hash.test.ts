@@ -1,0 +1,134 @@
+import { expect } from 'chai'
+import { getBytes, TypedDataEncoder } from 'ethers'
+import fc from 'fast-check'
+import { describe, it } from 'mocha'
+import { recover } from '../../../api/adapters/crypto.ts'
+import { REMOVE_MODES } from '../../../domain/positions/adjust.ts'
+import {
+  ADJUST_LEVERAGE_TYPE,
+  ADJUST_MARGIN_TYPE,
+  hashLeverageAdjustment,
+  hashMarginAdjustment,
+  recoverAdjuster,
+  type SignedLeverage,
+  type SignedMargin,
+} from '../../../domain/positions/adjust-hash.ts'
+import { ONE, type Quote, type Seconds } from '../../../domain/units.ts'
+import { addressOf, keccak, wallet } from '../../support/exchange.ts'
+import { perpetual } from '../../support/markets.ts'
+
+const alice = wallet('alice')
+const domain = {
+  name: 'IsolatedTrader',
+  version: '2.0',
+  chainId: perpetual.chainId,
+  verifyingContract: perpetual.trader,
+}
+
+/** `Name(type name,…)` as ethers wants it. */
+function typesOf(encoded: string): Record<string, { type: string; name: string }[]> {
+  const [, name = '', fields = ''] = /^(\w+)\((.*)\)$/.exec(encoded) ?? []
+  const pairs = fields.split(',').map((field) => field.split(' ') as [string, string])
+  return { [name]: pairs.map(([type, name]) => ({ type, name })) }
+}
+
+const anyWei = fc.bigInt({ min: 0n, max: (1n << 256n) - 1n }).map((value) => value as Quote)
+const anyAuthorization = {
+  account: fc.constantFrom('alice', 'bob').map((name) => addressOf(wallet(name))),
+  nonce: fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }),
+  deadline: fc.integer({ min: 0, max: 2 ** 53 - 1 }).map((value) => value as Seconds),
+}
+const anyMargin: fc.Arbitrary<SignedMargin> = fc.record({
+  ...anyAuthorization,
+  amount: fc.bigInt({ min: -(1n << 255n), max: (1n << 255n) - 1n }).map((value) => value as Quote),
+  removeMode: fc.constantFrom(...REMOVE_MODES),
+  minAmount: anyWei,
+})
+const anyLeverage: fc.Arbitrary<SignedLeverage> = fc.record({
+  ...anyAuthorization,
+  leverage: fc.integer({ min: 1, max: 127 }),
+  maxMarginIn: anyWei,
+  minMarginOut: anyWei,
+})
+
+describe('hashes of adjustments', () => {
+  it('are the EIP-712 digests of their type strings', () => {
+    fc.assert(
+      fc.property(anyMargin, anyLeverage, (margin, leverage) => {
+        expect(hashMarginAdjustment(margin, perpetual, keccak)).to.equal(
+          TypedDataEncoder.hash(domain, typesOf(ADJUST_MARGIN_TYPE), {
+            ...margin,
+            removeMode: REMOVE_MODES.indexOf(margin.removeMode),
+          }),
+        )
+        expect(hashLeverageAdjustment(leverage, perpetual, keccak)).to.equal(
+          TypedDataEncoder.hash(domain, typesOf(ADJUST_LEVERAGE_TYPE), {
+            ...leverage,
+            leverage: BigInt(leverage.leverage) * ONE,
+          }),
+        )
+      }),
+    )
+  })
+
+  it('survive a keccak that reuses its buffer', () => {
+    const buffer = new Uint8Array(32)
+    const reusing = (message: Uint8Array): Uint8Array => {
+      buffer.set(keccak(message))
+      return buffer
+    }
+    fc.assert(
+      fc.property(anyMargin, (margin) => {
+        const hash = hashMarginAdjustment(margin, perpetual, reusing)
+        expect(hash).to.equal(hashMarginAdjustment(margin, perpetual, keccak))
+      }),
+      { numRuns: 5 },
+    )
+  })
+})
+
+describe('recoverAdjuster', () => {
+  const digest = hashMarginAdjustment(fc.sample(anyMargin, 1)[0] as SignedMargin, perpetual, keccak)
+  const typed = alice.signingKey.sign(digest).serialized
+  const personal = `${alice.signMessageSync(getBytes(digest))}01`
+  const signerOf = (signature: string) => recoverAdjuster(digest, signature, keccak, recover)
+
+  it('takes typed data and the personal message', () => {
+    for (const signature of [typed, personal]) {
+      expect(signerOf(signature)).to.deep.equal({ ok: true, value: addressOf(alice) })
+    }
+  })
+
+  it('does not take one for the other', () => {
+    for (const signature of [`${typed}01`, personal.slice(0, -2)]) {
+      const verdict = signerOf(signature)
+      expect(verdict.ok && verdict.value).not.to.equal(addressOf(alice))
+    }
+  })
+
+  it('refuses other forms, and says which there are', () => {
+    const forms = '0x and 130 hex digits (r, s, v) for typed data, 132 (r, s, v, 01) for a personal message'
+    const received = [`${typed}0101`, typed.slice(0, -2), '', `${typed.slice(0, -1)}g`]
+    for (const signature of received) {
+      expect(signerOf(signature)).to.deep.equal({
+        ok: false,
+        refusal: { code: 'SIGNATURE_FORMAT', expected: forms, received: `${signature.length} characters` },
+      })
+    }
+    const other = signerOf(`${typed}02`)
+    expect(other).to.deep.equal({
+      ok: false,
+      refusal: { code: 'SIGNATURE_SUFFIX', expected: '01', received: '02' },
+    })
+  })
+
+  it('refuses a high s and what no key has signed', () => {
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+    const s = BigInt(`0x${typed.slice(66, 130)}`)
+    const v = typed.endsWith('1b') ? '1c' : '1b'
+    const high = `${typed.slice(0, 66)}${(order - s).toString(16).padStart(64, '0')}${v}`
+    expect(signerOf(high)).to.deep.equal({ ok: false, refusal: { code: 'SIGNATURE_HIGH_S' } })
+    const nobody = `0x${'00'.repeat(31)}05${'00'.repeat(31)}011b`
+    expect(signerOf(nobody)).to.deep.equal({ ok: false, refusal: { code: 'SIGNATURE_UNRECOVERABLE' } })
+  })
+})

@@ -1,0 +1,151 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { describe, it } from 'mocha'
+import { exposureOf, isRatioNotWorse } from '../../../domain/positions/margin.ts'
+import { FLAT, type Position } from '../../../domain/positions/position.ts'
+import { closeAgainst, compareRanks, isDeleverageable, scoreOf } from '../../../domain/risk/deleverage.ts'
+import { type Address, ONE, type Quote } from '../../../domain/units.ts'
+import { anyScene, worthOf } from '../../support/held.ts'
+import { e18, index, perpetual, price, quote, steps } from '../../support/markets.ts'
+
+const NONE = index(0n)
+const at = price('100')
+
+const held = (size: number, entry: string, margin: string): Position => ({
+  size: steps(size),
+  entryNotional: quote(entry),
+  foldedMargin: quote(margin),
+  leverage: 10,
+})
+
+describe('isDeleverageable', () => {
+  const given = (margin: string, backstop: Parameters<typeof isDeleverageable>[2]) =>
+    isDeleverageable(perpetual, held(1000, '100', margin), backstop, NONE, at)
+  const rich = { position: FLAT, cap: quote('1000'), free: quote('1000') }
+
+  it('holds for nothing left, whoever else could take it', () => {
+    expect(given('0', rich)).to.equal(true)
+    expect(given('-1', rich)).to.equal(true)
+    expect(given('-1', 'itself')).to.equal(true)
+  })
+
+  it('holds below maintenance only where the backstop cannot take the position', () => {
+    expect(given('1', rich)).to.equal(false)
+    expect(given('1', null)).to.equal(true)
+    expect(given('1', { ...rich, cap: quote('99') })).to.equal(true)
+    expect(given('1', { ...rich, free: quote('3') })).to.equal(true)
+    expect(given('1', 'itself')).to.equal(false)
+  })
+
+  it('never holds at the maintenance requirement', () => {
+    expect(given('2.25', null)).to.equal(false)
+  })
+})
+
+describe('scoreOf', () => {
+  it('is profit on entry times leverage', () => {
+    // Short from 125: profit 25 on 125; notional 100 on equity 50.
+    expect(scoreOf(perpetual, held(-1000, '125', '25'), NONE, at)).to.equal(e18('0.4'))
+    // Long from 80: profit 20 on 80; notional 100 on equity 40.
+    expect(scoreOf(perpetual, held(1000, '80', '20'), NONE, at)).to.equal(e18('0.625'))
+  })
+
+  it('is nobody without size, profit or equity', () => {
+    expect(scoreOf(perpetual, FLAT, NONE, at)).to.equal(null)
+    expect(scoreOf(perpetual, held(1000, '100', '20'), NONE, at)).to.equal(null)
+    expect(scoreOf(perpetual, held(-1000, '99', '20'), NONE, at)).to.equal(null)
+    expect(scoreOf(perpetual, held(1000, '80', '-20'), NONE, at)).to.equal(null)
+  })
+
+  it('judges profit before funding and equity after it', () => {
+    const position = held(1000, '80', '20')
+    expect(scoreOf(perpetual, position, index(10n ** 16n), at)).to.equal((e18('0.25') * 100n) / 30n)
+  })
+})
+
+describe('compareRanks', () => {
+  it('puts the higher score first, then the lower address', () => {
+    const of = (account: string, score: bigint) => ({ account: account as Address, score })
+    const listed = [of('0xb', 1n), of('0xa', 1n), of('0xc', 2n)].sort(compareRanks)
+    expect(listed.map(({ account }) => account)).to.deep.equal(['0xc', '0xa', '0xb'])
+    expect(compareRanks(of('0xa', 1n), of('0xa', 1n))).to.equal(0)
+  })
+})
+
+describe('closeAgainst', () => {
+  const bankrupt = held(1000, '110', '5')
+  const winner = held(-400, '50', '5')
+
+  it('closes at the price that leaves the account nothing, and pays the counterparty the rest', () => {
+    // Bankruptcy price 105: the winner sold 0.4 at 125 and buys it back for 42.
+    const leg = closeAgainst(perpetual, bankrupt, winner, steps(1000), NONE, at)
+    expect(leg).to.deep.equal({
+      steps: 400,
+      position: { ...bankrupt, size: 600, entryNotional: quote('66'), foldedMargin: quote('3') },
+      counterparty: { ...FLAT, leverage: 10 },
+      payout: quote('13'),
+    })
+  })
+
+  it('takes no more than asked', () => {
+    expect(closeAgainst(perpetual, bankrupt, winner, steps(100), NONE, at)?.steps).to.equal(100)
+  })
+
+  it('leaves out the same side, the unprofitable, the flat, and who could not pay', () => {
+    const refused = (other: Position) => closeAgainst(perpetual, bankrupt, other, steps(10), NONE, at)
+    expect(refused(bankrupt)).to.equal(null)
+    expect(refused(held(-400, '40', '5'))).to.equal(null)
+    expect(refused(FLAT)).to.equal(null)
+    // Sold at 101 with margin for 3 more: 105 is beyond it.
+    expect(refused(held(-1000, '101', '3'))).to.equal(null)
+    expect(closeAgainst(perpetual, FLAT, winner, steps(10), NONE, at)).to.equal(null)
+  })
+
+  it('conserves value to the wei, at every price, and leaves no ratio worse', () => {
+    const seen = { closed: 0 }
+    fc.assert(
+      fc.property(
+        anyScene(2),
+        fc.integer({ min: 1, max: 3_000_000 }),
+        fc.bigInt({ min: 0n, max: 2n * ONE }),
+        ({ spec, positions, index, oracle }, asked, any) => {
+          const [a, b] = positions as [Position, Position]
+          const leg = closeAgainst(spec, a, b, steps(asked), index, oracle)
+          if (leg === null) return
+          seen.closed++
+          const after = [leg.position, leg.counterparty]
+          const worth = worthOf(spec, after, index, any) + leg.payout * ONE
+          expect(worth).to.equal(worthOf(spec, [a, b], index, any))
+          expect(leg.payout >= 0n).to.equal(true)
+          expect(leg.position.size + leg.counterparty.size).to.equal(a.size + b.size)
+          expect(Math.abs(leg.position.size)).to.equal(Math.abs(a.size) - leg.steps)
+          for (const [before, rest] of [
+            [a, leg.position],
+            [b, leg.counterparty],
+          ] as const) {
+            if (rest.size === 0) expect(rest).to.deep.equal({ ...FLAT, leverage: before.leverage })
+            else {
+              const exposures = [before, rest].map((each) => exposureOf(spec, each, index, oracle))
+              expect(isRatioNotWorse(exposures[0]!, exposures[1]!)).to.equal(true)
+            }
+          }
+        },
+      ),
+      { numRuns: 500 },
+    )
+    expect(seen.closed).to.be.greaterThan(20)
+  })
+
+  it('closes any amount in any pieces: the account never keeps or owes anything for what is closed', () => {
+    const whole = closeAgainst(perpetual, bankrupt, held(-1000, '130', '5'), steps(1000), NONE, at)
+    let [account, counterparty, paid] = [bankrupt, held(-1000, '130', '5'), 0n]
+    for (const piece of [333, 1, 600, 66]) {
+      const leg = closeAgainst(perpetual, account, counterparty, steps(piece), NONE, at)
+      account = leg?.position as Position
+      counterparty = leg?.counterparty as Position
+      paid += leg?.payout as bigint
+    }
+    expect([account, counterparty]).to.deep.equal([whole?.position, whole?.counterparty])
+    expect(paid).to.equal(whole?.payout as Quote)
+  })
+})

@@ -1,0 +1,201 @@
+/** What a mined part does to orders and accounts, and that taking it back undoes exactly that. */
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { describe, it } from 'mocha'
+import type { ClosingReason } from '../../../domain/orders/order-state.ts'
+import { FLAT, type Position } from '../../../domain/positions/position.ts'
+import {
+  type Movement,
+  movementOf,
+  type PartState,
+  type SettlingOrder,
+  settlePart,
+  takeBackPart,
+  type WaitingFill,
+} from '../../../domain/settlement/settle-part.ts'
+import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
+import type { Address, Quote, Steps } from '../../../domain/units.ts'
+import { perpetual } from '../../support/markets.ts'
+
+const ALICE = '0xa' as Address
+const BOB = '0xb' as Address
+const MINED = { block: 3, tx_hash: '0xt', log_index: 2, at: 1_000 }
+
+const order = (maker: Address, change: Partial<SettlingOrder> = {}): SettlingOrder => ({
+  ...{
+    orderId: `1-${maker}`,
+    userId: maker === ALICE ? 1 : 2,
+    maker,
+    salt: 5n,
+    status: 'OPEN',
+    statusReason: null,
+  },
+  ...{ quantity: 10 as Steps, filled: 0 as Steps, settling: 10 as Steps, closingReason: null },
+  ...{ reserved: 0n, held: 100n, waits: false, ...change },
+})
+
+const waiting = (of: SettlingOrder, steps = of.settling as number): WaitingFill => ({
+  ...{ fillId: `1-4-1-${of.maker}`, orderId: of.orderId, maker: of.maker, salt: of.salt },
+  ...{ side: of.maker === ALICE ? 'LONG' : 'SHORT', steps, takerSteps: 0, held: of.held },
+})
+
+const fill = (maker: Address, steps: number, freeDelta = -40n): SettledFill => ({
+  ...{ maker, salt: 5n, isForced: false, side: maker === ALICE ? 'LONG' : 'SHORT' },
+  ...{ reduceOnly: false, leverage: 5 },
+  ...{ fill: steps as Steps, taker: 0 as Steps, partialSlot: null, isDead: true, isFeeCapped: false },
+  ...{ fee: 0n as Quote, freeDelta: freeDelta as Quote },
+})
+
+const part = (fills: readonly SettledFill[]): BatchSettled =>
+  ({ actionId: 1, batchId: 4, part: 1, parts: 1, asOf: 900, price: 100, fills }) as unknown as BatchSettled
+
+const position = (size: number): Position => ({ ...FLAT, size: size as Steps, leverage: 5 })
+const movement = (size: number): Movement => ({
+  positions: new Map([
+    [ALICE, position(size)],
+    [BOB, position(-size)],
+  ]),
+  realised: [0n, 0n],
+})
+
+const state = (orders: readonly SettlingOrder[], fills: readonly WaitingFill[], ledger = {}): PartState => ({
+  users: new Map([
+    [ALICE, 1],
+    [BOB, 2],
+  ]),
+  ledger: new Map([
+    [1, { free: 1_000n, pending: 0n, ...ledger }],
+    [2, { free: 1_000n, pending: 0n }],
+  ]),
+  positions: new Map(),
+  orders,
+  fills,
+  protective: [],
+})
+
+const settle = (given: PartState, fills: readonly SettledFill[]) =>
+  settlePart(1, part(fills), movement(10), given, MINED)
+
+describe('settlePart', () => {
+  it('given whole fills, it fills the orders and frees what they held', () => {
+    const orders = [order(ALICE), order(BOB)]
+    const { row, orders: after } = settle(
+      state(
+        orders,
+        orders.map((of) => waiting(of)),
+      ),
+      [fill(ALICE, 10), fill(BOB, 10)],
+    )
+    expect(after.map(({ status, filled, settling, held }) => [status, filled, settling, held])).to.deep.equal(
+      [
+        ['FILLED', 10, 0, 0n],
+        ['FILLED', 10, 0, 0n],
+      ],
+    )
+    expect(row.fills.map(({ matched, held }) => [matched, held])).to.deep.equal([
+      [true, '100'],
+      [true, '100'],
+    ])
+    expect(row.positions.map(({ user_id, size_delta }) => [user_id, size_delta])).to.deep.equal([
+      [1, 10],
+      [2, -10],
+    ])
+  })
+
+  it('given an order that ends, it frees the rest of its reservation too', () => {
+    const closing = order(ALICE, { quantity: 30 as Steps, closingReason: 'MARKET_REMAINDER', reserved: 7n })
+    const { row } = settle(state([closing], [waiting(closing)]), [fill(ALICE, 10), fill(BOB, 10)])
+    expect(row.orders).to.deep.equal([
+      {
+        order_id: '1-0xa',
+        user_id: 1,
+        status: 'CANCELLED',
+        reason: 'MARKET_REMAINDER',
+        reserved_delta: '-7',
+      },
+    ])
+  })
+
+  it('given fills of nobody’s orders, it names the orders by maker and salt and holds nothing', () => {
+    const { row, orders } = settle(state([], []), [fill(ALICE, 10), fill(BOB, 10)])
+    expect(orders).to.deep.equal([])
+    expect(row.fills[0]).to.deep.include({
+      matched: false,
+      order_id: '1-0xa-5',
+      fill_id: '1-4-1-c0',
+      held: '0',
+    })
+  })
+
+  it('given a fill that only the chain knows of an open order, the order takes it where it fits', () => {
+    const fits = order(ALICE, { settling: 0 as Steps, held: 0n, quantity: 12 as Steps })
+    const full = order(BOB, { settling: 9 as Steps, quantity: 10 as Steps })
+    const { row, orders } = settle(state([fits, full], []), [fill(ALICE, 10), fill(BOB, 10)])
+    expect(orders.map(({ orderId, filled, status }) => [orderId, filled, status])).to.deep.equal([
+      ['1-0xa', 10, 'OPEN'],
+    ])
+    expect(row.fills.map(({ order_id }) => order_id)).to.deep.equal(['1-0xa', '1-0xb-5'])
+  })
+
+  it('given a debit beyond free, a pending withdrawal pays what is missing', () => {
+    const given = state([], [], { free: 30n, pending: 100n })
+    const { row } = settle(given, [fill(ALICE, 4, -20n), fill(ALICE, 6, -50n), fill(BOB, 10)])
+    expect(row.fills.map(({ from_pending }) => from_pending)).to.deep.equal(['0', '40', '0'])
+  })
+
+  it('given anything, taking it back puts every order where it was', () => {
+    const anyOrder = fc.record({
+      quantity: fc.integer({ min: 10, max: 40 }),
+      filled: fc.integer({ min: 0, max: 20 }),
+      more: fc.integer({ min: 0, max: 5 }),
+      reserved: fc.bigInt({ min: 0n, max: 50n }),
+      closing: fc.constantFrom<ClosingReason | null>(null, 'USER_CANCELLED', 'EXPIRED', 'MARKET_REMAINDER'),
+    })
+    fc.assert(
+      fc.property(anyOrder, ({ quantity, filled, more, reserved, closing }) => {
+        const status = closing === null || closing === 'MARKET_REMAINDER' ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
+        const before = order(ALICE, {
+          ...{
+            filled: filled as Steps,
+            settling: (10 + more) as Steps,
+            quantity: Math.max(quantity, filled + 10 + more) as Steps,
+          },
+          ...{ reserved, closingReason: closing, status },
+        })
+        // An order whose last fill is mined has ended as FILLED: why else it would have ended is no longer known.
+        fc.pre(closing === null || before.quantity > before.filled + 10 || before.settling > 10)
+        const { row, orders } = settle(state([before], [waiting(before, 10)]), [fill(ALICE, 10)])
+        const back = takeBackPart(row, orders)
+        expect(back.orders).to.deep.equal([before])
+        expect(back.row).to.deep.include({ rollback: true, fills: row.fills, positions: row.positions })
+      }),
+    )
+  })
+
+  it('given a cancel between mining and its rollback, the order waits with the reason of the cancel', () => {
+    const before = order(ALICE, { quantity: 30 as Steps })
+    const { row } = settle(state([before], [waiting(before)]), [fill(ALICE, 10)])
+    const cancelled = order(ALICE, {
+      ...{ quantity: 30 as Steps, filled: 10 as Steps, settling: 0 as Steps, held: 0n },
+      ...{ status: 'CANCELLED', statusReason: 'USER_CANCELLED' },
+    })
+    const { orders, row: back } = takeBackPart(row, [cancelled])
+    expect(orders[0]).to.deep.include({
+      ...{ status: 'CANCEL_PENDING_FINALIZE', statusReason: null, closingReason: 'USER_CANCELLED' },
+      ...{ filled: 0, settling: 10, held: 100n },
+    })
+    expect(back.orders[0]).to.deep.include({ status: 'CANCEL_PENDING_FINALIZE', reason: 'USER_CANCELLED' })
+  })
+})
+
+describe('movementOf', () => {
+  it('given what our rules would never settle, it says that it does not follow', () => {
+    const wrong = {
+      ...part([fill(ALICE, 10, 999n)]),
+      makerFee: 0n,
+      takerFee: 0n,
+      fundingIndex: 0n,
+    } as BatchSettled
+    expect(movementOf(perpetual, wrong, new Map())).to.equal(null)
+  })
+})
