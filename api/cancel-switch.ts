@@ -1,5 +1,5 @@
 /** The dead-man switch: unless it is armed again in time, the keeper cancels every live order of the account. */
-import type { Db } from '../indexer/db/client.ts'
+import type { Db } from '../db/client.ts'
 import { ApiError } from './errors.ts'
 import type { Clock } from './ports.ts'
 import { SWITCH_SECONDS, type SwitchAnswer } from './schemas/command.ts'

@@ -1,7 +1,7 @@
 /** Wires the api: the one place where ports meet their adapters. */
 import { type Logger, pino } from 'pino'
+import { createDb, createPool } from '../db/client.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import { createDb, createPool } from '../indexer/db/client.ts'
 import { createSharedLimits } from './adapters/limit-store.ts'
 import { createNotifications } from './adapters/notifications.ts'
 import { buildApp } from './app.ts'

@@ -1,6 +1,6 @@
 /** The environment of the api, read and checked once. */
 import { availableParallelism } from 'node:os'
-import { type Env, environment } from '../indexer/environment.ts'
+import { type Env, environment } from '../service/environment.ts'
 
 export interface BearerConfig {
   readonly jwksUrl: string

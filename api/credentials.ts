@@ -1,7 +1,7 @@
 /** API keys: random, shown once, kept as SHA-256 only. */
 import { hash, randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Db, Tx } from '../indexer/db/client.ts'
+import type { Db, Tx } from '../db/client.ts'
 
 /** Told with the user's id when a key changes, so that no process goes on taking the old one. */
 export const API_KEYS_CHANNEL = 'api_keys'

@@ -1,5 +1,5 @@
 /** What the errors of the database mean for a caller. */
-import { isOutdatedPlan } from '../indexer/db/prepared.ts'
+import { isOutdatedPlan } from '../db/prepared.ts'
 
 /** A transport failure or a server that is going down: SQLSTATE class 08 and 57P, or a socket error. */
 export function isConnectionError(error: unknown): boolean {

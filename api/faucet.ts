@@ -1,6 +1,6 @@
 /** The faucet: the api writes down who asks, the keeper signs and sends, the api waits for the hash. */
 import { sql } from 'kysely'
-import type { Db } from '../indexer/db/client.ts'
+import type { Db } from '../db/client.ts'
 import type { Caller } from './auth/caller.ts'
 import { ApiError } from './errors.ts'
 import type { Clock } from './ports.ts'

@@ -1,5 +1,5 @@
 /** The api process: `node api/main.ts`. */
-import { ConfigError } from '../indexer/environment.ts'
+import { ConfigError } from '../service/environment.ts'
 import { type Api, compose } from './compose.ts'
 import { readConfig } from './config.ts'
 

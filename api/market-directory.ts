@@ -1,7 +1,8 @@
 /** The markets' specifications in memory: they change rarely, and every order needs one. */
+
+import type { Db } from '../db/client.ts'
+import { loadMarkets } from '../db/markets.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import type { Db } from '../indexer/db/client.ts'
-import { loadMarkets } from '../indexer/db/markets.ts'
 import { ApiError } from './errors.ts'
 import type { Clock } from './ports.ts'
 

@@ -4,7 +4,7 @@
  */
 import { normalizeIP } from '@fastify/rate-limit'
 import { sql } from 'kysely'
-import type { Db, Tx } from '../indexer/db/client.ts'
+import type { Db, Tx } from '../db/client.ts'
 import type { Caller } from './auth/caller.ts'
 import { isConnectionError, isTimeout } from './database-errors.ts'
 import { ApiError } from './errors.ts'

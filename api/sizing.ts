@@ -1,4 +1,6 @@
 /** Sizing helpers: what admission knows, asked without placing anything. */
+
+import type { Db } from '../db/client.ts'
 import { priceBand } from '../domain/market/band.ts'
 import { type MarketSpec, quantityOf } from '../domain/market/market.ts'
 import { type BatchFacts, estimate, maximaByLeverage } from '../domain/orders/estimate.ts'
@@ -11,7 +13,6 @@ import {
 } from '../domain/orders/sizing.ts'
 import type { Admittance } from '../domain/orders/validate.ts'
 import { ONE, type Quantity, type Quote, type Rate, type Steps } from '../domain/units.ts'
-import type { Db } from '../indexer/db/client.ts'
 import type { Caller } from './auth/caller.ts'
 import { ApiError } from './errors.ts'
 import { parseOrder, refused } from './intake/parse-order.ts'

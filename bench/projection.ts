@@ -3,9 +3,9 @@
  * and one line of JSON.
  */
 import { performance } from 'node:perf_hooks'
+import { createDb, createPool, type Db } from '../db/client.ts'
+import { appendRows, createShard, lockShard } from '../db/journal.ts'
 import type { LogRow, OrderPlaced } from '../domain/journal/journal-row.ts'
-import { createDb, createPool, type Db } from '../indexer/db/client.ts'
-import { appendRows, createShard, lockShard } from '../indexer/db/shard-log.ts'
 import { projectChunk, registerShards } from '../indexer/project/projector.ts'
 import { resetReadModel } from '../indexer/project/rebuild.ts'
 import { freshDatabase } from '../test/support/postgres.ts'

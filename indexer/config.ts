@@ -1,6 +1,6 @@
 /** The environment of the indexer, read and checked once. */
 import type { Address } from '../domain/units.ts'
-import { type Env, environment } from './environment.ts'
+import { type Env, environment } from '../service/environment.ts'
 
 export interface Config {
   readonly databaseUrl: string

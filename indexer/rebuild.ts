@@ -1,6 +1,7 @@
 /** `npm run rebuild`: the read model anew, from the first row of the log. Safe while the indexer runs; readers see it grow. */
+
+import { createDb, createPool } from '../db/client.ts'
 import { readDatabaseUrl } from './config.ts'
-import { createDb, createPool } from './db/client.ts'
 import { rebuild } from './project/rebuild.ts'
 
 const CHUNK = 2_000

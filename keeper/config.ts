@@ -1,5 +1,5 @@
 /** The environment of the keeper, read and checked once. */
-import { type Env, environment, fail } from '../indexer/environment.ts'
+import { type Env, environment, fail } from '../service/environment.ts'
 
 export interface Config {
   readonly databaseUrl: string

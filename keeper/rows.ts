@@ -1,5 +1,9 @@
 /** Orders, positions and accounts between the tables and the domain, a set at a time. */
 import { type Selectable, sql } from 'kysely'
+import type { Tx } from '../db/client.ts'
+import { lockAccounts } from '../db/journal.ts'
+import { type OrderRow, toOpenOrder } from '../db/orders.ts'
+import type { PositionsTable, RelayerTransactionsTable } from '../db/schema.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
 import type { SignedOrder } from '../domain/orders/order.ts'
 import type { Funds } from '../domain/orders/rebalance.ts'
@@ -15,10 +19,6 @@ import type {
   Ticks,
   UserId,
 } from '../domain/units.ts'
-import type { Tx } from '../indexer/db/client.ts'
-import { type OrderRow, toOpenOrder } from '../indexer/db/orders.ts'
-import type { PositionsTable, RelayerTransactionsTable } from '../indexer/db/schema.ts'
-import { lockAccounts } from '../indexer/db/shard-log.ts'
 import type { StoredTransaction } from './ports.ts'
 
 export const toSignedOrder = (row: OrderRow): SignedOrder => ({

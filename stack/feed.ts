@@ -1,8 +1,8 @@
 /** A market's price feed in other hands than the simulated oracle's: a replay's, or a test's. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Db } from '../db/client.ts'
 import type { Millis, Price } from '../domain/units.ts'
-import type { Db } from '../indexer/db/client.ts'
 import { feedIdOf } from './deploy.ts'
 import { feedLease, latestPrice, publish, type ReportSigner } from './oracle.ts'
 

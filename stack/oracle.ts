@@ -1,8 +1,8 @@
 /** The simulated oracle: takes prices from a source, signs them as the markets' contracts check them, and publishes them. */
 import { Signature, SigningKey, TypedDataEncoder } from 'ethers'
+import type { Db } from '../db/client.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../domain/units.ts'
-import type { Db } from '../indexer/db/client.ts'
 import type { PriceSource } from './prices.ts'
 
 export interface ReportSigner {

@@ -1,7 +1,7 @@
 /** Who asks: an API key or an identity token in the Authorization header. */
 
+import type { Db } from '../../db/client.ts'
 import type { Address } from '../../domain/units.ts'
-import type { Db } from '../../indexer/db/client.ts'
 import { API_KEYS_CHANNEL, hashApiKey } from '../credentials.ts'
 import { ApiError } from '../errors.ts'
 import type { Clock, Notifications } from '../ports.ts'

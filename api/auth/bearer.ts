@@ -1,9 +1,9 @@
 /** Identity tokens: JWTs of the identity provider, checked against its published keys. */
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
+import type { Db } from '../../db/client.ts'
+import { appendRows, lockShard } from '../../db/journal.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
-import type { Db } from '../../indexer/db/client.ts'
-import { appendRows, lockShard } from '../../indexer/db/shard-log.ts'
 import type { BearerConfig } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Clock } from '../ports.ts'

@@ -4,8 +4,8 @@
  * waits for the next. Whoever misses one sees the rows at the next, or at its own poll.
  */
 import { sql } from 'kysely'
-import type { Db } from '../../indexer/db/client.ts'
-import { SHARD_LOG_CHANNEL } from '../../indexer/db/shard-log.ts'
+import type { Db } from '../../db/client.ts'
+import { SHARD_LOG_CHANNEL } from '../../db/journal.ts'
 
 export interface Announcer {
   /** The shard's log is committed up to here. */

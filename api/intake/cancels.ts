@@ -1,5 +1,5 @@
 /** Cancelling many orders by one command. */
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db } from '../../db/client.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError, type ItemError, itemError } from '../errors.ts'
 import { specOf } from '../market-directory.ts'

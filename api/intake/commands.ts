@@ -1,7 +1,8 @@
 /** What waits for a transaction: an account's placements and cancels, and whoever waits for their answer. */
+
+import type { OrdersTable } from '../../db/schema.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { SignedOrder } from '../../domain/orders/order.ts'
-import type { OrdersTable } from '../../indexer/db/schema.ts'
 import { ApiError } from '../errors.ts'
 import type { OrderRow } from '../views/order.ts'
 import type { BalanceParts } from '../views/position.ts'

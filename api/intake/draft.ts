@@ -1,4 +1,7 @@
 /** What a group is going to write, on top of the state that it was decided on. Every step can be taken back until then. */
+
+import { type ShardHead, shardId } from '../../db/journal.ts'
+import { toOpenOrder } from '../../db/orders.ts'
 import {
   type CommandSpanned,
   type MarketRow,
@@ -10,8 +13,6 @@ import {
 import { leaveBook } from '../../domain/orders/open-order.ts'
 import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
-import { toOpenOrder } from '../../indexer/db/orders.ts'
-import { type ShardHead, shardId } from '../../indexer/db/shard-log.ts'
 import type { Bookmark } from './commands.ts'
 import {
   type Funds,

@@ -1,5 +1,5 @@
 /** The market of an order, from its hash alone: orders are mostly cancelled where they were placed, so the last ones are remembered. */
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db } from '../../db/client.ts'
 
 export interface HashIndex {
   remember(hash: string, marketId: number): void

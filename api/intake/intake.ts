@@ -1,6 +1,6 @@
 /** Everything that changes orders, for the routes: each command counted by what became of it. */
 import type pg from 'pg'
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db } from '../../db/client.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'

@@ -1,6 +1,6 @@
 /** Where commands wait: a lane per market, and one for those over several markets or none. */
 
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db } from '../../db/client.ts'
 import { ApiError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import { createAnnouncer } from './announce.ts'

@@ -1,7 +1,7 @@
 /** Commands that their trader has named, so that one sent again is answered and not done again. */
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db } from '../../db/client.ts'
 import { type ClientRequest, reused } from './commands.ts'
 
 /** Adds the names of all fields, however deep. */

@@ -1,6 +1,7 @@
 /** Placing or cancelling one order: check what needs no lock, wait for the market's transaction, answer. */
+
+import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { Db } from '../../indexer/db/client.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../market-directory.ts'

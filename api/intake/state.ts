@@ -2,12 +2,12 @@
 
 import type { Selectable } from 'kysely'
 import type pg from 'pg'
+import type { ShardHead } from '../../db/journal.ts'
+import type { ClientRequestsTable, OrdersTable, SessionKeysTable } from '../../db/schema.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { Quote, Steps } from '../../domain/units.ts'
-import type { ClientRequestsTable, OrdersTable, SessionKeysTable } from '../../indexer/db/schema.ts'
-import type { ShardHead } from '../../indexer/db/shard-log.ts'
 import type { Command } from './commands.ts'
 import { pipelined } from './pipelined.ts'
 

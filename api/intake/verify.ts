@@ -1,7 +1,8 @@
 /** The signature of an order: it must be the maker's, or that of a session key of his. */
+
+import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Order, SignedOrder } from '../../domain/orders/order.ts'
-import type { Db } from '../../indexer/db/client.ts'
 import type { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../market-directory.ts'
 import type { Clock, Recovered, RecoverSigners, Signed } from '../ports.ts'

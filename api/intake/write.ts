@@ -1,7 +1,7 @@
 /** The writes of a group: a few statements, whatever its size. */
 import type pg from 'pg'
+import { APPEND_ROWS, APPENDING, type ShardHead } from '../../db/journal.ts'
 import type { LogRow } from '../../domain/journal/journal-row.ts'
-import { APPEND_ROWS, APPENDING, type ShardHead } from '../../indexer/db/shard-log.ts'
 import type { Draft } from './draft.ts'
 import { pipelined } from './pipelined.ts'
 

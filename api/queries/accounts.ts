@@ -1,6 +1,6 @@
 /** What belongs to one account in the read model. */
 import { sql } from 'kysely'
-import type { Db, Tx } from '../../indexer/db/client.ts'
+import type { Db, Tx } from '../../db/client.ts'
 import type { BalanceParts } from '../views/position.ts'
 import { anyNumber } from './orders.ts'
 

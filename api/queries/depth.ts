@@ -1,10 +1,10 @@
 /** What an order would meet in the book, without what its own account has there. */
 import { sql } from 'kysely'
+import type { Db } from '../../db/client.ts'
 import type { Reference } from '../../domain/auction/clearing.ts'
 import type { Side } from '../../domain/orders/order.ts'
 import type { Depth } from '../../domain/orders/sizing.ts'
 import type { Millis, Ticks } from '../../domain/units.ts'
-import type { Db } from '../../indexer/db/client.ts'
 
 const LEVELS = 1000
 

@@ -1,7 +1,7 @@
 /** Fills in the read model: an account's own, and everybody's without names. */
 import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
 import type { Side } from '../../domain/orders/order.ts'
-import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { FillRow } from '../views/fill.ts'
 import { anyNumber, type Page } from './orders.ts'
 

@@ -1,9 +1,9 @@
 /** Markets, books and the state of the exchange. */
 import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketKind } from '../../domain/market/market.ts'
 import type { Side } from '../../domain/orders/order.ts'
-import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { LevelRow } from '../views/market.ts'
 
 const selectMarkets = (db: Db | Tx) =>

@@ -1,8 +1,8 @@
 /** What happened to orders, in the read model. */
 import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OrderEventKind } from '../../domain/orders/order-state.ts'
-import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { Cursor } from '../views/cursor.ts'
 import type { EventPlace, OrderEventRow } from '../views/order-event.ts'
 import type { Page } from './orders.ts'

@@ -1,7 +1,7 @@
 /** Orders in the read model. */
 import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
 import type { OrderStatus, Side } from '../../domain/orders/order.ts'
-import type { Db, Tx } from '../../indexer/db/client.ts'
 import type { Cursor } from '../views/cursor.ts'
 import type { OrderRow } from '../views/order.ts'
 

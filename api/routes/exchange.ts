@@ -1,5 +1,5 @@
 /** The exchange as such: contracts, time, status, faucet. */
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db } from '../../db/client.ts'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Faucet } from '../faucet.ts'

@@ -1,6 +1,6 @@
 /** Reading orders and what happened to them: the caller's own only. */
 import type { FastifyRequest } from 'fastify'
-import type { Db, Tx } from '../../indexer/db/client.ts'
+import type { Db, Tx } from '../../db/client.ts'
 import { callerOf } from '../http/access.ts'
 import { type App, answers } from '../http/types.ts'
 import { specOf } from '../market-directory.ts'

@@ -1,8 +1,8 @@
 /** Rows of fills as their owner sees them, and as everybody does. */
 import type { Selectable } from 'kysely'
+import type { ReadFillsTable } from '../../db/read-schema.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
-import type { ReadFillsTable } from '../../indexer/db/read-schema.ts'
 import type { FillProcessing, FillStage, PublicFill } from '../schemas/fill.ts'
 import type { Fill } from '../schemas/order.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from './amounts.ts'

@@ -1,10 +1,10 @@
 /** Rows of order events as a trader sees them. */
 import type { Selectable } from 'kysely'
+import type { ReadOrderEventsTable } from '../../db/read-schema.ts'
 import type { TriggerEvidence, Wei } from '../../domain/journal/journal-row.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { OrderStatus, StatusReason } from '../../domain/orders/order.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
-import type { ReadOrderEventsTable } from '../../indexer/db/read-schema.ts'
 import type { OrderEvent } from '../schemas/order-event.ts'
 import { isoTime, maybeAmount } from './amounts.ts'
 import { triggerView } from './order.ts'

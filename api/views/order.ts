@@ -1,9 +1,9 @@
 /** Rows of orders as a trader sees them. */
 import type { Selectable } from 'kysely'
+import type { ReadOrdersTable } from '../../db/read-schema.ts'
 import type { TriggerEvidence } from '../../domain/journal/journal-row.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
-import type { ReadOrdersTable } from '../../indexer/db/read-schema.ts'
 import type { Order } from '../schemas/order.ts'
 import type { Trigger } from '../schemas/trigger.ts'
 import { amount, isoTime, toNumber } from './amounts.ts'

@@ -1,11 +1,11 @@
 /** Positions and balances as a trader sees them. */
 import type { Selectable } from 'kysely'
+import type { ReadPositionsTable } from '../../db/read-schema.ts'
 import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
 import { liquidationPrice } from '../../domain/positions/liquidation-price.ts'
 import { equityOf, exposureOf, ratioOf } from '../../domain/positions/margin.ts'
 import { type Position as DomainPosition, marginOf } from '../../domain/positions/position.ts'
 import { type FundingIndex, mulDivDown, ONE, type Price, type Quote, type Steps } from '../../domain/units.ts'
-import type { ReadPositionsTable } from '../../indexer/db/read-schema.ts'
 import type { Position } from '../schemas/account.ts'
 import type { Balance } from '../schemas/order.ts'
 import { amount, isoTime, maybeAmount } from './amounts.ts'

@@ -1,5 +1,5 @@
 /** What placements are measured against. */
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db } from '../../db/client.ts'
 import type { BenchMarket } from './orders.ts'
 
 export interface Exchange {

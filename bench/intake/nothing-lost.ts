@@ -1,6 +1,6 @@
 /** After the load: everything that was accepted is there, once, everywhere. */
 import { sql } from 'kysely'
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db } from '../../db/client.ts'
 
 const PATIENCE_MS = 120_000
 

@@ -1,6 +1,6 @@
 /** `read.batches`: the printed batches, and how many of their parts are mined. */
 import type { Selectable } from 'kysely'
-import type { ReadBatchesTable } from '../db/read-schema.ts'
+import type { ReadBatchesTable } from '../../db/read-schema.ts'
 import { type Change, type Entry, signOfRow } from './change.ts'
 
 export type ReadBatch = Selectable<ReadBatchesTable>

@@ -1,12 +1,12 @@
 /** `read.fills`: one row per order and part, from the match to the sealed block. */
 import type { Selectable } from 'kysely'
+import type { ReadFillsTable } from '../../db/read-schema.ts'
 import type {
   BatchCleared,
   FillSettled,
   PartSettled,
   PartSubmitted,
 } from '../../domain/journal/journal-row.ts'
-import type { ReadFillsTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signOfRow } from './change.ts'
 
 export type ReadFill = Selectable<ReadFillsTable>

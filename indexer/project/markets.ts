@@ -1,9 +1,9 @@
 /** `read.markets`: specifications and the latest prices. */
 import type { Selectable } from 'kysely'
+import type { ReadMarketsTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { MarketListed } from '../../domain/journal/journal-row.ts'
 import type { MarketKind } from '../../domain/market/market.ts'
-import type { ReadMarketsTable } from '../db/read-schema.ts'
 import type { Change, Entry } from './change.ts'
 
 export type ReadMarket = Selectable<ReadMarketsTable>

@@ -1,8 +1,8 @@
 /** `read.order_events`: the life of each order in its five kinds of event. The first, CREATED, is kept as the order's row. */
 import type { Selectable } from 'kysely'
+import type { ReadOrderEventsTable } from '../../db/read-schema.ts'
 import type { OrderEnded, OrderPlaced, PartSettled } from '../../domain/journal/journal-row.ts'
 import type { OrderEventKind } from '../../domain/orders/order-state.ts'
-import type { ReadOrderEventsTable } from '../db/read-schema.ts'
 import type { Entry } from './change.ts'
 import type { ReadOrder } from './orders.ts'
 

@@ -1,5 +1,6 @@
 /** `read.orders`: one row per accepted order, whatever became of it. */
 import type { Selectable } from 'kysely'
+import type { ReadOrdersTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import {
   evidenceOf,
@@ -7,7 +8,6 @@ import {
   type OrderTriggered,
   type PartSettled,
 } from '../../domain/journal/journal-row.ts'
-import type { ReadOrdersTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
 
 export type ReadOrder = Selectable<ReadOrdersTable>

@@ -1,7 +1,7 @@
 /** `read.positions`: mined positions by account and market, and what is pending on top of them. */
 import type { Selectable } from 'kysely'
+import type { ReadPositionsTable } from '../../db/read-schema.ts'
 import type { MatchedFill, PartSettled, PositionsMoved } from '../../domain/journal/journal-row.ts'
-import type { ReadPositionsTable } from '../db/read-schema.ts'
 import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
 
 export type ReadPosition = Selectable<ReadPositionsTable>

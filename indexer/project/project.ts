@@ -1,6 +1,7 @@
 /** A chunk of log rows, what the read model holds of their subjects, and what the chunk makes of it. Pure. */
+
+import type { LoggedRow } from '../../db/journal.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import type { LoggedRow } from '../db/shard-log.ts'
 import { type BalanceDelta, balanceDeltas, sumDeltas } from './balances.ts'
 import { batchChanges, type ReadBatch } from './batches.ts'
 import { type LevelDelta, levelDeltas, sumLevels } from './book-levels.ts'

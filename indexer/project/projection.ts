@@ -1,5 +1,5 @@
 /** Keeps one loop per shard at its head. */
-import type { Db } from '../db/client.ts'
+import type { Db } from '../../db/client.ts'
 import { Loop } from '../loop.ts'
 import type { Clock, Log, Metrics } from '../ports.ts'
 import { type ChunkOptions, projectChunk, registerShards } from './projector.ts'

@@ -4,9 +4,9 @@
  * row is projected once. Readers are notified after it: a notification in it would make commits queue for the disk one by one.
  */
 import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import type { LoggedRow } from '../../db/journal.ts'
 import type { LogRow } from '../../domain/journal/journal-row.ts'
-import type { Db, Tx } from '../db/client.ts'
-import type { LoggedRow } from '../db/shard-log.ts'
 import { entriesOf, projectEntries, touchedBy } from './project.ts'
 import { loadSubjects, saveChanges } from './store.ts'
 

@@ -1,7 +1,7 @@
 /** Makes the read model anew from the shard log. Bookmarks of before become stale, because every shard gets a new epoch. */
 import { sql } from 'kysely'
-import type { Db } from '../db/client.ts'
-import { lockShards } from '../db/shard-log.ts'
+import type { Db } from '../../db/client.ts'
+import { lockShards } from '../../db/journal.ts'
 import { type ChunkOptions, projectAll } from './projector.ts'
 import { renumberEvents } from './store.ts'
 

@@ -1,6 +1,6 @@
 /** Loads what a chunk touches and writes what it changed. */
 import { CompiledQuery, sql } from 'kysely'
-import type { Tx } from '../db/client.ts'
+import type { Tx } from '../../db/client.ts'
 import type { ReadBatch } from './batches.ts'
 import type { LevelDelta } from './book-levels.ts'
 import { partKey, type ReadFill } from './fills.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { lockShard } from '../../indexer/db/shard-log.ts'
+import { lockShard } from '../../db/journal.ts'
 import { until, untilBlocked } from './support/blocked.ts'
 import { createUser, signedBody, startWorld, type User, type World } from './support/world.ts'
 

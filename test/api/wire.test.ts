@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { lockShard } from '../../indexer/db/shard-log.ts'
+import { lockShard } from '../../db/journal.ts'
 import { untilBlocked } from './support/blocked.ts'
 import { createUser, signedBody, startWorld, type User, type World } from './support/world.ts'
 

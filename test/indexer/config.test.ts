@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { readConfig } from '../../indexer/config.ts'
-import { ConfigError } from '../../indexer/environment.ts'
+import { ConfigError } from '../../service/environment.ts'
 
 const env = {
   DATABASE_URL: 'postgres://localhost/x',

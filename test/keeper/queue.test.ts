@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Redis } from 'ioredis'
 import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
-import { createDb, createPool } from '../../indexer/db/client.ts'
+import { createDb, createPool } from '../../db/client.ts'
 import { createQueues } from '../../keeper/adapters/queue.ts'
 import type { WakeQueues } from '../../keeper/ports.ts'
 import { settleQueue } from '../../keeper/queues.ts'

@@ -14,7 +14,7 @@ import {
 import type { Haircut } from '../../domain/risk/wind-down.ts'
 import { type LedgerAccount, moveFree } from '../../domain/settlement/settlement-replay.ts'
 import type { Address, Millis, Quote } from '../../domain/units.ts'
-import type { RiskFact } from '../../indexer/facts.ts'
+import type { RiskFact } from '../../indexer/ingest/facts.ts'
 
 /** How far a market has ended, by its logs. */
 export interface Exit {

@@ -15,8 +15,8 @@ import {
   moveFree,
 } from '../../domain/settlement/settlement-replay.ts'
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../domain/units.ts'
-import { decodeAdjustment } from '../../indexer/decode-adjust.ts'
-import { decodeRisk } from '../../indexer/decode-risk.ts'
+import { decodeAdjustment } from '../../indexer/ingest/decode-adjust.ts'
+import { decodeRisk } from '../../indexer/ingest/decode-risk.ts'
 import { LATCH_WEI } from '../../stack/deploy.ts'
 import { ALIVE, applyAdjustment, applyRisk, type Exit, type RiskBooks } from './audit-risk.ts'
 import type { Exchange } from './exchange.ts'

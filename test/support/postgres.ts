@@ -4,7 +4,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { createDb, createPool, migrate } from '../../indexer/db/client.ts'
+import { createDb, createPool, migrate } from '../../db/client.ts'
 import { type Postgres, startPostgres } from '../../stack/postgres.ts'
 
 const TEMPLATE = 'template_migrated'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Market, PlacedOrder, Placement } from '../../client/answers.ts'
 import { Client } from '../../client/client.ts'
 import { fromE18 } from '../../client/decimals.ts'
-import type { Db } from '../../indexer/db/client.ts'
+import type { Db } from '../../db/client.ts'
 import { audit, settled } from '../../stack/audit/audit.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
 

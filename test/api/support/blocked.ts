@@ -1,7 +1,7 @@
 /** Waiting for what a test has set up to have come about. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import type { Db } from '../../../indexer/db/client.ts'
+import type { Db } from '../../../db/client.ts'
 
 /** Gives up quietly after some seconds: what is expected next fails then. */
 export async function until(isSo: () => Promise<boolean>): Promise<void> {

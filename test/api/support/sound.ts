@@ -1,6 +1,6 @@
 /** What must hold in the database whatever has happened. */
 import { expect } from 'chai'
-import type { Db } from '../../../indexer/db/client.ts'
+import type { Db } from '../../../db/client.ts'
 
 /** The reservation of every account is what its orders hold back, and every log is without gaps. */
 export async function expectSound(db: Db): Promise<void> {

@@ -1,6 +1,7 @@
 /** The log rows of one trade in the perpetual market: matched, submitted, mined, confirmed. */
+
+import { appendRows, lockShard } from '../../../db/journal.ts'
 import type { BatchCleared, LogRow, PartSettled, PartSubmitted } from '../../../domain/journal/journal-row.ts'
-import { appendRows, lockShard } from '../../../indexer/db/shard-log.ts'
 import { e18 } from '../../support/markets.ts'
 import type { User, World } from './world.ts'
 

@@ -1,7 +1,7 @@
 /** What the exchange wrote down, transaction by transaction, in an order that explains every one of them. */
 import { sql } from 'kysely'
+import type { Db } from '../../../db/client.ts'
 import type { LogRow } from '../../../domain/journal/journal-row.ts'
-import type { Db } from '../../../indexer/db/client.ts'
 
 export interface Entry {
   readonly shard: string

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { sql } from 'kysely'
-import type { Db } from '../../../indexer/db/client.ts'
+import type { Db } from '../../../db/client.ts'
 import { addressOf, type World } from './world.ts'
 
 /** Σ free + Σ pending + pools + fees = tokens of the bank, and each account's share is ours to the wei. */

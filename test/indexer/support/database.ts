@@ -1,5 +1,5 @@
 /** A migrated database for one test file. */
-import { createDb, createPool, type Db } from '../../../indexer/db/client.ts'
+import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { freshDatabase as freshUrl } from '../../support/postgres.ts'
 
 export interface TestDatabase {

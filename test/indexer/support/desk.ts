@@ -1,10 +1,10 @@
 /** What api and keeper would have written before a part is sent: accepted orders, a cleared batch, a submitted action. */
 import { sql } from 'kysely'
+import type { Db, Tx } from '../../../db/client.ts'
+import { appendRows, lockShard } from '../../../db/journal.ts'
+import { findUsers } from '../../../db/users.ts'
 import { type LogRow, type MatchedFill, marketShard } from '../../../domain/journal/journal-row.ts'
 import type { SettlementPart } from '../../../domain/settlement/settlement.ts'
-import type { Db, Tx } from '../../../indexer/db/client.ts'
-import { appendRows, lockShard } from '../../../indexer/db/shard-log.ts'
-import { findUsers } from '../../../indexer/db/users.ts'
 
 /** Any amounts will do, if they are kept apart: each step of an order reserves this much. */
 const RESERVED_PER_STEP = 10n

@@ -1,8 +1,8 @@
 /** Reads the whole read model for comparison, and writes logs without a write side. */
 import { sql } from 'kysely'
+import type { Db } from '../../../db/client.ts'
+import { appendRows, createShard, lockShard } from '../../../db/journal.ts'
 import { ACCOUNTS_SHARD, type LogRow } from '../../../domain/journal/journal-row.ts'
-import type { Db } from '../../../indexer/db/client.ts'
-import { appendRows, createShard, lockShard } from '../../../indexer/db/shard-log.ts'
 
 const TABLES = [
   'read.users',

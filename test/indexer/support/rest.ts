@@ -1,10 +1,10 @@
 /** An order that has been accepted and rests, or waits for its trigger: written as the api writes it, without its checks. */
 import { hexlify, randomBytes } from 'ethers'
 import { sql } from 'kysely'
+import type { Db } from '../../../db/client.ts'
+import { appendRows, lockAccounts, lockShard } from '../../../db/journal.ts'
 import { marketShard, type OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import { isConditional } from '../../../domain/orders/order.ts'
-import type { Db } from '../../../indexer/db/client.ts'
-import { appendRows, lockAccounts, lockShard } from '../../../indexer/db/shard-log.ts'
 
 let salts = 1_000_000
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { after, afterEach, before, beforeEach } from 'mocha'
-import type { Follower } from '../../../indexer/follow.ts'
+import type { Follower } from '../../../indexer/ingest/follow.ts'
 import type { Chain } from '../../../indexer/ports.ts'
 import { useAnvil } from '../../support/anvil.ts'
 import { chainState, expectBooks, expectConservation, expectPositions } from './audit.ts'

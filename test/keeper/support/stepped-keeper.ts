@@ -1,6 +1,6 @@
-import { createAuction } from '../../../keeper/jobs/auction.ts'
-import { createMarks } from '../../../keeper/jobs/marks.ts'
-import { createDesk } from '../../../keeper/market-view.ts'
+import { createAuction } from '../../../keeper/auction/auction.ts'
+import { createDesk } from '../../../keeper/auction/market-memory.ts'
+import { createMarks } from '../../../keeper/marks/marks.ts'
 import type { AuctionStore, Fence } from '../../../keeper/ports.ts'
 import { RULES, type World } from './world.ts'
 

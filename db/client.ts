@@ -1,0 +1,100 @@
+/** Connections to Postgres. int8 arrives as a safe integer, numeric (always wei) as a bigint. */
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
+import pg from 'pg'
+import { invariant } from '../domain/invariant.ts'
+import * as writeSide from './migrations/0001-write-side.ts'
+import * as chain from './migrations/0002-chain.ts'
+import * as readModel from './migrations/0003-read-model.ts'
+import * as orderLife from './migrations/0004-order-life.ts'
+import * as clientRequests from './migrations/0005-client-requests.ts'
+import * as publicFills from './migrations/0006-public-fills.ts'
+import * as readLiveOrders from './migrations/0006-read-live-orders.ts'
+import * as leanWrites from './migrations/0007-lean-writes.ts'
+import * as eventArrival from './migrations/0008-event-arrival.ts'
+import * as leanReads from './migrations/0009-lean-reads.ts'
+import { PreparingClient } from './prepared.ts'
+import type { Database } from './schema.ts'
+
+export type Db = Kysely<Database>
+export type Tx = Transaction<Database>
+
+const parseCount = (text: string): number => {
+  const value = Number(text)
+  invariant(Number.isSafeInteger(value), `int8 beyond the safe integers: ${text}`)
+  return value
+}
+
+const typeParser = (oid: number, format?: 'text' | 'binary'): unknown => {
+  if (oid === pg.types.builtins.INT8) return parseCount
+  if (oid === pg.types.builtins.NUMERIC) return BigInt
+  return pg.types.getTypeParser(oid, format)
+}
+
+export interface ConnectionOptions {
+  readonly url: string
+  readonly connections: number
+  /** Shown in pg_stat_activity. */
+  readonly name: string
+  /** Run-time parameters of the server for these connections. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** How long the client waits for an answer; then the connection counts as broken. */
+  readonly queryTimeoutMs?: number
+  /** Queries are sent without waiting for the answers to those before; they run and are answered in the same order. */
+  readonly pipeline?: boolean
+}
+
+/** How long a query waits for a connection of the pool. */
+const CONNECT_TIMEOUT_MS = 10_000
+
+const serverOptions = (settings: Readonly<Record<string, string>>): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+
+export const createPool = (options: ConnectionOptions): pg.Pool => {
+  const { url, connections, name, settings, queryTimeoutMs, pipeline = false } = options
+  const pool = new pg.Pool({
+    Client: PreparingClient,
+    connectionString: url,
+    max: connections,
+    pipeline,
+    application_name: name,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    // Idle connections stay: after a quiet while, the first to come would pay for new ones, their handshakes, caches and plans.
+    idleTimeoutMillis: 0,
+    ...(settings && { options: serverOptions(settings) }),
+    ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
+    types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
+  })
+  // An idle connection that breaks (a restart of Postgres) is replaced at the next query; without a listener it would end the process.
+  pool.on('error', () => {})
+  // The same for a connection in use: its queries reject, and that is how its user learns of it.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+export const createDb = (pool: pg.Pool): Db =>
+  new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+
+export const MIGRATIONS: Record<string, Migration> = {
+  '0001-write-side': writeSide,
+  '0002-chain': chain,
+  '0003-read-model': readModel,
+  '0004-order-life': orderLife,
+  '0005-client-requests': clientRequests,
+  '0006-public-fills': publicFills,
+  '0006-read-live-orders': readLiveOrders,
+  '0007-lean-writes': leanWrites,
+  '0008-event-arrival': eventArrival,
+  '0009-lean-reads': leanReads,
+}
+
+export const createMigrator = (db: Db): Migrator =>
+  new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+
+/** Brings the database to the newest schema. Safe to run from several processes at once. */
+export async function migrate(db: Db): Promise<void> {
+  const { error } = await createMigrator(db).migrateToLatest()
+  if (error) throw error
+}

@@ -1,0 +1,105 @@
+/**
+ * The shard log: gapless per shard, because a row's sequence is taken under the shard's row lock and committed with it.
+ * Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
+ */
+import { CompiledQuery } from 'kysely'
+import type { LogRow } from '../domain/journal/journal-row.ts'
+import type { Db, Tx } from './client.ts'
+
+export interface ShardHead {
+  readonly shard: string
+  readonly epoch: number
+  readonly head: number
+}
+
+/** Identity of a shard as readers know it: a rebuilt or restored shard has another one, and old bookmarks become stale. */
+export const shardId = ({ shard, epoch }: { shard: string; epoch: number }): string => `${shard}.${epoch}`
+
+/** Takes the shard's lock until the transaction ends. Fails if the shard does not exist. */
+export async function lockShard(tx: Tx, shard: string): Promise<ShardHead> {
+  return tx.selectFrom('shards').selectAll().where('shard', '=', shard).forUpdate().executeTakeFirstOrThrow()
+}
+
+/** Takes the locks of several shards in the one allowed order. */
+export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map<string, ShardHead>> {
+  const heads = new Map<string, ShardHead>()
+  for (const shard of [...new Set(shards)].sort()) heads.set(shard, await lockShard(tx, shard))
+  return heads
+}
+
+/** Locks account rows in ascending order and returns them. */
+export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {
+  const ids = [...new Set(userIds)]
+  if (ids.length === 0) return []
+  return tx
+    .selectFrom('accounts')
+    .selectAll()
+    .where('user_id', 'in', ids)
+    .orderBy('user_id')
+    .forUpdate()
+    .execute()
+}
+
+export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
+  await tx
+    .insertInto('shards')
+    .values({ shard })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Where listeners are told `<shard>:<head>`. */
+export const SHARD_LOG_CHANNEL = 'shard_log'
+
+const appending = (told: string): string => `
+  appended as (
+    insert into shard_log (shard, seq, row)
+    select $1::text, $2::bigint + ordinality, value
+    from json_array_elements($3::json) with ordinality
+  )
+  update shards set head = $4::bigint ${told} where shard = $1::text
+`
+
+/**
+ * The end of a statement that appends behind the head and tells nobody: that is left to the caller. `with`, and what else the statement
+ * does, go before it. Parameters: shard, head before, rows as JSON, head after.
+ */
+export const APPENDING = appending('')
+export const APPEND_ROWS = `with ${APPENDING}`
+
+const APPEND_AND_TELL = `with ${appending(
+  `from (select pg_notify('${SHARD_LOG_CHANNEL}', $1::text || ':' || $4::bigint)) told`,
+)}`
+
+/**
+ * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.
+ * Listeners on `shard_log` are told after the commit.
+ */
+export async function appendRows(tx: Tx, at: ShardHead, rows: readonly LogRow[]): Promise<number> {
+  if (rows.length === 0) return at.head
+  const head = at.head + rows.length
+  await tx.executeQuery(CompiledQuery.raw(APPEND_AND_TELL, [at.shard, at.head, JSON.stringify(rows), head]))
+  return head
+}
+
+export interface LoggedRow {
+  readonly seq: number
+  readonly row: LogRow
+}
+
+/** Rows after `after`, oldest first. */
+export async function readRows(
+  db: Db | Tx,
+  shard: string,
+  after: number,
+  limit: number,
+): Promise<LoggedRow[]> {
+  return db
+    .selectFrom('shard_log')
+    .select(['seq', 'row'])
+    .where('shard', '=', shard)
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+}

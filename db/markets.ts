@@ -1,0 +1,85 @@
+/** Market specifications in the database: wei as decimal strings. */
+import {
+  ACCOUNTS_SHARD,
+  type MarketListed,
+  marketShard,
+  type StoredValue,
+} from '../domain/journal/journal-row.ts'
+import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
+import type { Address, MarketId, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
+import type { Db } from './client.ts'
+import { appendRows, createShard, lockShard } from './journal.ts'
+
+export type StoredSpec = MarketListed['spec']
+
+export const toStoredSpec = (spec: MarketSpec): StoredSpec => ({
+  ...spec,
+  chainId: spec.chainId.toString(),
+  tick: spec.tick.toString(),
+  step: spec.step.toString(),
+  imr: spec.imr.toString(),
+  mmr: spec.mmr.toString(),
+  mtbLong: spec.mtbLong.toString(),
+  mtbShort: spec.mtbShort.toString(),
+  makerFee: spec.makerFee.toString(),
+  takerFee: spec.takerFee.toString(),
+  fundingCap: spec.fundingCap.toString(),
+  finalLow: spec.finalLow.toString(),
+  finalHigh: spec.finalHigh.toString(),
+})
+
+const amountOf = (stored: StoredValue | undefined): bigint => BigInt(stored ?? 0)
+
+export const fromStoredSpec = (stored: Record<string, StoredValue>): MarketSpec => ({
+  marketId: Number(stored.marketId) as MarketId,
+  symbol: String(stored.symbol),
+  kind: stored.kind as MarketKind,
+  trader: stored.trader as Address,
+  chainId: amountOf(stored.chainId),
+  tick: amountOf(stored.tick) as Price,
+  step: amountOf(stored.step) as Quantity,
+  minPrice: Number(stored.minPrice) as Ticks,
+  minQuantity: Number(stored.minQuantity) as Steps,
+  maxQuantity: Number(stored.maxQuantity) as Steps,
+  maxLeverage: Number(stored.maxLeverage),
+  imr: amountOf(stored.imr) as Rate,
+  mmr: amountOf(stored.mmr) as Rate,
+  mtbLong: amountOf(stored.mtbLong) as Rate,
+  mtbShort: amountOf(stored.mtbShort) as Rate,
+  makerFee: amountOf(stored.makerFee) as Rate,
+  takerFee: amountOf(stored.takerFee) as Rate,
+  fundingCap: amountOf(stored.fundingCap) as Rate,
+  fundingSession: stored.fundingSession === true,
+  finalLow: amountOf(stored.finalLow) as Price,
+  finalHigh: amountOf(stored.finalHigh) as Price,
+})
+
+/** Makes a deployed market known to the exchange. Does nothing where it is known already. */
+export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
+  await createShard(db, ACCOUNTS_SHARD)
+  const shard = marketShard(spec.marketId)
+  await createShard(db, shard)
+  await db.transaction().execute(async (tx) => {
+    const head = await lockShard(tx, shard)
+    const stored = toStoredSpec(spec)
+    const { numInsertedOrUpdatedRows } = await tx
+      .insertInto('markets')
+      .values({
+        market_id: spec.marketId,
+        symbol: spec.symbol,
+        kind: spec.kind,
+        trader: spec.trader,
+        spec: JSON.stringify(stored),
+        last_price: null,
+        last_price_at: null,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirstOrThrow()
+    if (numInsertedOrUpdatedRows === 1n) await appendRows(tx, head, [{ kind: 'market_listed', spec: stored }])
+  })
+}
+
+export async function loadMarkets(db: Db): Promise<MarketSpec[]> {
+  const rows = await db.selectFrom('markets').select('spec').orderBy('market_id').execute()
+  return rows.map(({ spec }) => fromStoredSpec(spec))
+}

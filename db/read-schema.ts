@@ -1,0 +1,164 @@
+/** The `read` schema: what readers see. The projector is its only writer. */
+import type { Generated, JSONColumnType } from 'kysely'
+import type { StoredValue, TriggerEvidence } from '../domain/journal/journal-row.ts'
+import type { MarketKind } from '../domain/market/market.ts'
+import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
+import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts'
+
+export interface ProjectionTable {
+  shard: string
+  epoch: number
+  seq: number
+}
+
+export interface ReadMarketsTable {
+  market_id: number
+  symbol: string
+  kind: MarketKind
+  spec: JSONColumnType<Record<string, StoredValue>>
+  oracle_price: bigint | null
+  oracle_at: number | null
+  mark_price: bigint | null
+  last_price: number | null
+  last_batch_id: number | null
+}
+
+export interface ReadOrdersTable {
+  order_id: string
+  market_id: number
+  seq: number
+  user_id: number
+  maker: string
+  signer: string
+  hash: string
+  salt: number
+  side: Side
+  type: OrderType
+  price: number
+  quantity: number
+  trigger: number
+  leverage: number
+  reduce_only: boolean
+  expiration: number
+  status: OrderStatus
+  status_reason: StatusReason | null
+  note: string | null
+  filled: Generated<number>
+  /** Sum of price x steps of its mined fills. */
+  filled_value: Generated<bigint>
+  settling: Generated<number>
+  fee: Generated<bigint>
+  reserved: bigint
+  accepted_at: number
+  /** What triggered it; null while it waits, and for orders that never wait. */
+  triggered: TriggerEvidence | null
+  updated_at: number
+  /** Of its first event, CREATED: see ReadOrderEventsTable. */
+  arrival: number
+}
+
+/** Everything that happened to orders: the view `read.order_events`, and all of it but CREATED in `read.order_changes`. */
+export interface ReadOrderEventsTable {
+  shard: string
+  seq: number
+  place: number
+  order_id: string
+  user_id: number
+  kind: OrderEventKind
+  details: JSONColumnType<object>
+  at: number
+  /** Counts events as readers can see them: what is committed later is higher. A rebuild counts anew, by time. */
+  arrival: number
+}
+
+export interface ReadFillsTable {
+  fill_id: string
+  market_id: number
+  batch_id: number
+  part: number
+  /** Inside its part; with market, batch and part it names the fill to the public. */
+  place: number
+  order_id: string
+  user_id: number
+  side: Side
+  price: number
+  steps: number
+  taker_steps: number
+  fee: bigint | null
+  realized_pnl: bigint | null
+  status: FillStatus
+  tx_hash: string | null
+  block: number | null
+  /** The contract's number of the action that settles it. */
+  action_id: number | null
+  matched_at: number
+  submitted_at: number | null
+  mined_at: number | null
+  confirmed_at: number | null
+  /** When it was unwound, and the chain's error. */
+  failed_at: number | null
+  failure: string | null
+  updated_at: number
+}
+
+/** Mined columns; `pending` is the signed size that is matched and not yet mined. */
+export interface ReadPositionsTable {
+  user_id: number
+  market_id: number
+  size: number
+  entry_notional: bigint
+  folded_margin: bigint
+  leverage: number
+  pending: Generated<number>
+  realized_pnl: Generated<bigint>
+  fees: Generated<bigint>
+  updated_at: number
+}
+
+export interface ReadBalancesTable {
+  user_id: number
+  free: Generated<bigint>
+  reserved: Generated<bigint>
+  pending_withdrawal: Generated<bigint>
+}
+
+/** Open limit orders by price, less what is settling. */
+export interface ReadBookLevelsTable {
+  market_id: number
+  side: Side
+  price: number
+  quantity: number
+  order_count: number
+}
+
+export interface ReadBatchesTable {
+  market_id: number
+  batch_id: number
+  as_of: number
+  price: number
+  lo: number
+  hi: number
+  volume: number
+  demand: number
+  supply: number
+  rule: string
+  parts: number
+  settled_parts: Generated<number>
+  oracle_price: bigint
+}
+
+export interface ReadTables {
+  'read.projection': ProjectionTable
+  'read.users': { user_id: number; address: string; created_at: number }
+  'read.markets': ReadMarketsTable
+  'read.orders': ReadOrdersTable
+  'read.order_events': ReadOrderEventsTable
+  'read.order_changes': ReadOrderEventsTable
+  /** One row: the last number given to an event. */
+  'read.arrivals': { last: number }
+  'read.fills': ReadFillsTable
+  'read.positions': ReadPositionsTable
+  'read.balances': ReadBalancesTable
+  'read.book_levels': ReadBookLevelsTable
+  'read.batches': ReadBatchesTable
+}

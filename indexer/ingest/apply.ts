@@ -1,0 +1,301 @@
+/** Applies the facts of one block to the write side, and takes them back. The caller's transaction holds the chain's progress. */
+import { sql } from 'kysely'
+import type { Tx } from '../../db/client.ts'
+import { lockAccounts } from '../../db/journal.ts'
+import { createUsers, findUsers } from '../../db/users.ts'
+import {
+  ACCOUNTS_SHARD,
+  type BalanceChanged,
+  type LogRow,
+  marketShard,
+  type PartSettled,
+  type PositionsMoved,
+} from '../../domain/journal/journal-row.ts'
+import { type Mismatch, NO_EVENTS, reconcile } from '../../domain/settlement/reconcile.ts'
+import {
+  closedSides,
+  type Movement,
+  movementOf,
+  settlePart,
+  takeBackPart,
+} from '../../domain/settlement/settle-part.ts'
+import type { Address } from '../../domain/units.ts'
+import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
+import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
+import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
+import { LockedShards, type RowPlace } from './locked-shards.ts'
+import { applyMove, type MovingFact, movedAccounts } from './move-positions.ts'
+import { moveSessionKey, takeBackSessionKey } from './session-keys.ts'
+import {
+  confirmFills,
+  expectationOf,
+  loadOrders,
+  loadPart,
+  loadProtective,
+  writeMove,
+  writePart,
+} from './write-part.ts'
+
+export interface BlockFact {
+  readonly log: ChainLog
+  readonly fact: ChainFact
+}
+
+export interface FoundMismatch extends Mismatch {
+  readonly marketId: number
+  readonly txHash: string
+  readonly batchId: number | null
+  readonly part: number | null
+}
+
+export interface Applied {
+  /** Of each fact, in order. */
+  readonly places: readonly (RowPlace | null)[]
+  readonly mismatches: readonly FoundMismatch[]
+}
+
+const MOVING: ReadonlySet<string> = new Set<MovingFact['kind']>([
+  'position_inherited',
+  'positions_deleveraged',
+  'insolvent_listed',
+  'claimed',
+  'deficit_covered',
+])
+
+/** Everything that the facts of one block share. */
+interface Context {
+  readonly tx: Tx
+  readonly block: ChainBlock
+  readonly chain: Pick<Chain, 'position'>
+  readonly shards: LockedShards
+  readonly users: ReadonlyMap<Address, number>
+  readonly mismatches: FoundMismatch[]
+}
+
+const moves = (fact: ChainFact): fact is MovingFact => MOVING.has(fact.kind)
+
+const makersOf = ({ settled }: PartMined): Address[] => settled.fills.map(({ maker }) => maker)
+
+function accountsOf({ fact }: BlockFact): Address[] {
+  if (fact.kind === 'ledger_moved') return [fact.account]
+  if (moves(fact)) return movedAccounts(fact)
+  return fact.kind === 'part_mined' ? makersOf(fact) : []
+}
+
+/** A stranger who cancels on the chain, or approves a key, becomes no user by it. */
+function cancellersOf({ fact }: BlockFact): Address[] {
+  if (fact.kind === 'salts_cancelled') return [fact.maker]
+  return fact.kind === 'session_key_moved' ? [fact.owner] : []
+}
+
+/** An order that a withdrawal leaves uncovered, or a key has signed, may be in any market, and be placed there until its shard is locked. */
+const mayCancelAnywhere = ({ fact }: BlockFact): boolean =>
+  (fact.kind === 'ledger_moved' && fact.cause === 'withdrawal_request') ||
+  (fact.kind === 'session_key_moved' && 'revoked_at' in fact.change)
+
+async function marketShards(tx: Tx): Promise<string[]> {
+  const markets = await tx.selectFrom('markets').select('market_id').execute()
+  return markets.map(({ market_id }) => marketShard(market_id))
+}
+
+function shardsOf({ fact }: BlockFact): string[] {
+  if (fact.kind === 'ledger_moved' || fact.kind === 'session_key_moved') return [ACCOUNTS_SHARD]
+  if (fact.kind === 'part_mined' || fact.kind === 'salts_cancelled' || moves(fact)) {
+    return [marketShard(fact.spec.marketId)]
+  }
+  return fact.kind === 'undecodable' && fact.spec ? [marketShard(fact.spec.marketId)] : []
+}
+
+/** `stopped`: shards that the caller needs to hold as well. */
+export async function applyFacts(
+  tx: Tx,
+  block: ChainBlock,
+  facts: readonly BlockFact[],
+  { chain, stopped }: { readonly chain: Pick<Chain, 'position'>; readonly stopped: readonly string[] },
+): Promise<Applied> {
+  const addresses = [...new Set(facts.flatMap(accountsOf))]
+  const known = await findUsers(tx, [...addresses, ...facts.flatMap(cancellersOf)])
+  const newcomers = addresses.filter((address) => !known.has(address))
+  const needed = newcomers.length > 0 ? [ACCOUNTS_SHARD] : []
+  const everywhere = facts.some(mayCancelAnywhere) ? await marketShards(tx) : []
+  const wanted = [...facts.flatMap(shardsOf), ...stopped, ...needed, ...everywhere]
+  const shards = await LockedShards.lock(tx, wanted)
+  const created = await createUsers(tx, newcomers, block.timestamp * 1000)
+  for (const row of created.rows) shards.append(ACCOUNTS_SHARD, row)
+  const users = new Map([...known, ...created.users])
+  await lockAccounts(tx, users.values())
+
+  const context: Context = { tx, block, chain, shards, users, mismatches: [] }
+  const places: (RowPlace | null)[] = []
+  for (const fact of facts) places.push(await applyFact(context, fact))
+  await shards.write(tx)
+  return { places, mismatches: context.mismatches }
+}
+
+async function applyFact(context: Context, { fact, log }: BlockFact): Promise<RowPlace | null> {
+  const { block } = context
+  if (moves(fact)) return applyMoving(context, fact, log)
+  switch (fact.kind) {
+    case 'ledger_moved':
+      return applyLedger(context, fact, log)
+    case 'part_mined':
+      return applyPart(context, fact, log)
+    case 'salts_cancelled':
+      await cancelSalts({ ...context, at: block.timestamp * 1000 }, fact)
+      return null
+    case 'session_key_moved':
+      return moveSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
+    case 'undecodable':
+      return noteUndecodable(context, fact.spec?.marketId ?? null, fact.problem, log)
+    default:
+      return null
+  }
+}
+
+async function applyLedger(context: Context, fact: LedgerMoved, log: ChainLog): Promise<RowPlace> {
+  const { tx, block, shards, users } = context
+  const row: BalanceChanged = {
+    kind: 'balance_changed',
+    cause: fact.cause,
+    rollback: false,
+    user_id: users.get(fact.account) as number,
+    free_delta: fact.freeDelta.toString(),
+    pending_withdrawal_delta: fact.pendingDelta.toString(),
+    block: block.number,
+    tx_hash: log.txHash,
+    log_index: log.logIndex,
+    at: block.timestamp * 1000,
+  }
+  await writeLedger(tx, row)
+  if (fact.cause === 'withdrawal_request') await cancelUncovered({ ...context, at: row.at }, row.user_id)
+  return shards.append(ACCOUNTS_SHARD, row)
+}
+
+async function applyMoving(context: Context, fact: MovingFact, log: ChainLog): Promise<RowPlace> {
+  const { block } = context
+  const at = { block: block.number, tx_hash: log.txHash, log_index: log.logIndex, at: block.timestamp * 1000 }
+  const { place, failure } = await applyMove(context, fact, at)
+  if (failure !== null) {
+    const reason = 'the positions do not follow from what the log says'
+    const where = { marketId: fact.spec.marketId, txHash: log.txHash, batchId: null, part: null }
+    context.mismatches.push({ kind: failure, reason, ...where })
+  }
+  return place
+}
+
+async function writeLedger(tx: Tx, row: BalanceChanged): Promise<void> {
+  const sign = row.rollback ? -1n : 1n
+  await tx
+    .updateTable('accounts')
+    .set({
+      free: sql`free + ${sign * BigInt(row.free_delta)}::numeric`,
+      pending_withdrawal: sql`pending_withdrawal + ${sign * BigInt(row.pending_withdrawal_delta)}::numeric`,
+    })
+    .where('user_id', '=', row.user_id)
+    .execute()
+}
+
+async function applyPart(context: Context, { spec, settled }: PartMined, log: ChainLog): Promise<RowPlace> {
+  const { tx, block, shards, mismatches } = context
+  const { marketId } = spec
+  const makers = new Set(settled.fills.map(({ maker }) => maker))
+  const users = new Map([...context.users].filter(([address]) => makers.has(address)))
+  const state = await loadPart(tx, marketId, settled, users)
+  const movement = movementOf(spec, settled, state.positions)
+  const expectation = await expectationOf(tx, marketId, settled, state.fills)
+  const verdict = reconcile({ ...NO_EVENTS, settled, movesPositions: movement !== null }, expectation)
+  if (!verdict.ok) {
+    const { batchId, part } = settled
+    mismatches.push({ ...verdict.refusal, marketId, txHash: log.txHash, batchId, part })
+  }
+  const mined = {
+    block: block.number,
+    tx_hash: log.txHash,
+    log_index: log.logIndex,
+    // Block time counts whole seconds: a part is not mined before the auction that it is from.
+    at: Math.max(block.timestamp * 1000, settled.asOf),
+  }
+  const moved = movement ?? (await movementOnChain(context, { spec, settled, kind: 'part_mined' }))
+  const protective = await loadProtective(tx, marketId, closedSides(state, moved), settled.asOf)
+  const { row, orders } = settlePart(marketId, settled, moved, { ...state, protective }, mined)
+  await writePart(tx, marketId, row, orders)
+  return shards.append(marketShard(marketId), row)
+}
+
+/** Where our rules do not explain what the chain did, the contract itself is asked what became of the positions. */
+async function movementOnChain({ chain, block }: Context, fact: PartMined): Promise<Movement> {
+  const makers = [...new Set(makersOf(fact))]
+  const positions = await Promise.all(
+    makers.map(
+      async (maker) => [maker, await chain.position(fact.spec.trader, maker, block.number)] as const,
+    ),
+  )
+  return { positions: new Map(positions), realised: [] }
+}
+
+function noteUndecodable(context: Context, marketId: number | null, problem: string, log: ChainLog): null {
+  if (marketId !== null) {
+    const verdict = reconcile({ ...NO_EVENTS, undecodable: problem }, null)
+    const at = { marketId, txHash: log.txHash, batchId: null, part: null }
+    if (!verdict.ok) context.mismatches.push({ ...verdict.refusal, ...at })
+  }
+  return null
+}
+
+/** A fact that stands in the log, to be taken back or confirmed. */
+export interface LoggedFact extends RowPlace {
+  readonly row: LogRow
+}
+
+const marketIdOf = (shard: string): number => Number(shard.slice(1))
+
+/** Takes back the facts of a block that left the chain; the newest comes first. */
+export async function takeBackFacts(tx: Tx, facts: readonly LoggedFact[]): Promise<void> {
+  const owners = facts.flatMap(({ row }) =>
+    row.kind === 'session_key_changed' ? [row.owner as Address] : [],
+  )
+  const everywhere = owners.length > 0 ? await marketShards(tx) : []
+  const shards = await LockedShards.lock(tx, [...facts.map(({ shard }) => shard), ...everywhere])
+  const users = await findUsers(tx, owners)
+  await lockAccounts(tx, [...facts.flatMap(({ row }) => usersOf(row)), ...users.values()])
+  for (const { shard, row } of facts) {
+    if (row.kind === 'balance_changed') {
+      const back: BalanceChanged = { ...row, rollback: true }
+      await writeLedger(tx, back)
+      shards.append(shard, back)
+    }
+    if (row.kind === 'session_key_changed') await takeBackSessionKey({ tx, shards, at: row.at }, row)
+    if (row.kind === 'positions_moved') {
+      const back: PositionsMoved = { ...row, rollback: true }
+      await writeMove(tx, marketIdOf(shard), back)
+      shards.append(shard, back)
+    }
+    if (row.kind === 'part_settled') {
+      const ids = row.orders.map(({ order_id }) => order_id)
+      const { row: back, orders } = takeBackPart(row, await loadOrders(tx, ids))
+      await writePart(tx, marketIdOf(shard), back, orders)
+      shards.append(shard, back)
+    }
+  }
+  await shards.write(tx)
+}
+
+function usersOf(row: LogRow): number[] {
+  if (row.kind === 'balance_changed') return [row.user_id]
+  if (row.kind === 'positions_moved') return [...row.positions, ...row.balances].map(({ user_id }) => user_id)
+  return row.kind === 'part_settled' ? row.fills.map(({ user_id }) => user_id) : []
+}
+
+/** The blocks of these parts are sealed. */
+export async function confirmParts(tx: Tx, facts: readonly LoggedFact[], at: number): Promise<void> {
+  const parts = facts.filter(
+    (fact): fact is LoggedFact & { row: PartSettled } => fact.row.kind === 'part_settled',
+  )
+  const shards = await LockedShards.lock(tx, new Set(parts.map(({ shard }) => shard)))
+  for (const { shard, row } of parts) {
+    await confirmFills(tx, marketIdOf(shard), row)
+    const { batch_id, part, block } = row
+    shards.append(shard, { kind: 'part_confirmed', batch_id, part, block, at })
+  }
+  await shards.write(tx)
+}

@@ -1,0 +1,154 @@
+/** What the contracts say, in the words of the exchange. */
+
+import type { SessionKeyState } from '../../domain/journal/journal-row.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { FundingUpdated, PositionAdjusted } from '../../domain/positions/adjust-replay.ts'
+import type {
+  BackstopInheritanceFailed,
+  Claimed,
+  InsolventListed,
+  MarketEnded,
+  PositionInherited,
+  PositionsDeleveraged,
+} from '../../domain/risk/risk-replay.ts'
+import type { Haircut } from '../../domain/risk/wind-down.ts'
+import type { BatchSettled } from '../../domain/settlement/settlement.ts'
+import type { Address, Quote } from '../../domain/units.ts'
+
+export interface LedgerMoved {
+  readonly kind: 'ledger_moved'
+  readonly cause: 'deposit' | 'withdrawal_request' | 'withdrawal' | 'fees_collected'
+  readonly account: Address
+  readonly freeDelta: bigint
+  readonly pendingDelta: bigint
+}
+
+export interface PartMined {
+  readonly kind: 'part_mined'
+  readonly spec: MarketSpec
+  readonly settled: BatchSettled
+}
+
+/** The maker killed orders of his on the chain: of these salts, or all below one. */
+export interface SaltsCancelled {
+  readonly kind: 'salts_cancelled'
+  readonly spec: MarketSpec
+  readonly maker: Address
+  readonly salts: readonly bigint[] | { readonly below: bigint }
+}
+
+/** An owner has approved a key, or ended its approval. Times in Unix seconds. */
+export interface SessionKeyMoved {
+  readonly kind: 'session_key_moved'
+  readonly owner: Address
+  readonly key: Address
+  readonly change:
+    | Pick<SessionKeyState, 'permissions' | 'registered_at' | 'expires_at'>
+    | { readonly revoked_at: number }
+}
+
+interface OfMarket {
+  readonly spec: MarketSpec
+}
+
+export interface PositionInheritedFact extends OfMarket {
+  readonly kind: 'position_inherited'
+  readonly event: PositionInherited
+}
+
+/** Nothing moved. */
+export interface InheritanceFailedFact extends OfMarket {
+  readonly kind: 'inheritance_failed'
+  readonly event: BackstopInheritanceFailed
+}
+
+export interface PositionsDeleveragedFact extends OfMarket {
+  readonly kind: 'positions_deleveraged'
+  readonly event: PositionsDeleveraged
+}
+
+export interface MarketEndedFact extends OfMarket {
+  readonly kind: 'market_ended'
+  readonly event: MarketEnded
+}
+
+export interface InsolventListedFact extends OfMarket {
+  readonly kind: 'insolvent_listed'
+  readonly event: InsolventListed
+}
+
+export interface HaircutFixedFact extends OfMarket {
+  readonly kind: 'haircut_fixed'
+  readonly haircut: Haircut
+}
+
+export interface DeficitCoveredFact extends OfMarket {
+  readonly kind: 'deficit_covered'
+  readonly payer: Address
+  readonly amount: Quote
+}
+
+export interface ClaimedFact extends OfMarket {
+  readonly kind: 'claimed'
+  readonly event: Claimed
+}
+
+/** What happened to positions outside batches and adjustments. */
+export type RiskFact =
+  | PositionInheritedFact
+  | InheritanceFailedFact
+  | PositionsDeleveragedFact
+  | MarketEndedFact
+  | InsolventListedFact
+  | HaircutFixedFact
+  | DeficitCoveredFact
+  | ClaimedFact
+
+/** Margin or leverage, changed by the position's owner. */
+export interface PositionAdjustedFact extends OfMarket {
+  readonly kind: 'position_adjusted'
+  readonly event: PositionAdjusted
+}
+
+export interface FundingFact extends OfMarket {
+  readonly kind: 'funding_updated'
+  readonly event: FundingUpdated
+}
+
+/** Known, and nothing to us. */
+export interface Unconcerning {
+  readonly kind: 'unconcerning'
+  readonly event: string
+}
+
+/** One of our contracts said what we do not understand. */
+export interface Undecodable {
+  readonly kind: 'undecodable'
+  readonly spec: MarketSpec | null
+  readonly problem: string
+}
+
+export type ChainFact =
+  | LedgerMoved
+  | PartMined
+  | SaltsCancelled
+  | SessionKeyMoved
+  | RiskFact
+  | PositionAdjustedFact
+  | FundingFact
+  | Unconcerning
+  | Undecodable
+
+/** The contracts that are followed. */
+export interface Contracts {
+  readonly bank: Address
+  readonly accountManager: Address
+  /** By trader. */
+  readonly markets: ReadonlyMap<Address, MarketSpec>
+}
+
+export const addressesOf = ({ bank, accountManager, markets }: Contracts): Address[] => [
+  bank,
+  accountManager,
+  ...markets.keys(),
+]

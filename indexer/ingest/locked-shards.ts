@@ -1,0 +1,39 @@
+/** Shards under lock, and the rows that the transaction is going to append to each. */
+
+import type { Tx } from '../../db/client.ts'
+import { appendRows, lockShards, type ShardHead } from '../../db/journal.ts'
+import { invariant } from '../../domain/invariant.ts'
+import type { LogRow } from '../../domain/journal/journal-row.ts'
+
+/** Where a row will stand in the log. */
+export interface RowPlace {
+  readonly shard: string
+  readonly seq: number
+}
+
+export class LockedShards {
+  readonly #heads: ReadonlyMap<string, ShardHead>
+  readonly #rows = new Map<string, LogRow[]>()
+
+  private constructor(heads: ReadonlyMap<string, ShardHead>) {
+    this.#heads = heads
+  }
+
+  static async lock(tx: Tx, shards: Iterable<string>): Promise<LockedShards> {
+    return new LockedShards(await lockShards(tx, [...shards]))
+  }
+
+  append(shard: string, row: LogRow): RowPlace {
+    const head = this.#heads.get(shard)
+    invariant(head !== undefined, `rows are appended to ${shard} under its lock`)
+    const rows = this.#rows.get(shard) ?? []
+    this.#rows.set(shard, rows)
+    rows.push(row)
+    return { shard, seq: head.head + rows.length }
+  }
+
+  /** Call it once, at the end. */
+  async write(tx: Tx): Promise<void> {
+    for (const [shard, rows] of this.#rows) await appendRows(tx, this.#heads.get(shard) as ShardHead, rows)
+  }
+}

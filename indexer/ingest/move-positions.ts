@@ -1,0 +1,150 @@
+/**
+ * Positions that moved outside batches: taken over by the backstop, deleveraged, counted or paid out when the market had ended.
+ * What moved is the event's word and our rules'; where the two disagree the contract itself is asked, and an operator is called.
+ */
+
+import type { Tx } from '../../db/client.ts'
+import { InvariantError } from '../../domain/invariant.ts'
+import { marketShard, type PositionsMoved } from '../../domain/journal/journal-row.ts'
+import { FLAT, type Position } from '../../domain/positions/position.ts'
+import { emptied } from '../../domain/risk/liquidation.ts'
+import { applyDeleveraged, applyInherited } from '../../domain/risk/risk-replay.ts'
+import type { FailureKind } from '../../domain/settlement/reconcile.ts'
+import { type MinedAt, positionChange } from '../../domain/settlement/settle-part.ts'
+import type { Address } from '../../domain/units.ts'
+import type { Chain } from '../ports.ts'
+import type {
+  ClaimedFact,
+  DeficitCoveredFact,
+  InsolventListedFact,
+  PositionInheritedFact,
+  PositionsDeleveragedFact,
+} from './facts.ts'
+import type { LockedShards, RowPlace } from './locked-shards.ts'
+import { loadPositions, writeMove } from './write-part.ts'
+
+export type MovingFact =
+  | PositionInheritedFact
+  | PositionsDeleveragedFact
+  | InsolventListedFact
+  | ClaimedFact
+  | DeficitCoveredFact
+
+type Positions = ReadonlyMap<Address, Position>
+
+/** Everyone whose position or free balance moves. */
+export function movedAccounts(fact: MovingFact): Address[] {
+  switch (fact.kind) {
+    case 'position_inherited':
+      return [fact.event.account, fact.event.backstop]
+    case 'positions_deleveraged':
+      return [fact.event.account, ...closedLegs(fact).map(({ counterparty }) => counterparty)]
+    case 'deficit_covered':
+      return [fact.payer]
+    default:
+      return [fact.event.account]
+  }
+}
+
+const closedLegs = ({ event }: PositionsDeleveragedFact) => event.legs.filter(({ steps }) => steps > 0)
+
+/** Changes of free balances, as the event tells them. */
+function freeDeltas(fact: MovingFact): { account: Address; delta: bigint }[] {
+  switch (fact.kind) {
+    case 'position_inherited':
+      return [{ account: fact.event.backstop, delta: fact.event.freeDelta }]
+    case 'positions_deleveraged':
+      return closedLegs(fact).map(({ counterparty, payout }) => ({ account: counterparty, delta: payout }))
+    case 'claimed':
+      return [{ account: fact.event.account, delta: fact.event.paid }]
+    case 'deficit_covered':
+      return [{ account: fact.payer, delta: -fact.amount }]
+    default:
+      return []
+  }
+}
+
+/** Positions as our rules move them; null where they do not reach what the chain did. */
+function moved(fact: MovingFact, before: Positions): Positions | null {
+  const empty = (account: Address): Positions => new Map([[account, emptied(before.get(account) ?? FLAT)]])
+  try {
+    switch (fact.kind) {
+      case 'position_inherited':
+        return applyInherited(before, fact.event).positions
+      case 'positions_deleveraged':
+        return applyDeleveraged(before, fact.event).positions
+      case 'insolvent_listed':
+        return empty(fact.event.account)
+      case 'claimed':
+        return fact.event.value === 0n ? new Map() : empty(fact.event.account)
+      case 'deficit_covered':
+        return new Map()
+    }
+  } catch (error) {
+    if (error instanceof InvariantError) return null
+    throw error
+  }
+}
+
+const CAUSES: Readonly<Record<MovingFact['kind'], PositionsMoved['cause']>> = {
+  position_inherited: 'inherited',
+  positions_deleveraged: 'deleveraged',
+  insolvent_listed: 'insolvent_listed',
+  claimed: 'claimed',
+  deficit_covered: 'deficit_covered',
+}
+
+interface MoveContext {
+  readonly tx: Tx
+  readonly chain: Pick<Chain, 'position'>
+  readonly shards: LockedShards
+  readonly users: ReadonlyMap<Address, number>
+}
+
+export interface MoveOutcome {
+  readonly place: RowPlace
+  /** Where our rules do not explain what happened. */
+  readonly failure: FailureKind | null
+}
+
+/** The caller holds the market's shard lock and the account rows. */
+export async function applyMove(
+  { tx, chain, shards, users }: MoveContext,
+  fact: MovingFact,
+  mined: MinedAt,
+): Promise<MoveOutcome> {
+  const { marketId, trader } = fact.spec
+  const accounts = movedAccounts(fact)
+  const known = new Map([...users].filter(([address]) => accounts.includes(address)))
+  const before = await loadPositions(tx, marketId, known)
+  const explained = moved(fact, before)
+  const after = explained ?? (await positionsOnChain(chain, trader, accounts, mined.block))
+  const idOf = (account: Address) => known.get(account) as number
+  const row: PositionsMoved = {
+    kind: 'positions_moved',
+    cause: CAUSES[fact.kind],
+    rollback: false,
+    ...mined,
+    positions: [...after].map(([account, position]) =>
+      positionChange(idOf(account), before.get(account) ?? FLAT, position),
+    ),
+    balances: freeDeltas(fact)
+      .filter(({ delta }) => delta !== 0n)
+      .map(({ account, delta }) => ({ user_id: idOf(account), free_delta: delta.toString() })),
+  }
+  await writeMove(tx, marketId, row)
+  const place = shards.append(marketShard(marketId), row)
+  return { place, failure: explained === null ? 'trade_events_without_position_updates' : null }
+}
+
+async function positionsOnChain(
+  chain: Pick<Chain, 'position'>,
+  trader: Address,
+  accounts: readonly Address[],
+  block: number,
+): Promise<Positions> {
+  const positions = accounts.map(
+    async (account) => [account, await chain.position(trader, account, block)] as const,
+  )
+  return new Map(await Promise.all(positions))
+}

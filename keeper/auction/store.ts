@@ -1,0 +1,231 @@
+/** A market's turn in Postgres: what the auction reads and writes, in one transaction under the shard's lock. */
+import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import { checkFence } from '../../db/fence.ts'
+import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
+import { toOpenOrder } from '../../db/orders.ts'
+import type { Plan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import type { MarketMode } from '../../domain/market/market.ts'
+import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
+import type { AuctionStore, Fence, Peek, Turn } from '../ports.ts'
+import {
+  addReserved,
+  liveOrders,
+  lockFunds,
+  matchedPosition,
+  positionsOf,
+  toJson,
+  writeMatched,
+  writeOrders,
+} from '../rows.ts'
+
+/** More log rows than this are not replayed: the book is loaded anew. */
+export const REPLAY_MOST = 20_000
+
+interface PeekRow {
+  head: number
+  mode: MarketMode
+  last_batch_id: number
+  last_as_of: number
+  last_price: number | null
+  last_price_at: number | null
+  report_price: bigint | null
+  report_at: number | null
+  signatures: string | null
+  unsettled: number
+  queued: number
+  oldest: number | null
+  used_price: bigint | null
+  used_at: number | null
+}
+
+const toPeek = (row: PeekRow): Peek => ({
+  head: row.head,
+  mode: row.mode,
+  lastBatchId: row.last_batch_id,
+  lastAsOf: row.last_as_of as Millis,
+  lastPrice:
+    row.last_price === null ? null : { price: row.last_price as Ticks, at: row.last_price_at as Millis },
+  report:
+    row.report_price === null
+      ? null
+      : {
+          price: row.report_price as Price,
+          observedAt: row.report_at as Millis,
+          signatures: row.signatures as `0x${string}`,
+        },
+  usedReport:
+    row.used_price === null ? null : { price: row.used_price as Price, observedAt: row.used_at as Millis },
+  backlog: { unsettled: row.unsettled, queued: row.queued, oldest: row.oldest as Millis | null },
+})
+
+async function peek(db: Db | Tx, marketId: MarketId): Promise<Peek> {
+  const { rows } = await sql<PeekRow>`
+    select s.head, m.mode, m.last_batch_id, m.last_as_of, m.last_price, m.last_price_at,
+      r.price as report_price, r.observed_at as report_at, r.signatures,
+      pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
+      used.oracle_price as used_price, used.oracle_at as used_at
+    from markets m
+    join shards s on s.shard = ${marketShard(marketId)}
+    left join oracle_reports r on r.market_id = m.market_id
+    cross join lateral (
+      select count(*) as unsettled, min(created_at) as oldest from actions
+      where market_id = m.market_id and status in ('QUEUED', 'SIGNED', 'SUBMITTED')
+    ) pending
+    left join lateral (
+      select queue_no from actions where market_id = m.market_id order by queue_no desc limit 1
+    ) newest on true
+    left join lateral (
+      select b.oracle_price, b.oracle_at from actions a join batches b using (market_id, batch_id)
+      where a.market_id = m.market_id and a.status not in ('REVERTED', 'UNWOUND')
+      order by a.queue_no desc limit 1
+    ) used on true
+    where m.market_id = ${marketId}
+  `.execute(db)
+  return toPeek(rows[0] as PeekRow)
+}
+
+async function loadBook(tx: Tx, marketId: MarketId) {
+  const orders = await tx
+    .selectFrom('orders')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('ended_at', 'is', null)
+    .where('status', 'in', ['OPEN', 'PENDING_TRIGGER'])
+    .execute()
+  const positions = await tx
+    .selectFrom('positions')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('matched_leverage', '>', 0)
+    .execute()
+  return {
+    orders: orders.map(toOpenOrder),
+    positions: new Map(positions.map((row) => [row.user_id as UserId, matchedPosition(row)])),
+  }
+}
+
+async function ordersOf(tx: Tx, marketId: MarketId, orderIds: readonly string[]) {
+  if (orderIds.length === 0) return new Map()
+  const rows = await tx
+    .selectFrom('orders')
+    .selectAll()
+    .where('order_id', 'in', orderIds)
+    .where('market_id', '=', marketId)
+    .execute()
+  return new Map(rows.map((row) => [row.seq as Seq, toOpenOrder(row)]))
+}
+
+async function slotsOf(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>) {
+  const slots = new Map<UserId, Set<number>>()
+  if (accounts.size === 0) return slots
+  const rows = await tx
+    .selectFrom('orders')
+    .select(['user_id', 'partial_slot'])
+    .where('market_id', '=', marketId)
+    .where('user_id', 'in', [...accounts])
+    .where('ended_at', 'is', null)
+    .where('partial_slot', 'is not', null)
+    .execute()
+  for (const { user_id, partial_slot } of rows) {
+    const taken = slots.get(user_id as UserId) ?? new Set()
+    slots.set(user_id as UserId, taken.add(partial_slot as number))
+  }
+  return slots
+}
+
+async function insertBatch(tx: Tx, marketId: MarketId, batch: PlannedBatch, asOf: Millis): Promise<void> {
+  const { clearing, oracle, batchId } = batch
+  const { price, lo, hi, volume, demand, supply, rule, inputs } = clearing
+  await tx
+    .insertInto('batches')
+    .values({
+      market_id: marketId,
+      batch_id: batchId,
+      as_of: asOf,
+      ...{ price, lo, hi, volume, demand, supply, rule },
+      parts: batch.parts,
+      oracle_price: oracle.price,
+      oracle_at: oracle.observedAt,
+      oracle_signatures: oracle.signatures,
+      maker_fee: inputs.spec.makerFee,
+      taker_fee: inputs.spec.takerFee,
+      inputs: toJson(inputs),
+      status: 'SETTLING',
+      created_at: asOf,
+    })
+    .execute()
+  await insertFills(tx, marketId, batch)
+  await sql`
+    insert into actions (market_id, queue_no, kind, batch_id, part, as_of, status, created_at)
+    select ${marketId}, coalesce((select max(queue_no) from actions where market_id = ${marketId}), 0) + part,
+      'settle_part', ${batchId}, part, ${asOf}, 'QUEUED', ${asOf}
+    from generate_series(1, ${batch.parts}::integer) part
+  `.execute(tx)
+  await tx
+    .updateTable('markets')
+    .set({ last_batch_id: batchId, last_as_of: asOf, last_price: price, last_price_at: asOf })
+    .where('market_id', '=', marketId)
+    .execute()
+}
+
+async function insertFills(tx: Tx, marketId: MarketId, { batchId, fills }: PlannedBatch): Promise<void> {
+  await sql`
+    insert into fills (fill_id, market_id, batch_id, part, place, order_id, user_id, side, steps, taker_steps,
+      partial_slot, held, status)
+    select x.fill_id, ${marketId}, ${batchId}, x.part, x.place, x.order_id, x.user_id, x.side, x.steps, x.taker_steps,
+      x.partial_slot, x.held, 'MATCHED'
+    from jsonb_to_recordset(${toJson(fills)}::jsonb) as x(
+      fill_id text, part integer, place integer, order_id text, user_id bigint, side text, steps bigint,
+      taker_steps bigint, partial_slot integer, held numeric
+    )
+  `.execute(tx)
+}
+
+async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: Plan): Promise<number> {
+  if (plan.batch !== null) {
+    await insertBatch(tx, marketId, plan.batch, plan.asOf)
+    await writeMatched(tx, marketId, plan.batch.positions)
+  }
+  await writeOrders(tx, plan.orders)
+  await addReserved(tx, plan.reserved)
+  return appendRows(tx, head, plan.rows)
+}
+
+async function openTurn(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fence) {
+  let head = locked
+  await checkFence(tx, fence)
+  const turn: Turn = {
+    peek: await peek(tx, marketId),
+    rowsAfter: async (seq) =>
+      head.head - seq > REPLAY_MOST ? null : readRows(tx, head.shard, seq, REPLAY_MOST),
+    loadBook: () => loadBook(tx, marketId),
+    matchedPositions: (accounts) => positionsOf(tx, marketId, accounts, matchedPosition),
+    lockFunds: (accounts) => lockFunds(tx, accounts),
+    orders: (orderIds) => ordersOf(tx, marketId, orderIds),
+    liveOrders: (accounts) => liveOrders(tx, marketId, accounts),
+    slots: (accounts) => slotsOf(tx, marketId, accounts),
+    save: async (plan) => {
+      head = { ...head, head: await save(tx, marketId, head, plan) }
+    },
+  }
+  return { turn, hasWritten: () => head !== locked }
+}
+
+export const createAuctionStore = (db: Db): AuctionStore => ({
+  peek: (marketId) => peek(db, marketId),
+  turn: (marketId, fence, work) =>
+    db.transaction().execute(async (tx) => {
+      const { turn, hasWritten } = await openTurn(
+        tx,
+        marketId,
+        await lockShard(tx, marketShard(marketId)),
+        fence,
+      )
+      const result = await work(turn)
+      // Nothing but locks to commit: placements must not wait until the disk has them.
+      if (!hasWritten()) await sql`set local synchronous_commit = off`.execute(tx)
+      return result
+    }),
+})

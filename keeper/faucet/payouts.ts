@@ -1,0 +1,60 @@
+/** The faucet's relay: test collateral and a little gas for a wallet, signed and kept before they are sent. */
+import type { Address, Millis } from '../../domain/units.ts'
+import type {
+  Calls,
+  Clock,
+  Fee,
+  Fence,
+  Lane,
+  Log,
+  RelayerStore,
+  RelayRequest,
+  RelayStore,
+  Signer,
+} from '../ports.ts'
+import type { Delivery } from '../relayer/deliver.ts'
+
+export interface RelayPorts {
+  readonly store: RelayStore
+  readonly relayers: RelayerStore
+  readonly delivery: Delivery
+  readonly signer: Signer
+  readonly calls: Calls
+  readonly clock: Clock
+  readonly log: Log
+  readonly fee: () => Fee
+  readonly token: Address
+  /** What a request gets that names no amounts, wei. */
+  readonly collateral: bigint
+  readonly gas: bigint
+}
+
+/** Requests looked at in one go. */
+const AT_ONCE = 20
+
+/** One look at the requests. Safe to repeat: a request is signed for in the transaction that marks it. */
+export async function relayRequests(
+  ports: RelayPorts,
+  lane: Lane,
+  fence: Fence,
+): Promise<'idle' | 'waiting'> {
+  const requests = await ports.store.requested(AT_ONCE)
+  for (const request of requests) await relay(ports, lane, fence, request)
+  const open = await ports.relayers.open(lane)
+  await ports.delivery.check(fence, open, () => false)
+  await ports.store.finish(lane)
+  return open.length > 0 ? 'waiting' : 'idle'
+}
+
+async function relay(ports: RelayPorts, lane: Lane, fence: Fence, request: RelayRequest): Promise<void> {
+  const { calls, signer, token, clock } = ports
+  const fee = ports.fee()
+  const wanted = [calls.mint(token, request.to, request.collateral ?? ports.collateral)]
+  const gas = request.gas ?? ports.gas
+  if (gas > 0n) wanted.push(calls.transfer(request.to, gas))
+  const now: Millis = clock.now()
+  const signed = await ports.store.sign(request, lane, fence, now, (firstNonce) =>
+    wanted.map((call, at) => signer.sign(call, firstNonce + at, fee)),
+  )
+  for (const transaction of signed) ports.delivery.start(transaction)
+}

@@ -1,0 +1,93 @@
+/** A market's mark: told once a second where it is news, and at once where it triggers conditional orders. */
+import type { BookFeed } from '../../domain/book/book-feed.ts'
+import type { WaitingOrder } from '../../domain/book/trigger-book.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { FLAT } from '../../domain/positions/position.ts'
+import { type Basis, markPrice, nextBasis } from '../../domain/prices/mark.ts'
+import { type Prices, planMark } from '../../domain/prices/mark-plan.ts'
+import type { OracleReport } from '../../domain/settlement/settlement.ts'
+import type { Millis, Quote } from '../../domain/units.ts'
+import { catchUp, type Desk, type MarketView, usableReport } from '../auction/market-memory.ts'
+import type { AuctionStore, Clock, Fence, Metrics, Peek, Turn } from '../ports.ts'
+
+export interface MarkPorts {
+  readonly store: AuctionStore
+  readonly clock: Clock
+  readonly metrics: Pick<Metrics, 'triggered'>
+}
+
+export interface Marks {
+  /**
+   * Looks at the mark once. A conditional order triggers by a mark at which a batch can run: while the market is closed, its oracle
+   * price stale or its settlement behind, it waits, so that no stop is lost for want of a batch. Does nothing while nobody knows the book.
+   */
+  update(fence: Fence): Promise<void>
+}
+
+const PAUSE_MS = 1000
+/** Prices that stand still are still told with a newer time, this often. */
+const REPEAT_MS = 5000
+const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
+
+/** The average behind the mark lives in memory: a new owner starts from the oracle price. */
+export function createMarks(ports: MarkPorts, spec: MarketSpec, desk: Desk): Marks {
+  const { store, clock } = ports
+  let basis: Basis | null = null
+  let looked = 0
+  let last: Prices | null = null
+
+  function quote({ book }: BookFeed, { lastPrice }: Peek, oracle: OracleReport, now: Millis): Prices {
+    const input = { spec, oracle: oracle.price, book, last: lastPrice, now }
+    basis = nextBasis(basis, input)
+    return { oracle, mark: markPrice(input, basis), at: now }
+  }
+
+  function reachedBy({ mark, at }: Prices, { waiting }: BookFeed, peek: Peek): readonly WaitingOrder[] {
+    return usableReport(desk, peek, at) === null ? [] : waiting.triggered(mark, spec.tick)
+  }
+
+  async function write(turn: Turn, before: MarketView, now: Millis): Promise<MarketView> {
+    const { peek } = turn
+    const { feed, positions } = await catchUp(spec, turn, before)
+    const view: MarketView = { feed, positions, seq: peek.head, cleared: before.cleared }
+    if (peek.report === null) return view
+    const prices = quote(feed, peek, peek.report, now)
+    const triggered = reachedBy(prices, feed, peek)
+    const accounts = new Set(triggered.map(({ account }) => account))
+    const funds = await turn.lockFunds(accounts)
+    const plan = planMark({
+      ...{ spec, prices, head: peek.head, batchId: peek.lastBatchId + 1 },
+      triggered: triggered.map(({ seq }) => seq),
+      orders: await turn.liveOrders(accounts),
+      positions: (account) => positions.get(account) ?? FLAT,
+      fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
+    })
+    await turn.save(plan)
+    last = prices
+    ports.metrics.triggered(spec.marketId, triggered.length)
+    return view
+  }
+
+  return {
+    async update(fence) {
+      const { view } = desk
+      const now = clock.now()
+      const isDue = now - looked >= PAUSE_MS
+      if (view === null || (!isDue && view.feed.waiting.size === 0)) return
+      const peek = await store.peek(spec.marketId)
+      if (peek.report === null) return
+      if (isDue) looked = now
+      const prices = quote(view.feed, peek, peek.report, now)
+      const isWanted = isDue && (last === null || isNews(last, prices))
+      if (!isWanted && reachedBy(prices, view.feed, peek).length === 0) return
+      // Kept only where the turn is committed.
+      desk.view = null
+      desk.view = await store.turn(spec.marketId, fence, (turn) => write(turn, view, now))
+    },
+  }
+}
+
+const isNews = (last: Prices, { oracle, mark }: Prices): boolean =>
+  mark !== last.mark ||
+  oracle.price !== last.oracle.price ||
+  oracle.observedAt - last.oracle.observedAt >= REPEAT_MS

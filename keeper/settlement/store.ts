@@ -1,0 +1,211 @@
+/** A market's queue of actions in Postgres: numbers and nonces are given out in the transaction that keeps the signed bytes. */
+import type { Selectable } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import { checkFence } from '../../db/fence.ts'
+import { appendRows, lockShard } from '../../db/journal.ts'
+import type { OrderRow } from '../../db/orders.ts'
+import type { ActionsTable, RelayerTransactionsTable } from '../../db/schema.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
+import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
+import type { Fence, Lane, PendingAction, SettlementStore, SignPart, StoredTransaction } from '../ports.ts'
+import { toSignedOrder, toTransaction } from '../rows.ts'
+
+type ActionRow = Selectable<ActionsTable>
+
+const toAction = (row: ActionRow): PendingAction => ({
+  queueNo: row.queue_no,
+  batchId: row.batch_id,
+  part: row.part,
+  asOf: row.as_of as Millis,
+  status: row.status as PendingAction['status'],
+  nonce: row.nonce,
+})
+
+async function pendingActions(db: Db, marketId: MarketId): Promise<PendingAction[]> {
+  const rows = await db
+    .selectFrom('actions')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
+    .orderBy('queue_no')
+    .execute()
+  return rows.map(toAction)
+}
+
+async function transactionsOf(
+  db: Db,
+  lane: Lane,
+  actions: readonly PendingAction[],
+): Promise<StoredTransaction[]> {
+  const nonces = actions.flatMap(({ nonce }) => (nonce === null ? [] : [nonce]))
+  if (nonces.length === 0) return []
+  const rows = await db
+    .selectFrom('relayer_transactions')
+    .selectAll()
+    .where('relayer', '=', lane.relayer)
+    .where('chain_id', '=', lane.chainId)
+    .where('nonce', 'in', nonces)
+    .orderBy('nonce')
+    .orderBy('signed_at')
+    .execute()
+  return rows.map(toTransaction)
+}
+
+/** The part as its batch has it, with the action's number. */
+async function readPart(tx: Tx, action: ActionRow, actionId: number): Promise<SettlementPart> {
+  const batch = await tx
+    .selectFrom('batches')
+    .selectAll()
+    .where('market_id', '=', action.market_id)
+    .where('batch_id', '=', action.batch_id)
+    .executeTakeFirstOrThrow()
+  const fills = await tx
+    .selectFrom('fills')
+    .innerJoin('orders', 'orders.order_id', 'fills.order_id')
+    .selectAll('orders')
+    .select(['fills.steps as fill_steps', 'fills.taker_steps', 'fills.partial_slot as fill_slot'])
+    .where('fills.market_id', '=', action.market_id)
+    .where('fills.batch_id', '=', action.batch_id)
+    .where('fills.part', '=', action.part)
+    .orderBy('fills.place')
+    .execute()
+  const oracle: OracleReport = {
+    price: batch.oracle_price as Price,
+    observedAt: batch.oracle_at as Millis,
+    signatures: batch.oracle_signatures as `0x${string}`,
+  }
+  return {
+    marketId: action.market_id as MarketId,
+    actionId,
+    batchId: batch.batch_id,
+    part: action.part,
+    parts: batch.parts,
+    asOf: batch.as_of as Millis,
+    price: batch.price as Ticks,
+    makerFee: batch.maker_fee as Rate,
+    takerFee: batch.taker_fee as Rate,
+    oracle,
+    fills: fills.map((row) => ({
+      order: toSignedOrder(row as OrderRow),
+      fill: row.fill_steps as Steps,
+      taker: row.taker_steps as Steps,
+      partialSlot: row.fill_slot,
+    })),
+  }
+}
+
+async function nextAction(tx: Tx, marketId: MarketId): Promise<ActionRow | undefined> {
+  return tx
+    .selectFrom('actions')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('status', '=', 'QUEUED')
+    .orderBy('queue_no')
+    .limit(1)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+async function takeNumbers(tx: Tx, marketId: MarketId, { relayer, chainId }: Lane) {
+  const { next_nonce } = await tx
+    .updateTable('relayers')
+    .set((eb) => ({ next_nonce: eb('next_nonce', '+', 1) }))
+    .where('address', '=', relayer)
+    .where('chain_id', '=', chainId)
+    .returning('next_nonce')
+    .executeTakeFirstOrThrow()
+  const { last_action_id } = await tx
+    .updateTable('markets')
+    .set((eb) => ({ last_action_id: eb('last_action_id', '+', 1) }))
+    .where('market_id', '=', marketId)
+    .returning('last_action_id')
+    .executeTakeFirstOrThrow()
+  return { nonce: next_nonce - 1, actionId: last_action_id }
+}
+
+async function signNext(
+  tx: Tx,
+  marketId: MarketId,
+  lane: Lane,
+  { sign, now }: { readonly sign: SignPart; readonly now: Millis },
+): Promise<StoredTransaction | null> {
+  const action = await nextAction(tx, marketId)
+  if (action === undefined) return null
+  const { nonce, actionId } = await takeNumbers(tx, marketId, lane)
+  const { hash, raw } = sign(await readPart(tx, action, actionId), nonce)
+  const transaction: Selectable<RelayerTransactionsTable> = {
+    tx_hash: hash,
+    relayer: lane.relayer,
+    chain_id: lane.chainId,
+    nonce,
+    purpose: 'settle_part',
+    raw,
+    status: 'SIGNED',
+    error: null,
+    signed_at: now,
+    broadcast_at: null,
+    block: null,
+  }
+  await tx.insertInto('relayer_transactions').values(transaction).execute()
+  await tx
+    .updateTable('actions')
+    .set({ status: 'SIGNED', action_id: actionId, relayer: lane.relayer, nonce })
+    .where('market_id', '=', marketId)
+    .where('queue_no', '=', action.queue_no)
+    .execute()
+  return toTransaction(transaction)
+}
+
+async function noteSubmitted(
+  tx: Tx,
+  marketId: MarketId,
+  fence: Fence,
+  nonce: number,
+  at: Millis,
+): Promise<void> {
+  const head = await lockShard(tx, marketShard(marketId))
+  await checkFence(tx, fence)
+  const action = await tx
+    .updateTable('actions')
+    .set({ status: 'SUBMITTED' })
+    .where('market_id', '=', marketId)
+    .where('nonce', '=', nonce)
+    .where('status', '=', 'SIGNED')
+    .returningAll()
+    .executeTakeFirst()
+  if (action === undefined) return
+  await tx
+    .updateTable('fills')
+    .set({ status: 'SUBMITTED' })
+    .where('market_id', '=', marketId)
+    .where('batch_id', '=', action.batch_id)
+    .where('part', '=', action.part)
+    .where('status', '=', 'MATCHED')
+    .execute()
+  const { tx_hash } = await tx
+    .selectFrom('relayer_transactions')
+    .select('tx_hash')
+    .where('relayer', '=', action.relayer)
+    .where('nonce', '=', nonce)
+    .orderBy('signed_at')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  const { batch_id, part, action_id } = action
+  const row = { kind: 'part_submitted' as const, batch_id, part, action_id: action_id as number, tx_hash, at }
+  await appendRows(tx, head, [row])
+}
+
+export const createSettlementStore = (db: Db): SettlementStore => ({
+  async view(marketId, lane) {
+    const actions = await pendingActions(db, marketId)
+    return { actions, transactions: await transactionsOf(db, lane, actions) }
+  },
+  signNext: (marketId, lane, fence, now, sign) =>
+    db.transaction().execute(async (tx) => {
+      await checkFence(tx, fence)
+      return signNext(tx, marketId, lane, { sign, now })
+    }),
+  noteSubmitted: (marketId, fence, nonce, at) =>
+    db.transaction().execute((tx) => noteSubmitted(tx, marketId, fence, nonce, at)),
+})

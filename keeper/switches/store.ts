@@ -1,0 +1,90 @@
+/** Dead-man switches in Postgres. Arming and firing meet at the switch's row: whoever has its lock decides whether it fires. */
+import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import { checkFence } from '../../db/fence.ts'
+import { appendRows, lockAccounts, lockShard } from '../../db/journal.ts'
+import { toOpenOrder } from '../../db/orders.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import { closeOrders } from '../../domain/orders/close-orders.ts'
+import type { MarketId, Millis, UserId } from '../../domain/units.ts'
+import type { FiredSwitch, SwitchStore } from '../ports.ts'
+import { addReserved, writeOrders } from '../rows.ts'
+
+/** Accounts that are seen to together; the others follow at once. */
+const MOST = 500
+
+/** Of these accounts, what is open in the market and was accepted before the switch fired. The caller holds the shard's lock. */
+async function doomedOrders(tx: Tx, marketId: MarketId, fired: readonly FiredSwitch[]) {
+  const firedAt = new Map(fired.map((one) => [one.account, one.firedAt]))
+  const rows = await tx
+    .selectFrom('orders')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('user_id', 'in', [...firedAt.keys()])
+    .where('ended_at', 'is', null)
+    .where('closing_reason', 'is', null)
+    .orderBy('seq')
+    .execute()
+  return rows.map(toOpenOrder).filter(({ account, acceptedAt }) => acceptedAt <= (firedAt.get(account) ?? 0))
+}
+
+export const createSwitchStore = (db: Db): SwitchStore => ({
+  fire: (fence, now) =>
+    db.transaction().execute(async (tx) => {
+      await checkFence(tx, fence)
+      await sql`
+        with due as (delete from cancel_switches where fire_at <= ${now} returning user_id, fire_at)
+        insert into fired_switches (user_id, fired_at) select user_id, fire_at from due
+      `.execute(tx)
+    }),
+
+  async fired() {
+    const rows = await db
+      .selectFrom('fired_switches')
+      .select(['user_id', 'fired_at'])
+      .orderBy('fired_at')
+      .orderBy('user_id')
+      .limit(MOST)
+      .execute()
+    return rows.map(({ user_id, fired_at }) => ({ account: user_id as UserId, firedAt: fired_at as Millis }))
+  },
+
+  async markets() {
+    const rows = await db.selectFrom('markets').select('market_id').orderBy('market_id').execute()
+    return rows.map(({ market_id }) => market_id as MarketId)
+  },
+
+  cancel: (fence, marketId, fired, at) =>
+    db.transaction().execute(async (tx) => {
+      const head = await lockShard(tx, marketShard(marketId))
+      await checkFence(tx, fence)
+      const orders = await doomedOrders(tx, marketId, fired)
+      const closed = closeOrders(orders, 'DEAD_MAN_SWITCH', at)
+      await lockAccounts(tx, closed.reserved.keys())
+      await writeOrders(tx, closed.orders)
+      await addReserved(tx, closed.reserved)
+      await appendRows(tx, head, closed.rows)
+      return orders.length
+    }),
+
+  forget: (fence, fired) =>
+    db.transaction().execute(async (tx) => {
+      await checkFence(tx, fence)
+      await sql`
+        delete from fired_switches
+        using unnest(${fired.map(({ account }) => account)}::bigint[], ${fired.map(({ firedAt }) => firedAt)}::bigint[])
+          as done (user_id, fired_at)
+        where fired_switches.user_id = done.user_id and fired_switches.fired_at = done.fired_at
+      `.execute(tx)
+    }),
+
+  async nextAt() {
+    const row = await db
+      .selectFrom('cancel_switches')
+      .select('fire_at')
+      .orderBy('fire_at')
+      .limit(1)
+      .executeTakeFirst()
+    return row === undefined ? null : (row.fire_at as Millis)
+  },
+})

@@ -1,0 +1,45 @@
+/** Connections: values without loss, and a Postgres that goes away in the middle. */
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { after, before, describe, it } from 'mocha'
+import { freshDatabase, type TestDatabase } from '../indexer/support/database.ts'
+
+describe('the database client', () => {
+  let test: TestDatabase
+  before(async () => {
+    test = await freshDatabase()
+  })
+  after(() => test.close())
+
+  it('given wei and counts, it reads them as bigint and number', async () => {
+    const { rows } =
+      await sql`select 123456789012345678901234567890::numeric as wei, 9007199254740991::bigint as count`.execute(
+        test.db,
+      )
+    expect(rows).to.deep.equal([{ wei: 123456789012345678901234567890n, count: 9007199254740991 }])
+  })
+
+  it('given a count beyond the safe integers, it refuses rather than rounds', async () => {
+    const read = await sql`select 9007199254740993::bigint as count`
+      .execute(test.db)
+      .catch((error: Error) => error)
+    expect(read).to.be.instanceOf(Error)
+    expect((read as Error).message).to.include('9007199254740993')
+  })
+
+  it('given a connection that is cut inside a transaction, the transaction fails and the next one works', async () => {
+    const failure = await test.db
+      .transaction()
+      .execute(async (tx) => {
+        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+        await sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(test.db)
+        // While nothing is asked of it, nobody would hear of it either.
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        await sql`select 1`.execute(tx)
+      })
+      .catch((error: Error) => error)
+    expect(failure).to.be.instanceOf(Error)
+    const { rows } = await sql`select 1 as one`.execute(test.db)
+    expect(rows).to.deep.equal([{ one: 1 }])
+  })
+})

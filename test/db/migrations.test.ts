@@ -1,0 +1,100 @@
+/** Migrations go up, down and up again, and leave the same schema behind. */
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { NO_MIGRATIONS } from 'kysely/migration'
+import { after, before, describe, it } from 'mocha'
+import { createMigrator, MIGRATIONS, migrate } from '../../db/client.ts'
+import { connect, type TestDatabase } from '../indexer/support/database.ts'
+import { emptyDatabase } from '../support/postgres.ts'
+
+describe('migrations', () => {
+  let test: TestDatabase
+  before(async () => {
+    test = connect(await emptyDatabase())
+  })
+  after(() => test.close())
+
+  /** Columns, constraints and indexes of everything but the migrator's own tables. */
+  async function schema(): Promise<string[]> {
+    const { rows } = await sql<{ line: string }>`
+      select concat_ws(' ', table_schema, table_name, ordinal_position, column_name, data_type, is_nullable, column_default) as line
+      from information_schema.columns
+      where table_schema in ('public', 'read') and table_name not like 'kysely%'
+      union all
+      select concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) from pg_constraint
+      where connamespace in ('public'::regnamespace, to_regnamespace('read')) and conrelid::regclass::text not like 'kysely%'
+      union all
+      select indexdef from pg_indexes where schemaname in ('public', 'read') and tablename not like 'kysely%'
+      order by 1
+    `.execute(test.db)
+    return rows.map(({ line }) => line)
+  }
+
+  const tables = async (): Promise<string[]> => {
+    const found = await test.db.introspection.getTables()
+    return found.map(({ schema: of, name }) => `${of}.${name}`)
+  }
+
+  it('given none, all, none and all of them, it is the same schema both times', async () => {
+    await migrate(test.db)
+    const first = await schema()
+    expect(first.length).to.be.greaterThan(100)
+    const { error } = await createMigrator(test.db).migrateTo(NO_MIGRATIONS)
+    expect(error).to.equal(undefined)
+    expect(await schema()).to.deep.equal([])
+    await migrate(test.db)
+    expect(await schema()).to.deep.equal(first)
+  })
+
+  it('given each one alone, its down takes back its up and nothing else', async () => {
+    const names = Object.keys(MIGRATIONS)
+    await createMigrator(test.db).migrateTo(NO_MIGRATIONS)
+    const before = [await tables()]
+    for (const name of names) {
+      await createMigrator(test.db).migrateTo(name)
+      before.push(await tables())
+    }
+    for (let at = names.length - 1; at >= 0; at--) {
+      const { error } = await createMigrator(test.db).migrateDown()
+      expect(error).to.equal(undefined)
+      expect(await tables()).to.deep.equal(before[at])
+    }
+  })
+
+  it('given several processes at once, it migrates once', async () => {
+    const others = [connect(test.url), connect(test.url)]
+    await Promise.all([test, ...others].map(({ db }) => migrate(db)))
+    const applied = await createMigrator(test.db).getMigrations()
+    expect(applied.every(({ executedAt }) => executedAt !== undefined)).to.equal(true)
+    for (const other of others) await other.close()
+  })
+
+  it('given a log and a read model of before, the events are the same afterwards, and again after its down', async () => {
+    await createMigrator(test.db).migrateTo(NO_MIGRATIONS)
+    await createMigrator(test.db).migrateTo('0008-event-arrival')
+    await sql`
+      insert into shards (shard) values ('m1');
+      insert into shard_log (shard, seq, row) values ('m1', 1, '{"kind": "order_placed"}');
+      insert into read.orders (order_id, market_id, seq, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger,
+        leverage, reduce_only, expiration, status, reserved, accepted_at, updated_at)
+      values ('1-1', 1, 1, 7, 'm', 's', 'h1', 1, 'LONG', 'LIMIT', 10, 5, 0, 2, false, 0, 'CANCELLED', 0, 100, 102),
+        ('1-2', 1, 2, 7, 'm', 's', 'h2', 2, 'LONG', 'STOP_LIMIT', 10, 5, 9, 2, false, 0, 'PENDING_TRIGGER', 0, 101, 101);
+      insert into read.order_events (shard, seq, place, order_id, user_id, kind, details, at) values
+        ('m1', 1, 0, '1-1', 7, 'CREATED', '{"status": "OPEN"}', 100),
+        ('m1', 2, 0, '1-2', 7, 'CREATED', '{"status": "PENDING_TRIGGER"}', 101),
+        ('m1', 3, 0, '1-1', 7, 'CANCELLED', '{"reason": "USER_CANCELLED", "note": null}', 102)
+    `.execute(test.db)
+    const events = async () =>
+      (await sql`select * from read.order_events order by arrival`.execute(test.db)).rows
+    const log = async () => (await sql`select * from shard_log`.execute(test.db)).rows
+    const [before, logged] = [await events(), await log()]
+    expect(before).to.have.length(3)
+    await migrate(test.db)
+    expect(await events()).to.deep.equal(before)
+    expect(await log()).to.deep.equal(logged)
+    const { error } = await createMigrator(test.db).migrateTo('0008-event-arrival')
+    expect(error).to.equal(undefined)
+    expect(await events()).to.deep.equal(before)
+    expect(await log()).to.deep.equal(logged)
+  })
+})

@@ -1,0 +1,129 @@
+/** Session keys as the chain tells of them, and the orders that live by them. */
+import { expect } from 'chai'
+import { Wallet } from 'ethers'
+import { describe, it } from 'mocha'
+import { listMarket } from '../../../db/markets.ts'
+import type { MarketId } from '../../../domain/units.ts'
+import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
+import { acceptOrder, orderOf } from '../support/rest.ts'
+import { useStage } from '../support/stage.ts'
+import { addressOf, catchUp } from '../support/world.ts'
+
+const MONTH = 30 * 24 * 3600
+
+describe('following session keys', () => {
+  const stage = useStage()
+
+  const key = Wallet.createRandom()
+  const managerOf = (owner: Wallet) =>
+    AccountManager__factory.connect(stage.scene.world.shared.accountManager, owner)
+  const register = async (owner: Wallet, permissions = 3) =>
+    (await managerOf(owner).registerSessionKey(key.address, permissions)).wait()
+  const revoke = async (owner: Wallet) => (await managerOf(owner).revokeSessionKey(key.address)).wait()
+  const keys = () => stage.scene.test.db.selectFrom('session_keys').selectAll().execute()
+
+  it('given a registration, it keeps what the key may do and until when', async () => {
+    const { follower, alice } = stage.scene
+    await register(alice, 1)
+    await catchUp(follower)
+    const [found] = await keys()
+    expect(found).to.deep.include({
+      owner: addressOf(alice),
+      key: addressOf(key),
+      permissions: 1,
+      revoked_at: null,
+    })
+    expect((found?.expires_at ?? 0) - (found?.registered_at ?? 0)).to.equal(MONTH)
+  })
+
+  it('given a registration after a revocation, the key is approved again, for no longer than at first', async () => {
+    const { world, follower, alice } = stage.scene
+    await register(alice, 1)
+    await revoke(alice)
+    await catchUp(follower)
+    const [revoked] = await keys()
+    expect(revoked?.revoked_at).to.be.a('number')
+    await world.rpc('evm_increaseTime', 1000)
+    await register(alice, 3)
+    await catchUp(follower)
+    const [again] = await keys()
+    expect(again).to.deep.include({ permissions: 3, revoked_at: null, expires_at: revoked?.expires_at })
+  })
+
+  it('given a revocation, it ends what the key signed in every market, and nothing else', async () => {
+    const { world, test, follower, alice, bob } = stage.scene
+    await stage.fundAndFollow()
+    const other = {
+      ...world.spec,
+      marketId: 2 as MarketId,
+      symbol: 'OTHER',
+      trader: addressOf(Wallet.createRandom()),
+    }
+    await listMarket(test.db, other)
+    await register(alice)
+    await catchUp(follower)
+    const signer = addressOf(key)
+    const place = (marketId: number, by: Wallet, changes = {}) =>
+      acceptOrder(test.db, marketId, addressOf(by), changes)
+    const doomed = [
+      await place(1, alice, { signer }),
+      await place(2, alice, { signer, type: 'STOP_MARKET', trigger: 1_100, price: 0 }),
+    ]
+    const spared = [await place(1, alice), await place(1, bob, { signer })]
+    await revoke(alice)
+    await catchUp(follower)
+    for (const id of doomed) {
+      const order = await orderOf(test.db, id)
+      expect(order).to.deep.include({ status: 'CANCELLED', status_reason: 'SIGNER_REVOKED', reserved: 0n })
+    }
+    for (const id of spared) expect((await orderOf(test.db, id)).status).to.equal('OPEN')
+    await stage.audit()
+  })
+
+  it('given an order that settles, it waits for its settlement', async () => {
+    const { test, follower, alice } = stage.scene
+    await stage.fundAndFollow()
+    await register(alice)
+    await catchUp(follower)
+    const id = await acceptOrder(test.db, 1, addressOf(alice), { signer: addressOf(key) })
+    await test.db
+      .updateTable('orders')
+      .set({ settling: 4, held: 28n, reserved: 42n })
+      .where('order_id', '=', id)
+      .execute()
+    await revoke(alice)
+    await catchUp(follower)
+    const order = await orderOf(test.db, id)
+    expect(order).to.deep.include({
+      status: 'CANCEL_PENDING_FINALIZE',
+      closing_reason: 'SIGNER_REVOKED',
+      reserved: 0n,
+    })
+  })
+
+  it('given a reorg, the keys are what they are on the new chain', async () => {
+    const { world, test, follower, alice, bob } = stage.scene
+    await stage.fundAndFollow()
+    await register(alice, 1)
+    await catchUp(follower)
+    const [before] = await keys()
+    await register(alice, 3)
+    await revoke(alice)
+    await register(bob)
+    await catchUp(follower)
+    expect(await keys()).to.have.length(2)
+    const id = await acceptOrder(test.db, 1, addressOf(bob), { signer: addressOf(key) })
+    await world.rpc('anvil_reorg', 3, [])
+    await catchUp(follower)
+    const [after, ...others] = await keys()
+    expect(others).to.deep.equal([])
+    const { block: _block, ...state } = before as NonNullable<typeof before>
+    expect(after).to.deep.include(state)
+    // Bob's registration has left the chain, and with it his key's right to sign.
+    expect(await orderOf(test.db, id)).to.deep.include({
+      status: 'CANCELLED',
+      status_reason: 'SIGNER_REVOKED',
+    })
+    await stage.audit()
+  })
+})
