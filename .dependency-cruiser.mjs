@@ -7,13 +7,14 @@ const CHAIN_PACKAGES = '^(node_modules/(ethers|@typechain)/|typechain-types/)'
 const CHAIN_FILES = [
   '^(keeper|indexer|api)/adapters/',
   '^(keeper|indexer|api)/compose\\.ts$',
-  '^indexer/(follow|decode(-risk|-adjust)?)\\.ts$',
-  '^api/signature\\.ts$',
+  '^indexer/ingest/(follow|decode(-risk|-adjust)?)\\.ts$',
   '^(client|stack|bench|test|ignition|tasks|typechain-types)/',
   '^hardhat\\.config\\.ts$',
 ]
 
-const SHARED_BY_PROCESSES = '^(indexer/(db/|environment\\.ts$)|keeper/queues\\.ts$)'
+/** A keeper job's folder holds the job, its ports, and the store that implements them on Postgres. */
+const KEEPER_JOBS = '^keeper/(auction|marks|settlement|relayer|faucet|switches)/'
+const STORES = '^keeper/.*/(void-)?store\\.ts$'
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
 
@@ -27,8 +28,8 @@ const rules = [
   rule(
     'jobs-know-no-adapters',
     'A job reads, decides and writes through ports; only compose.ts knows what is behind them.',
-    { path: '^keeper/jobs/' },
-    { path: `^(keeper/(adapters/|compose|main|config)|indexer/adapters/)|${PACKAGES}` },
+    { path: KEEPER_JOBS, pathNot: STORES },
+    { path: `^(keeper/(adapters/|compose|main|config)|indexer/adapters/)|${STORES}|${PACKAGES}` },
   ),
   rule(
     'projections-know-no-adapters',
@@ -39,14 +40,14 @@ const rules = [
   rule(
     'routes-know-no-adapters',
     'A route declares, calls and maps.',
-    { path: '^api/routes/' },
+    { path: '^api/.*/route\\.ts$' },
     { path: '^api/(adapters/|compose|main)' },
   ),
   rule(
     'adapters-know-no-callers',
     'An adapter offers a library in the words of a port; it never calls back into jobs, projections or routes.',
     { path: '^(keeper|indexer|api)/adapters/' },
-    { path: '^(keeper/jobs|indexer/project|api/routes)/' },
+    { path: `${KEEPER_JOBS}|^indexer/project/|^api/.*/route\\.ts$` },
   ),
   rule(
     'adapters-know-no-adapters',
@@ -68,21 +69,27 @@ const rules = [
   ),
   rule(
     'processes-stay-apart',
-    'Processes share the domain, the database, the queue table and how an environment is read, and talk through those alone.',
+    'Processes share domain/, db/ and service/, and communicate through the database and its queues alone.',
     { path: '^(keeper|indexer|api)/' },
-    { path: '^(keeper|indexer|api|client|stack|bench)/', pathNot: ['^$1/', SHARED_BY_PROCESSES] },
+    { path: '^(keeper|indexer|api|client|stack|bench)/', pathNot: '^$1/' },
   ),
   rule(
     'client-stands-alone',
     'A trader can take client/ and domain/ and nothing else.',
     { path: '^client/' },
-    { path: '^(keeper|indexer|api|stack|bench|typechain-types)/' },
+    { path: '^(db|service|keeper|indexer|api|stack|bench|typechain-types)/' },
   ),
   rule(
-    'database-is-shared-ground',
-    'The schema and its client belong to all processes, so they know none of them.',
-    { path: '^indexer/db/' },
-    { path: '^(indexer|keeper|api|client|stack)/', pathNot: '^indexer/db/' },
+    'shared-layers-know-no-process',
+    'db/ and service/ serve every process, so they import none of them.',
+    { path: '^(db|service)/' },
+    { path: '^(indexer|keeper|api|client|stack|bench|tasks|ignition)/' },
+  ),
+  rule(
+    'service-knows-no-database',
+    'service/ holds what a process needs whatever it does: environment, clock, logger, metrics, health.',
+    { path: '^service/' },
+    { path: '^db/' },
   ),
   rule(
     'chain-only-at-the-edge',
@@ -93,13 +100,13 @@ const rules = [
   rule(
     'product-knows-no-tests',
     'What runs in production does not depend on test/.',
-    { path: '^(domain|keeper|indexer|api|client|stack)/' },
+    { path: '^(domain|db|service|keeper|indexer|api|client|stack)/' },
     { path: '^(test|bench)/' },
   ),
   rule(
     'product-uses-no-dev-packages',
     'What runs in production is a dependency in package.json.',
-    { path: '^(domain|keeper|indexer|api|client|stack)/' },
+    { path: '^(domain|db|service|keeper|indexer|api|client|stack)/' },
     { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
   ),
   rule('nothing-missing', 'Every import leads to a file.', {}, { couldNotResolve: true }),

@@ -1,8 +1,8 @@
 /** `npm run gas`: what a settled order and every other call cost, as a table and as one line of JSON. */
 
-import { gasTable, MOVES, SALTS, SIZES } from '../test/support/gas.ts'
-import { adjustmentGas } from '../test/support/gas-adjust.ts'
-import { ownerGas } from '../test/support/owner-gas.ts'
+import { gasTable, MOVES, SALTS, SIZES } from '../test/contracts/support/gas.ts'
+import { adjustmentGas } from '../test/contracts/support/gas-adjust.ts'
+import { ownerGas } from '../test/contracts/support/gas-owner.ts'
 
 const table = { ...(await gasTable()), ...(await ownerGas()), ...(await adjustmentGas()) }
 const perOrder = new Set<string>()

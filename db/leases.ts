@@ -1,7 +1,15 @@
 /** Leases in Postgres, by the database's clock: the owners' clocks need not agree. */
 import { sql } from 'kysely'
-import type { Leases } from '../keeper/ports.ts'
 import type { Db } from './client.ts'
+import type { Fence } from './fence.ts'
+
+export interface Leases {
+  /** Null while another owner's lease lives. */
+  acquire(name: string): Promise<Fence | null>
+  /** False where the lease is lost. */
+  renew(fence: Fence): Promise<boolean>
+  release(fence: Fence): Promise<void>
+}
 
 const DB_NOW = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`
 

@@ -1,4 +1,6 @@
 /** What the keeper's jobs need from the outside, in the words of the exchange. */
+
+import type { Fence } from '../db/fence.ts'
 import type { Plan } from '../domain/auction/batch-plan.ts'
 import type { Backlog } from '../domain/auction/pipeline.ts'
 import type { LogRow } from '../domain/journal/journal-row.ts'
@@ -48,26 +50,6 @@ export interface Log {
   warn(details: object, message: string): void
   error(details: object, message: string): void
 }
-
-// ---------------------------------------------------------------------- leases
-
-/** Proof of owning a lease. Every write of an owner checks it in its own transaction, so that a stale owner cannot write. */
-export interface Fence {
-  readonly name: string
-  readonly owner: string
-  readonly token: number
-}
-
-export interface Leases {
-  /** Null while another owner's lease lives. */
-  acquire(name: string): Promise<Fence | null>
-  /** False where the lease is lost. */
-  renew(fence: Fence): Promise<boolean>
-  release(fence: Fence): Promise<void>
-}
-
-/** The lease went to another owner: forget everything that was read under it. */
-export class LeaseLost extends Error {}
 
 // ---------------------------------------------------------------------- auction
 

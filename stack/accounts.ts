@@ -1,6 +1,6 @@
 /** Accounts that can trade at once: gas and USDM in the wallet, a deposit at the bank, a user, an API key. */
 import { JsonRpcProvider, NonceManager, Wallet } from 'ethers'
-import { createApiKey } from '../api/credentials.ts'
+import { createApiKey } from '../api/auth/credentials.ts'
 import type { Db } from '../db/client.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'

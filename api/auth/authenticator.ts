@@ -2,11 +2,11 @@
 
 import type { Db } from '../../db/client.ts'
 import type { Address } from '../../domain/units.ts'
-import { API_KEYS_CHANNEL, hashApiKey } from '../credentials.ts'
 import { ApiError } from '../errors.ts'
 import type { Clock, Notifications } from '../ports.ts'
 import type { VerifyBearer } from './bearer.ts'
 import type { Caller } from './caller.ts'
+import { API_KEYS_CHANNEL, hashApiKey } from './credentials.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
 

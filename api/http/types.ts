@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
 import type { TSchema } from 'typebox'
-import { ErrorSchema } from '../schemas/common.ts'
+import { ErrorSchema } from '../wire/schema.ts'
 
 export type App = FastifyInstance<
   RawServerDefault,

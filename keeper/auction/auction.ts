@@ -1,4 +1,6 @@
 /** One turn of a market's auction: read the log, decide, write. What it remembers is thrown away after any error. */
+
+import type { Fence } from '../../db/fence.ts'
 import { clearAndMatch, type Outcome } from '../../domain/auction/batch.ts'
 import { decide, planBatch, touchedBy } from '../../domain/auction/batch-plan.ts'
 import type { Cancel } from '../../domain/auction/clearing.ts'
@@ -8,7 +10,7 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import { type FundingIndex, type Millis, maxOf, type Quote, type UserId } from '../../domain/units.ts'
-import type { AuctionStore, Clock, Fence, Log, Metrics, Peek, Reached, Turn } from '../ports.ts'
+import type { AuctionStore, Clock, Log, Metrics, Peek, Reached, Turn } from '../ports.ts'
 import { catchUp, type Desk, isIdle, type MarketView, usableReport } from './market-memory.ts'
 
 export interface AuctionPorts {

@@ -1,6 +1,7 @@
 /** A market's turn in Postgres: what the auction reads and writes, in one transaction under the shard's lock. */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
 import { toOpenOrder } from '../../db/orders.ts'
@@ -8,7 +9,7 @@ import type { Plan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
-import type { AuctionStore, Fence, Peek, Turn } from '../ports.ts'
+import type { AuctionStore, Peek, Turn } from '../ports.ts'
 import {
   addReserved,
   liveOrders,

@@ -1,10 +1,11 @@
 /** The faucet's relay: test collateral and a little gas for a wallet, signed and kept before they are sent. */
+
+import type { Fence } from '../../db/fence.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import type {
   Calls,
   Clock,
   Fee,
-  Fence,
   Lane,
   Log,
   RelayerStore,

@@ -1,6 +1,9 @@
 /** Runs a step again and again while this process owns a lease, and waits for the lease while another one does. */
-import type { Clock, Fence, Leases, Log } from '../ports.ts'
-import { LeaseLost } from '../ports.ts'
+
+import type { Fence } from '../../db/fence.ts'
+import { LeaseLost } from '../../db/fence.ts'
+import type { Leases } from '../../db/leases.ts'
+import type { Clock, Log } from '../ports.ts'
 
 export interface OwnedWork {
   /** Under a new lease, before the first step. */

@@ -1,4 +1,6 @@
 /** A market's mark: told once a second where it is news, and at once where it triggers conditional orders. */
+
+import type { Fence } from '../../db/fence.ts'
 import type { BookFeed } from '../../domain/book/book-feed.ts'
 import type { WaitingOrder } from '../../domain/book/trigger-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -8,7 +10,7 @@ import { type Prices, planMark } from '../../domain/prices/mark-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote } from '../../domain/units.ts'
 import { catchUp, type Desk, type MarketView, usableReport } from '../auction/market-memory.ts'
-import type { AuctionStore, Clock, Fence, Metrics, Peek, Turn } from '../ports.ts'
+import type { AuctionStore, Clock, Metrics, Peek, Turn } from '../ports.ts'
 
 export interface MarkPorts {
   readonly store: AuctionStore

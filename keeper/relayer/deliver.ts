@@ -2,13 +2,14 @@
  * Brings one relayer's signed transactions onto the chain. What was signed is sent until its nonce is used, in its own words or,
  * where it is stuck or dead, replaced at a higher fee; every hash of a nonce is kept, and any of them may win.
  */
+
+import type { Fence } from '../../db/fence.ts'
 import { type Millis, maxOf } from '../../domain/units.ts'
 import type {
   Calls,
   Chain,
   Clock,
   Fee,
-  Fence,
   Lane,
   Log,
   Metrics,

@@ -1,5 +1,6 @@
 /** Settles a market's batches: signs its queued parts in order, several in flight, and sees to those that will not be mined. */
 
+import type { Fence } from '../../db/fence.ts'
 import { ACTION_LIFE_MS } from '../../domain/auction/pipeline.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Millis } from '../../domain/units.ts'
@@ -8,7 +9,6 @@ import type {
   Chain,
   Clock,
   Fee,
-  Fence,
   Lane,
   LaneView,
   Log,

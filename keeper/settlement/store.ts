@@ -1,6 +1,7 @@
 /** A market's queue of actions in Postgres: numbers and nonces are given out in the transaction that keeps the signed bytes. */
 import type { Selectable } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
 import type { OrderRow } from '../../db/orders.ts'
@@ -8,7 +9,7 @@ import type { ActionsTable, RelayerTransactionsTable } from '../../db/schema.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
-import type { Fence, Lane, PendingAction, SettlementStore, SignPart, StoredTransaction } from '../ports.ts'
+import type { Lane, PendingAction, SettlementStore, SignPart, StoredTransaction } from '../ports.ts'
 import { toSignedOrder, toTransaction } from '../rows.ts'
 
 type ActionRow = Selectable<ActionsTable>

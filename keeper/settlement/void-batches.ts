@@ -1,9 +1,11 @@
 /** Takes back what a failed settlement leaves behind: whom does the chain name, what goes back to the book, what ends. */
+
+import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type Culprit, unwind } from '../../domain/settlement/void-batch.ts'
 import type { Quote } from '../../domain/units.ts'
-import type { Chain, Clock, Fence, Log, StoredTransaction, UnwindStore } from '../ports.ts'
+import type { Chain, Clock, Log, StoredTransaction, UnwindStore } from '../ports.ts'
 
 export interface UnwindPorts {
   readonly unwinds: UnwindStore

@@ -1,6 +1,8 @@
 /** The dead-man switch: what an account had open when its switch fired is cancelled, in every market. */
+
+import type { Fence } from '../../db/fence.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Clock, Fence, FiredSwitch, Log, Reached, SwitchStore } from '../ports.ts'
+import type { Clock, FiredSwitch, Log, Reached, SwitchStore } from '../ports.ts'
 
 export interface SwitchPorts {
   readonly switches: SwitchStore

@@ -5,9 +5,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
 import hre, { artifacts } from 'hardhat'
-import { type GasTable, gasTable } from '../support/gas.ts'
-import { adjustmentGas } from '../support/gas-adjust.ts'
-import { ownerGas } from '../support/owner-gas.ts'
+import { type GasTable, gasTable } from './support/gas.ts'
+import { adjustmentGas } from './support/gas-adjust.ts'
+import { ownerGas } from './support/gas-owner.ts'
 
 const file = new URL('gas.json', import.meta.url)
 const SIZE_LIMIT = 24_576

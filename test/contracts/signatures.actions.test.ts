@@ -7,8 +7,6 @@ import { feedIdOf } from '../../stack/deploy.ts'
 import { Forwarder__factory } from '../../typechain-types/factories/Forwarder__factory.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { SignedPriceOracle__factory } from '../../typechain-types/factories/SignedPriceOracle__factory.ts'
-import { FORWARDER, ORACLE } from '../support/action-vectors.ts'
-import { leverageCall, marginCall } from '../support/adjust.ts'
 import { nameOfError } from '../support/errors.ts'
 import {
   caller,
@@ -20,11 +18,13 @@ import {
   signReport,
   wallet,
 } from '../support/exchange.ts'
-import { forwarderOf, signForward } from '../support/forward.ts'
 import { e18, markets } from '../support/markets.ts'
 import { withBitFlipped } from '../support/refusals.ts'
-import { trade } from '../support/risk.ts'
-import { vectors } from '../support/vectors.ts'
+import { FORWARDER, ORACLE } from './support/action-vectors.ts'
+import { leverageCall, marginCall } from './support/adjust.ts'
+import { forwarderOf, signForward } from './support/forward.ts'
+import { trade } from './support/risk.ts'
+import { vectors } from './support/vectors.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')

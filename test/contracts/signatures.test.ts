@@ -17,7 +17,7 @@ import {
   send,
 } from '../support/exchange.ts'
 import { withBitFlipped } from '../support/refusals.ts'
-import { ORDERS, signedStruct, vectors } from '../support/vectors.ts'
+import { ORDERS, signedStruct, vectors } from './support/vectors.ts'
 
 const file = new URL('../../docs/signing-vectors.json', import.meta.url)
 

@@ -8,7 +8,6 @@ import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
 import type { MarketId } from '../../domain/units.ts'
 import { deployMarket } from '../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
-import { audit } from '../support/audit.ts'
 import {
   addressOf,
   buildPart,
@@ -23,8 +22,9 @@ import {
   send,
   settle,
 } from '../support/exchange.ts'
-import { freeze } from '../support/exit.ts'
 import { expectPartRefused } from '../support/refusals.ts'
+import { audit } from './support/audit.ts'
+import { freeze } from './support/wind-down.ts'
 
 const PRICE = 500_000
 

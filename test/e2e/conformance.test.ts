@@ -6,7 +6,7 @@ import { type Fixture, prepare } from '../api/conformance/fixture.ts'
 import { testEndpoints, testFields } from '../api/conformance/reads.ts'
 import { testCommands, testPlacements, testSignatures } from '../api/conformance/requests.ts'
 import { testRules } from '../api/conformance/rules.ts'
-import { useStack } from '../support/stack.ts'
+import { useStack } from './support/stack.ts'
 
 describe('the contract with traders', function () {
   this.timeout(60_000)

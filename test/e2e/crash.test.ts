@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { settled } from '../../stack/audit/audit.ts'
 import type { Managed } from '../../stack/supervisor.ts'
-import { meet, nearOracle, readModel, useStack } from '../support/stack.ts'
+import { meet, nearOracle, readModel, useStack } from './support/stack.ts'
 
 const POINTS = [
   ['api', 'after-placement-commit'],

@@ -7,11 +7,11 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { useStack } from '../support/stack.ts'
 import { type Round, roundsOf } from './support/commands.ts'
 import { RACED } from './support/foresight.ts'
 import { Play } from './support/play.ts'
 import { type Seconds, startSeconds } from './support/seconds.ts'
+import { useStack } from './support/stack.ts'
 
 const SEED = Number(process.env.MODEL_SEED ?? 4)
 const ROUNDS = Number(process.env.MODEL_ROUNDS ?? 6)

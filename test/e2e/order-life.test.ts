@@ -5,7 +5,7 @@ import { describe, it } from 'mocha'
 import type { PlacedOrder, Placement } from '../../client/answers.ts'
 import { Client } from '../../client/client.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
-import { isDone, meet, nearOracle, useStack } from '../support/stack.ts'
+import { isDone, meet, nearOracle, useStack } from './support/stack.ts'
 
 const MARKET = 1
 const QUANTITY = '0.01'

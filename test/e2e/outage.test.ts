@@ -4,7 +4,7 @@ import { describe, it } from 'mocha'
 import type { Bookmark, Placement } from '../../client/answers.ts'
 import { Client } from '../../client/client.ts'
 import { ClearbatchError } from '../../client/errors.ts'
-import { meet, nearOracle, useStack } from '../support/stack.ts'
+import { meet, nearOracle, useStack } from './support/stack.ts'
 
 describe('an outage', function () {
   this.timeout(120_000)

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { after, describe, it } from 'mocha'
 import { isRunning } from '../../stack/data-dir.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
-import { differencesOf, meet, nearOracle, traderOn } from '../support/stack.ts'
+import { differencesOf, meet, nearOracle, traderOn } from './support/stack.ts'
 
 describe('a stack that is stopped and started again', function () {
   this.timeout(120_000)

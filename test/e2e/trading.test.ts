@@ -6,7 +6,7 @@ import type { Price } from '../../domain/units.ts'
 import { takeOverFeed } from '../../stack/feed.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
-import { isDone, meet, nearOracle, useStack } from '../support/stack.ts'
+import { isDone, meet, nearOracle, useStack } from './support/stack.ts'
 
 const E18 = 10n ** 18n
 const MARKETS = [1, 2, 3, 4] as const

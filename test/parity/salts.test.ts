@@ -6,7 +6,7 @@ import type { SaltHarness } from '../../typechain-types/mocks/SaltHarness.ts'
 import { refusalIn } from '../support/errors.ts'
 import { chain, firstSigner } from '../support/exchange.ts'
 import { randomOf } from '../support/parity.ts'
-import { type FillStep, G, L, NO_SLOT, SaltModel } from '../support/salt-model.ts'
+import { type FillStep, G, L, NO_SLOT, SaltModel } from './support/salt-model.ts'
 
 const RUNS = 40
 const STEPS = 160

@@ -1,9 +1,9 @@
 /** An exchange in a database of its own, served by a real api: markets, oracle prices, users with balances, signed orders. */
 import { id, type TypedDataDomain, TypedDataEncoder, Wallet } from 'ethers'
 import type { LightMyRequestResponse } from 'fastify'
+import { createApiKey } from '../../../api/auth/credentials.ts'
 import { type Api, compose } from '../../../api/compose.ts'
 import { readConfig } from '../../../api/config.ts'
-import { createApiKey } from '../../../api/credentials.ts'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { type Wallet, ZeroAddress } from 'ethers'
 import { caller, chain, type Exchange, perpetualExchange, wallet } from '../../support/exchange.ts'
-import { forwarderOf, signForward } from '../../support/forward.ts'
 import { expectRejected } from '../../support/refusals.ts'
+import { forwarderOf, signForward } from '../support/forward.ts'
 
 const DAYS_30 = 30 * 86_400
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
-import { audit } from '../../support/audit.ts'
 import { caller, chain, type Exchange, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { inherit, pass, trade, withBackstop } from '../../support/risk.ts'
+import { audit } from '../support/audit.ts'
+import { inherit, pass, trade, withBackstop } from '../support/risk.ts'
 
 const [alice, bob, carol, desk] = ['alice', 'bob', 'carol', 'desk'].map(wallet) as [
   ReturnType<typeof wallet>,

@@ -2,10 +2,10 @@
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
-import { audit } from '../../support/audit.ts'
 import { caller, chain, type Exchange, perpetualExchange } from '../../support/exchange.ts'
-import { forwarderOf, signForward } from '../../support/forward.ts'
 import { expectRejected } from '../../support/refusals.ts'
+import { audit } from '../support/audit.ts'
+import { forwarderOf, signForward } from '../support/forward.ts'
 
 describe('the forwarder', () => {
   let exchange: Exchange

@@ -13,9 +13,9 @@ import {
   settle,
   wallet,
 } from '../../support/exchange.ts'
-import { fresh } from '../../support/exit.ts'
 import { e18 } from '../../support/markets.ts'
-import { type ActionInput, actionOf, DAY, pass, tick, trade } from '../../support/risk.ts'
+import { type ActionInput, actionOf, DAY, pass, tick, trade } from '../support/risk.ts'
+import { fresh } from '../support/wind-down.ts'
 
 const [alice, bob] = [wallet('alice'), wallet('bob')]
 const [carol, dave] = [wallet('carol'), wallet('dave')]

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { adjustLeverage, leverageCall } from '../../support/adjust.ts'
-import { adjusting, alice, bob, dealt } from '../../support/adjusting.ts'
-import { audit } from '../../support/audit.ts'
 import { binaryExchange, caller, chain, type Exchange, nextSecond, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { pass, tick, trade } from '../../support/risk.ts'
+import { adjustLeverage, leverageCall } from '../support/adjust.ts'
+import { adjusting, alice, bob, dealt } from '../support/adjusting.ts'
+import { audit } from '../support/audit.ts'
+import { pass, tick, trade } from '../support/risk.ts'
 
 const carol = wallet('carol')
 const key = wallet('session key')

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { adjustMargin, marginCall } from '../../support/adjust.ts'
-import { AT_100, adjusting, alice, bob, DEAL, dealt } from '../../support/adjusting.ts'
-import { audit } from '../../support/audit.ts'
 import { caller, type Exchange, nextSecond, wallet } from '../../support/exchange.ts'
-import { pass, tick, trade } from '../../support/risk.ts'
+import { adjustMargin, marginCall } from '../support/adjust.ts'
+import { AT_100, adjusting, alice, bob, DEAL, dealt } from '../support/adjusting.ts'
+import { audit } from '../support/audit.ts'
+import { pass, tick, trade } from '../support/risk.ts'
 
 const key = wallet('session key')
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { adjustMargin, marginCall, setFunding } from '../../support/adjust.ts'
-import { AT_100, adjusting, alice, bob, DEAL, dealt } from '../../support/adjusting.ts'
-import { audit } from '../../support/audit.ts'
 import { binaryExchange, caller, chain, type Exchange, nextSecond, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { pass, trade } from '../../support/risk.ts'
+import { adjustMargin, marginCall, setFunding } from '../support/adjust.ts'
+import { AT_100, adjusting, alice, bob, DEAL, dealt } from '../support/adjusting.ts'
+import { audit } from '../support/audit.ts'
+import { pass, trade } from '../support/risk.ts'
 
 describe('adjustMargin', () => {
   let exchange: Exchange

@@ -2,11 +2,11 @@
 import { expect } from 'chai'
 import type { Millis } from '../../../domain/units.ts'
 import { parametersOf } from '../../../stack/deploy.ts'
-import { adjustLeverage, adjustMargin } from '../../support/adjust.ts'
-import { AT_100, alice, bob, DEAL, dealt } from '../../support/adjusting.ts'
-import { audit } from '../../support/audit.ts'
 import { type Exchange, pair, settle } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { adjustLeverage, adjustMargin } from '../support/adjust.ts'
+import { AT_100, alice, bob, DEAL, dealt } from '../support/adjusting.ts'
+import { audit } from '../support/audit.ts'
 
 const DAY = 86_400_000
 

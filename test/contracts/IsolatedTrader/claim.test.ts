@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { getAddress, type Wallet } from 'ethers'
-import { audit } from '../../support/audit.ts'
 import {
   caller,
   type Exchange,
@@ -9,9 +8,10 @@ import {
   settle,
   wallet,
 } from '../../support/exchange.ts'
-import { byAnyone, claimAll, freeOf, freeze, fresh, poke, type Scene } from '../../support/exit.ts'
 import { e18 } from '../../support/markets.ts'
-import { depositFor, LISTING_WINDOW, pass } from '../../support/risk.ts'
+import { audit } from '../support/audit.ts'
+import { depositFor, LISTING_WINDOW, pass } from '../support/risk.ts'
+import { byAnyone, claimAll, freeOf, freeze, fresh, poke, type Scene } from '../support/wind-down.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { audit } from '../../support/audit.ts'
 import { caller, chain, type Exchange, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { audit } from '../support/audit.ts'
 import {
   type AskedLeg,
   actionOf,
@@ -11,7 +11,7 @@ import {
   pass,
   trade,
   withBackstop,
-} from '../../support/risk.ts'
+} from '../support/risk.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')

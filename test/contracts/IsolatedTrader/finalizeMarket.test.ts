@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { audit } from '../../support/audit.ts'
 import {
   binaryExchange,
   type Exchange,
@@ -8,9 +7,10 @@ import {
   perpetualExchange,
   wallet,
 } from '../../support/exchange.ts'
-import { claimAll, freeze, fresh, type Scene } from '../../support/exit.ts'
 import { e18 } from '../../support/markets.ts'
-import { actionOf, DAY, finalize, LISTING_WINDOW, pass, tick, trade } from '../../support/risk.ts'
+import { audit } from '../support/audit.ts'
+import { actionOf, DAY, finalize, LISTING_WINDOW, pass, tick, trade } from '../support/risk.ts'
+import { claimAll, freeze, fresh, type Scene } from '../support/wind-down.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')

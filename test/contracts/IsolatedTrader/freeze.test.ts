@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
-import { adjustLeverage, adjustMargin, setFunding } from '../../support/adjust.ts'
-import { audit } from '../../support/audit.ts'
 import { fieldsOf, nextSecond, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
-import { byAnyone, freeze, fresh, poke, type Scene } from '../../support/exit.ts'
 import { e18 } from '../../support/markets.ts'
-import { DAY, deleverage, finalize, inherit, pass, SILENCE, trade } from '../../support/risk.ts'
+import { adjustLeverage, adjustMargin, setFunding } from '../support/adjust.ts'
+import { audit } from '../support/audit.ts'
+import { DAY, deleverage, finalize, inherit, pass, SILENCE, trade } from '../support/risk.ts'
+import { byAnyone, freeze, fresh, poke, type Scene } from '../support/wind-down.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
-import { audit } from '../../support/audit.ts'
 import {
   caller,
   chain,
@@ -10,7 +9,8 @@ import {
   wallet,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { actionOf, byAddress, inherit, pass, tick, trade, withBackstop } from '../../support/risk.ts'
+import { audit } from '../support/audit.ts'
+import { actionOf, byAddress, inherit, pass, tick, trade, withBackstop } from '../support/risk.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')

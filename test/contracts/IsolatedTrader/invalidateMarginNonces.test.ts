@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
-import { adjustMargin } from '../../support/adjust.ts'
 import { caller, chain, type Exchange, perpetualExchange, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { trade } from '../../support/risk.ts'
+import { adjustMargin } from '../support/adjust.ts'
+import { trade } from '../support/risk.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')

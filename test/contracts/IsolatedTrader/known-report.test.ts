@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
-import { audit } from '../../support/audit.ts'
 import {
   buildPart,
   chain,
@@ -12,7 +11,8 @@ import {
   settle,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { inherit, trade, withBackstop } from '../../support/risk.ts'
+import { audit } from '../support/audit.ts'
+import { inherit, trade, withBackstop } from '../support/risk.ts'
 
 const PRICE = 500_000
 

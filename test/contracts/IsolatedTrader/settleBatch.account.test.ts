@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { audit } from '../../support/audit.ts'
 import {
   binaryExchange,
   caller,
@@ -14,6 +13,7 @@ import {
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { expectPartRefused } from '../../support/refusals.ts'
+import { audit } from '../support/audit.ts'
 
 const X = e18('1')
 

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { audit } from '../../support/audit.ts'
 import {
   caller,
   chain,
@@ -11,6 +10,7 @@ import {
   settle,
 } from '../../support/exchange.ts'
 import { expectPartRefused } from '../../support/refusals.ts'
+import { audit } from '../support/audit.ts'
 
 const PRICE = 500_000
 const SALT = 77n

@@ -1,7 +1,6 @@
 /** Liquidations by the book: records that nobody signed, allowed by the account's ratio alone. */
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
-import { audit } from '../../support/audit.ts'
 import {
   binaryExchange,
   buildPart,
@@ -16,6 +15,7 @@ import {
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { expectPartRefused, expectRefused, withBytes } from '../../support/refusals.ts'
+import { audit } from '../support/audit.ts'
 
 /** Bought at 50,000 with 5 %: below 2.75 % of the price from here on, to the wei. */
 const LAST_SAFE = 48_843_187_660_668_380_462_725n

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
 import type { OrderType } from '../../../domain/orders/order.ts'
 import { encodeSettleBatch, HEADER_BYTES } from '../../../domain/settlement/settlement-codec.ts'
-import { audit } from '../../support/audit.ts'
 import {
   addressOf,
   buildPart,
@@ -26,6 +25,7 @@ import {
   withBitFlipped,
   withBytes,
 } from '../../support/refusals.ts'
+import { audit } from '../support/audit.ts'
 
 const PRICE = 500_000
 const SALT = 77n

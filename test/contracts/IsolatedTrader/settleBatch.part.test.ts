@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Millis, Rate, Steps } from '../../../domain/units.ts'
-import { audit } from '../../support/audit.ts'
 import {
   buildPart,
   chain,
@@ -18,6 +17,7 @@ import {
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { expectPartRefused, expectRefused, expectRejected, withBytes } from '../../support/refusals.ts'
+import { audit } from '../support/audit.ts'
 
 const PRICE = 500_000
 const O = e18('50000')

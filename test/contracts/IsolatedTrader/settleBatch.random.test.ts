@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { audit, rebuild } from '../../support/audit.ts'
 import { binaryExchange, chain, futureExchange, perpetualExchange, settle } from '../../support/exchange.ts'
 import { randomOf } from '../../support/parity.ts'
-import { randomFills } from '../../support/random-batch.ts'
+import { audit, rebuild } from '../support/audit.ts'
+import { randomFills } from '../support/random-batch.ts'
 
 const SEEDS = [1, 2, 3]
 const cases = [

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { decodeBatchSettled } from '../../../domain/settlement/settlement-codec.ts'
-import { audit } from '../../support/audit.ts'
 import {
   addressOf,
   binaryExchange,
@@ -13,6 +12,7 @@ import {
   settle,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { audit } from '../support/audit.ts'
 
 describe('settleBatch', () => {
   let exchange: Exchange

@@ -8,8 +8,6 @@ import {
   fundingCapAt,
 } from '../../../domain/prices/funding.ts'
 import type { FundingIndex, HourlyFunding, Millis, Price } from '../../../domain/units.ts'
-import { adjustMargin, type FundingInput, HOUR, setFunding } from '../../support/adjust.ts'
-import { audit } from '../../support/audit.ts'
 import {
   chain,
   coarseExchange,
@@ -21,7 +19,9 @@ import {
   wallet,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { actionOf, pass, tick, trade } from '../../support/risk.ts'
+import { adjustMargin, type FundingInput, HOUR, setFunding } from '../support/adjust.ts'
+import { audit } from '../support/audit.ts'
+import { actionOf, pass, tick, trade } from '../support/risk.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')

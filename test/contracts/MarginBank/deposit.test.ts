@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { MaxUint256, Signature, ZeroAddress } from 'ethers'
-import { audit } from '../../support/audit.ts'
 import {
   caller,
   chain,
@@ -10,6 +9,7 @@ import {
   wallet,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { audit } from '../support/audit.ts'
 
 const AMOUNT = e18('100')
 

@@ -5,7 +5,7 @@ import { MarginBank__factory } from '../../../typechain-types/factories/MarginBa
 import { HostileToken__factory } from '../../../typechain-types/factories/mocks/HostileToken__factory.ts'
 import { chain, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { bankOver } from '../../support/tokens.ts'
+import { bankOver } from '../support/tokens.ts'
 
 const AMOUNT = e18('100')
 const LIE = { moved: 1, notMoved: 2, taken: 3 } as const

@@ -7,7 +7,7 @@ import { HostileToken__factory } from '../../../typechain-types/factories/mocks/
 import { PauseLatch__factory } from '../../../typechain-types/factories/PauseLatch__factory.ts'
 import { chain, firstSigner, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { bankOver } from '../../support/tokens.ts'
+import { bankOver } from '../support/tokens.ts'
 
 const DAY = 86_400
 const AMOUNT = e18('100')

@@ -5,7 +5,7 @@ import { MarginBank__factory } from '../../../typechain-types/factories/MarginBa
 import { FeedMock__factory } from '../../../typechain-types/factories/mocks/FeedMock__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { chain, wallet } from '../../support/exchange.ts'
-import { bankOver } from '../../support/tokens.ts'
+import { bankOver } from '../support/tokens.ts'
 
 const DAY = 86_400
 const DELAY = 7 * DAY

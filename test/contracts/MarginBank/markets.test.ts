@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { getAddress, ZeroAddress } from 'ethers'
-import { audit } from '../../support/audit.ts'
 import { chain, type Exchange, pair, perpetualExchange, settle, word } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { audit } from '../support/audit.ts'
 
 /** A delta as the market packs it. */
 const delta = (account: string, amount: bigint): string =>

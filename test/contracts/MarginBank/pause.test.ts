@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
-import { audit } from '../../support/audit.ts'
 import {
   buildPart,
   caller,
@@ -13,6 +12,7 @@ import {
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { expectRefused } from '../../support/refusals.ts'
+import { audit } from '../support/audit.ts'
 
 const DAY = 86_400
 const ZERO = `0x${'00'.repeat(32)}`

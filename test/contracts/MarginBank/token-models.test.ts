@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { MaxUint256, ZeroAddress } from 'ethers'
 import { chain } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { bankOver, MODELS, permitOf } from '../../support/tokens.ts'
+import { bankOver, MODELS, permitOf } from '../support/tokens.ts'
 
 const AMOUNT = e18('100')
 

@@ -2,7 +2,6 @@ import { anyUint } from '@nomicfoundation/hardhat-ethers-chai-matchers/withArgs'
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { audit } from '../../support/audit.ts'
 import {
   buildPart,
   caller,
@@ -14,6 +13,7 @@ import {
   wallet,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { audit } from '../support/audit.ts'
 
 const AMOUNT = e18('100')
 

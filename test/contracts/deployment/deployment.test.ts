@@ -8,7 +8,7 @@ import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
 import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { useAnvil } from '../../support/anvil.ts'
-import { runTask } from '../../support/tasks.ts'
+import { runTask } from '../support/tasks.ts'
 
 const MNEMONIC = Mnemonic.fromPhrase('test test test test test test test test test test test junk')
 const walletAt = (index: number) => HDNodeWallet.fromMnemonic(MNEMONIC, `m/44'/60'/0'/0/${index}`)

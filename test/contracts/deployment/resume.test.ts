@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import { JsonRpcProvider } from 'ethers'
 import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
 import { useAnvil } from '../../support/anvil.ts'
-import { runTask } from '../../support/tasks.ts'
+import { runTask } from '../support/tasks.ts'
 
 /** Of the well-known mnemonic, with its address. */
 const KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'

@@ -9,8 +9,8 @@ import config from '../../../hardhat.config.ts'
 import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { useAnvil } from '../../support/anvil.ts'
-import { type Explorer, startExplorer } from '../../support/explorer.ts'
-import { type HardhatConfig, runTask } from '../../support/tasks.ts'
+import { type Explorer, startExplorer } from '../support/explorer.ts'
+import { type HardhatConfig, runTask } from '../support/tasks.ts'
 
 /** Of the well-known mnemonic. */
 const KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'

@@ -1,7 +1,6 @@
 /** What a batch comes to does not depend on the order of its records, nor on how it is cut into parts. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
-import { audit } from '../../support/audit.ts'
 import {
   binaryExchange,
   chain,
@@ -13,7 +12,8 @@ import {
   settle,
 } from '../../support/exchange.ts'
 import { randomOf } from '../../support/parity.ts'
-import { pass } from '../../support/risk.ts'
+import { audit } from '../support/audit.ts'
+import { pass } from '../support/risk.ts'
 
 const ROUNDS = 4
 

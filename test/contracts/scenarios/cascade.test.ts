@@ -5,11 +5,11 @@
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import type { Quote } from '../../../domain/units.ts'
-import { audit, rebuild } from '../../support/audit.ts'
-import { Duet } from '../../support/duet.ts'
 import { addressOf, chain, type Exchange, type FillInput, perpetualExchange } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { LISTING_WINDOW, pass, withBackstop } from '../../support/risk.ts'
+import { audit, rebuild } from '../support/audit.ts'
+import { Duet } from '../support/differential-runner.ts'
+import { LISTING_WINDOW, pass, withBackstop } from '../support/risk.ts'
 
 /** Takes one position of a unit up to 160 a unit, and no more than 12 of margin. */
 const CAP = e18('160') as Quote

@@ -8,8 +8,6 @@ import type { RemoveMode } from '../../../domain/positions/adjust.ts'
 import { exposureOf, ratioOf } from '../../../domain/positions/margin.ts'
 import { fundingBounds } from '../../../domain/prices/funding.ts'
 import type { Address, Millis, Quote } from '../../../domain/units.ts'
-import { audit } from '../../support/audit.ts'
-import { Duet } from '../../support/duet.ts'
 import {
   addressOf,
   binaryExchange,
@@ -21,9 +19,11 @@ import {
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { randomOf } from '../../support/parity.ts'
-import { randomFills } from '../../support/random-batch.ts'
-import { LISTING_WINDOW, pass, withBackstop } from '../../support/risk.ts'
-import { atTicks } from '../../support/twin.ts'
+import { audit } from '../support/audit.ts'
+import { Duet } from '../support/differential-runner.ts'
+import { randomFills } from '../support/random-batch.ts'
+import { LISTING_WINDOW, pass, withBackstop } from '../support/risk.ts'
+import { atTicks } from '../support/twin.ts'
 
 const STEPS = 120
 /** Salts of random batches lie above those that are counted up. */

@@ -7,7 +7,6 @@ import { feedIdOf } from '../../../stack/deploy.ts'
 import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { SignedPriceOracle__factory } from '../../../typechain-types/factories/SignedPriceOracle__factory.ts'
 import type { ParametersStruct } from '../../../typechain-types/IsolatedTrader.ts'
-import { adjustLeverage, adjustMargin, setFunding } from '../../support/adjust.ts'
 import {
   addressOf,
   caller,
@@ -20,9 +19,10 @@ import {
   perpetualExchange,
   settle,
 } from '../../support/exchange.ts'
-import { forwarderOf, signForward } from '../../support/forward.ts'
 import { e18 } from '../../support/markets.ts'
-import { replayAndCompare } from '../../support/replay.ts'
+import { adjustLeverage, adjustMargin, setFunding } from '../support/adjust.ts'
+import { forwarderOf, signForward } from '../support/forward.ts'
+import { replayAndCompare } from '../support/replay.ts'
 import {
   actionOf,
   deleverage,
@@ -32,7 +32,7 @@ import {
   pass,
   trade,
   withBackstop,
-} from '../../support/risk.ts'
+} from '../support/risk.ts'
 
 const DAY = 86_400
 const PRICE = e18('50000')

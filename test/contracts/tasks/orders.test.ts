@@ -15,8 +15,8 @@ import {
   signOrder,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { withBackstop } from '../../support/risk.ts'
-import { runTask, type ServedChain, serveChain, servedAt } from '../../support/tasks.ts'
+import { withBackstop } from '../support/risk.ts'
+import { runTask, type ServedChain, serveChain, servedAt } from '../support/tasks.ts'
 
 describe('tasks: show-market, show-account, hash-order, validate-order', function () {
   this.timeout(120_000)

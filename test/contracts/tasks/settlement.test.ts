@@ -15,8 +15,8 @@ import {
   settle,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { deleverage, inherit, pass, trade, withBackstop } from '../../support/risk.ts'
-import { runTask, type ServedChain, serveChain, servedAt } from '../../support/tasks.ts'
+import { deleverage, inherit, pass, trade, withBackstop } from '../support/risk.ts'
+import { runTask, type ServedChain, serveChain, servedAt } from '../support/tasks.ts'
 
 const FALLEN = e18('48750')
 

@@ -1,6 +1,7 @@
 /** A market in a database of its own, with a clock that stands still, traders, and an api reduced to two writes. */
 import { getBytes, id, keccak256, Wallet } from 'ethers'
 import { createDb, createPool, type Db, type Tx } from '../../../db/client.ts'
+import type { Fence } from '../../../db/fence.ts'
 import { appendRows, lockAccounts, lockShard } from '../../../db/journal.ts'
 import { createLeases } from '../../../db/leases.ts'
 import { listMarket } from '../../../db/markets.ts'
@@ -22,7 +23,7 @@ import { reservationsOf, reservedPriceOf } from '../../../domain/orders/reservat
 import type { Address, Millis, Price, Quote, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import type { AuctionPorts } from '../../../keeper/auction/auction.ts'
 import { createAuctionStore } from '../../../keeper/auction/store.ts'
-import type { Fence, Log, Metrics } from '../../../keeper/ports.ts'
+import type { Log, Metrics } from '../../../keeper/ports.ts'
 import { addReserved, writeOrders } from '../../../keeper/rows.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'

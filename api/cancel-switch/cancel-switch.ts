@@ -1,0 +1,64 @@
+/** The dead-man switch: unless it is armed again in time, the keeper cancels every live order of the account. */
+import type { Db } from '../../db/client.ts'
+import { ApiError } from '../errors.ts'
+import { SWITCH_SECONDS, type SwitchAnswer } from '../order-entry/schema.ts'
+import type { Clock } from '../ports.ts'
+import { isoTime } from '../wire/amounts.ts'
+
+export interface CancelSwitch {
+  /** Arms it anew from now, or disarms it with 0. */
+  set(userId: number, timeoutSeconds: number): Promise<SwitchAnswer>
+  show(userId: number): Promise<SwitchAnswer>
+}
+
+interface Armed {
+  readonly timeout_seconds: number
+  readonly fire_at: number
+}
+
+const view = (armed: Armed | undefined, now: number): SwitchAnswer => ({
+  armed: armed !== undefined,
+  timeout_seconds: armed?.timeout_seconds ?? null,
+  fire_at: armed === undefined ? null : isoTime(armed.fire_at),
+  remaining_seconds: armed === undefined ? null : Math.max(0, armed.fire_at - now) / 1000,
+  server_time: isoTime(now),
+})
+
+function checkTimeout(seconds: number): void {
+  const { least, most } = SWITCH_SECONDS
+  if (seconds === 0 || seconds >= least) return
+  throw new ApiError('INVALID_FIELD', {
+    field: 'timeout_seconds',
+    expected: `${least} to ${most}, or 0 to disarm`,
+    received: seconds,
+    nearest_valid: least,
+  })
+}
+
+export function createCancelSwitch(db: Db, clock: Clock): CancelSwitch {
+  return {
+    async set(userId, timeoutSeconds) {
+      checkTimeout(timeoutSeconds)
+      const now = clock.now()
+      if (timeoutSeconds === 0) {
+        await db.deleteFrom('cancel_switches').where('user_id', '=', userId).execute()
+        return view(undefined, now)
+      }
+      const armed = { timeout_seconds: timeoutSeconds, armed_at: now, fire_at: now + timeoutSeconds * 1000 }
+      await db
+        .insertInto('cancel_switches')
+        .values({ user_id: userId, ...armed })
+        .onConflict((conflict) => conflict.column('user_id').doUpdateSet(armed))
+        .execute()
+      return view(armed, now)
+    },
+    async show(userId) {
+      const armed = await db
+        .selectFrom('cancel_switches')
+        .select(['timeout_seconds', 'fire_at'])
+        .where('user_id', '=', userId)
+        .executeTakeFirst()
+      return view(armed, clock.now())
+    },
+  }
+}

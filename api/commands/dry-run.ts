@@ -1,0 +1,60 @@
+/** What a command would be decided on: a snapshot without locks, and nothing is written. */
+import type pg from 'pg'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { Admittance } from '../../domain/orders/validate.ts'
+import type { Clock } from '../ports.ts'
+import type { Command, Item } from './command.ts'
+import { Draft } from './group-changes.ts'
+import { openGroup } from './group-state.ts'
+import { type Ages, admittance } from './place.ts'
+import { single } from './single.ts'
+
+export interface LookPorts {
+  /** Connections of its own: whoever only looks must not hold up a placement. */
+  readonly trials: pg.Pool
+  readonly clock: Clock
+}
+
+export interface LookOptions extends Ages {
+  readonly chainId: number
+}
+
+export interface Looking {
+  readonly userId: number
+  readonly spec: MarketSpec
+  readonly items: readonly Item[]
+}
+
+export async function look<Seen>(
+  { trials, clock }: LookPorts,
+  { chainId }: LookOptions,
+  { userId, spec, items }: Looking,
+  see: (draft: Draft) => Seen,
+): Promise<Seen> {
+  const command: Command = {
+    ...{ kind: 'place', userId, markets: [spec], items, ...single(() => null) },
+    ...{ arrivedAt: clock.now(), resolve: () => {}, reject: () => {} },
+  }
+  const scope = { chainId, marketIds: [spec.marketId], isSpanning: false }
+  const client = await trials.connect()
+  let broken: Error | undefined
+  try {
+    return see(new Draft(await openGroup(client, scope, [command], 'look')))
+  } finally {
+    await client.query('rollback').catch((error: Error) => {
+      broken = error
+    })
+    client.release(broken)
+  }
+}
+
+/** What a placement of the account would be admitted against at this moment. */
+export const lookAtAdmittance = (
+  ports: LookPorts,
+  options: LookOptions,
+  spec: MarketSpec,
+  userId: number,
+): Promise<Admittance> =>
+  look(ports, options, { userId, spec, items: [] }, (draft) =>
+    admittance(spec, userId, draft, ports.clock.now(), options),
+  )

@@ -1,0 +1,211 @@
+/** What a group is going to write, on top of the state that it was decided on. Every step can be taken back until then. */
+
+import { type ShardHead, shardId } from '../../db/journal.ts'
+import { toOpenOrder } from '../../db/orders.ts'
+import {
+  type CommandSpanned,
+  type MarketRow,
+  marketShard,
+  type OrderEnded,
+  type OrderEnding,
+  type OrderPlaced,
+} from '../../domain/journal/journal-row.ts'
+import { leaveBook } from '../../domain/orders/open-order.ts'
+import type { ClosingReason } from '../../domain/orders/order-state.ts'
+import type { Millis } from '../../domain/units.ts'
+import type { Bookmark } from './command.ts'
+import {
+  type Funds,
+  type GroupState,
+  type Holding,
+  holdingKey,
+  type MarketNow,
+  requestKey,
+  type StoredOrder,
+  saltKey,
+} from './group-state.ts'
+
+/** An order that ends, or waits for its batch to end. */
+export interface EndedOrder {
+  readonly order_id: string
+  readonly status: string
+  readonly status_reason: string | null
+  readonly closing_reason: string | null
+  readonly note: string | null
+  readonly ended_at: number | null
+}
+
+/** The log row of a placement, with what only the order's own row keeps. */
+export interface PlacedOrder {
+  readonly row: OrderPlaced
+  readonly signature: string
+}
+
+export interface KeptRequest {
+  readonly user_id: number
+  readonly client_request_id: string
+  readonly digest: Buffer
+  readonly answer: string
+}
+
+export class Draft {
+  readonly state: GroupState
+  /** By market. Row i gets the sequence `head + 1 + i`. */
+  readonly rows = new Map<number, MarketRow[]>()
+  readonly spanned: CommandSpanned[] = []
+  readonly placed: PlacedOrder[] = []
+  readonly ended: EndedOrder[] = []
+  readonly reservedDeltas = new Map<number, bigint>()
+  readonly kept: KeptRequest[] = []
+  readonly #undo: (() => void)[] = []
+
+  constructor(state: GroupState) {
+    this.state = state
+    for (const marketId of state.markets.keys()) this.rows.set(marketId, [])
+  }
+
+  /** Runs `work`; if it throws, nothing of it has happened. */
+  attempt<Value>(work: () => Value): Value {
+    const mark = this.#undo.length
+    try {
+      return work()
+    } catch (error) {
+      this.#rollBackTo(mark)
+      throw error
+    }
+  }
+
+  market(marketId: number): MarketNow {
+    return this.state.markets.get(marketId) as MarketNow
+  }
+
+  funds(userId: number): Funds {
+    return this.state.funds.get(userId) as Funds
+  }
+
+  holding(marketId: number, userId: number): Holding {
+    return this.state.holdings.get(holdingKey(marketId, userId)) as Holding
+  }
+
+  nextSeq(marketId: number): number {
+    return this.#headOf(marketId) + 1
+  }
+
+  /** Bookmark of what the market's log holds with everything so far. */
+  bookmark(marketId: number): Bookmark {
+    const { head } = this.market(marketId)
+    return { shard_id: shardId(head), shard_seq: String(this.#headOf(marketId)) }
+  }
+
+  /** Bookmark of a command over `marketIds`: of the one market, or of a row in `accounts` that stands for all. */
+  commandBookmark(userId: number, marketIds: readonly number[], at: Millis): Bookmark {
+    const [only] = marketIds
+    if (only !== undefined && marketIds.length === 1) return this.bookmark(only)
+    const accounts = this.state.accounts as ShardHead
+    if (marketIds.length > 1) {
+      const shards = Object.fromEntries(marketIds.map((id) => [marketShard(id), this.#headOf(id)]))
+      this.#push(this.spanned, { kind: 'command_spanned', user_id: userId, shards, at })
+    }
+    return { shard_id: shardId(accounts), shard_seq: String(accounts.head + this.spanned.length) }
+  }
+
+  /** `stored` as `row` says it. */
+  place(stored: StoredOrder, row: OrderPlaced): void {
+    const { market_id: marketId, user_id: userId } = stored
+    this.#push(this.#rowsOf(marketId), row)
+    this.#push(this.placed, { row, signature: stored.signature })
+    this.#reserve(marketId, userId, stored.reserved)
+    const holding = this.holding(marketId, userId)
+    this.#hold(marketId, userId, {
+      count: holding.count + 1,
+      ...exposed(holding, stored, 1),
+    })
+    this.#remember(stored)
+  }
+
+  /** Takes the order out of the book. Returns it as it is then. */
+  end(stored: StoredOrder, reason: ClosingReason, note: string | null, at: Millis): StoredOrder {
+    const { market_id: marketId, user_id: userId } = stored
+    const { order, row } = leaveBook(toOpenOrder(stored), reason, at)
+    const holding = this.holding(marketId, userId)
+    this.#hold(marketId, userId, {
+      count: holding.count - (order.endedAt === null ? 0 : 1),
+      ...exposed(holding, stored, -1),
+    })
+    this.#reserve(marketId, userId, -stored.reserved)
+    this.#push(this.#rowsOf(marketId), { ...(row as OrderEnded | OrderEnding), note })
+    const changed = {
+      status: order.status,
+      status_reason: order.statusReason,
+      closing_reason: order.closingReason,
+      note,
+      ended_at: order.endedAt,
+    }
+    this.#push(this.ended, { order_id: stored.order_id, ...changed })
+    const ended: StoredOrder = { ...stored, ...changed, openable: 0, reserved: 0n, updated_at: at }
+    this.#remember(ended)
+    return ended
+  }
+
+  keep(request: KeptRequest): void {
+    this.#push(this.kept, request)
+    const { user_id, client_request_id, digest, answer } = request
+    this.#set(this.state.requests, requestKey(user_id, client_request_id), { digest, answer })
+  }
+
+  #rowsOf(marketId: number): MarketRow[] {
+    return this.rows.get(marketId) as MarketRow[]
+  }
+
+  #headOf(marketId: number): number {
+    return this.market(marketId).head.head + this.#rowsOf(marketId).length
+  }
+
+  #remember(order: StoredOrder): void {
+    this.#set(this.state.byHash, order.hash, order)
+    this.#set(this.state.bySalt, saltKey(order.market_id, order.maker, order.salt), order)
+  }
+
+  #reserve(marketId: number, userId: number, delta: bigint): void {
+    if (delta === 0n) return
+    const funds = this.funds(userId)
+    this.#set(this.state.funds, userId, { ...funds, reserved: funds.reserved + delta })
+    const { ordersReserved } = this.holding(marketId, userId)
+    this.#hold(marketId, userId, { ordersReserved: ordersReserved + delta })
+    this.#set(this.reservedDeltas, userId, (this.reservedDeltas.get(userId) ?? 0n) + delta)
+  }
+
+  #hold(marketId: number, userId: number, changed: Partial<Holding>): void {
+    const before = this.holding(marketId, userId)
+    this.#set(this.state.holdings, holdingKey(marketId, userId), { ...before, ...changed })
+  }
+
+  #set<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
+    const before = map.get(key)
+    const wasThere = map.has(key)
+    map.set(key, value)
+    this.#undo.push(() => void (wasThere ? map.set(key, before as Value) : map.delete(key)))
+  }
+
+  #push<Value>(list: Value[], value: Value): void {
+    list.push(value)
+    this.#undo.push(() => void list.pop())
+  }
+
+  #rollBackTo(mark: number): void {
+    while (this.#undo.length > mark) this.#undo.pop()?.()
+  }
+}
+
+/** What an order adds to, or takes from, the sums over its account's live orders. */
+function exposed(holding: Holding, order: StoredOrder, sign: 1 | -1) {
+  const { openable, openValue, plainLong, plainShort } = holding
+  const counts = order.closing_reason === null && !order.reduce_only
+  const remaining = counts ? sign * (order.quantity - order.filled - order.settling) : 0
+  return {
+    openable: openable + sign * order.openable,
+    openValue: openValue + BigInt(sign * order.openable) * BigInt(order.reserved_price),
+    plainLong: plainLong + (order.side === 'LONG' ? remaining : 0),
+    plainShort: plainShort + (order.side === 'SHORT' ? remaining : 0),
+  }
+}

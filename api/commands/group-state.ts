@@ -1,0 +1,338 @@
+/** What a group is decided on: read under the locks of its markets and accounts, so that the decision is final. */
+
+import type { Selectable } from 'kysely'
+import type pg from 'pg'
+import type { ShardHead } from '../../db/journal.ts'
+import type { ClientRequestsTable, OrdersTable, SessionKeysTable } from '../../db/schema.ts'
+import { ACCOUNTS_SHARD, marketShard } from '../../domain/journal/journal-row.ts'
+import type { MarketMode } from '../../domain/market/market.ts'
+import type { Position } from '../../domain/positions/position.ts'
+import type { Quote, Steps } from '../../domain/units.ts'
+import type { Command } from './command.ts'
+import { pipelined } from './pipelined.ts'
+
+export interface MarketNow {
+  readonly head: ShardHead
+  readonly mode: MarketMode
+  readonly oraclePrice: bigint | null
+  readonly oracleAt: number | null
+  /** When the indexer last completed a pass over the chain's head. */
+  readonly chainSeenAt: number | null
+}
+
+/** What an account has, over all markets. */
+export interface Funds {
+  readonly free: bigint
+  readonly reserved: bigint
+  readonly pendingWithdrawal: bigint
+  readonly positionMargin: bigint
+}
+
+/** What an account has in one market: its position, and what its live orders come to. */
+export interface Holding {
+  /** Mined and unsettled together. */
+  readonly position: Position
+  readonly count: number
+  /** Remaining steps of plain orders. */
+  readonly plainLong: number
+  readonly plainShort: number
+  readonly openable: number
+  /** Sum of openable steps x reserved price, in ticks. */
+  readonly openValue: bigint
+  /** What the live orders hold back, settling fills included. */
+  readonly ordersReserved: bigint
+}
+
+export type StoredOrder = Selectable<OrdersTable> & {
+  readonly filled_value: bigint
+  readonly fee: bigint
+  readonly updated_at: number
+}
+
+export type StoredRequest = Pick<ClientRequestsTable, 'digest' | 'answer'>
+export type SessionKey = Omit<SessionKeysTable, 'block'>
+
+export interface GroupState {
+  readonly markets: Map<number, MarketNow>
+  /** Head of the `accounts` shard; null unless the group spans markets. */
+  readonly accounts: ShardHead | null
+  readonly funds: Map<number, Funds>
+  /** By `holdingKey`. */
+  readonly holdings: Map<string, Holding>
+  /** Orders that exist already, by hash and by `saltKey`. */
+  readonly byHash: Map<string, StoredOrder>
+  readonly bySalt: Map<string, StoredOrder>
+  /** Hashes of live orders, oldest first, by `holdingKey`: for whoever cancels all of them. */
+  readonly live: Map<string, readonly string[]>
+  /** Commands that were done before, by `requestKey`. */
+  readonly requests: Map<string, StoredRequest>
+  /** Keys that have signed for somebody else, by `signerKey`. */
+  readonly signers: ReadonlyMap<string, SessionKey>
+}
+
+export const holdingKey = (marketId: number, userId: number): string => `${marketId}:${userId}`
+export const saltKey = (marketId: number, maker: string, salt: bigint | number): string =>
+  `${marketId}:${maker}:${salt}`
+export const signerKey = (owner: string, key: string): string => `${owner}:${key}`
+export const requestKey = (userId: number, id: string): string => `${userId}:${id}`
+
+interface HoldingRow extends Omit<Holding, 'position'>, Funds {
+  readonly user_id: number
+  /** 0: the row tells of the account alone. */
+  readonly market_id: number
+  readonly size: number
+  readonly entry_notional: bigint
+  readonly folded_margin: bigint
+  readonly leverage: number
+  readonly mode: MarketMode
+  readonly oracle_price: bigint | null
+  readonly oracle_at: number | null
+  readonly chain_seen_at: number | null
+}
+
+/**
+ * Locks the accounts in ascending order, after the shards. The account row is read in its newest version, because it is locked here;
+ * everything else belongs to the markets, whose locks are held already. The limits keep each look-up a look-up by key.
+ */
+const holdings = (locking: string): string => `
+  with locked as materialized (
+    select user_id, free, reserved, pending_withdrawal
+    from accounts where user_id = any($2::bigint[]) order by user_id ${locking}
+  )
+  select
+    k.user_id, k.market_id,
+    coalesce(l.free, 0) as free,
+    coalesce(l.reserved, 0) as reserved,
+    coalesce(l.pending_withdrawal, 0) as "pendingWithdrawal",
+    coalesce((select sum(folded_margin) from positions p where p.user_id = k.user_id), 0) as "positionMargin",
+    coalesce(p.matched_size, 0) as size,
+    coalesce(p.matched_entry_notional, 0) as entry_notional,
+    coalesce(p.matched_folded_margin, 0) as folded_margin,
+    coalesce(p.matched_leverage, 0) as leverage,
+    coalesce(t.orders, 0) as count,
+    coalesce(t.plain_long, 0) as "plainLong",
+    coalesce(t.plain_short, 0) as "plainShort",
+    coalesce(t.openable, 0) as openable,
+    coalesce(t.open_value, 0) as "openValue",
+    coalesce(t.reserved, 0) as "ordersReserved",
+    m.mode, r.price as oracle_price, r.observed_at as oracle_at, c.completed_at as chain_seen_at
+  from unnest($1::integer[], $2::bigint[]) k (market_id, user_id)
+  left join locked l on l.user_id = k.user_id
+  left join lateral (select mode from markets where market_id = k.market_id limit 1) m on true
+  left join lateral (
+    select * from positions where user_id = k.user_id and market_id = k.market_id limit 1
+  ) p on true
+  left join lateral (select * from oracle_reports where market_id = k.market_id limit 1) r on true
+  left join lateral (select completed_at from chain_progress where chain_id = $3 limit 1) c on true
+  left join lateral (select * from resting where market_id = k.market_id and user_id = k.user_id limit 1) t on true
+`
+
+const STORED = `
+  o.*, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee,
+  coalesce(o.ended_at, r.updated_at, o.accepted_at) as updated_at
+`
+const READ_ROW = 'left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true'
+
+const KNOWN = `
+  select ${STORED}
+  from unnest($1::integer[], $2::text[], $3::bigint[]) k (market_id, maker, salt)
+  cross join lateral (
+    select * from orders where market_id = k.market_id and maker = k.maker and salt = k.salt limit 1
+  ) o
+  ${READ_ROW}
+  union all
+  select ${STORED}
+  from unnest($4::text[]) k (hash)
+  cross join lateral (select * from orders where hash = k.hash limit 1) o
+  ${READ_ROW}
+`
+
+/** The offset keeps each look-up one of its own, by the index of live orders. */
+const LIVE = `
+  select ${STORED}
+  from unnest($1::integer[], $2::bigint[]) k (market_id, user_id)
+  cross join lateral (
+    select * from orders where market_id = k.market_id and user_id = k.user_id and ended_at is null offset 0
+  ) o
+  ${READ_ROW}
+  order by o.market_id, o.seq
+`
+
+const REQUESTS = `
+  select r.user_id, r.client_request_id, r.digest, r.answer
+  from unnest($1::bigint[], $2::text[]) k (user_id, id)
+  cross join lateral (
+    select * from client_requests where user_id = k.user_id and client_request_id = k.id limit 1
+  ) r
+`
+
+const SIGNERS = `
+  select s.owner, s.key, s.permissions, s.registered_at, s.expires_at, s.revoked_at
+  from unnest($1::text[], $2::text[]) k (owner, key)
+  cross join lateral (select * from session_keys where owner = k.owner and key = k.key limit 1) s
+`
+
+/** How the state is read: for a decision that is written, or only to say what it would be. */
+export type Purpose = 'write' | 'look'
+
+const LOCKING = { write: 'for update', look: '' } as const
+const BEGIN = { write: 'begin', look: 'begin isolation level repeatable read read only' } as const
+
+/** One round trip; the shards' names are made from numbers, so nothing needs quoting. */
+async function openShards(client: pg.ClientBase, shards: readonly string[], purpose: Purpose) {
+  const list = shards.map((shard) => `'${shard}'`).join(', ')
+  const heads = `select shard, epoch, head from shards where shard in (${list}) order by shard collate "C"`
+  const results = (await client.query(
+    `${BEGIN[purpose]}; ${heads} ${LOCKING[purpose]}`,
+  )) as unknown as pg.QueryResult<ShardHead>[]
+  const rows = results[1]?.rows ?? []
+  if (rows.length < shards.length) throw new Error(`not all of these shards exist: ${list}`)
+  return new Map(rows.map((head) => [head.shard, head]))
+}
+
+/** The pairs of market and account that the commands touch; market 0 where a command touches none. */
+function pairsOf(commands: readonly Command[]): { marketIds: number[]; userIds: number[] } {
+  const pairs = new Map<string, readonly [number, number]>()
+  for (const { userId, markets } of commands) {
+    const ids = markets.length === 0 ? [0] : markets.map(({ marketId }) => marketId)
+    for (const id of ids) pairs.set(holdingKey(id, userId), [id, userId])
+  }
+  const all = [...pairs.values()]
+  return { marketIds: all.map(([id]) => id), userIds: all.map(([, id]) => id) }
+}
+
+const query = <Row extends pg.QueryResultRow>(
+  client: pg.ClientBase,
+  name: string,
+  text: string,
+  values: unknown[],
+): Promise<Row[]> => client.query<Row>({ name, text, values }).then(({ rows }) => rows)
+
+function queryKnown(client: pg.ClientBase, commands: readonly Command[]): Promise<StoredOrder[]> {
+  const items = commands.flatMap(({ items }) => items)
+  const placed = items.flatMap((item) => (item.kind === 'place' ? [item.order] : []))
+  const hashes = items.flatMap((item) => (item.kind === 'cancel' ? [item.hash] : []))
+  const salts = [
+    placed.map(({ marketId }) => marketId),
+    placed.map(({ maker }) => maker),
+    placed.map(({ salt }) => String(salt)),
+  ]
+  return query<StoredOrder>(client, 'intake-known', KNOWN, [...salts, hashes])
+}
+
+async function queryLive(client: pg.ClientBase, commands: readonly Command[]): Promise<StoredOrder[]> {
+  const sweeping = commands.filter(({ items }) => items.some(({ kind }) => kind === 'cancel_all'))
+  if (sweeping.length === 0) return []
+  const { marketIds, userIds } = pairsOf(sweeping)
+  return query<StoredOrder>(client, 'intake-live', LIVE, [marketIds, userIds])
+}
+
+type RequestRow = Pick<ClientRequestsTable, 'user_id' | 'client_request_id' | 'digest' | 'answer'>
+
+async function queryRequests(client: pg.ClientBase, commands: readonly Command[]): Promise<RequestRow[]> {
+  const named = commands.filter(({ request }) => request !== null)
+  if (named.length === 0) return []
+  const ids = named.map(({ request }) => request?.id)
+  return query<RequestRow>(client, 'intake-requests', REQUESTS, [named.map(({ userId }) => userId), ids])
+}
+
+async function querySigners(client: pg.ClientBase, commands: readonly Command[]): Promise<SessionKey[]> {
+  const orders = commands.flatMap(({ items }) =>
+    items.flatMap((item) =>
+      item.kind === 'place' && item.order.signer !== item.order.maker ? [item.order] : [],
+    ),
+  )
+  if (orders.length === 0) return []
+  const values = [orders.map(({ maker }) => maker), orders.map(({ signer }) => signer)]
+  return query<SessionKey>(client, 'intake-signers', SIGNERS, values)
+}
+
+export interface GroupScope {
+  readonly chainId: number
+  readonly marketIds: readonly number[]
+  /** The group holds commands over several markets, or none. */
+  readonly isSpanning: boolean
+}
+
+/**
+ * Begins the group's transaction, takes its locks and reads what it is decided on, all in one round trip: the queries run one after
+ * another, so each reading sees what the locks before it hold still. To look, it takes no locks and reads one snapshot.
+ */
+export async function openGroup(
+  client: pg.ClientBase,
+  { chainId, marketIds, isSpanning }: GroupScope,
+  commands: readonly Command[],
+  purpose: Purpose = 'write',
+): Promise<GroupState> {
+  const shards = marketIds.map(marketShard)
+  const pairs = pairsOf(commands)
+  const values = [pairs.marketIds, pairs.userIds, chainId]
+  const [heads, held, known, live, requests, signers] = await pipelined(client, () => [
+    openShards(client, isSpanning ? [ACCOUNTS_SHARD, ...shards] : shards, purpose),
+    query<HoldingRow>(client, `intake-holdings-${purpose}`, holdings(LOCKING[purpose]), values),
+    queryKnown(client, commands),
+    queryLive(client, commands),
+    queryRequests(client, commands),
+    querySigners(client, commands),
+  ])
+  return {
+    markets: marketsOf(held, heads),
+    accounts: heads.get(ACCOUNTS_SHARD) ?? null,
+    funds: new Map(held.map((row) => [row.user_id, fundsOf(row)])),
+    holdings: new Map(held.map((row) => [holdingKey(row.market_id, row.user_id), holdingOf(row)])),
+    byHash: new Map([...known, ...live].map((row) => [row.hash, row])),
+    bySalt: new Map([...known, ...live].map((row) => [saltKey(row.market_id, row.maker, row.salt), row])),
+    live: hashesByHolding(live),
+    requests: new Map(requests.map((row) => [requestKey(row.user_id, row.client_request_id), row])),
+    signers: new Map(signers.map((key) => [signerKey(key.owner, key.key), key])),
+  }
+}
+
+function marketsOf(rows: readonly HoldingRow[], heads: ReadonlyMap<string, ShardHead>) {
+  const markets = new Map<number, MarketNow>()
+  for (const row of rows) {
+    const head = heads.get(marketShard(row.market_id))
+    if (head === undefined || markets.has(row.market_id)) continue
+    markets.set(row.market_id, {
+      head,
+      mode: row.mode,
+      oraclePrice: row.oracle_price,
+      oracleAt: row.oracle_at,
+      chainSeenAt: row.chain_seen_at,
+    })
+  }
+  return markets
+}
+
+const fundsOf = ({ free, reserved, pendingWithdrawal, positionMargin }: HoldingRow): Funds => ({
+  free,
+  reserved,
+  pendingWithdrawal,
+  positionMargin,
+})
+
+const holdingOf = (row: HoldingRow): Holding => ({
+  position: {
+    size: row.size as Steps,
+    entryNotional: row.entry_notional as Quote,
+    foldedMargin: row.folded_margin as Quote,
+    leverage: row.leverage,
+  },
+  count: row.count,
+  plainLong: row.plainLong,
+  plainShort: row.plainShort,
+  openable: row.openable,
+  openValue: row.openValue,
+  ordersReserved: row.ordersReserved,
+})
+
+function hashesByHolding(orders: readonly StoredOrder[]): Map<string, string[]> {
+  const hashes = new Map<string, string[]>()
+  for (const { market_id, user_id, hash } of orders) {
+    const key = holdingKey(market_id, user_id)
+    const known = hashes.get(key)
+    if (known === undefined) hashes.set(key, [hash])
+    else known.push(hash)
+  }
+  return hashes
+}

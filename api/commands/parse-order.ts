@@ -1,0 +1,72 @@
+/** From a request body to an order on its market's grid. */
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { ORDER_TYPES, type Order, type OrderType } from '../../domain/orders/order.ts'
+import { type OrderRefusal, toOrder } from '../../domain/orders/order-request.ts'
+import type { Address, Price, Quantity } from '../../domain/units.ts'
+import { ApiError, type ErrorCode } from '../errors.ts'
+import type { PlaceOrderBody } from '../orders/schema.ts'
+import { parseDecimal } from '../wire/amounts.ts'
+
+function orderType(text: string): OrderType {
+  const type = ORDER_TYPES.find((known) => known === text)
+  if (type !== undefined) return type
+  throw new ApiError('ORDER_TYPE_UNKNOWN', { field: 'order_type', expected: ORDER_TYPES, received: text })
+}
+
+function decimal(field: string, value: number | string): bigint {
+  const wei = parseDecimal(value)
+  if (wei !== null) return wei
+  throw new ApiError('INVALID_FIELD', {
+    field,
+    expected: 'a decimal with at most 18 decimals',
+    received: value,
+  })
+}
+
+function quantity({ quantity: human, quantity_e18_raw: raw }: PlaceOrderBody): bigint {
+  const fromRaw = raw === undefined ? null : BigInt(raw)
+  const fromHuman = human === undefined ? null : decimal('quantity', human)
+  if (fromRaw !== null && fromHuman !== null && fromRaw !== fromHuman) {
+    const context = { field: 'quantity_e18_raw', expected: fromHuman.toString(), received: raw }
+    throw new ApiError('QUANTITY_MISMATCH', context)
+  }
+  return fromRaw ?? fromHuman ?? 0n
+}
+
+/** A refusal of the domain as an answer. */
+export const refused = (
+  { code, nearestValid, ...context }: OrderRefusal<ErrorCode>,
+  retryAfter?: string,
+): ApiError =>
+  new ApiError(
+    code,
+    nearestValid === undefined ? context : { ...context, nearest_valid: nearestValid },
+    retryAfter,
+  )
+
+/** Everything that the order says by itself: its form, its grid, its bounds. */
+export function parseOrder(spec: MarketSpec, maker: Address, body: PlaceOrderBody): Order {
+  const type = orderType(body.order_type)
+  if ((body.signature_type ?? 1) !== 1) {
+    throw new ApiError('SIGNATURE_TYPE', {
+      field: 'signature_type',
+      expected: 1,
+      received: body.signature_type,
+    })
+  }
+  const verdict = toOrder(spec, {
+    marketId: spec.marketId,
+    maker,
+    side: body.side,
+    type,
+    price: decimal('price', body.price ?? 0) as Price,
+    quantity: quantity(body) as Quantity,
+    trigger: decimal('trigger_price', body.trigger_price ?? 0) as Price,
+    leverage: Number(body.leverage ?? 1),
+    reduceOnly: body.reduce_only ?? false,
+    expiration: Number(body.expiration_seconds ?? 0),
+    salt: BigInt(body.salt),
+  })
+  if (!verdict.ok) throw refused(verdict.refusal)
+  return verdict.value
+}

@@ -1,0 +1,178 @@
+/** What becomes of one placement. */
+import type { OrderPlaced } from '../../domain/journal/journal-row.ts'
+import { type MarketSpec, tickStepValue } from '../../domain/market/market.ts'
+import { aliveUntil, isExpired, type SignedOrder } from '../../domain/orders/order.ts'
+import { type Admission, type Admittance, admit, type Resting } from '../../domain/orders/validate.ts'
+import type { FundingIndex, Millis, Price, Quote, Seconds, Steps } from '../../domain/units.ts'
+import { ApiError } from '../errors.ts'
+import type { Placed, PlaceItem } from './command.ts'
+import type { Draft } from './group-changes.ts'
+import { type Holding, type StoredOrder, saltKey, signerKey } from './group-state.ts'
+import { refused } from './parse-order.ts'
+
+export interface Ages {
+  readonly oracleMaxAgeMs: number
+  readonly chainMaxAgeMs: number
+}
+
+/** No market accrues funding yet, so every funding index is 0. */
+const NO_FUNDING = 0n as FundingIndex
+const HALTED_RETRY = '5'
+const STALE_RETRY = '1'
+
+const RETRY_AFTER: Readonly<Record<string, string>> = {
+  MARKET_NOT_OPEN: HALTED_RETRY,
+  ORACLE_STALE: STALE_RETRY,
+}
+
+/** Throws the ApiError where it is refused. */
+export function place(
+  { order, spec }: PlaceItem,
+  userId: number,
+  draft: Draft,
+  now: Millis,
+  ages: Ages,
+): Placed {
+  const { marketId } = order
+  const known = draft.state.bySalt.get(saltKey(marketId, order.maker, order.salt))
+  if (known !== undefined) return duplicate(order, known, draft)
+
+  const endOfKey = endOfSigner(order, draft, now)
+  const verdict = admit(order, admittance(spec, userId, draft, now, ages))
+  if (!verdict.ok) throw refused(verdict.refusal, RETRY_AFTER[verdict.refusal.code])
+
+  const row = {
+    ...placedRow(order, verdict.value, userId, draft.nextSeq(marketId), now),
+    alive_until: aliveUntil(order.expiration, endOfKey),
+  }
+  const stored = storedOrder(order, row, draft.nextSeq(marketId))
+  draft.place(stored, row)
+  return { kind: 'placed', order: stored, isDuplicate: false, read_after: draft.bookmark(marketId) }
+}
+
+/** Bit of a session key's permissions. */
+const MAY_TRADE = 1
+
+/** When the key that signed ends; null if the maker signed himself. Throws where the key may not trade, or not any more. */
+function endOfSigner({ maker, signer }: SignedOrder, draft: Draft, now: Millis): Seconds | null {
+  if (signer === maker) return null
+  const key = draft.state.signers.get(signerKey(maker, signer))
+  const context = { field: 'signature', recovered_signer: signer, expected_signer: maker }
+  if (key === undefined) throw new ApiError('SIGNATURE_MISMATCH', context)
+  if (key.revoked_at !== null)
+    throw new ApiError('SESSION_KEY_REVOKED', { ...context, revoked_at: key.revoked_at })
+  const end = key.expires_at as Seconds
+  if (isExpired(aliveUntil(0 as Seconds, end), now)) {
+    throw new ApiError('SESSION_KEY_EXPIRED', { ...context, expired_at: key.expires_at })
+  }
+  if ((key.permissions & MAY_TRADE) === 0) throw new ApiError('SESSION_KEY_NOT_PERMITTED', context)
+  return end
+}
+
+/** Accepting the same signed order again is not an error; another order with its salt is. */
+function duplicate(order: SignedOrder, known: StoredOrder, draft: Draft): Placed {
+  if (known.hash !== order.hash) {
+    const context = {
+      field: 'salt',
+      received: String(order.salt),
+      order_id: known.order_id,
+      order_hash: known.hash,
+    }
+    throw new ApiError('SALT_USED', context)
+  }
+  return { kind: 'placed', order: known, isDuplicate: true, read_after: draft.bookmark(order.marketId) }
+}
+
+function restingOf(spec: MarketSpec, holding: Holding): Resting {
+  const { count, openable, openValue, ordersReserved, plainLong, plainShort, position } = holding
+  const opposing = position.size > 0 ? plainShort : plainLong
+  return {
+    count,
+    reducing: Math.min(Math.abs(position.size), opposing) as Steps,
+    openable: openable as Steps,
+    openNotional: (openValue * tickStepValue(spec)) as Quote,
+    reserved: ordersReserved as Quote,
+  }
+}
+
+/** What the order is admitted against. Throws where the exchange is not fit to take orders at all. */
+export function admittance(
+  spec: MarketSpec,
+  userId: number,
+  draft: Draft,
+  now: Millis,
+  ages: Ages,
+): Admittance {
+  const { chainSeenAt, oracleAt, oraclePrice, mode } = draft.market(spec.marketId)
+  if (chainSeenAt === null || now - chainSeenAt > ages.chainMaxAgeMs) {
+    throw new ApiError('CHAIN_UNSEEN', { last_seen_ms: chainSeenAt }, STALE_RETRY)
+  }
+  const isFresh = oracleAt !== null && now - oracleAt <= ages.oracleMaxAgeMs
+  const holding = draft.holding(spec.marketId, userId)
+  const { free, reserved } = draft.funds(userId)
+  return {
+    spec,
+    mode,
+    oracle: isFresh ? (oraclePrice as Price) : null,
+    now,
+    position: holding.position,
+    fundingIndex: NO_FUNDING,
+    resting: restingOf(spec, holding),
+    available: (free - reserved) as Quote,
+  }
+}
+
+function placedRow(
+  order: SignedOrder,
+  admission: Admission,
+  userId: number,
+  seq: number,
+  now: Millis,
+): Omit<OrderPlaced, 'alive_until'> {
+  return {
+    kind: 'order_placed',
+    order_id: `${order.marketId}-${seq}`,
+    user_id: userId,
+    maker: order.maker,
+    signer: order.signer,
+    hash: order.hash,
+    salt: Number(order.salt),
+    side: order.side,
+    type: order.type,
+    price: order.price,
+    quantity: order.quantity,
+    trigger: order.trigger,
+    leverage: order.leverage,
+    reduce_only: order.reduceOnly,
+    expiration: order.expiration,
+    status: admission.status,
+    accepted_at: now,
+    openable: admission.openable,
+    reserved: admission.reserved.toString(),
+    reserved_price: admission.reservedPrice,
+  }
+}
+
+const storedOrder = (
+  { marketId, signature }: SignedOrder,
+  { kind: _, ...row }: OrderPlaced,
+  seq: number,
+): StoredOrder => ({
+  ...row,
+  market_id: marketId,
+  seq,
+  signature,
+  status_reason: null,
+  closing_reason: null,
+  note: null,
+  filled: 0,
+  filled_value: 0n,
+  settling: 0,
+  held: 0n,
+  fee: 0n,
+  reserved: BigInt(row.reserved),
+  partial_slot: null,
+  triggered: null,
+  ended_at: null,
+  updated_at: row.accepted_at,
+})

@@ -1,0 +1,116 @@
+/** What would become of a placement: every check of one, on a snapshot and without its locks, and nothing is written. */
+import { type Band, priceBand } from '../../domain/market/band.ts'
+import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import { isConditional, type Order, type SignedOrder } from '../../domain/orders/order.ts'
+import { hashOrder } from '../../domain/orders/order-hash.ts'
+import { maxOf, type Price, type Quote, type Steps, type Ticks } from '../../domain/units.ts'
+import { balanceView } from '../accounts/view.ts'
+import { keccak } from '../adapters/crypto.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { MarketDirectory } from '../markets/market-directory.ts'
+import { typedData } from '../order-entry/typed-data-view.ts'
+import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
+import { bandView, type Reservation, reservationView } from '../orders/reservation-view.ts'
+import type { PlaceOrderBody } from '../orders/schema.ts'
+import { amount } from '../wire/amounts.ts'
+import type { Placed } from './command.ts'
+import { type LookPorts, look } from './dry-run.ts'
+import type { GroupOptions } from './group.ts'
+import type { Funds, MarketNow } from './group-state.ts'
+import { parseOrder } from './parse-order.ts'
+import { place } from './place.ts'
+import type { Verifier } from './verify-signature.ts'
+
+export interface ValidatePorts extends LookPorts {
+  readonly markets: MarketDirectory
+  readonly verifier: Verifier
+}
+
+interface Tried {
+  readonly placed: Placed
+  readonly funds: Funds
+  readonly market: MarketNow
+}
+
+/** Without a signature the order counts as its maker's. */
+async function signedOrder(
+  { verifier }: ValidatePorts,
+  spec: MarketSpec,
+  order: Order,
+  signature: string | undefined,
+): Promise<SignedOrder> {
+  if (signature !== undefined) return verifier.verify(spec, order, signature)
+  return { ...order, hash: hashOrder(order, spec, keccak), signer: order.maker, signature: '0x' }
+}
+
+/** Throws the ApiError that a placement would be answered with. */
+function tryPlacing(
+  ports: ValidatePorts,
+  options: GroupOptions,
+  userId: number,
+  spec: MarketSpec,
+  order: SignedOrder,
+): Promise<Tried> {
+  const item = { kind: 'place', spec, order } as const
+  return look(ports, options, { userId, spec, items: [item] }, (draft) => {
+    const placed = place(item, userId, draft, ports.clock.now(), options)
+    return { placed, funds: draft.funds(userId), market: draft.market(spec.marketId) }
+  })
+}
+
+/** The limits between which an order of this side and type is not refused for its price. */
+function limitsOf(spec: MarketSpec, { side, type, trigger }: Order, now: Band): Band {
+  const band = isConditional(type) ? priceBand(spec, priceOf(spec, trigger)) : now
+  return side === 'LONG'
+    ? { lo: spec.minPrice, hi: band.hi }
+    : { lo: maxOf(spec.minPrice, band.lo), hi: highestPrice(spec) }
+}
+
+const reservationOf = ({ order }: Placed): Reservation => ({
+  side: order.side,
+  price: order.price as Ticks,
+  quantity: order.quantity as Steps,
+  openable: order.openable as Steps,
+  reserved: order.reserved as Quote,
+  reservedPrice: order.reserved_price as Ticks,
+})
+
+function boundsView(spec: MarketSpec, { lo, hi }: Band): ValidateAnswer['nearest_valid'] {
+  return {
+    ...amount('lowest_price', priceOf(spec, lo)),
+    ...amount('highest_price', priceOf(spec, hi)),
+    ...amount('tick_size', spec.tick),
+    ...amount('min_quantity', quantityOf(spec, spec.minQuantity)),
+    ...amount('max_quantity', quantityOf(spec, spec.maxQuantity)),
+    ...amount('step_size', spec.step),
+    max_leverage: spec.maxLeverage,
+  }
+}
+
+export async function validateOrder(
+  ports: ValidatePorts,
+  options: GroupOptions,
+  { userId, address }: Caller,
+  body: ValidateBody,
+): Promise<ValidateAnswer> {
+  const spec = await ports.markets.byId(Number(body.market_id))
+  const order = parseOrder(spec, address, body as PlaceOrderBody)
+  const signed = await signedOrder(ports, spec, order, body.signature)
+  const { placed, funds, market } = await tryPlacing(ports, options, userId, spec, signed)
+  const oracle = market.oraclePrice as Price
+  const band = priceBand(spec, oracle)
+  return {
+    valid: true,
+    order_hash: signed.hash,
+    digest: signed.hash,
+    signer: body.signature === undefined ? null : signed.signer,
+    is_duplicate: placed.isDuplicate,
+    status: placed.order.status,
+    side: order.side,
+    ...reservationView(spec, reservationOf(placed)),
+    price_band: bandView(spec, band, oracle),
+    nearest_valid: boundsView(spec, limitsOf(spec, order, band)),
+    balance: balanceView(funds),
+    typed_data: typedData(spec, order),
+  }
+}

@@ -1,0 +1,118 @@
+/** The writes of a group: a few statements, whatever its size. */
+import type pg from 'pg'
+import { APPEND_ROWS, APPENDING, type ShardHead } from '../../db/journal.ts'
+import type { LogRow } from '../../domain/journal/journal-row.ts'
+import type { Draft } from './group-changes.ts'
+import { pipelined } from './pipelined.ts'
+
+/**
+ * Appends a market's rows to its log, and stores the orders of the placements among them: the log row of a placement holds all that the
+ * order's row does, but for the signature. Parameters: as of APPEND_ROWS, and each row's signature or null.
+ */
+const APPEND_AND_PLACE = `
+  with placed as (
+    insert into orders (
+      order_id, market_id, seq, user_id, maker, signer, hash, signature, salt, side, type, price, quantity, trigger, leverage,
+      reduce_only, expiration, alive_until, status, openable, reserved_price, reserved, accepted_at
+    )
+    select
+      r.order_id, split_part(r.order_id, '-', 1)::integer, split_part(r.order_id, '-', 2)::bigint, r.user_id, r.maker, r.signer,
+      r.hash, r.signature, r.salt, r.side, r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration,
+      r.alive_until, r.status, r.openable, r.reserved_price, r.reserved, r.accepted_at
+    from rows from (
+      json_to_recordset($3::json) as (
+        kind text, order_id text, user_id bigint, maker text, signer text, hash text, salt bigint, side text, type text,
+        price bigint, quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint,
+        alive_until bigint, status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint
+      ),
+      unnest($5::text[])
+    ) as r (
+      kind, order_id, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration,
+      alive_until, status, openable, reserved_price, reserved, accepted_at, signature
+    )
+    where r.kind = 'order_placed'
+  ), ${APPENDING}
+`
+
+const END = `
+  update orders o set
+    status = e.status, status_reason = e.status_reason, closing_reason = e.closing_reason, note = e.note, ended_at = e.ended_at,
+    openable = 0, reserved = 0
+  from jsonb_to_recordset($1::jsonb) as e (
+    order_id text, status text, status_reason text, closing_reason text, note text, ended_at bigint
+  )
+  where o.order_id = e.order_id and o.order_id = any($2::text[])
+`
+
+const RESERVE = `
+  update accounts a set reserved = a.reserved + d.delta
+  from unnest($1::bigint[], $2::numeric[]) d (user_id, delta)
+  where a.user_id = d.user_id and a.user_id = any($1::bigint[])
+`
+
+const KEEP = `
+  insert into client_requests (user_id, client_request_id, digest, answer, created_at)
+  select k.user_id, k.id, k.digest, k.answer, $5::bigint
+  from unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[]) k (user_id, id, digest, answer)
+`
+
+/** How far a shard's log has come. */
+export interface NewHead {
+  readonly shard: string
+  readonly head: number
+}
+
+/** Stores what was decided, inside the group's transaction. Returns the new heads of the shards that have new rows. */
+export async function writeGroup(client: pg.ClientBase, draft: Draft, now: number): Promise<NewHead[]> {
+  const logs = logsOf(draft)
+  const statements = [...logs.map(appendStatement), ...endStatements(draft), ...accountStatements(draft, now)]
+  await pipelined(client, () => statements.map((statement) => client.query(statement)))
+  return logs.map(({ at, rows }) => ({ shard: at.shard, head: at.head + rows.length }))
+}
+
+/** What a shard's log gets, and the signature of each row that places an order. */
+interface NewRows {
+  readonly at: ShardHead
+  readonly rows: readonly LogRow[]
+  readonly signatures: readonly (string | null)[]
+}
+
+function logsOf({ rows, placed, state, spanned }: Draft): NewRows[] {
+  const signatures = new Map<LogRow, string>(placed.map(({ row, signature }) => [row, signature]))
+  const of = (at: ShardHead, list: readonly LogRow[]): NewRows => ({
+    at,
+    rows: list,
+    signatures: list.map((row) => signatures.get(row) ?? null),
+  })
+  const logs = [...state.markets].map(([marketId, { head }]) => of(head, rows.get(marketId) ?? []))
+  if (state.accounts !== null) logs.push(of(state.accounts, spanned))
+  return logs.filter((log) => log.rows.length > 0)
+}
+
+function appendStatement({ at: { shard, head }, rows, signatures }: NewRows): pg.QueryConfig {
+  const values = [shard, head, JSON.stringify(rows), head + rows.length]
+  return signatures.some((signature) => signature !== null)
+    ? { name: 'intake-place', text: APPEND_AND_PLACE, values: [...values, signatures] }
+    : { name: 'append-rows', text: APPEND_ROWS, values }
+}
+
+function endStatements({ ended }: Draft): pg.QueryConfig[] {
+  if (ended.length === 0) return []
+  const values = [JSON.stringify(ended), ended.map(({ order_id }) => order_id)]
+  return [{ name: 'intake-end', text: END, values }]
+}
+
+function accountStatements({ reservedDeltas, kept }: Draft, now: number): pg.QueryConfig[] {
+  const statements: pg.QueryConfig[] = []
+  const deltas = [...reservedDeltas].filter(([, delta]) => delta !== 0n)
+  if (deltas.length > 0) {
+    const values = [deltas.map(([userId]) => userId), deltas.map(([, delta]) => String(delta))]
+    statements.push({ name: 'intake-reserve', text: RESERVE, values })
+  }
+  if (kept.length > 0) {
+    const column = <Key extends keyof (typeof kept)[number]>(key: Key) => kept.map((request) => request[key])
+    const values = [column('user_id'), column('client_request_id'), column('digest'), column('answer'), now]
+    statements.push({ name: 'intake-keep', text: KEEP, values })
+  }
+  return statements
+}

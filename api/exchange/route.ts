@@ -1,0 +1,120 @@
+/** The exchange as such: contracts, time, status, faucet. */
+import type { Db } from '../../db/client.ts'
+import { FaucetAnswer, FaucetBody } from '../accounts/schema.ts'
+import type { Config } from '../config.ts'
+import { ApiError } from '../errors.ts'
+import type { Faucet } from '../faucet/faucet.ts'
+import { callerOf } from '../http/access.ts'
+import { type App, answers } from '../http/types.ts'
+import { exchangeStatus, type StatusRow } from '../markets/query.ts'
+import { ServerTime, ServiceStatus, SharedContracts } from '../markets/schema.ts'
+import type { Clock } from '../ports.ts'
+import { isoTime } from '../wire/amounts.ts'
+
+export interface ExchangePorts {
+  readonly db: Db
+  readonly clock: Clock
+  readonly config: Config
+  /** Null on chains without one. */
+  readonly faucet: Faucet | null
+}
+
+const tags = ['exchange']
+
+export function exchangeRoutes(app: App, ports: ExchangePorts): void {
+  reference(app, ports)
+  status(app, ports)
+  faucetRoute(app, ports)
+}
+
+function reference(app: App, { config, clock }: ExchangePorts): void {
+  const { contracts, chainId } = config
+  app.get(
+    '/v0/contracts/shared',
+    {
+      schema: {
+        tags,
+        summary: 'Shared contracts',
+        operationId: 'getSharedContracts',
+        response: answers(SharedContracts),
+      },
+    },
+    () => ({
+      addressCollateralToken: contracts.usdm,
+      addressMarginBank: contracts.marginBank,
+      addressAccountManager: contracts.accountManager,
+      addressForwarder: contracts.forwarder,
+      chain_id: chainId,
+    }),
+  )
+  app.get(
+    '/v0/time',
+    { schema: { tags, summary: 'Server time', operationId: 'getTime', response: answers(ServerTime) } },
+    () => {
+      const now = clock.now()
+      return { time: isoTime(now), unix_ms: now, unix_seconds: Math.floor(now / 1000) }
+    },
+  )
+}
+
+function status(app: App, { db, clock, config }: ExchangePorts): void {
+  const view = (row: StatusRow, now: number, isChainFresh: boolean) => {
+    const age = row.observed_at === null ? null : Math.max(0, now - row.observed_at)
+    const isFresh = age !== null && age <= config.oracleMaxAgeMs
+    return {
+      market_id: row.market_id,
+      symbol: row.symbol,
+      mode: row.mode,
+      oracle_age_ms: age,
+      oracle_fresh: isFresh,
+      last_batch_id: row.last_batch_id,
+      placements: isFresh && isChainFresh && row.mode === 'open',
+      read_model_lag: row.lag,
+    }
+  }
+  app.get(
+    '/v0/status',
+    {
+      schema: {
+        tags,
+        summary: 'State of the exchange',
+        operationId: 'getStatus',
+        response: answers(ServiceStatus),
+      },
+    },
+    async () => {
+      const { markets, chain } = await exchangeStatus(db)
+      const now = clock.now()
+      const seen = chain === null ? null : Math.max(0, now - chain.completed_at)
+      const fresh = seen !== null && seen <= config.chainMaxAgeMs
+      const views = markets.map((row) => view(row, now, fresh))
+      return {
+        status: views.every(({ placements }) => placements) ? ('ok' as const) : ('degraded' as const),
+        time: isoTime(now),
+        chain: { chain_id: config.chainId, block: chain?.head ?? null, seen_ms_ago: seen, fresh },
+        markets: views,
+      }
+    },
+  )
+}
+
+function faucetRoute(app: App, { faucet }: ExchangePorts): void {
+  app.post(
+    '/v0/faucet',
+    {
+      config: { access: 'user', bucket: 'faucet' },
+      schema: {
+        tags,
+        summary: 'Test collateral and gas',
+        description: 'Only on test chains. Mints to the wallet; deposits nothing.',
+        operationId: 'faucet',
+        body: FaucetBody,
+        response: answers(FaucetAnswer),
+      },
+    },
+    (request) => {
+      if (faucet === null) throw new ApiError('FAUCET_NOT_AVAILABLE')
+      return faucet(callerOf(request))
+    },
+  )
+}

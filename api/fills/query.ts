@@ -1,0 +1,82 @@
+/** Fills in the read model: an account's own, and everybody's without names. */
+import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import type { Side } from '../../domain/orders/order.ts'
+import { anyNumber, type Page } from '../orders/query.ts'
+import type { FillRow } from './view.ts'
+
+export interface FillFilter extends Page {
+  readonly marketId?: number | undefined
+  readonly side?: Side | undefined
+}
+
+export async function fillsOfUser(db: Db | Tx, userId: number, filter: FillFilter): Promise<FillRow[]> {
+  let query = db.selectFrom('read.fills').selectAll().where('user_id', '=', userId)
+  if (filter.marketId !== undefined) query = query.where('market_id', '=', anyNumber(filter.marketId))
+  if (filter.side !== undefined) query = query.where('side', '=', filter.side)
+  return newestFills(query, filter).execute()
+}
+
+export const fillsOfOrder = (db: Db | Tx, orderId: string, page: Page): Promise<FillRow[]> =>
+  newestFills(db.selectFrom('read.fills').selectAll().where('order_id', '=', orderId), page).execute()
+
+type FillQuery = ReturnType<typeof selectFills>
+const selectFills = (db: Db | Tx) => db.selectFrom('read.fills').selectAll()
+
+function newestFills(query: FillQuery, { cursor, limit }: Page): FillQuery {
+  const after =
+    cursor === null
+      ? query
+      : query.where(sql<boolean>`(matched_at, fill_id) < (${cursor.at}::bigint, ${cursor.id})`)
+  return after
+    .orderBy('matched_at', 'desc')
+    .orderBy('fill_id', 'desc')
+    .limit(limit + 1)
+}
+
+export interface PublicFillFilter {
+  readonly side?: Side | undefined
+  readonly limit: number
+  /** The last one of the page before. */
+  readonly after: PublicPlace | null
+}
+
+/** Where a fill stands among all of its market. */
+export interface PublicPlace {
+  readonly batch: number
+  readonly part: number
+  readonly place: number
+}
+
+/** Newest batch first; one row more than `limit` if there is a next page. */
+export async function fillsOfMarket(
+  db: Db | Tx,
+  marketId: number,
+  { side, limit, after }: PublicFillFilter,
+): Promise<FillRow[]> {
+  let query = selectFills(db).where('market_id', '=', marketId)
+  if (side !== undefined) query = query.where('side', '=', side)
+  if (after !== null) {
+    const { batch, part, place } = after
+    query = query.where(
+      sql<boolean>`(batch_id, part, place) < (${batch}::bigint, ${part}::bigint, ${place}::bigint)`,
+    )
+  }
+  return query
+    .orderBy('batch_id', 'desc')
+    .orderBy('part', 'desc')
+    .orderBy('place', 'desc')
+    .limit(limit + 1)
+    .execute()
+}
+
+/** How many fills of an order are at each stage. */
+export async function fillStages(db: Db | Tx, orderId: string): Promise<Map<FillRow['status'], number>> {
+  const rows = await db
+    .selectFrom('read.fills')
+    .select(['status', sql<number>`count(*)`.as('fills')])
+    .where('order_id', '=', orderId)
+    .groupBy('status')
+    .execute()
+  return new Map(rows.map(({ status, fills }) => [status, Number(fills)]))
+}

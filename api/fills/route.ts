@@ -1,0 +1,165 @@
+/** Reading fills: the caller's own, how far they are on their way to the chain, and everybody's without names. */
+import { callerOf } from '../http/access.ts'
+import { type App, answers } from '../http/types.ts'
+import { specOf } from '../markets/market-directory.ts'
+import { MarketIdParams } from '../markets/schema.ts'
+import { ownOrder, type ReadPorts } from '../orders/own-orders.ts'
+import { orderById } from '../orders/query.ts'
+import {
+  FILL_STATUSES,
+  Fills,
+  FillsQuery,
+  OrderFillsQuery,
+  OrderIdParams,
+  UserIdParams,
+} from '../orders/schema.ts'
+import { type Cursor, decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
+import { fillStages, fillsOfMarket, fillsOfOrder, fillsOfUser, type PublicPlace } from './query.ts'
+import { FillProcessing, PublicFills, PublicFillsQuery } from './schema.ts'
+import { type FillRow, fillProcessingView, fillView, publicFillView } from './view.ts'
+
+const tags = ['fills']
+const own = { access: 'user' } as const
+
+export function fillRoutes(app: App, ports: ReadPorts): void {
+  ofOrder(app, ports)
+  ofUser(app, ports)
+  ofMarket(app, ports)
+  processing(app, ports)
+}
+
+const cursorOf = (row: FillRow): Cursor => ({ at: row.matched_at, id: row.fill_id })
+
+async function answer({ markets }: ReadPorts, rows: readonly FillRow[], limit: number) {
+  const specs = await markets.ofRows(rows)
+  const { page, next_cursor } = pageOf('fills', rows, limit, cursorOf)
+  return { fills: page.map((row) => fillView(specOf(specs, row), row)), next_cursor }
+}
+
+function ofOrder(app: App, ports: ReadPorts): void {
+  app.get(
+    '/v0/orders/:order_id/fills',
+    {
+      config: own,
+      schema: {
+        tags,
+        summary: 'Fills of one order, newest first',
+        operationId: 'listOrderFills',
+        params: OrderIdParams,
+        querystring: OrderFillsQuery,
+        response: answers(Fills),
+      },
+    },
+    async (request) => {
+      const { limit = 100, cursor } = request.query
+      const page = { limit, cursor: decodeCursor('fills', cursor) }
+      const id = request.params.order_id
+      const rows = await ports.readAfter.read(request, async (db) => {
+        ownOrder(await orderById(db, id), callerOf(request).userId, { field: 'order_id', received: id })
+        return fillsOfOrder(db, id, page)
+      })
+      return answer(ports, rows, limit)
+    },
+  )
+}
+
+function ofUser(app: App, ports: ReadPorts): void {
+  app.get(
+    '/v0/fills/by-user/:user_id',
+    {
+      config: own,
+      schema: {
+        tags,
+        summary: "The caller's fills, newest first",
+        operationId: 'listFills',
+        params: UserIdParams,
+        querystring: FillsQuery,
+        response: answers(Fills),
+      },
+    },
+    async (request) => {
+      const { market_id: marketId, side, limit = 100, cursor } = request.query
+      const filter = { marketId, side, limit, cursor: decodeCursor('fills', cursor) }
+      const rows = await ports.readAfter.read(request, (db) =>
+        fillsOfUser(db, request.params.user_id, filter),
+      )
+      return answer(ports, rows, limit)
+    },
+  )
+}
+
+function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
+  app.get(
+    '/v0/fills/by-market/:market_id',
+    {
+      schema: {
+        tags,
+        summary: 'Fills of a market, newest first',
+        description:
+          'Both sides of every trade, one fill per order and part, without a word on whose they are.',
+        operationId: 'listMarketFills',
+        params: MarketIdParams,
+        querystring: PublicFillsQuery,
+        response: answers(PublicFills),
+      },
+    },
+    async (request) => {
+      const { side, limit = 100, cursor } = request.query
+      const spec = await markets.byId(request.params.market_id)
+      const filter = { side, limit, after: publicPlace(cursor) }
+      const rows = await readAfter.read(request, (db) => fillsOfMarket(db, spec.marketId, filter))
+      const { page, next_cursor } = pageOf('market-fills', rows, limit, publicCursor)
+      return { fills: page.map((row) => publicFillView(spec, row)), next_cursor }
+    },
+  )
+}
+
+const publicCursor = ({ batch_id, part, place }: FillRow): Cursor => ({
+  at: batch_id,
+  id: `${part}-${place}`,
+})
+
+function publicPlace(text: string | undefined): PublicPlace | null {
+  const cursor = decodeCursor('market-fills', text)
+  if (cursor === null) return null
+  const match = /^(\d{1,9})-(\d{1,9})$/.exec(cursor.id)
+  if (match === null) throw invalidCursor(text as string)
+  return { batch: cursor.at, part: Number(match[1]), place: Number(match[2]) }
+}
+
+function processing(app: App, { markets, readAfter }: ReadPorts): void {
+  app.get(
+    '/v0/orders/:order_id/fill-processing-status',
+    {
+      config: own,
+      schema: {
+        tags,
+        summary: 'How far the fills of an order are on their way to the chain',
+        operationId: 'getFillProcessingStatus',
+        params: OrderIdParams,
+        querystring: OrderFillsQuery,
+        response: answers(FillProcessing),
+      },
+    },
+    async (request) => {
+      const { limit = 100, cursor } = request.query
+      const page = { limit, cursor: decodeCursor('fills', cursor) }
+      const id = request.params.order_id
+      const { order, stages, rows } = await readAfter.read(request, async (db) => ({
+        order: ownOrder(await orderById(db, id), callerOf(request).userId, {
+          field: 'order_id',
+          received: id,
+        }),
+        rows: await fillsOfOrder(db, id, page),
+        stages: await fillStages(db, id),
+      }))
+      const spec = await markets.byId(order.market_id)
+      const { page: fills, next_cursor } = pageOf('fills', rows, limit, cursorOf)
+      const counts = Object.fromEntries(FILL_STATUSES.map((stage) => [stage, stages.get(stage) ?? 0]))
+      return fillProcessingView(spec, order, counts as Record<(typeof FILL_STATUSES)[number], number>, {
+        fills,
+        next_cursor,
+      })
+    },
+  )
+}

@@ -1,0 +1,114 @@
+/** Rows of fills as their owner sees them, and as everybody does. */
+import type { Selectable } from 'kysely'
+import type { ReadFillsTable } from '../../db/read-schema.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { Steps, Ticks } from '../../domain/units.ts'
+import type { Fill } from '../orders/schema.ts'
+import type { OrderRow } from '../orders/view.ts'
+import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
+import type { FillProcessing, FillStage, PublicFill } from './schema.ts'
+
+export type FillRow = Selectable<ReadFillsTable>
+
+/** Block time counts whole seconds: what is mined was sent before, whatever the clocks say. */
+const notBefore = (earlier: number | null, time: number | null): number | null =>
+  earlier === null || time === null ? time : Math.max(earlier, time)
+
+/** Likewise. */
+const changedAt = ({ matched_at, submitted_at, updated_at }: FillRow): number =>
+  Math.max(matched_at, submitted_at ?? 0, updated_at)
+
+export function fillView(spec: MarketSpec, row: FillRow): Fill {
+  return {
+    fill_id: row.fill_id,
+    order_id: row.order_id,
+    user_id: row.user_id,
+    market_id: row.market_id,
+    symbol: spec.symbol,
+    batch_id: row.batch_id,
+    part: row.part,
+    action_id: row.action_id,
+    side: row.side,
+    status: row.status,
+    ...amount('price', priceOf(spec, row.price as Ticks)),
+    ...amount('quantity', quantityOf(spec, row.steps as Steps)),
+    ...amount('taker_quantity', quantityOf(spec, row.taker_steps as Steps)),
+    ...amount('fee', row.fee ?? 0n),
+    ...maybeAmount('realized_pnl', row.realized_pnl),
+    tx_hash: row.tx_hash,
+    block_number: row.block,
+    created_at: isoTime(row.matched_at),
+    updated_at: isoTime(changedAt(row)),
+  }
+}
+
+/** Names a fill to the public: the other name holds the place of its order. */
+export const publicFillId = ({ market_id, batch_id, part, place }: FillRow): string =>
+  `${market_id}-${batch_id}-${part}-${place}`
+
+/** Nothing that tells whose it is, or which fills are of the same order. */
+export const publicFillView = (spec: MarketSpec, row: FillRow): PublicFill => ({
+  fill_id: publicFillId(row),
+  market_id: row.market_id,
+  symbol: spec.symbol,
+  batch_id: row.batch_id,
+  part: row.part,
+  side: row.side,
+  status: row.status,
+  ...amount('price', priceOf(spec, row.price as Ticks)),
+  ...amount('quantity', quantityOf(spec, row.steps as Steps)),
+  ...amount('taker_quantity', quantityOf(spec, row.taker_steps as Steps)),
+  tx_hash: row.tx_hash,
+  block_number: row.block,
+  created_at: isoTime(row.matched_at),
+  updated_at: isoTime(changedAt(row)),
+})
+
+/** How far a fill is on its way to the chain. */
+const fillStageView = (spec: MarketSpec, row: FillRow): FillStage => {
+  const mined = notBefore(row.submitted_at, row.mined_at)
+  return {
+    fill_id: row.fill_id,
+    stage: row.status,
+    batch_id: row.batch_id,
+    part: row.part,
+    action_id: row.action_id,
+    tx_hash: row.tx_hash,
+    block_number: row.block,
+    ...amount('price', priceOf(spec, row.price as Ticks)),
+    ...amount('quantity', quantityOf(spec, row.steps as Steps)),
+    failure: row.failure,
+    matched_at: isoTime(row.matched_at),
+    submitted_at: maybeTime(row.submitted_at),
+    mined_at: maybeTime(mined),
+    confirmed_at: maybeTime(notBefore(mined, row.confirmed_at)),
+    failed_at: maybeTime(row.failed_at),
+    updated_at: isoTime(changedAt(row)),
+  }
+}
+
+/** An order's fills on their way to the chain. `stages` counts all of them, `page` holds some. */
+export function fillProcessingView(
+  spec: MarketSpec,
+  order: OrderRow,
+  stages: FillProcessing['stages'],
+  { fills, next_cursor }: { readonly fills: readonly FillRow[]; readonly next_cursor: string | null },
+): FillProcessing {
+  const unmined = stages.MATCHED + stages.SUBMITTED + stages.RETRYING
+  const quantity = (steps: number): bigint => quantityOf(spec, steps as Steps)
+  return {
+    order_id: order.order_id,
+    order_hash: order.hash,
+    market_id: order.market_id,
+    symbol: spec.symbol,
+    status: order.status,
+    settlement_pending: unmined > 0,
+    confirmation_pending: unmined + stages.MINED > 0,
+    ...amount('quantity', quantity(order.quantity)),
+    ...amount('filled_quantity', quantity(order.filled)),
+    ...amount('settling_quantity', quantity(order.settling)),
+    stages,
+    fills: fills.map((row) => fillStageView(spec, row)),
+    next_cursor,
+  }
+}

@@ -1,0 +1,81 @@
+/** The markets' specifications in memory: they change rarely, and every order needs one. */
+
+import type { Db } from '../../db/client.ts'
+import { loadMarkets } from '../../db/markets.ts'
+import type { MarketSpec } from '../../domain/market/market.ts'
+import { ApiError } from '../errors.ts'
+import type { Clock } from '../ports.ts'
+
+/** By market. */
+export type Specs = ReadonlyMap<number, MarketSpec>
+
+/** The specification of a row's market, which is among them. */
+export const specOf = (specs: Specs, { market_id }: { readonly market_id: number }): MarketSpec =>
+  specs.get(market_id) as MarketSpec
+
+export interface MarketDirectory {
+  /** Fails with MARKET_NOT_FOUND. */
+  byId(marketId: number): Promise<MarketSpec>
+  byIds(marketIds: Iterable<number>): Promise<Specs>
+  /** Of the markets that the rows are in. */
+  ofRows(rows: readonly { readonly market_id: number }[]): Promise<Specs>
+  bySymbol(symbol: string): Promise<MarketSpec>
+  all(): Promise<readonly MarketSpec[]>
+}
+
+const REFRESH_MS = 5_000
+/** A market that is asked for but not known is looked for again, but not more often than this. */
+const MISS_MS = 500
+
+export function createMarketDirectory(db: Db, clock: Clock): MarketDirectory {
+  let byId = new Map<number, MarketSpec>()
+  let bySymbol = new Map<string, MarketSpec>()
+  let loadedAt = 0
+  let loading: Promise<void> | null = null
+
+  const load = async (): Promise<void> => {
+    const markets = await loadMarkets(db)
+    byId = new Map(markets.map((spec) => [spec.marketId, spec]))
+    bySymbol = new Map(markets.map((spec) => [spec.symbol, spec]))
+    loadedAt = clock.now()
+  }
+  const reload = (): Promise<void> => {
+    loading ??= load().finally(() => {
+      loading = null
+    })
+    return loading
+  }
+
+  const find = async (
+    read: () => MarketSpec | undefined,
+    field: string,
+    received: unknown,
+  ): Promise<MarketSpec> => {
+    const age = clock.now() - loadedAt
+    const known = read()
+    if (known === undefined && age > MISS_MS) await reload()
+    // An old specification is served while the new one is on its way.
+    else if (age > REFRESH_MS) reload().catch(() => {})
+    const found = read()
+    if (found === undefined)
+      throw new ApiError('MARKET_NOT_FOUND', { field, expected: 'a market of GET /v0/markets', received })
+    return found
+  }
+
+  const specFor = (marketId: number) => find(() => byId.get(marketId), 'market_id', marketId)
+  const byIds = async (marketIds: Iterable<number>): Promise<Specs> => {
+    const specs = await Promise.all([...new Set(marketIds)].map(specFor))
+    return new Map(specs.map((spec) => [spec.marketId, spec]))
+  }
+
+  return {
+    byId: specFor,
+    byIds,
+    ofRows: (rows) => byIds(rows.map(({ market_id }) => market_id)),
+    bySymbol: (symbol) => find(() => bySymbol.get(symbol), 'symbol', symbol),
+    async all() {
+      if (clock.now() - loadedAt > MISS_MS) await reload()
+      return [...byId.values()]
+    },
+  }
+}

@@ -1,0 +1,59 @@
+/** Markets and their books as a trader sees them. */
+import { type MarketMode, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { Side } from '../../domain/orders/order.ts'
+import type { Steps, Ticks } from '../../domain/units.ts'
+import { amount, isoTime, maybeAmount } from '../wire/amounts.ts'
+import type { Level, Market } from './schema.ts'
+
+export interface MarketState {
+  readonly mode: MarketMode
+  readonly oracle_price: bigint | null
+  readonly oracle_at: number | null
+  readonly mark_price: bigint | null
+  readonly last_price: number | null
+  readonly last_batch_id: number | null
+}
+
+export function marketView(spec: MarketSpec, state: MarketState): Market {
+  return {
+    market_id: spec.marketId,
+    symbol: spec.symbol,
+    type: spec.kind,
+    trading_enabled: state.mode === 'open',
+    mode: state.mode,
+    chain_id: Number(spec.chainId),
+    trader_address: spec.trader,
+    ...amount('tick_size', spec.tick),
+    ...amount('step_size', spec.step),
+    ...amount('min_order_size', quantityOf(spec, spec.minQuantity)),
+    ...amount('max_order_size', quantityOf(spec, spec.maxQuantity)),
+    ...amount('min_order_price', priceOf(spec, spec.minPrice)),
+    max_leverage: spec.maxLeverage,
+    ...amount('initial_margin_requirement', spec.imr),
+    ...amount('maintenance_margin_requirement', spec.mmr),
+    ...amount('mtb_long', spec.mtbLong),
+    ...amount('mtb_short', spec.mtbShort),
+    ...amount('maker_fee', spec.makerFee),
+    ...amount('taker_fee', spec.takerFee),
+    ...maybeAmount('oracle_price', state.oracle_price),
+    oracle_price_at: state.oracle_at === null ? null : isoTime(state.oracle_at),
+    // Until the first mark price is known the oracle price stands in, as with a thin book.
+    ...maybeAmount('mark_price', state.mark_price ?? state.oracle_price),
+    ...maybeAmount('last_price', state.last_price === null ? null : priceOf(spec, state.last_price as Ticks)),
+    last_batch_id: state.last_batch_id,
+  }
+}
+
+export interface LevelRow {
+  readonly side: Side
+  readonly price: number
+  readonly quantity: number
+  readonly order_count: number
+}
+
+export const levelView = (spec: MarketSpec, row: LevelRow): Level => ({
+  side: row.side,
+  ...amount('price', priceOf(spec, row.price as Ticks)),
+  ...amount('quantity', quantityOf(spec, row.quantity as Steps)),
+  order_count: row.order_count,
+})

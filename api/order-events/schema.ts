@@ -1,0 +1,56 @@
+/** What happens to orders. */
+import Type, { type Static } from 'typebox'
+import { MaybeTrigger } from '../orders/trigger-schema.ts'
+import {
+  bookmarkQuery,
+  closed,
+  maybeAmountOf,
+  NextCursor,
+  nullable,
+  PositiveInteger,
+  pageQuery,
+  Time,
+  words,
+} from '../wire/schema.ts'
+
+export const EVENT_KINDS = ['CREATED', 'PARTIALLY_FILLED', 'FILLED', 'CANCELLED', 'EXPIRED'] as const
+const KINDS = 'CREATED, PARTIALLY_FILLED, FILLED, CANCELLED or EXPIRED.'
+
+export const OrderEvent = Type.Object({
+  event_id: Type.String({ description: 'Unique; the same event has the same id in every answer.' }),
+  kind: words(EVENT_KINDS, KINDS),
+  order_id: Type.String(),
+  order_hash: Type.String(),
+  user_id: Type.Integer(),
+  market_id: Type.Integer(),
+  symbol: Type.String(),
+  shard_seq: Type.String({ description: "Its place in the market's log." }),
+  created_at: Time('When it happened.'),
+  details: Type.Object(
+    {
+      status: nullable(Type.String({ description: 'With CREATED: the status it was accepted with.' })),
+      status_reason: nullable(Type.String({ description: 'Why the order ended.' })),
+      cancel_reason: nullable(Type.String({ description: 'What the trader said at the cancel.' })),
+      fill_id: nullable(Type.String()),
+      batch_id: nullable(Type.Integer({ description: 'The auction of the fill, or that ended the order.' })),
+      part: nullable(Type.Integer()),
+      action_id: nullable(Type.Integer()),
+      tx_hash: nullable(Type.String()),
+      ...maybeAmountOf('price', 'Price of the fill.'),
+      ...maybeAmountOf('quantity', 'Quantity of the fill.'),
+      ...maybeAmountOf('fee', 'Fee of the fill.'),
+      trigger: MaybeTrigger,
+    },
+    { description: 'What does not belong to this kind of event is null.' },
+  ),
+})
+export type OrderEvent = Static<typeof OrderEvent>
+
+export const OrderEvents = Type.Object({ events: Type.Array(OrderEvent), next_cursor: NextCursor })
+export const OrderEventsQuery = closed({ ...pageQuery, ...bookmarkQuery })
+export const UserEventsQuery = closed({
+  market_id: Type.Optional(PositiveInteger('Only this market.')),
+  kind: Type.Optional(words(EVENT_KINDS, 'Only this kind.')),
+  ...pageQuery,
+  ...bookmarkQuery,
+})

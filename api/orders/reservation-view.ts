@@ -1,0 +1,37 @@
+/** What an order holds back, and the band it is measured against, as a trader sees them. */
+import type { Band } from '../../domain/market/band.ts'
+import { feeAllowancePerStep } from '../../domain/market/fees.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { Order } from '../../domain/orders/order.ts'
+import { feePriceOf } from '../../domain/orders/reservation.ts'
+import type { Price, Quote, Steps, Ticks } from '../../domain/units.ts'
+import { amount } from '../wire/amounts.ts'
+
+/** As acceptance fixes it, for an order of that quantity. */
+export interface Reservation extends Pick<Order, 'side' | 'price' | 'quantity'> {
+  readonly openable: Steps
+  readonly reserved: Quote
+  readonly reservedPrice: Ticks
+}
+
+export function reservationView(
+  spec: MarketSpec,
+  { side, price, quantity, openable, reserved, reservedPrice }: Reservation,
+) {
+  const feePrice = feePriceOf(spec, { side, limit: price, reservedPrice })
+  const fee = feeAllowancePerStep(spec, feePrice) * BigInt(openable)
+  return {
+    ...amount('opening_quantity', quantityOf(spec, openable)),
+    ...amount('closing_quantity', quantityOf(spec, (quantity - openable) as Steps)),
+    ...amount('reserved_price', priceOf(spec, reservedPrice)),
+    ...amount('margin', reserved - fee),
+    ...amount('fee_allowance', fee),
+    ...amount('reserved_margin', reserved),
+  }
+}
+
+export const bandView = (spec: MarketSpec, { lo, hi }: Band, oracle: Price) => ({
+  ...amount('lowest', priceOf(spec, lo)),
+  ...amount('highest', priceOf(spec, hi)),
+  ...amount('oracle_price', oracle),
+})

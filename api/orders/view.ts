@@ -1,0 +1,75 @@
+/** Rows of orders as a trader sees them. */
+import type { Selectable } from 'kysely'
+import type { ReadOrdersTable } from '../../db/read-schema.ts'
+import type { TriggerEvidence } from '../../domain/journal/journal-row.ts'
+import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
+import type { Steps, Ticks } from '../../domain/units.ts'
+import { amount, isoTime, toNumber } from '../wire/amounts.ts'
+import type { Order } from './schema.ts'
+import type { Trigger } from './trigger-schema.ts'
+
+export type OrderRow = Omit<Selectable<ReadOrdersTable>, 'arrival'>
+
+/** Average price of what is filled: value is the sum of price x steps, in ticks. */
+const averagePrice = (spec: MarketSpec, { filled, filled_value }: OrderRow): bigint | null =>
+  filled === 0 ? null : (filled_value * spec.tick) / BigInt(filled)
+
+/** Amounts are written out: a batch shows fifty orders, and putting them together from parts takes twice the time. */
+export function orderView(spec: MarketSpec, row: OrderRow): Order {
+  const price = priceOf(spec, row.price as Ticks)
+  const quantity = quantityOf(spec, row.quantity as Steps)
+  const filled = quantityOf(spec, row.filled as Steps)
+  const settling = quantityOf(spec, row.settling as Steps)
+  const remaining = quantity - filled - settling
+  const average = averagePrice(spec, row)
+  const trigger = priceOf(spec, row.trigger as Ticks)
+  return {
+    order_id: row.order_id,
+    order_hash: row.hash,
+    market_id: row.market_id,
+    symbol: spec.symbol,
+    user_id: row.user_id,
+    maker: row.maker,
+    signer: row.signer,
+    side: row.side,
+    order_type: row.type,
+    status: row.status,
+    status_reason: row.status_reason,
+    cancel_reason: row.note,
+    price: toNumber(price),
+    price_e18_raw: String(price),
+    quantity: toNumber(quantity),
+    quantity_e18_raw: String(quantity),
+    filled_quantity: toNumber(filled),
+    filled_quantity_e18_raw: String(filled),
+    settling_quantity: toNumber(settling),
+    settling_quantity_e18_raw: String(settling),
+    remaining_quantity: toNumber(remaining),
+    remaining_quantity_e18_raw: String(remaining),
+    average_price: average === null ? null : toNumber(average),
+    average_price_e18_raw: average === null ? null : String(average),
+    fee: toNumber(row.fee),
+    fee_e18_raw: String(row.fee),
+    reserved_margin: toNumber(row.reserved),
+    reserved_margin_e18_raw: String(row.reserved),
+    trigger_price: toNumber(trigger),
+    trigger_price_e18_raw: String(trigger),
+    trigger: triggerView(row.triggered),
+    leverage: row.leverage,
+    reduce_only: row.reduce_only,
+    expiration_seconds: row.expiration,
+    salt: String(row.salt),
+    created_at: isoTime(row.accepted_at),
+    updated_at: isoTime(row.updated_at),
+  }
+}
+
+/** What triggered an order; null for one that waits still or never waited. */
+export const triggerView = (evidence: TriggerEvidence | null): Trigger | null =>
+  evidence && {
+    at: isoTime(evidence.at),
+    ...amount('mark_price', BigInt(evidence.mark_price)),
+    ...amount('oracle_price', BigInt(evidence.oracle_price)),
+    oracle_price_at: isoTime(evidence.oracle_at),
+    batch_id: evidence.batch_id,
+  }

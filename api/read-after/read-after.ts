@@ -1,0 +1,224 @@
+/**
+ * Reads that must show a write. A bookmark names a shard and a sequence; the read waits until the read model has it, and takes the
+ * projected sequence and its data from one snapshot. A read without a bookmark never waits.
+ */
+import { normalizeIP } from '@fastify/rate-limit'
+import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import type { Caller } from '../auth/caller.ts'
+import { isConnectionError, isTimeout } from '../database-errors.ts'
+import { ApiError } from '../errors.ts'
+import type { Clock, Notifications } from '../ports.ts'
+
+export interface Bookmark {
+  readonly shard: string
+  readonly epoch: number
+  readonly seq: number
+}
+
+export interface BookmarkFields {
+  readonly read_after_shard_id?: string
+  readonly read_after_shard_seq?: string
+}
+
+/** Who reads, and after what. */
+export interface Reading {
+  readonly query: BookmarkFields
+  readonly caller: Pick<Caller, 'userId'> | null
+  readonly ip: string
+}
+
+export interface ReadAfter {
+  read<Value>(reading: Reading, query: (db: Db | Tx) => Promise<Value>): Promise<Value>
+  readonly waiting: number
+  stop(): void
+}
+
+export interface ReadAfterPorts {
+  readonly db: Db
+  readonly clock: Clock
+  readonly notifications: Notifications
+}
+
+export interface ReadAfterLimits {
+  readonly readAfterWaitMs: number
+  readonly readAfterWaiters: number
+  readonly readAfterPollMs: number
+}
+
+export const PROJECTED_CHANNEL = 'projected'
+
+const stale = (field: string, received: string) =>
+  new ApiError('HTV1_READ_AFTER_STALE_BOOKMARK', {
+    field,
+    expected: '`read_after` of a recent write',
+    received,
+  })
+const incomplete = (field: string) =>
+  new ApiError('INCOMPLETE_BOOKMARK', {
+    field,
+    expected: 'both parts of `read_after` of a write, or neither',
+  })
+const unavailable = () => new ApiError('HTV1_READ_AFTER_UNAVAILABLE', {}, '2')
+const pending = (shard: string) => new ApiError('HTV1_READ_AFTER_PENDING', { shard }, '0.5')
+
+/** Null without a bookmark; half a bookmark is refused. */
+export function parseBookmark(fields: BookmarkFields): Bookmark | null {
+  const { read_after_shard_id: id, read_after_shard_seq: seq } = fields
+  if (id === undefined && seq === undefined) return null
+  if (id === undefined) throw incomplete('read_after_shard_id')
+  if (seq === undefined) throw incomplete('read_after_shard_seq')
+  const match = /^(accounts|m\d{1,10})\.(\d{1,9})$/.exec(id)
+  if (match === null) throw stale('read_after_shard_id', id)
+  if (!/^\d{1,15}$/.test(seq)) throw stale('read_after_shard_seq', seq)
+  return { shard: match[1] as string, epoch: Number(match[2]), seq: Number(seq) }
+}
+
+/** Whether the read model shows the write. `beyond`: the log itself does not, which is a copy that lags, or nobody's bookmark. */
+type Progress = 'shown' | 'behind' | 'beyond'
+
+/**
+ * Of the places to wait, one caller gets so many, and bookmarks beyond the log together so many: whoever asks for too much, or makes
+ * bookmarks up under many names, cannot keep others from waiting.
+ */
+const SHARE = 0.25
+
+interface Waiter {
+  readonly bookmark: Bookmark
+  /** The account, or the address where there is none. */
+  readonly who: string
+  readonly isBeyond: boolean
+  readonly wake: (error?: ApiError) => void
+}
+
+const isReached = (at: Bookmark, { shard, epoch, seq }: Bookmark): boolean =>
+  at.shard === shard && (at.epoch !== epoch || at.seq >= seq)
+
+/** Compares the bookmark with the read model inside `tx`, whose snapshot the data is read from as well. */
+async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<Progress> {
+  const row = await tx
+    .selectFrom('shards as s')
+    .leftJoin('read.projection as p', 'p.shard', 's.shard')
+    .select(['s.epoch', 's.head', 'p.epoch as projected_epoch', 'p.seq as projected_seq'])
+    .where('s.shard', '=', shard)
+    .executeTakeFirst()
+  if (row === undefined || row.epoch !== epoch) throw stale('read_after_shard_id', `${shard}.${epoch}`)
+  if (row.projected_epoch === epoch && (row.projected_seq ?? -1) >= seq) return 'shown'
+  return row.head < seq ? 'beyond' : 'behind'
+}
+
+/** Wakes waiting reads: by NOTIFY, and by one shared poll in case a notification was lost. */
+function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAfterLimits) {
+  const waiters = new Set<Waiter>()
+  const held = new Map<string, number>()
+  const seen = new Map<string, Bookmark>()
+  let poll: NodeJS.Timeout | undefined
+
+  const advance = (to: Bookmark): void => {
+    seen.set(to.shard, to)
+    for (const waiter of waiters) if (isReached(to, waiter.bookmark)) waiter.wake()
+  }
+  const failAll = (): void => {
+    for (const waiter of waiters) waiter.wake(unavailable())
+  }
+  notifications.on(PROJECTED_CHANNEL, (payload) => {
+    const [shard = '', epoch, seq] = payload.split(':')
+    advance({ shard, epoch: Number(epoch), seq: Number(seq) })
+  })
+
+  const isFull = ({ who, isBeyond }: Pick<Waiter, 'who' | 'isBeyond'>): boolean => {
+    const places = limits.readAfterWaiters
+    if (waiters.size >= places) return true
+    const share = Math.ceil(places * SHARE)
+    if ((held.get(who) ?? 0) >= share) return true
+    return isBeyond && [...waiters].filter((waiter) => waiter.isBeyond).length >= share
+  }
+  const enter = (waiter: Waiter): void => {
+    waiters.add(waiter)
+    held.set(waiter.who, (held.get(waiter.who) ?? 0) + 1)
+  }
+  const leave = (waiter: Waiter): void => {
+    if (!waiters.delete(waiter)) return
+    const left = (held.get(waiter.who) ?? 0) - 1
+    left > 0 ? held.set(waiter.who, left) : held.delete(waiter.who)
+  }
+
+  const look = async (): Promise<void> => {
+    try {
+      for (const row of await db.selectFrom('read.projection').selectAll().execute()) advance(row)
+    } catch {
+      if (!notifications.isListening()) failAll()
+    }
+    poll = waiters.size > 0 ? setTimeout(() => void look(), limits.readAfterPollMs) : undefined
+  }
+
+  return {
+    waiters,
+    /** Resolves when the bookmark may have been reached, or after `ms`. */
+    wait(asking: Omit<Waiter, 'wake'>, ms: number): Promise<void> {
+      const { bookmark } = asking
+      if (isFull(asking)) throw new ApiError('HTV1_READ_AFTER_CAPACITY', {}, '1')
+      // Told between the look at the database and now.
+      const last = seen.get(bookmark.shard)
+      if (last?.epoch === bookmark.epoch && last.seq >= bookmark.seq) return Promise.resolve()
+      return new Promise((resolve, reject) => {
+        const wake = (error?: ApiError): void => {
+          clearTimeout(timer)
+          leave(waiter)
+          error ? reject(error) : resolve()
+        }
+        const timer = setTimeout(wake, ms)
+        const waiter = { ...asking, wake }
+        enter(waiter)
+        poll ??= setTimeout(() => void look(), limits.readAfterPollMs)
+      })
+    },
+    stop() {
+      clearTimeout(poll)
+      for (const waiter of waiters) waiter.wake(new ApiError('SHUTTING_DOWN', {}, '1'))
+    },
+  }
+}
+
+export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits): ReadAfter {
+  const { db, clock } = ports
+  const room = createWaitingRoom(ports, limits)
+
+  type Attempt<Value> = { readonly value: Value } | { readonly isBeyond: boolean }
+  const attempt = <Value>(bookmark: Bookmark, query: (tx: Tx) => Promise<Value>): Promise<Attempt<Value>> =>
+    db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .setAccessMode('read only')
+      .execute(async (tx): Promise<Attempt<Value>> => {
+        const progress = await progressOf(tx, bookmark)
+        return progress === 'shown' ? { value: await query(tx) } : { isBeyond: progress === 'beyond' }
+      })
+      .catch((error: unknown) => {
+        throw isConnectionError(error) || isTimeout(error) ? unavailable() : error
+      })
+
+  return {
+    async read({ query: fields, caller, ip }, query) {
+      const bookmark = parseBookmark(fields)
+      if (bookmark === null) return query(db)
+      const who = caller === null ? normalizeIP(ip) : `user ${caller.userId}`
+      const deadline = clock.now() + limits.readAfterWaitMs
+      for (;;) {
+        const seen = await attempt(bookmark, query)
+        if ('value' in seen) return seen.value
+        const left = deadline - clock.now()
+        if (left <= 0) throw pending(bookmark.shard)
+        await room.wait({ who, bookmark, isBeyond: seen.isBeyond }, left)
+      }
+    },
+    get waiting() {
+      return room.waiters.size
+    },
+    stop: room.stop,
+  }
+}
+
+/** The highest projected sequence of a shard, as part of a query on the same snapshot. */
+export const projectedSeq = (shard: string) =>
+  sql<number>`coalesce((select seq from read.projection where shard = ${shard}), 0)`

@@ -1,0 +1,141 @@
+/** Sizing helpers: what admission knows, asked without placing anything. */
+
+import type { Db } from '../../db/client.ts'
+import { priceBand } from '../../domain/market/band.ts'
+import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
+import { type BatchFacts, estimate, maximaByLeverage } from '../../domain/orders/estimate.ts'
+import { mustReduceOnly } from '../../domain/orders/order.ts'
+import {
+  type Binding,
+  type Sizing as DomainSizing,
+  maximumOf,
+  type UnsizedOrder,
+} from '../../domain/orders/sizing.ts'
+import type { Admittance } from '../../domain/orders/validate.ts'
+import { ONE, type Quantity, type Quote, type Rate, type Steps } from '../../domain/units.ts'
+import type { Caller } from '../auth/caller.ts'
+import { parseOrder, refused } from '../commands/parse-order.ts'
+import { ApiError } from '../errors.ts'
+import { depthFacing, referenceOf } from '../markets/depth-query.ts'
+import type { MarketDirectory } from '../markets/market-directory.ts'
+import { decimalText, parseDecimal } from '../wire/amounts.ts'
+import type { Estimate, EstimateBody, Quantity as QuantityAnswer, QuantityBody } from './schema.ts'
+import { estimateView, leveragesOf, quantityView } from './view.ts'
+
+export interface Sizing {
+  estimate(caller: Caller, body: EstimateBody): Promise<Estimate>
+  quantity(caller: Caller, body: QuantityBody): Promise<QuantityAnswer>
+}
+
+export interface SizingPorts {
+  readonly db: Db
+  readonly markets: MarketDirectory
+  /** What a placement of this account would be admitted against at this moment. */
+  admittanceOf(spec: MarketSpec, userId: number): Promise<Admittance>
+}
+
+const HUNDRED = 100n
+/** No budget of the legacy helper is short of margin: it asks for a quantity, not whether it can be paid. */
+const BOUNDLESS = (1n << 127n) as Quote
+
+type OrderFields = Omit<EstimateBody, 'sizing_intent' | 'size'>
+
+/** An order of the smallest size, so that everything else about it is checked as in a placement. */
+function unsizedOrder(spec: MarketSpec, { address }: Caller, body: OrderFields): UnsizedOrder {
+  const quantity_e18_raw = (BigInt(spec.minQuantity) * spec.step).toString()
+  const { quantity: _, ...order } = parseOrder(spec, address, {
+    ...body,
+    quantity_e18_raw,
+    salt: '0',
+    signature: '',
+  })
+  return order
+}
+
+function amountIn(field: string, value: number | string): bigint {
+  const wei = parseDecimal(value)
+  if (wei !== null) return wei
+  throw new ApiError('INVALID_FIELD', {
+    field,
+    expected: 'a decimal with at most 18 decimals',
+    received: value,
+  })
+}
+
+function sizingOf(intent: EstimateBody['sizing_intent'], size: bigint): DomainSizing {
+  const refusal = (expected: string, nearest_valid: string) =>
+    new ApiError('INVALID_FIELD', { field: 'size', expected, received: decimalText(size), nearest_valid })
+  const share = (): Rate => {
+    if (size <= HUNDRED * ONE) return (size / HUNDRED) as Rate
+    throw refusal('per cent, from 0 to 100', '100')
+  }
+  switch (intent) {
+    case 'units':
+      return { intent, quantity: size as Quantity }
+    case 'notional':
+      return { intent, notional: size as Quote }
+    case 'max':
+      if (size === 0n) return { intent }
+      throw refusal('nothing or 0 with max', '0')
+    default:
+      return { intent, share: share() }
+  }
+}
+
+/** A budget that buys too little or too much is refused in words of the budget; any other refusal is that of a placement. */
+function notBought(spec: MarketSpec, { code, ...refusal }: Binding, budget: number | string): ApiError {
+  const units = (steps: Steps): string => `${decimalText(quantityOf(spec, steps))} units`
+  const context = { field: 'usd_amount', received: budget }
+  if (code === 'MIN_ORDER_SIZE')
+    return new ApiError(code, { ...context, expected: `enough for ${units(spec.minQuantity)}` })
+  if (code === 'MAX_ORDER_SIZE')
+    return new ApiError(code, { ...context, expected: `no more than buys ${units(spec.maxQuantity)}` })
+  return refused({ ...refusal, code: code as Exclude<typeof code, 'POSITION_SIZE'> })
+}
+
+export function createSizing({ db, markets, admittanceOf }: SizingPorts): Sizing {
+  const factsFor = async (
+    spec: MarketSpec,
+    userId: number,
+    side: UnsizedOrder['side'],
+  ): Promise<BatchFacts> => {
+    const [admittance, depth, reference] = await Promise.all([
+      admittanceOf(spec, userId),
+      depthFacing(db, { marketId: spec.marketId, userId, side }),
+      referenceOf(db, spec.marketId),
+    ])
+    const { oracle } = admittance
+    if (oracle === null)
+      throw new ApiError('ORACLE_STALE', { field: 'market_id', expected: 'a fresh oracle price' }, '1')
+    return { ...admittance, oracle, band: priceBand(spec, oracle), depth, reference }
+  }
+
+  return {
+    async estimate(caller, { sizing_intent: intent, size: asked = 0, ...body }) {
+      const spec = await markets.byId(Number(body.market_id))
+      const size = amountIn('size', asked)
+      const sizing = sizingOf(intent, size)
+      const mustReduce = intent === 'reduce_percentage' || mustReduceOnly(body.order_type)
+      const order = unsizedOrder(spec, caller, { reduce_only: mustReduce, ...body })
+      const facts = await factsFor(spec, caller.userId, order.side)
+      const atMaximum = estimate({ intent: 'max' }, order, facts)
+      const isMaximumAlone = size === 0n && intent !== 'max'
+      return estimateView({
+        ...{ order, facts, intent, size, atMaximum, maximum: maximumOf(order, facts) },
+        byLeverage: maximaByLeverage(order, facts, leveragesOf(spec)),
+        estimate: isMaximumAlone ? null : intent === 'max' ? atMaximum : estimate(sizing, order, facts),
+      })
+    },
+
+    async quantity(caller, { usd_amount, order_type, ...body }) {
+      const spec = await markets.byId(Number(body.market_id))
+      const budget = amountIn('usd_amount', usd_amount)
+      const type = order_type ?? (body.price === undefined ? 'MARKET' : 'LIMIT')
+      const order = { ...unsizedOrder(spec, caller, { ...body, order_type: type }), type }
+      const facts = { ...(await factsFor(spec, caller.userId, order.side)), available: BOUNDLESS }
+      const bought = estimate({ intent: 'notional', notional: budget as Quote }, order, facts)
+      if (bought.refusal !== null) throw notBought(spec, bought.refusal, usd_amount)
+      return quantityView({ order, spec, budget, estimate: bought })
+    },
+  }
+}

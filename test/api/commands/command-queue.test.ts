@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import type { Command } from '../../../api/commands/command.ts'
+import { createLane } from '../../../api/commands/command-queue.ts'
+import { ApiError } from '../../../api/errors.ts'
+
+interface Wanted {
+  readonly name: string
+  readonly kind: 'place' | 'cancel'
+  readonly userId: number
+  readonly items: number
+}
+
+const command = (name: string, kind: 'place' | 'cancel', userId: number, items = 1): Command =>
+  ({ name, kind, userId, items: Array(items).fill({ kind: 'refused' }) }) as unknown as Command
+
+const nameOf = (taken: Command): string => (taken as unknown as Wanted).name
+
+/** A lane whose groups run when the test lets them. */
+function heldLane({ maxGroup = 10, maxQueue = 100 } = {}) {
+  const groups: string[][] = []
+  const releases: (() => void)[] = []
+  const lane = createLane({
+    maxGroup,
+    maxQueue,
+    run(group) {
+      groups.push(group.map(nameOf))
+      return new Promise((resolve) => releases.push(resolve))
+    },
+  })
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+  return {
+    lane,
+    groups,
+    async next() {
+      await turn()
+      releases.shift()?.()
+      await turn()
+    },
+  }
+}
+
+describe('a lane', () => {
+  it('takes what has come in meanwhile by one transaction', async () => {
+    const { lane, groups, next } = heldLane()
+    lane.push(command('a', 'place', 1))
+    lane.push(command('b', 'place', 2))
+    await next()
+    expect(groups).to.deep.equal([['a', 'b']])
+    await lane.drained()
+    expect(lane.waiting).to.equal(0)
+  })
+
+  it('takes cancels first, but never before what the same account has sent earlier', async () => {
+    const { lane, groups, next } = heldLane({ maxGroup: 3 })
+    lane.push(command('first', 'place', 9))
+    await next()
+    lane.push(command('held', 'place', 9))
+    await next()
+    for (const each of [
+      command('place 1', 'place', 1),
+      command('place 2', 'place', 2),
+      command('cancel 1', 'cancel', 1),
+      command('cancel 3', 'cancel', 3),
+      command('place 3', 'place', 3),
+      command('cancel 2', 'cancel', 2),
+      command('cancel 4', 'cancel', 4),
+    ])
+      lane.push(each)
+    for (let group = 0; group < 4; group++) await next()
+    expect(groups.slice(2)).to.deep.equal([
+      ['cancel 3', 'cancel 4', 'place 1'],
+      ['cancel 1', 'place 2', 'place 3'],
+      ['cancel 2'],
+    ])
+  })
+
+  it('counts items: a group holds so many, a larger command has one of its own', async () => {
+    const { lane, groups, next } = heldLane({ maxGroup: 50, maxQueue: 200 })
+    lane.push(command('a', 'place', 1, 30))
+    lane.push(command('b', 'place', 2, 20))
+    lane.push(command('c', 'place', 3, 100))
+    lane.push(command('d', 'place', 4, 1))
+    for (let group = 0; group < 3; group++) await next()
+    expect(groups).to.deep.equal([['a', 'b'], ['c'], ['d']])
+  })
+
+  it('refuses placements before it refuses cancels', async () => {
+    const { lane, next } = heldLane({ maxQueue: 10 })
+    lane.push(command('running', 'place', 1))
+    await next()
+    lane.push(command('batch', 'place', 1, 10))
+    const refusal = (work: () => void): string => {
+      try {
+        work()
+        return 'taken'
+      } catch (error) {
+        return (error as ApiError).code
+      }
+    }
+    expect(refusal(() => lane.push(command('too much', 'place', 2)))).to.equal('OVERLOADED')
+    expect(refusal(() => lane.push(command('cancel', 'cancel', 2, 10)))).to.equal('taken')
+    expect(refusal(() => lane.push(command('cancel', 'cancel', 2)))).to.equal('OVERLOADED')
+    expect(new ApiError('OVERLOADED').status).to.equal(503)
+    for (let group = 0; group < 3; group++) await next()
+    await lane.drained()
+  })
+})

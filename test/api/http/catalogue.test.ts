@@ -1,0 +1,44 @@
+import { globSync, readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+import { CATALOGUE, type ErrorCode } from '../../../api/errors.ts'
+
+const STATUSES = [400, 401, 403, 404, 408, 409, 429, 500, 503]
+
+/** A stop is over before a request could meet it. */
+const OUT_OF_REACH: readonly ErrorCode[] = ['SHUTTING_DOWN']
+
+describe('the catalogue of errors', () => {
+  const codes = Object.keys(CATALOGUE) as ErrorCode[]
+
+  it('has nine statuses and a sentence for every code', () => {
+    for (const code of codes) {
+      const { status, message } = CATALOGUE[code]
+      expect(STATUSES).to.include(status)
+      expect(message, code).to.match(/^\S.+\.$/)
+      expect(code).to.match(/^[A-Z][A-Z0-9_]+$/)
+    }
+  })
+
+  it('tells a retry from a repair: the own faults and the conflicts are for the caller to repair', () => {
+    for (const code of codes) {
+      const { status, retryable } = CATALOGUE[code]
+      if ([400, 401, 403, 404, 409].includes(status)) expect(retryable, code).to.equal(false)
+      if ([408, 429, 503].includes(status)) expect(retryable, code).to.equal(true)
+    }
+  })
+
+  it('is used throughout and tested throughout', () => {
+    const read = (pattern: string): string =>
+      globSync(pattern)
+        .filter((path) => path !== 'api/errors.ts' && !path.endsWith('catalogue.test.ts'))
+        .map((path) => readFileSync(path, 'utf8'))
+        .join('\n')
+    const [sources, tests] = [read('{api,domain}/**/*.ts'), read('test/api/*.test.ts')]
+    for (const code of codes) {
+      expect(sources.includes(`'${code}'`), `${code} is raised somewhere`).to.equal(true)
+      if (!OUT_OF_REACH.includes(code))
+        expect(tests.includes(`'${code}'`), `${code} is tested`).to.equal(true)
+    }
+  })
+})

@@ -1,0 +1,317 @@
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import { type Answer, createUser, signedBody, startWorld, type User, type World } from '../support/world.ts'
+
+/** What a trader's program sends by mistake, or a stranger on purpose. Nothing of it is our fault: nothing is a 500. */
+describe('hostile requests', () => {
+  let world: World
+  let alice: User
+  let bob: User
+  let hash: string
+  let orderId: string
+
+  before(async () => {
+    world = await startWorld({ READ_AFTER_WAIT_MS: '100' })
+    alice = await createUser(world.db, 'alice')
+    bob = await createUser(world.db, 'bob')
+    const { body } = await world.place(alice)
+    hash = body.order.order_hash
+    orderId = body.order.order_id
+    await world.project()
+  })
+  after(() => world.stop())
+
+  const details = ({ status, body }: Answer) => ({ status, ...body.details })
+  const post = (text: string, headers = {}) => world.send(alice, 'POST', '/v0/orders', text, headers)
+  const place = (changes: Record<string, unknown>) =>
+    world.send(alice, 'POST', '/v0/orders', { ...signedBody(alice).body, ...changes })
+
+  describe('text that cannot be stored', () => {
+    for (const [what, reason] of [
+      ['NUL', 'a\u0000b'],
+      ['half a surrogate pair', 'a\ud800b'],
+    ] as const) {
+      it(`as the reason of a cancel: ${what}`, async () => {
+        const answer = await world.cancel(alice, hash, { reason })
+        expect(details(answer)).to.include({ status: 400, code: 'INVALID_FIELD', field: 'reason' })
+        expect((await world.get(alice, `/v0/orders/${orderId}`)).body.status).to.equal('OPEN')
+      })
+    }
+
+    for (const path of [
+      '/v0/orders/%00',
+      '/v0/orders/%00/fills',
+      "/v0/orders/1-1'",
+      '/v0/orders/%F0%9F%98%80',
+    ]) {
+      it(`as the id of an order: ${path}`, async () => {
+        expect(details(await world.get(alice, path))).to.include({
+          ...{ status: 400, code: 'INVALID_FIELD', field: 'order_id', expected: '<market>-<number>' },
+        })
+      })
+    }
+  })
+
+  describe('numbers in an address', () => {
+    for (const market of [2 ** 31, Number.MAX_SAFE_INTEGER]) {
+      it(`a market ${market} that the database could not hold filters everything out`, async () => {
+        const { userId } = alice
+        const pages = [
+          (await world.get(alice, `/v0/orders/by-user/${userId}?market_id=${market}`)).body.orders,
+          (await world.get(alice, `/v0/fills/by-user/${userId}?market_id=${market}`)).body.fills,
+          (await world.get(alice, `/v0/positions/by-user/${userId}?market_id=${market}`)).body.positions,
+        ]
+        expect(pages).to.deep.equal([[], [], []])
+      })
+    }
+
+    for (const form of ['1.5', '1e0', '0x1', '+1', ' 1', '1 ', '', '１', 'NaN']) {
+      it(`are digits alone: "${form}" is none`, async () => {
+        const text = encodeURIComponent(form)
+        const expected = 'a whole number from 1'
+        if (form !== '') {
+          const own = await world.get(alice, `/v0/balance/${text}/margin`)
+          expect(details(own)).to.include({ status: 400, field: 'user_id', expected, received: form })
+          const market = await world.get(null, `/v0/markets/${text}`)
+          expect(details(market)).to.include({ status: 400, field: 'market_id', expected, received: form })
+        }
+        const page = await world.get(alice, `/v0/orders/by-user/${alice.userId}?limit=${text}`)
+        expect(details(page)).to.include({
+          status: 400,
+          field: 'limit',
+          expected: 'a whole number from 1 to 1000',
+        })
+      })
+    }
+
+    it('are within their bounds', async () => {
+      for (const [limit, nearest_valid] of [
+        ['0', 1],
+        ['-1', 1],
+        ['1001', 1000],
+        ['99999999999999999999', 1000],
+      ] as const) {
+        const page = await world.get(null, `/v0/markets?limit=${limit}`)
+        expect(details(page)).to.include({
+          status: 400,
+          field: 'limit',
+          expected: 'a whole number from 1 to 1000',
+          nearest_valid,
+        })
+      }
+    })
+  })
+
+  it('a market in a body is a whole number from 1', async () => {
+    for (const market_id of [0, -1, 0.5, '-1', '1.0', '0', '01', null, true]) {
+      const answer = details(await place({ market_id }))
+      expect(answer, String(market_id)).to.include({ status: 400, code: 'INVALID_FIELD', field: 'market_id' })
+      expect(answer.expected).to.equal('a whole number from 1')
+    }
+    for (const market_id of [99, 2 ** 31, 1e300]) {
+      expect(details(await place({ market_id }))).to.include({ status: 404, code: 'MARKET_NOT_FOUND' })
+    }
+  })
+
+  describe('what would be valid is told', () => {
+    const cases: readonly (readonly [string, Record<string, unknown>, unknown])[] = [
+      ['price', { price: '1,5' }, 'a decimal from 0 with up to 18 decimals, as a number or a string'],
+      ['price', { price: -1 }, 'a decimal from 0 with up to 18 decimals, as a number or a string'],
+      ['quantity', { quantity: 'NaN' }, 'a decimal from 0 with up to 18 decimals, as a number or a string'],
+      ['quantity_e18_raw', { quantity_e18_raw: 5 }, 'a string of up to 60 digits'],
+      ['leverage', { leverage: '1.5' }, 'a whole number, as a number or a string of up to 15 digits'],
+      ['salt', { salt: 5 }, 'a string of digits, a whole number below 2^53'],
+      ['side', { side: 'BUY' }, ['LONG', 'SHORT']],
+      ['side', { side: null }, ['LONG', 'SHORT']],
+      ['reduce_only', { reduce_only: 'yes' }, 'boolean'],
+    ]
+    for (const [field, changes, expected] of cases) {
+      it(`for ${JSON.stringify(changes)}`, async () => {
+        const answer = details(await place(changes))
+        expect(answer).to.include({ status: 400, code: 'INVALID_FIELD', field })
+        expect([answer.expected, answer.received]).to.deep.equal([expected, changes[field]])
+      })
+    }
+
+    it('for a field that is missing, and for one that is unknown', async () => {
+      expect(details(await place({ side: undefined })).expected).to.deep.equal(['LONG', 'SHORT'])
+      const unknown = details(await place({ usd_amount: 5 }))
+      expect(unknown).to.include({ field: 'usd_amount', received: 5 })
+      expect(unknown.expected).to.include.members(['market_id', 'quantity']).and.not.include('usd_amount')
+    })
+
+    it('for a body that is no JSON, too large, or of another type', async () => {
+      expect(details(await post('{"price":NaN}'))).to.include({ field: 'body', expected: 'a JSON object' })
+      const large = details(await post(`{"salt":"${'1'.repeat(2_000_000)}"}`))
+      expect(large).to.include({
+        status: 400,
+        field: 'body',
+        expected: 'at most 16384 bytes',
+        received: '2000011 bytes',
+      })
+      const typed = details(await post('{}', { 'content-type': 'text/plain' }))
+      expect(typed).to.include({
+        field: 'content-type',
+        expected: 'application/json',
+        received: 'text/plain',
+      })
+    })
+
+    it('for a cursor and a bookmark', async () => {
+      const page = `/v0/orders/by-user/${alice.userId}`
+      const cursor = details(await world.get(alice, `${page}?cursor=garbage`))
+      expect(cursor)
+        .to.include({ status: 400, field: 'cursor', received: 'garbage' })
+        .and.have.property('expected')
+      const half = details(await world.get(alice, `${page}?read_after_shard_id=m1.1`))
+      expect(half).to.include({ status: 400, field: 'read_after_shard_seq' }).and.have.property('expected')
+    })
+
+    it("for another's account and order", async () => {
+      const balance = details(await world.get(bob, `/v0/balance/${alice.userId}/margin`))
+      expect(balance).to.include({
+        status: 403,
+        field: 'user_id',
+        expected: bob.userId,
+        received: alice.userId,
+      })
+      const order = details(await world.get(bob, `/v0/orders/${orderId}`))
+      expect(order).to.include({ status: 403, field: 'order_id', received: orderId })
+      expect(details(await world.get(alice, '/v0/orders/1-999'))).to.include({
+        status: 404,
+        field: 'order_id',
+      })
+    })
+  })
+
+  describe('what was received is told in brief', () => {
+    it('given a long value, a long name, many names, or a deep value', async () => {
+      const long = details(await world.cancel(alice, hash, { reason: 'x'.repeat(10_000) }))
+      expect(long.received).to.equal(`${'x'.repeat(200)}… (10000 characters in all)`)
+      const named = details(await place({ ['y'.repeat(10_000)]: 1 }))
+      expect(JSON.stringify(named).length).to.be.lessThan(2_000)
+      const many = Object.fromEntries(Array.from({ length: 800 }, (_, at) => [`field${at}`, at]))
+      expect(JSON.stringify(details(await place(many))).length).to.be.lessThan(2_000)
+      for (const depth of [100, 1_000, 2_000, 8_000]) {
+        const deep = await post('['.repeat(depth) + ']'.repeat(depth))
+        expect([deep.status, JSON.stringify(deep.body).length < 2_000], `${depth}`).to.deep.equal([400, true])
+      }
+    })
+  })
+
+  describe('bodies that say too much', () => {
+    it('nest deeper than any request: refused, in the form of an error', async () => {
+      const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+      const item = (text: string) =>
+        `{"client_request_id":"deep","mode":"best_effort","orders":[{"price":${text}}]}`
+      for (const depth of [8, 5_000]) {
+        for (const [path, text] of [
+          ['/v0/orders', `{"x":${nested(depth)}}`],
+          ['/v0/orders', `{"x":${nested(depth).replace('[]', '[1e5]')}}`],
+          ['/v0/orders/place/batch', item(nested(depth))],
+          ['/v0/orders/cancel/all', `{"reason":${nested(depth)}}`],
+        ] as const) {
+          const answer = details(await world.send(alice, 'POST', path, text))
+          expect(answer, `${path} ${depth}`).to.include({ status: 400, field: 'body', outcome: 'not_placed' })
+          expect(answer.expected).to.equal('at most 8 levels of nesting')
+        }
+      }
+      const deepest = await world.send(alice, 'POST', '/v0/orders/place/batch', item(nested(40_000)))
+      expect(details(deepest)).to.include({ status: 400, field: 'body' })
+    })
+
+    it('name a field twice: refused before anything happens', async () => {
+      const all = await world.send(alice, 'POST', '/v0/orders/cancel/all', '{"market_id":2,"market_id":1}')
+      expect(details(all)).to.include({ status: 400, code: 'DUPLICATE_FIELD', field: 'market_id' })
+      const { body } = signedBody(alice)
+      const text = JSON.stringify({ client_request_id: 'twice', mode: 'atomic', orders: [body, body] })
+      const again = text.replace(/"side":"LONG"(?!.*"side")/, '"side":"LONG","s\\u0069de":"SHORT"')
+      const batch = await world.send(alice, 'POST', '/v0/orders/place/batch', again)
+      expect(details(batch)).to.include({ status: 400, code: 'DUPLICATE_FIELD', field: 'orders.1.side' })
+      expect((await world.get(alice, `/v0/orders/${orderId}`)).body.status).to.equal('OPEN')
+    })
+
+    it('are compressed: refused by the name of the header', async () => {
+      const answer = await world.send(alice, 'POST', '/v0/orders', '{}', { 'content-encoding': 'gzip' })
+      expect(details(answer)).to.include({
+        ...{ status: 400, code: 'UNSUPPORTED_ENCODING', field: 'content-encoding', received: 'gzip' },
+      })
+    })
+
+    it('name fields that every object has', async () => {
+      for (const name of ['__proto__', 'constructor', 'toString']) {
+        const answer = details(await post(`{"${name}":{}}`))
+        expect(answer).to.include({ status: 400, code: 'UNKNOWN_FIELD', field: name })
+        expect(answer).to.not.have.property('hint')
+      }
+    })
+
+    it('hold what is no order: of a best-effort batch that item is refused alone', async () => {
+      const { body } = signedBody(alice)
+      const send = (mode: string) => {
+        const batch = { client_request_id: `none-${mode}`, mode, orders: [null, body, 5, []] }
+        return world.send(alice, 'POST', '/v0/orders/place/batch', batch)
+      }
+      expect(details(await send('atomic'))).to.include({
+        status: 400,
+        code: 'INVALID_FIELD',
+        field: 'orders.0',
+      })
+      const { status, body: answer } = await send('best_effort')
+      expect([status, answer.accepted, answer.refused]).to.deep.equal([200, 1, 3])
+      expect(answer.results[2].error.details).to.include({ expected: 'a signed order', received: 5 })
+    })
+  })
+
+  it('a list of far too many items is refused by its length', async () => {
+    const many = Array.from({ length: 40_000 }, () => 1)
+    const orders = { client_request_id: 'many', mode: 'atomic', orders: many }
+    const answer = details(await world.send(alice, 'POST', '/v0/orders/place/batch', orders))
+    expect(answer).to.include({ field: 'orders', expected: '1 to 50 signed orders', received: '40000 items' })
+    const hashes = { client_request_id: 'many', orderHashes: many.slice(0, 5_000) }
+    const other = details(await world.send(alice, 'POST', '/v0/orders/cancel/batch', hashes))
+    expect(other).to.include({ field: 'orderHashes', received: '5000 items' })
+  })
+
+  it('a query that a command does not know is refused, and the command is not done', async () => {
+    const before = await world.traces()
+    for (const [path, body] of [
+      ['/v0/orders?dry_run=true', signedBody(alice).body],
+      ['/v0/orders/cancel/all?dry_run=true', {}],
+      [`/v0/orders/cancel/by-hash/${hash}?dry_run=true`, {}],
+    ] as const) {
+      const answer = details(await world.send(alice, 'POST', path, body))
+      expect(answer).to.include({ status: 400, code: 'UNKNOWN_FIELD', field: 'dry_run' })
+    }
+    expect(await world.traces()).to.deep.equal(before)
+    const shown = details(await world.get(alice, '/v0/orders/cancel/all-after?market_id=1'))
+    expect(shown).to.include({ status: 400, field: 'market_id' })
+  })
+
+  it('a path that is known under another method says under which', async () => {
+    const { statusCode, headers, body } = await world.api.app.inject({ method: 'PUT', url: '/v0/orders/' })
+    expect(statusCode).to.equal(404)
+    expect(headers.allow).to.equal('POST')
+    expect(JSON.parse(body).details).to.deep.include({
+      expected: ['POST /v0/orders/'],
+      code: 'ROUTE_NOT_FOUND',
+    })
+    const { headers: cancel } = await world.api.app.inject({ url: `/v0/orders/cancel/by-hash/${hash}` })
+    expect(cancel.allow).to.equal('POST')
+    const unknown = await world.get(null, '/v0/nothing')
+    expect(unknown.headers).to.not.have.property('allow')
+  })
+
+  it('a cursor of another list is refused', async () => {
+    await world.place(alice)
+    await world.project()
+    const { body } = await world.get(alice, `/v0/orders/by-user/${alice.userId}?limit=1`)
+    const page = `/v0/fills/by-user/${alice.userId}?cursor=${body.next_cursor}`
+    expect(details(await world.get(alice, page))).to.include({ status: 400, code: 'INVALID_CURSOR' })
+  })
+
+  it('a preflight that is none is answered like one', async () => {
+    const { statusCode } = await world.api.app.inject({ method: 'OPTIONS', url: '/v0/orders' })
+    expect(statusCode).to.equal(204)
+  })
+})

@@ -1,0 +1,116 @@
+import { expect } from 'chai'
+import type { Redis } from 'ioredis'
+import { after, before, beforeEach, describe, it } from 'mocha'
+import { type Api, compose } from '../../../api/compose.ts'
+import { readConfig } from '../../../api/config.ts'
+import { type CutProxy, startProxy } from '../../support/proxy.ts'
+import { emptyRedis, ON_REDIS, redisUrl } from '../../support/redis.ts'
+import { apiEnv, createUser, startWorld, type User, type World } from '../support/world.ts'
+
+const DATABASE = 10
+const LIMITS = {
+  RATE_LIMIT_READS: '1',
+  RATE_LIMIT_FAUCET: '1',
+  RATE_LIMIT_ADDRESS: '2',
+  RATE_LIMIT_WINDOW_SECONDS: '20',
+  FAUCET_WAIT_MS: '1',
+}
+
+describe(`limits of two api processes ${ON_REDIS}`, function () {
+  this.timeout(40_000)
+  const url = redisUrl(DATABASE)
+  let redis: Redis
+  let proxy: CutProxy
+  let world: World
+  let other: Api
+  let alice: User
+  let addresses = 0
+
+  before(async function () {
+    if (url === null) return this.skip()
+    redis = await emptyRedis(url)
+    proxy = await startProxy(url)
+    const env = { ...LIMITS, REDIS_URL: proxy.url }
+    world = await startWorld(env)
+    other = await compose(readConfig(apiEnv(world.url, env)))
+    await world.project()
+    await untilCounted(world.api)
+    await untilCounted(other)
+  })
+  beforeEach(async () => {
+    alice = await createUser(world.db, `alice ${++addresses}`)
+  })
+  after(async () => {
+    if (url === null) return
+    await other.stop()
+    await world.stop()
+    await proxy.cut()
+    await redis.flushdb()
+    redis.disconnect()
+  })
+
+  const ask = async (
+    { app }: Api,
+    { method = 'GET', path = '/v0/time', user = null as User | null, from = `10.0.0.${addresses}` } = {},
+  ) => {
+    const headers = user === null ? {} : { authorization: `Key ${user.apiKey}` }
+    const { statusCode } = await app.inject({
+      method: method as 'GET',
+      url: path,
+      headers,
+      remoteAddress: from,
+    })
+    return statusCode
+  }
+
+  /** Until what this process answers is counted in Redis. */
+  async function untilCounted(api: Api): Promise<void> {
+    for (let tries = 0; tries < 200; tries++) {
+      const from = `10.1.${++addresses % 250}.1`
+      await ask(api, { from })
+      if ((await redis.get(`clearbatch-limit-address:${from}`)) !== null) return
+      await new Promise((resolve) => setTimeout(resolve, 25))
+    }
+    throw new Error('nothing is counted in Redis')
+  }
+
+  const times = async (count: number, work: () => Promise<number>): Promise<number[]> => {
+    const answers: number[] = []
+    for (let n = 0; n < count; n++) answers.push(await work())
+    return answers
+  }
+
+  it('are counted together', async () => {
+    const path = `/v0/balance/${alice.userId}/margin`
+    const first = await times(12, () => ask(world.api, { path, user: alice, from: '10.2.0.1' }))
+    const second = await times(10, () => ask(other, { path, user: alice, from: '10.2.0.2' }))
+    expect([...first, ...second]).to.deep.equal([...Array(20).fill(200), 429, 429])
+    expect(await ask(world.api, { path, user: alice, from: '10.2.0.3' })).to.equal(429)
+    expect(await redis.pttl(`clearbatch-limit-reads:${alice.userId}`)).to.be.within(1, 20_000)
+  })
+
+  it('are one for all addresses of an IPv6 network', async () => {
+    const answers = await times(22, () => ask(world.api, { from: `2001:db8:0:7::${++addresses}` }))
+    expect(answers).to.deep.equal([...Array(20).fill(200), 429, 429])
+    expect(await ask(world.api, { from: '2001:db8:0:8::1' })).to.equal(200)
+  })
+
+  it('hold in each process alone while Redis is away: nothing is refused for it, nothing is unlimited', async () => {
+    await proxy.cut()
+    const faucet = () => ask(world.api, { method: 'POST', path: '/v0/faucet', user: alice })
+    expect(await times(22, faucet)).to.deep.equal([...Array(20).fill(408), 429, 429])
+    const login = () => ask(world.api, { path: '/v0/balance/1/margin', from: '10.3.0.1' })
+    expect(await times(42, login)).to.deep.equal([...Array(40).fill(401), 429, 429])
+    expect(await ask(other)).to.equal(200)
+    await proxy.restore()
+    await untilCounted(world.api)
+    await untilCounted(other)
+  })
+
+  it('do not make a request wait for a Redis that does not answer', async () => {
+    await redis.call('CLIENT', 'PAUSE', '1500', 'ALL')
+    const started = Date.now()
+    expect(await times(5, () => ask(world.api))).to.deep.equal(Array(5).fill(200))
+    expect(Date.now() - started).to.be.lessThan(1_200)
+  })
+})

@@ -1,0 +1,374 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { after, before, describe, it } from 'mocha'
+import { createApiKey } from '../../../api/auth/credentials.ts'
+import { createUser, signedBody, startWorld, type User, type World } from '../support/world.ts'
+
+const ISSUER = 'https://identity.example'
+const AUDIENCE = 'clearbatch'
+
+describe('requests', () => {
+  let world: World
+  let alice: User
+  let keySet: Server
+  let keys: Awaited<ReturnType<typeof generateKeyPair>>
+  const wallet = `0x${'Ab'.repeat(20)}`
+
+  before(async () => {
+    keys = await generateKeyPair('ES256')
+    const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'ES256' }
+    keySet = createServer((_request, response) => response.end(JSON.stringify({ keys: [jwk] })))
+    await new Promise<void>((resolve) => keySet.listen(0, '127.0.0.1', resolve))
+    const { port } = keySet.address() as AddressInfo
+    world = await startWorld({
+      AUTH_JWKS_URL: `http://127.0.0.1:${port}/keys`,
+      AUTH_ISSUER: ISSUER,
+      AUTH_AUDIENCE: AUDIENCE,
+      FAUCET_WAIT_MS: '300',
+      READ_AFTER_WAIT_MS: '300',
+    })
+    alice = await createUser(world.db, 'alice')
+    await world.project()
+  })
+  after(async () => {
+    await world.stop()
+    keySet.close()
+  })
+
+  const token = (
+    claims: Record<string, unknown>,
+    { expires = '5m', issuer = ISSUER, audience = AUDIENCE } = {},
+  ) =>
+    new SignJWT(claims)
+      .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+      .setIssuer(issuer)
+      .setAudience(audience)
+      .setExpirationTime(expires)
+      .sign(keys.privateKey)
+  const balance = (authorization: string, userId = alice.userId) =>
+    world.send(null, 'GET', `/v0/balance/${userId}/margin`, undefined, { authorization })
+
+  describe('credentials', () => {
+    const refusals = [
+      { what: 'another scheme', authorization: 'Basic abc', code: 'CREDENTIAL_MALFORMED' },
+      { what: 'a scheme alone', authorization: 'Key', code: 'CREDENTIAL_MALFORMED' },
+      { what: 'an unknown key', authorization: 'Key cb_nobody', code: 'API_KEY_UNKNOWN' },
+      {
+        what: 'a UUID',
+        authorization: 'Bearer 123e4567-e89b-12d3-a456-426614174000',
+        code: 'BEARER_UUID_REFUSED',
+      },
+      { what: 'a token that is none', authorization: 'Bearer abc.def.ghi', code: 'BEARER_INVALID' },
+    ]
+    for (const { what, authorization, code } of refusals) {
+      it(`refuses ${what}: ${code}`, async () => {
+        const { status, body } = await balance(authorization)
+        expect([status, body.details.code]).to.deep.equal([401, code])
+      })
+    }
+
+    it('keeps no API key, only its hash', async () => {
+      const rows = await world.db.selectFrom('api_keys').selectAll().execute()
+      expect(JSON.stringify(rows)).to.not.include(alice.apiKey)
+      expect(rows[0]?.key_hash).to.have.length(32)
+    })
+
+    it('stops taking a key at once when it is replaced', async () => {
+      const user = await createUser(world.db, 'rotating')
+      expect((await balance(`Key ${user.apiKey}`, user.userId)).status).to.equal(200)
+      const next = await createApiKey(world.db, user.userId)
+      // The notification comes by another connection: at once, but not within the same microtask.
+      for (let tries = 0; tries < 100; tries++) {
+        if ((await balance(`Key ${user.apiKey}`, user.userId)).status === 401) break
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+      expect((await balance(`Key ${user.apiKey}`, user.userId)).body.details?.code).to.equal(
+        'API_KEY_UNKNOWN',
+      )
+      expect((await balance(`Key ${next}`, user.userId)).status).to.equal(200)
+    })
+
+    it("takes an identity token for the wallet's user, and creates the user at the first login", async () => {
+      const known = await token({ wallet_address: alice.wallet.address })
+      expect((await balance(`Bearer ${known}`)).status).to.equal(200)
+
+      const fresh = await token({ wallet_address: wallet })
+      const answers = await Promise.all([1, 2, 3].map(() => balance(`Bearer ${fresh}`, 0)))
+      expect(answers.map(({ status }) => status)).to.deep.equal([400, 400, 400])
+      const users = await world.db
+        .selectFrom('users')
+        .selectAll()
+        .where('address', '=', wallet.toLowerCase())
+        .execute()
+      expect(users).to.have.length(1)
+      const { status, body } = await balance(`Bearer ${fresh}`, users[0]?.user_id)
+      expect([status, body.balance?.total]).to.deep.equal([200, 0])
+      await world.project()
+      expect((await world.get(null, `/v0/users/by-eoa/${wallet}`)).body.user_id).to.equal(users[0]?.user_id)
+    })
+
+    it('refuses tokens that are expired, of another issuer or audience, or without a wallet', async () => {
+      const claims = { wallet_address: alice.wallet.address }
+      const tokens = [
+        await token(claims, { expires: '-1m' }),
+        await token(claims, { issuer: 'https://other.example' }),
+        await token(claims, { audience: 'other' }),
+        await token({}),
+        await token({ wallet_address: 'nobody' }),
+        `${(await token(claims)).slice(0, -4)}AAAA`,
+      ]
+      for (const each of tokens) {
+        const { status, body } = await balance(`Bearer ${each}`)
+        expect([status, body.details.code]).to.deep.equal([401, 'BEARER_INVALID'])
+      }
+    })
+
+    it('is 503 when the identity provider cannot be reached', async () => {
+      const other = await startWorld({
+        AUTH_JWKS_URL: 'http://127.0.0.1:1/',
+        AUTH_ISSUER: ISSUER,
+        AUTH_AUDIENCE: AUDIENCE,
+      })
+      const bearer = { authorization: `Bearer ${await token({ wallet_address: wallet })}` }
+      const { status, body } = await other.send(null, 'GET', '/v0/balance/1/margin', undefined, bearer)
+      await other.stop()
+      expect([status, body.details.code]).to.deep.equal([503, 'IDENTITY_PROVIDER_UNAVAILABLE'])
+    })
+
+    it('refuses tokens where no identity provider is configured', async () => {
+      const other = await startWorld()
+      const { body } = await other.send(null, 'GET', '/v0/balance/1/margin', undefined, {
+        authorization: 'Bearer a.b.c',
+      })
+      await other.stop()
+      expect(body.details.code).to.equal('BEARER_NOT_CONFIGURED')
+    })
+  })
+
+  describe('bodies', () => {
+    const post = (text: string, headers = {}) => world.send(alice, 'POST', '/v0/orders', text, headers)
+    const withPrice = (price: string): string => {
+      const { body } = signedBody(alice)
+      return JSON.stringify({ ...body, price: 'PRICE' }).replace('"PRICE"', price)
+    }
+
+    it('refuses a number that a double would change, by its source text', async () => {
+      for (const price of [
+        '100.00000000000000001',
+        '9007199254740993',
+        '1e400',
+        '1e-400',
+        '0.1000000000000000055511151231',
+      ]) {
+        const { status, body } = await post(withPrice(price))
+        expect([status, body.details.code], price).to.deep.equal([400, 'PRECISION_LOST'])
+        expect(body.details).to.include({ field: 'price', received: price })
+      }
+    })
+
+    it('takes the same number however it is written', async () => {
+      for (const price of ['100', '100.0', '1e2', '1E+2', '100.000', '"100.0"']) {
+        const { body: signed } = signedBody(alice, { quantity: '0.01' })
+        const text = JSON.stringify({ ...signed, price: 'PRICE' }).replace('"PRICE"', price)
+        expect((await post(text)).status, price).to.equal(200)
+      }
+    })
+
+    it('reads 0.1 as exactly a tenth', async () => {
+      const { body } = signedBody(alice, { price: '99.1', quantity: '0.011' })
+      const answer = await post(JSON.stringify({ ...body, price: 99.1, quantity: 0.011 }))
+      expect(answer.body.order).to.include({
+        price_e18_raw: '99100000000000000000',
+        quantity_e18_raw: '11000000000000000',
+      })
+    })
+
+    const broken = [
+      { what: 'no JSON', text: '{"market_id":', code: 'INVALID_JSON' },
+      { what: 'an array', text: '[]', code: 'INVALID_FIELD' },
+      { what: 'nothing', text: '', code: 'MISSING_FIELD' },
+      { what: 'a prototype', text: '{"__proto__":{"market_id":1}}', code: 'UNKNOWN_FIELD' },
+      { what: 'too much', text: `{"salt":"${'1'.repeat(200_000)}"}`, code: 'BODY_TOO_LARGE' },
+    ]
+    for (const { what, text, code } of broken) {
+      it(`refuses ${what}: ${code}`, async () => {
+        const { status, body } = await post(text)
+        expect([status, body.details.code], JSON.stringify(body)).to.deep.equal([400, code])
+      })
+    }
+
+    it('refuses another content type', async () => {
+      const { status, body } = await post('market_id=1', {
+        'content-type': 'application/x-www-form-urlencoded',
+      })
+      expect([status, body.details.code]).to.deep.equal([400, 'UNSUPPORTED_CONTENT_TYPE'])
+    })
+
+    it('refuses what the framework cannot read, in the words of the catalogue', async () => {
+      const { status, body } = await world.send(alice, 'GET', '/v0/orders/%E0%A4%A')
+      expect([status, body.details.code], JSON.stringify(body)).to.deep.equal([400, 'MALFORMED_REQUEST'])
+    })
+
+    it('is 404 for what does not exist', async () => {
+      const { status, body } = await world.send(alice, 'POST', '/v0/nothing', {})
+      expect([status, body.details.code]).to.deep.equal([404, 'ROUTE_NOT_FOUND'])
+    })
+  })
+
+  describe('POST /v0/faucet', () => {
+    /** What the keeper does: takes the request and stores the transaction's hash. */
+    async function relay(set: { status: 'SIGNED' | 'FAILED'; tx_hash: string | null }): Promise<unknown> {
+      for (;;) {
+        const open = world.db.selectFrom('relay_requests').selectAll().where('status', '=', 'REQUESTED')
+        const request = await open.executeTakeFirst()
+        if (request !== undefined) {
+          await world.db
+            .updateTable('relay_requests')
+            .set(set)
+            .where('request_id', '=', request.request_id)
+            .execute()
+          return request.payload
+        }
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    }
+
+    it('answers with the hash that the keeper stored', async () => {
+      const [answer, payload] = await Promise.all([
+        world.send(alice, 'POST', '/v0/faucet', {}),
+        relay({ status: 'SIGNED', tx_hash: '0xfeed' }),
+      ])
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+      expect(answer.body).to.include({ tx_hash: '0xfeed', wallet: alice.address, status: 'SIGNED' })
+      expect(payload).to.deep.equal({ wallet: alice.address })
+    })
+
+    it('is 503 when the transaction could not be sent, and 408 when nobody takes the request', async () => {
+      const [failed] = await Promise.all([
+        world.send(alice, 'POST', '/v0/faucet'),
+        relay({ status: 'FAILED', tx_hash: null }),
+      ])
+      expect([failed.status, failed.body.details.code]).to.deep.equal([503, 'FAUCET_FAILED'])
+      const late = await world.send(alice, 'POST', '/v0/faucet')
+      expect([late.status, late.body.details.code]).to.deep.equal([408, 'FAUCET_PENDING'])
+      expect(late.body.details.outcome).to.equal('unknown')
+    })
+
+    it('needs a credential, an empty body, and a chain that has one', async () => {
+      expect((await world.send(null, 'POST', '/v0/faucet', {})).status).to.equal(401)
+      expect((await world.send(alice, 'POST', '/v0/faucet', { wallet: '0x' })).body.details.code).to.equal(
+        'UNKNOWN_FIELD',
+      )
+      const other = await startWorld({ FAUCET: 'off' })
+      const user = await createUser(other.db, 'alice')
+      const { status, body } = await other.send(user, 'POST', '/v0/faucet', {})
+      await other.stop()
+      expect([status, body.details.code]).to.deep.equal([404, 'FAUCET_NOT_AVAILABLE'])
+    })
+  })
+
+  describe('limits', () => {
+    it('counts per credential, tells what is left, and keeps cancels in a bucket of their own', async () => {
+      const other = await startWorld({
+        RATE_LIMIT_ORDERS: '2',
+        RATE_LIMIT_READS: '1000',
+        RATE_LIMIT_WINDOW_SECONDS: '60',
+      })
+      const [user, neighbour] = [await createUser(other.db, 'alice'), await createUser(other.db, 'bob')]
+      const first = await other.place(user, { quantity: '0.01' })
+      expect(first.headers).to.include({ 'ratelimit-limit': '120', 'ratelimit-remaining': '119' })
+      expect(Number(first.headers['ratelimit-reset'])).to.be.within(1, 60)
+      await Promise.all(Array.from({ length: 119 }, () => other.send(user, 'POST', '/v0/orders', {})))
+
+      const over = await other.place(user, { quantity: '0.01' })
+      expect([over.status, over.body.details.code]).to.deep.equal([429, 'RATE_LIMITED'])
+      expect(Number(over.headers['retry-after'])).to.be.within(1, 60)
+      expect(over.body.details).to.include({ scope: 'orders', retryable: true, outcome: 'not_placed' })
+      expect((await other.cancel(user, first.body.order.order_hash)).status).to.equal(200)
+      expect((await other.place(neighbour, { quantity: '0.01' })).status).to.equal(200)
+      await other.stop()
+    })
+
+    it('counts per address, whoever asks', async () => {
+      const other = await startWorld({ RATE_LIMIT_ADDRESS: '1', RATE_LIMIT_WINDOW_SECONDS: '60' })
+      const statuses: number[] = []
+      for (let at = 0; at < 62; at++) statuses.push((await other.get(null, '/v0/time')).status)
+      expect((await other.get(null, '/health/live')).status).to.equal(200)
+      await other.stop()
+      expect(statuses).to.deep.equal([...Array(60).fill(200), 429, 429])
+    })
+  })
+
+  describe('the description', () => {
+    it('is OpenAPI 3.1.0 of version 0 and knows every endpoint, with its schemas', async () => {
+      const { body } = await world.get(null, '/v0/openapi.json')
+      expect(body).to.include({ openapi: '3.1.0' })
+      expect(body.info.version).to.equal('0')
+      expect(Object.keys(body.paths).sort()).to.deep.equal(
+        [
+          '/v0/balance/{user_id}/margin',
+          '/v0/contracts/shared',
+          '/v0/faucet',
+          '/v0/fills/by-market/{market_id}',
+          '/v0/fills/by-user/{user_id}',
+          '/v0/markets',
+          '/v0/markets/{market_id}',
+          '/v0/orderbook',
+          '/v0/orderbook/by-market/{market_id}',
+          '/v0/orders',
+          '/v0/orders/by-hash/{order_hash}',
+          '/v0/orders/by-user/{user_id}',
+          '/v0/orders/calculate-quantity',
+          '/v0/orders/cancel/all',
+          '/v0/orders/cancel/all-after',
+          '/v0/orders/cancel/batch',
+          '/v0/orders/cancel/by-hash/{order_hash}',
+          '/v0/orders/estimate',
+          '/v0/orders/place/batch',
+          '/v0/orders/validate',
+          '/v0/orders/{order_id}',
+          '/v0/orders/{order_id}/events',
+          '/v0/orders/{order_id}/fill-processing-status',
+          '/v0/orders/{order_id}/fills',
+          '/v0/positions/by-user/{user_id}',
+          '/v0/status',
+          '/v0/time',
+          '/v0/users/by-eoa/{address}',
+          '/v0/users/{user_id}/order-events',
+        ].sort(),
+      )
+      const place = body.paths['/v0/orders'].post
+      expect(place.security).to.deep.equal([{ apiKey: [] }, { bearer: [] }])
+      const schema = place.requestBody.content['application/json'].schema
+      expect(schema.additionalProperties).to.equal(false)
+      expect(schema.required).to.include.members(['market_id', 'side', 'salt', 'signature'])
+      expect(body.paths['/v0/markets'].get.security).to.equal(undefined)
+    })
+
+    it('has a page for people, with scripts of its own only', async () => {
+      const page = await world.get(null, '/docs/')
+      expect(page.status).to.equal(200)
+      expect(page.headers['content-type']).to.match(/html/)
+      expect(page.headers['content-security-policy']).to.include("script-src 'self'")
+      expect((await world.get(null, '/v0/time')).headers['content-security-policy']).to.equal(
+        "default-src 'none';frame-ancestors 'none'",
+      )
+    })
+  })
+
+  describe('probes', () => {
+    it('tell liveness, readiness and metrics', async () => {
+      expect((await world.get(null, '/health/live')).body).to.deep.equal({ status: 'ok' })
+      const ready = await world.get(null, '/health/ready')
+      expect([ready.status, ready.body.checks]).to.deep.equal([
+        200,
+        { accepting: true, database: true, markets: true, notifications: true },
+      ])
+      const metrics = await world.get(null, '/metrics')
+      expect(metrics.body).to.match(/api_commands_total\{kind="place",result="accepted"\} [1-9]/)
+      expect(metrics.body).to.match(/api_request_duration_seconds_bucket\{.*route="\/v0\/orders"/)
+    })
+  })
+})

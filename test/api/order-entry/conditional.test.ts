@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import { ORDER_TYPES } from '../../../domain/orders/order.ts'
+import { binary, e18 } from '../../support/markets.ts'
+import { expectSound } from '../support/sound.ts'
+import { createUser, startWorld, type User, type World } from '../support/world.ts'
+
+const CONDITIONAL = ORDER_TYPES.filter((type) => type !== 'MARKET' && type !== 'LIMIT')
+
+describe('placing conditional orders', () => {
+  let world: World
+  let alice: User
+  before(async () => {
+    world = await startWorld()
+    alice = await createUser(world.db, 'alice')
+  })
+  after(async () => {
+    await expectSound(world.db)
+    await world.stop()
+  })
+
+  for (const type of CONDITIONAL) {
+    for (const side of ['LONG', 'SHORT'] as const) {
+      it(`accepts ${type} ${side}: it waits, with its margin reserved`, async () => {
+        const reduceOnly =
+          !type.startsWith('STOP_L') && !type.startsWith('STOP_M') ? true : type.startsWith('STOP_LOSS')
+        const price = type.endsWith('LIMIT') ? { price: '110' } : {}
+        const { status, body } = await world.place(alice, {
+          type,
+          side,
+          trigger: '110',
+          reduceOnly,
+          ...price,
+        })
+        expect(status, JSON.stringify(body)).to.equal(200)
+        expect(body.order).to.include({
+          status: 'PENDING_TRIGGER',
+          order_type: type,
+          trigger_price: 110,
+          reduce_only: reduceOnly,
+        })
+        // A market stop is reserved at the band's edge around its trigger, 110 x 1.05.
+        const at = type === 'STOP_MARKET' ? 115.5 : 110
+        // A limit sell may fill above its limit: its fee is allowed for at twice that edge.
+        const feeAt = side === 'LONG' ? at : type === 'STOP_LIMIT' ? 2 * 115.5 : 115.5
+        const allowance = feeAt * 0.0005
+        const margined = reduceOnly ? 0 : at + allowance
+        expect(body.order.reserved_margin).to.be.closeTo(margined, 1e-9)
+      })
+    }
+  }
+
+  it('reserves a binary stop on the side that it loses on', async () => {
+    const { body } = await world.place(alice, {
+      market: binary,
+      type: 'STOP_LIMIT',
+      side: 'SHORT',
+      trigger: '0.4',
+      price: '0.4',
+      quantity: '10',
+    })
+    expect(body.order, JSON.stringify(body)).to.include({ status: 'PENDING_TRIGGER' })
+    expect(body.order.reserved_margin).to.be.closeTo(10 * (0.6 + 0.25 * 0.02), 1e-9)
+  })
+
+  it('is recognised when it comes again, and can be cancelled while it waits', async () => {
+    const first = await world.place(alice, { type: 'STOP_MARKET', trigger: '120', salt: 42n })
+    const again = await world.place(alice, { type: 'STOP_MARKET', trigger: '120', salt: 42n })
+    expect(again.body).to.include({ is_duplicate: true })
+    expect(again.body.order).to.deep.equal(first.body.order)
+    const cancelled = await world.cancel(alice, first.body.order.order_hash)
+    expect(cancelled.body.order).to.include({
+      status: 'CANCELLED',
+      status_reason: 'USER_CANCELLED',
+      reserved_margin: 0,
+    })
+  })
+
+  it('counts a waiting order for what it may reduce, so that a position is not closed twice', async () => {
+    const bob = await createUser(world.db, 'bob', '1')
+    const matched = {
+      matched_entry_notional: e18('100'),
+      matched_folded_margin: e18('100'),
+      matched_leverage: 1,
+    }
+    await world.db
+      .insertInto('positions')
+      .values({ user_id: bob.userId, market_id: 1, matched_size: 1000, ...matched })
+      .execute()
+    const stop = await world.place(bob, { type: 'STOP_MARKET', side: 'SHORT', trigger: '90' })
+    expect(stop.body.order, JSON.stringify(stop.body)).to.include({
+      status: 'PENDING_TRIGGER',
+      reserved_margin: 0,
+    })
+    expect((await world.place(bob, { side: 'SHORT' })).body.details.code).to.equal('INSUFFICIENT_MARGIN')
+  })
+})

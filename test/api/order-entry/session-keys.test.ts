@@ -1,0 +1,128 @@
+import { expect } from 'chai'
+import { id, Wallet } from 'ethers'
+import { after, before, describe, it } from 'mocha'
+import { createUser, signedBody, startWorld, type User, type World } from '../support/world.ts'
+
+const DAY = 86_400
+const nowSeconds = (): number => Math.floor(Date.now() / 1000)
+
+describe('orders signed by a session key', () => {
+  let world: World
+  let alice: User
+  let keys = 0
+  before(async () => {
+    world = await startWorld()
+    alice = await createUser(world.db, 'alice')
+  })
+  after(() => world.stop())
+
+  interface KeyState {
+    readonly permissions?: number
+    readonly expires_at?: number
+    readonly revoked_at?: number | null
+  }
+  /** As the indexer stores what the chain tells. */
+  async function register(owner: User, state: KeyState = {}): Promise<Wallet> {
+    const key = new Wallet(id(`key ${++keys}`))
+    const values = {
+      permissions: 3,
+      registered_at: nowSeconds(),
+      expires_at: nowSeconds() + 30 * DAY,
+      revoked_at: null,
+      ...state,
+    }
+    await world.db
+      .insertInto('session_keys')
+      .values({ owner: owner.address, key: key.address.toLowerCase(), block: 1, ...values })
+      .execute()
+    return key
+  }
+
+  it('are accepted, and end with the key', async () => {
+    const expires_at = nowSeconds() + 1000
+    const signer = await register(alice, { expires_at })
+    const { status, body } = await world.place(alice, { signer })
+    expect(status, JSON.stringify(body)).to.equal(200)
+    expect(body.order).to.include({
+      signer: signer.address.toLowerCase(),
+      maker: alice.address,
+      expiration_seconds: 0,
+    })
+    const aliveUntil = async (hash: string) =>
+      (
+        await world.db
+          .selectFrom('orders')
+          .select('alive_until')
+          .where('hash', '=', hash)
+          .executeTakeFirstOrThrow()
+      ).alive_until
+    expect(await aliveUntil(body.order.order_hash)).to.equal(expires_at - 1)
+    const sooner = await world.place(alice, { signer, expiration: expires_at - 500 })
+    expect(await aliveUntil(sooner.body.order.order_hash)).to.equal(expires_at - 500)
+  })
+
+  it('are accepted in batches too, mixed with the own signature', async () => {
+    const signer = await register(alice)
+    const orders = [
+      signedBody(alice, { signer }).body,
+      signedBody(alice).body,
+      signedBody(alice, { signer }).body,
+    ]
+    const { body } = await world.send(alice, 'POST', '/v0/orders/place/batch', {
+      client_request_id: 'keys',
+      mode: 'atomic',
+      orders,
+    })
+    expect(body.results.map((result: { order: { signer: string } }) => result.order.signer)).to.deep.equal([
+      signer.address.toLowerCase(),
+      alice.address,
+      signer.address.toLowerCase(),
+    ])
+  })
+
+  const refusals: readonly (readonly [string, KeyState, string])[] = [
+    ['has been revoked', { revoked_at: 1 }, 'SESSION_KEY_REVOKED'],
+    ['has expired', { expires_at: nowSeconds() }, 'SESSION_KEY_EXPIRED'],
+    ['may not trade', { permissions: 2 }, 'SESSION_KEY_NOT_PERMITTED'],
+  ]
+  for (const [what, state, code] of refusals) {
+    it(`are refused when the key ${what}: ${code}`, async () => {
+      const signer = await register(alice, state)
+      const traces = await world.traces()
+      const { status, body } = await world.place(alice, { signer })
+      expect([status, body.details.code, body.details.field]).to.deep.equal([400, code, 'signature'])
+      expect(body.details).to.include({
+        recovered_signer: signer.address.toLowerCase(),
+        expected_signer: alice.address,
+      })
+      expect(await world.traces()).to.deep.equal(traces)
+    })
+  }
+
+  it('are refused from the moment of the revocation, also by a process that knows the key', async () => {
+    const signer = await register(alice)
+    const { body: order } = signedBody(alice, { signer })
+    expect((await world.send(alice, 'POST', '/v0/orders', order)).status).to.equal(200)
+    await world.db
+      .updateTable('session_keys')
+      .set({ revoked_at: nowSeconds() })
+      .where('key', '=', signer.address.toLowerCase())
+      .execute()
+    expect((await world.place(alice, { signer })).body.details.code).to.equal('SESSION_KEY_REVOKED')
+    // What was accepted before is still told.
+    expect((await world.send(alice, 'POST', '/v0/orders', order)).body).to.include({ is_duplicate: true })
+    await world.db.deleteFrom('session_keys').where('key', '=', signer.address.toLowerCase()).execute()
+    expect((await world.place(alice, { signer })).body.details.code).to.equal('SIGNATURE_MISMATCH')
+  })
+
+  it("are refused when the key is another account's, with the signature explained", async () => {
+    const bob = await createUser(world.db, 'bob')
+    const signer = await register(bob)
+    const { body } = await world.place(alice, { signer })
+    expect(body.details).to.include({
+      code: 'SIGNATURE_MISMATCH',
+      recovered_signer: signer.address.toLowerCase(),
+    })
+    expect(body.details.digest).to.match(/^0x/)
+  })
+})

@@ -1,0 +1,299 @@
+/** Bookmarks while something holds the read model back: a projector, a rebuild, a database that goes away, too many that wait. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { after, before, describe, it } from 'mocha'
+import { appendRows, lockShard, shardId } from '../../../db/journal.ts'
+import { ACCOUNTS_SHARD, type LogRow } from '../../../domain/journal/journal-row.ts'
+import { rebuild } from '../../../indexer/project/rebuild.ts'
+import { freshDatabase } from '../../support/postgres.ts'
+import { startProxy } from '../../support/proxy.ts'
+import { type Answer, createUser, startTwin, startWorld, type User, type World } from '../support/world.ts'
+
+interface Bookmark {
+  readonly shard_id: string
+  readonly shard_seq: string
+}
+
+const query = ({ shard_id, shard_seq }: Bookmark): string =>
+  `read_after_shard_id=${shard_id}&read_after_shard_seq=${shard_seq}`
+const codeOf = ({ status, body }: Answer) => [status, body.details?.code]
+
+const PENDING = [503, 'HTV1_READ_AFTER_PENDING']
+const STALE = [409, 'HTV1_READ_AFTER_STALE_BOOKMARK']
+const UNAVAILABLE = [503, 'HTV1_READ_AFTER_UNAVAILABLE']
+const CAPACITY = [429, 'HTV1_READ_AFTER_CAPACITY']
+
+/** Keeps the shard's projector from its work, by the row that it locks, until `release` or the end of `work`. */
+async function whileHeld(
+  { db }: World,
+  shard: string,
+  work: (release: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const ended = Promise.withResolvers<void>()
+  const holding = Promise.withResolvers<void>()
+  const done = db.transaction().execute(async (tx) => {
+    await sql`select 1 from read.projection where shard = ${shard} for update`.execute(tx)
+    holding.resolve()
+    await ended.promise
+  })
+  await holding.promise
+  const release = (): Promise<void> => {
+    ended.resolve()
+    return done
+  }
+  await work(release).finally(release)
+}
+
+describe('a bookmark while the read model is behind', () => {
+  let world: World
+  let alice: User
+  const WAIT_MS = 1_500
+
+  before(async () => {
+    world = await startWorld({ READ_AFTER_WAIT_MS: String(WAIT_MS), READ_AFTER_POLL_MS: '50' })
+    alice = await createUser(world.db, 'alice')
+    await world.project()
+  })
+  after(() => world.stop())
+
+  const place = async (): Promise<{ path: string; mark: Bookmark }> => {
+    const { body } = await world.place(alice, { quantity: '0.01' })
+    return { path: `/v0/orders/${body.order.order_id}`, mark: body.read_after }
+  }
+  const timed = async (path: string): Promise<{ answer: Answer; ms: number }> => {
+    const since = performance.now()
+    return { answer: await world.get(alice, path), ms: performance.now() - since }
+  }
+
+  it('given a projector that is held back and let go in time, the read waits for it and no longer', () =>
+    whileHeld(world, 'm1', async (release) => {
+      const { path, mark } = await place()
+      const reading = timed(`${path}?${query(mark)}`)
+      await world.project('m1')
+      await sleep(400)
+      await release()
+      await world.project('m1')
+      const { answer, ms } = await reading
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+      expect(ms).to.be.at.least(400)
+    }))
+
+  it('given a projector that is held back for longer, it is 503 PENDING, and the bookmark is good later', () =>
+    whileHeld(world, 'm1', async (release) => {
+      const { path, mark } = await place()
+      const { answer, ms } = await timed(`${path}?${query(mark)}`)
+      expect(codeOf(answer)).to.deep.equal(PENDING)
+      expect(answer.headers['retry-after']).to.equal('0.5')
+      expect(answer.body.details).to.include({ retryable: true, outcome: 'not_placed' })
+      expect(ms).to.be.at.least(WAIT_MS - 20)
+      await release()
+      await world.project('m1')
+      expect((await world.get(alice, `${path}?${query(mark)}`)).status).to.equal(200)
+    }))
+
+  it('given another shard that is held back, it does not wait for that', () =>
+    whileHeld(world, 'm2', async () => {
+      const { path, mark } = await place()
+      await world.project('m1')
+      expect((await world.get(alice, `${path}?${query(mark)}`)).status).to.equal(200)
+    }))
+
+  it('given no bookmark, it never waits, whatever is held back', () =>
+    whileHeld(world, 'm1', async () => {
+      const { path } = await place()
+      const { answer, ms } = await timed(path)
+      expect(codeOf(answer)).to.deep.equal([404, 'ORDER_NOT_FOUND'])
+      expect(ms).to.be.lessThan(WAIT_MS)
+    }))
+
+  it('given many that wait for one row, all see it once it is projected', async () => {
+    const { path, mark } = await place()
+    const waiting = Array.from({ length: 200 }, () => world.get(alice, `${path}?${query(mark)}`))
+    await world.project('m1')
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+    expect(new Set(statuses)).to.deep.equal(new Set([200]))
+  })
+
+  it('given a bookmark beyond the head, it waits and is 503 PENDING: the write may be under way', async () => {
+    const { mark } = await place()
+    await world.project('m1')
+    const beyond = { ...mark, shard_seq: String(Number(mark.shard_seq) + 1_000) }
+    expect(codeOf(await world.get(alice, `/v0/markets?${query(beyond)}`))).to.deep.equal(PENDING)
+  })
+
+  for (const [what, shard_id, shard_seq] of [
+    ['an unknown shard', 'm77.1', '1'],
+    ['an owner that is none', 'x1.1', '1'],
+    ['a shard without an epoch', 'm1', '1'],
+    ['another epoch', 'm1.2', '1'],
+    ['an epoch that no integer holds', 'm1.99999999999', '1'],
+    ['a shard that no integer holds', 'm99999999999.1', '1'],
+    ['a sequence that is negative', 'm1.1', '-1'],
+    ['a sequence that no number holds', 'm1.1', '99999999999999999999'],
+    ['a sequence with a fraction', 'm1.1', '1.5'],
+    ['nothing', '', ''],
+  ] as const) {
+    it(`is 409 STALE for ${what}, at once`, async () => {
+      const { answer, ms } = await timed(`/v0/markets?${query({ shard_id, shard_seq })}`)
+      expect(codeOf(answer), JSON.stringify(answer.body)).to.deep.equal(STALE)
+      expect(answer.body.details).to.include({ retryable: false })
+      expect(answer.body.details.field).to.match(/^read_after_shard_(id|seq)$/)
+      expect(ms).to.be.lessThan(WAIT_MS)
+    })
+  }
+
+  it('is 409 STALE after the read model was rebuilt, also for a read that waits; new bookmarks are good', async () => {
+    const old = await place()
+    const waiting = world.get(alice, `${old.path}?${query(old.mark)}`)
+    await sleep(50)
+    await rebuild(world.db, { limit: 1_000, reached: () => {} })
+    expect(codeOf(await waiting)).to.deep.equal(STALE)
+    expect(codeOf(await world.get(alice, `${old.path}?${query(old.mark)}`))).to.deep.equal(STALE)
+    expect((await world.get(alice, old.path)).status, 'dropped, the read answers').to.equal(200)
+    const { path, mark } = await place()
+    expect(mark.shard_id).to.equal('m1.2')
+    await world.project('m1')
+    expect((await world.get(alice, `${path}?${query(mark)}`)).status).to.equal(200)
+  })
+
+  it('given a command over several shards, its bookmark shows all of them or waits', async () => {
+    const { body: placed } = await world.place(alice, { quantity: '0.01' })
+    const m1 = Number(placed.read_after.shard_seq)
+    const mark = await world.db.transaction().execute(async (tx) => {
+      const shard = await lockShard(tx, ACCOUNTS_SHARD)
+      const row: LogRow = { kind: 'command_spanned', user_id: alice.userId, shards: { m1 }, at: Date.now() }
+      return { shard_id: shardId(shard), shard_seq: String(await appendRows(tx, shard, [row])) }
+    })
+    const path = `/v0/orders/${placed.order.order_id}?${query(mark)}`
+    await whileHeld(world, 'm1', async () => {
+      await world.project(ACCOUNTS_SHARD)
+      expect(codeOf(await world.get(alice, path)), 'its market is held back').to.deep.equal(PENDING)
+    })
+    const waiting = world.get(alice, path)
+    await world.project()
+    const { status, body } = await waiting
+    expect(status, JSON.stringify(body)).to.equal(200)
+    expect(body.order_id).to.equal(placed.order.order_id)
+  })
+})
+
+describe('a full waiting room', () => {
+  it('is 429 CAPACITY when too many wait; they are kept, reads without a bookmark pass, and room is given again', async () => {
+    const world = await startWorld({ READ_AFTER_WAIT_MS: '4000', READ_AFTER_WAITERS: '3' })
+    const alice = await createUser(world.db, 'alice')
+    await world.project()
+    const others = [await createUser(world.db, 'bob'), await createUser(world.db, 'carol')]
+    const last = await createUser(world.db, 'dave')
+    const { body } = await world.place(alice)
+    const path = `/v0/orders/${body.order.order_id}`
+    const marked = `${path}?${query(body.read_after)}`
+    const ownOf = (user: User) => `/v0/orders/by-user/${user.userId}?${query(body.read_after)}`
+    const waiting = [world.get(alice, marked), ...others.map((user) => world.get(user, ownOf(user)))]
+    // Until all three wait, a fourth may be let in instead of one of them.
+    await sleep(300)
+    expect(codeOf(await world.get(last, ownOf(last)))).to.deep.equal(CAPACITY)
+    const late = await world.get(alice, marked)
+    expect(codeOf(late)).to.deep.equal(CAPACITY)
+    expect(late.headers['retry-after']).to.equal('1')
+    expect(late.body.details.retryable).to.equal(true)
+    expect(codeOf(await world.get(alice, path))).to.deep.equal([404, 'ORDER_NOT_FOUND'])
+    await world.project('m1')
+    for (const { status } of await Promise.all(waiting)) expect(status).to.equal(200)
+    expect((await world.get(alice, marked)).status).to.equal(200)
+    await world.stop()
+  })
+})
+
+describe('several processes', () => {
+  it('wake each other’s readers: whoever took the write, and whoever projected it', async () => {
+    // Neither the poll nor the end of the wait comes before the test's own end: only a notification does.
+    const slow = { READ_AFTER_POLL_MS: '120000', READ_AFTER_WAIT_MS: '120000' }
+    const world = await startWorld(slow)
+    const twin = await startTwin(world, slow)
+    const alice = await createUser(world.db, 'alice')
+    await world.project()
+    for (const [writer, reader, projector] of [
+      [world, twin, world],
+      [twin, world, world],
+      [world, twin, twin],
+      [world, world, twin],
+    ] as const) {
+      const { body } = await writer.place(alice)
+      const read = reader.get(alice, `/v0/orders/${body.order.order_id}?${query(body.read_after)}`)
+      await sleep(100)
+      await projector.project('m1')
+      expect((await read).status).to.equal(200)
+    }
+    await twin.stop()
+    await world.stop()
+  })
+})
+
+describe('one caller', () => {
+  it('gets a quarter of the waiting room at most, and gets it again when his reads are answered', async () => {
+    const world = await startWorld({ READ_AFTER_WAIT_MS: '4000', READ_AFTER_WAITERS: '8' })
+    const [alice, bob] = [await createUser(world.db, 'alice'), await createUser(world.db, 'bob')]
+    await world.project()
+    for (let round = 0; round < 2; round++) {
+      const { body } = await world.place(alice)
+      const ownOf = (user: User) => `/v0/orders/by-user/${user.userId}?${query(body.read_after)}`
+      const waiting = [1, 2].map(() => world.get(alice, ownOf(alice)))
+      await sleep(300)
+      expect(codeOf(await world.get(alice, ownOf(alice)))).to.deep.equal(CAPACITY)
+      const other = world.get(bob, ownOf(bob))
+      await sleep(100)
+      await world.project('m1')
+      for (const { status } of await Promise.all([...waiting, other])) expect(status).to.equal(200)
+    }
+    await world.stop()
+  })
+})
+
+describe('bookmarks that nobody has given', () => {
+  it('fill a quarter of the waiting room at most, and leave the rest to the others', async () => {
+    const world = await startWorld({ READ_AFTER_WAIT_MS: '2500', READ_AFTER_WAITERS: '8' })
+    const alice = await createUser(world.db, 'alice')
+    await world.project()
+    const { body } = await world.place(alice)
+    const made = { ...body.read_after, shard_seq: '999999999' }
+    const strangers = Array.from({ length: 2 }, () => world.get(null, `/v0/markets?${query(made)}`))
+    await sleep(300)
+    expect(codeOf(await world.get(null, `/v0/markets?${query(made)}`))).to.deep.equal(CAPACITY)
+    const own = world.get(alice, `/v0/orders/${body.order.order_id}?${query(body.read_after)}`)
+    await world.project('m1')
+    expect((await own).status).to.equal(200)
+    for (const answer of await Promise.all(strangers)) expect(codeOf(answer)).to.deep.equal(PENDING)
+    await world.stop()
+  })
+})
+
+describe('a process that cannot tell how far the read model is', () => {
+  it('is 503 UNAVAILABLE with Retry-After 2, for who waits and who comes; the bookmark is good afterwards', async () => {
+    const url = await freshDatabase()
+    const proxy = await startProxy(url)
+    const world = await startWorld({ DATABASE_URL: proxy.url, READ_AFTER_POLL_MS: '50' }, url)
+    const alice = await createUser(world.db, 'alice')
+    await world.project()
+    const { body } = await world.place(alice)
+    const marked = `/v0/markets?${query(body.read_after)}`
+    const waiting = world.get(null, marked)
+    await sleep(200)
+    await proxy.cut()
+    for (const answer of [await waiting, await world.get(null, marked)]) {
+      expect(codeOf(answer)).to.deep.equal(UNAVAILABLE)
+      expect(answer.headers['retry-after']).to.equal('2')
+      expect(answer.body.details.retryable).to.equal(true)
+    }
+    await proxy.restore()
+    await world.project()
+    let again = await world.get(null, marked)
+    for (let tries = 0; again.status !== 200 && tries < 50; tries++) {
+      await sleep(100)
+      again = await world.get(null, marked)
+    }
+    expect(again.status).to.equal(200)
+    await world.stop()
+    await proxy.cut()
+  })
+})

@@ -1,0 +1,350 @@
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import { binary, e18, future, perpetual } from '../../support/markets.ts'
+import { append } from '../support/trade.ts'
+import { type Answer, createUser, setOracle, startWorld, type User, type World } from '../support/world.ts'
+
+const MIDDLE = new Map<MarketSpec, number>([
+  [perpetual, 1000],
+  [future, 100],
+  [binary, 500],
+])
+
+/** A decimal text of so many ticks or steps. */
+const times = (unit: bigint, count: number): string => {
+  const wei = (unit * BigInt(count)).toString().padStart(19, '0')
+  return `${wei.slice(0, -18)}.${wei.slice(-18)}`
+}
+
+describe('sizing', () => {
+  let world: World
+  let alice: User
+  let maker: User
+
+  before(async () => {
+    world = await startWorld()
+    alice = await createUser(world.db, 'alice', '10000')
+    maker = await createUser(world.db, 'maker', '1000000')
+    for (const [price, side] of [
+      ['100.5', 'SHORT'],
+      ['101', 'SHORT'],
+      ['99.5', 'LONG'],
+    ] as const)
+      await world.place(maker, { side, price, quantity: '10' })
+    await append(world, {
+      ...{ kind: 'prices_updated', oracle_price: e18('100').toString(), oracle_at: 1_000 },
+      ...{ mark_price: e18('100').toString(), at: 1_000 },
+    })
+    await world.project()
+  })
+  after(() => world.stop())
+
+  const estimate = (user: User, body: object): Promise<Answer> =>
+    world.send(user, 'POST', '/v0/orders/estimate', body)
+  const quantity = (user: User, body: object): Promise<Answer> =>
+    world.send(user, 'POST', '/v0/orders/calculate-quantity', body)
+
+  describe('POST /v0/orders/estimate', () => {
+    const market = { market_id: 1, side: 'LONG', order_type: 'MARKET', leverage: 10 }
+
+    it('turns a notional into a quantity at the price that the book would clear at', async () => {
+      const { status, body } = await estimate(alice, { ...market, sizing_intent: 'notional', size: 500 })
+      expect(status, JSON.stringify(body)).to.equal(200)
+      expect(body).to.deep.include({ sizing_intent: 'notional', size: 500, leverage: 10, reduce_only: false })
+      expect(body).to.include({ available: 10_000, max_leverage: 20 })
+      expect(body.price_band).to.include({ lowest: 95, highest: 105, oracle_price: 100 })
+      expect(body.estimate).to.include({
+        ...{
+          quantity: 4.975,
+          quantity_e18_raw: e18('4.975').toString(),
+          price: 100.5,
+          price_source: 'batch',
+        },
+        ...{ fillable_quantity: 4.975, accepted: true, refusal: null, realized_pnl: 0 },
+      })
+      expect(body.estimate.notional).to.be.at.most(500)
+      expect(body.estimate.reservation).to.include({ opening_quantity: 4.975, reserved_price: 105 })
+      expect(body.estimate.fee).to.be.closeTo(4.975 * 100.5 * 0.0005, 1e-12)
+      const { position } = body.estimate
+      expect(position).to.include({ size: 4.975, entry_price: 100.5, leverage: 10 })
+      expect(position.effective_leverage).to.be.greaterThan(10)
+      // (100.5 - 10.05) / (1 - 0.0275)
+      expect(position.liquidation_price).to.be.closeTo(93.0077, 0.0001)
+    })
+
+    it('takes units, shares of what is available, and the maximum; all of it is the maximum', async () => {
+      const of = async (sizing_intent: string, size?: number | string) =>
+        (await estimate(alice, { ...market, sizing_intent, ...(size !== undefined && { size }) })).body
+          .estimate
+      expect((await of('units', '1.2345')).quantity).to.equal(1.234)
+      const max = await of('max')
+      expect((await of('available_margin', 100)).quantity_e18_raw).to.equal(max.quantity_e18_raw)
+      const half = await of('available_margin', 50)
+      expect(half.quantity).to.be.closeTo(max.quantity / 2, 0.001)
+      expect(half.reservation.reserved_margin).to.be.at.most(5_000)
+      expect(max.reservation.reserved_margin).to.be.within(9_989, 10_000)
+    })
+
+    it('tells the maximum alone for size 0, at every leverage, and what ends it', async () => {
+      const { body } = await estimate(alice, { ...market, sizing_intent: 'units', size: 0 })
+      expect(body.estimate).to.equal(null)
+      expect(body.maximum.binding).to.include({
+        code: 'INSUFFICIENT_MARGIN',
+        field: 'quantity',
+        received: '10000',
+      })
+      expect(body.maximum.binding.message).to.be.a('string')
+      const leverages = body.by_leverage.map(({ leverage }: { leverage: number }) => leverage)
+      expect(leverages).to.deep.equal([1, 2, 3, 5, 10, 20])
+      const at = (leverage: number) =>
+        body.by_leverage.find((row: { leverage: number }) => row.leverage === leverage).quantity
+      expect(at(10)).to.equal(body.maximum.quantity)
+      expect(at(1)).to.be.lessThan(at(2))
+    })
+
+    it('says what is refused, and what it would take all the same', async () => {
+      const { body } = await estimate(alice, { ...market, leverage: 1, sizing_intent: 'units', size: 200 })
+      expect(body.estimate).to.include({ accepted: false, quantity: 200 })
+      expect(body.estimate.refusal).to.include({ code: 'INSUFFICIENT_MARGIN', field: 'quantity' })
+      expect(Number(body.estimate.refusal.nearest_valid)).to.equal(body.maximum.quantity)
+      expect(body.estimate.reservation.reserved_margin).to.be.greaterThan(10_000)
+      expect(body.estimate.position.size).to.equal(200)
+    })
+
+    it('says that more than the largest order is too much, and estimates that', async () => {
+      const { body } = await estimate(alice, { ...market, sizing_intent: 'units', size: 1e9 })
+      expect(body.estimate).to.include({ quantity: 10_000, accepted: false })
+      expect(body.estimate.refusal).to.include({ code: 'MAX_ORDER_SIZE', nearest_valid: '10000' })
+    })
+
+    it('prices a limit order where it rests or what it takes, and a conditional one where it triggers', async () => {
+      const of = async (terms: object) =>
+        (await estimate(alice, { ...market, sizing_intent: 'units', size: 1, ...terms })).body.estimate
+      const resting = await of({ order_type: 'LIMIT', price: 99 })
+      expect(resting).to.include({ price: 99, price_source: 'limit', fillable_quantity: 0, fee: 0 })
+      const taking = await of({ order_type: 'LIMIT', price: 102 })
+      expect(taking).to.include({ price: 100.5, price_source: 'batch', fillable_quantity: 1 })
+      const stop = await of({ order_type: 'STOP_MARKET', trigger_price: 104 })
+      expect(stop).to.include({ price: 104, price_source: 'trigger', fillable_quantity: 0, accepted: true })
+      const notional = await of({ order_type: 'LIMIT', price: 99, sizing_intent: 'notional', size: 990 })
+      expect(notional.quantity).to.equal(10)
+    })
+
+    it('does not count what the account itself has in the book', async () => {
+      const { body } = await estimate(maker, { ...market, sizing_intent: 'units', size: 1 })
+      expect(body.estimate).to.include({ fillable_quantity: 0, price_source: 'oracle', price: 100 })
+    })
+
+    for (const [what, changes, code, field, status] of [
+      ['no intent', { sizing_intent: undefined }, 'MISSING_FIELD', 'sizing_intent', 400],
+      ['an unknown intent', { sizing_intent: 'everything' }, 'INVALID_FIELD', 'sizing_intent', 400],
+      ['more than all', { sizing_intent: 'available_margin', size: 101 }, 'INVALID_FIELD', 'size', 400],
+      ['a size with max', { sizing_intent: 'max', size: 1 }, 'INVALID_FIELD', 'size', 400],
+      ['a negative size', { size: -1 }, 'INVALID_FIELD', 'size', 400],
+      ['too many decimals', { size: '0.0000000000000000001' }, 'INVALID_FIELD', 'size', 400],
+      ['a limit order without a price', { order_type: 'LIMIT', size: 0 }, 'PRICE_REQUIRED', 'price', 400],
+      ['a price off the grid', { order_type: 'LIMIT', price: 99.05 }, 'TICK_SIZE', 'price', 400],
+      ['a stop without a trigger', { order_type: 'STOP_MARKET' }, 'TRIGGER_REQUIRED', 'trigger_price', 400],
+      ['too much leverage', { leverage: 21 }, 'LEVERAGE_CAP', 'leverage', 400],
+      ['a market that is not there', { market_id: 9 }, 'MARKET_NOT_FOUND', 'market_id', 404],
+      ['a field that it does not know', { usd_amount: 1 }, 'UNKNOWN_FIELD', 'usd_amount', 400],
+    ] as const) {
+      it(`refuses ${what}: ${code}`, async () => {
+        const body = { ...market, sizing_intent: 'units', size: 1, ...changes }
+        const answer = await estimate(alice, body)
+        expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
+        expect(answer.body.details).to.include({ code, field })
+      })
+    }
+
+    it('says in the words of the request what of it is wrong', async () => {
+      const refusal = async (terms: object) => (await estimate(alice, { ...market, ...terms })).body.details
+      expect(await refusal({ sizing_intent: 'available_margin', size: 100.5 })).to.include({
+        ...{ expected: 'per cent, from 0 to 100', received: '100.5', nearest_valid: '100' },
+      })
+      expect(await refusal({ sizing_intent: 'max', size: '2.5' })).to.include({
+        ...{ received: '2.5', nearest_valid: '0' },
+      })
+    })
+
+    it('names the smallest order where a size comes to less than a step', async () => {
+      const { body } = await estimate(alice, { ...market, sizing_intent: 'units', size: 0.0001 })
+      expect(body.estimate.refusal).to.include({ code: 'MIN_ORDER_SIZE', nearest_valid: '0.01' })
+    })
+
+    it('needs a credential', async () => {
+      expect((await world.send(null, 'POST', '/v0/orders/estimate', {})).status).to.equal(401)
+      expect((await world.send(null, 'POST', '/v0/orders/calculate-quantity', {})).status).to.equal(401)
+    })
+
+    it('places nothing', async () => {
+      const before = await world.traces()
+      await estimate(alice, { ...market, sizing_intent: 'max' })
+      expect(await world.traces()).to.deep.equal(before)
+    })
+  })
+
+  describe('the maximum, over HTTP', () => {
+    /** A position as the keeper would have left it. */
+    const hold = async (user: User, spec: MarketSpec, size: number): Promise<void> => {
+      const middle = MIDDLE.get(spec) as number
+      const notional = (BigInt(Math.abs(size)) * BigInt(middle) * spec.tick * spec.step) / e18('1')
+      const own =
+        spec.kind === 'binary_future' && size < 0 ? BigInt(Math.abs(size)) * spec.step - notional : notional
+      const mined = { size, entry_notional: notional, folded_margin: own, leverage: 1 }
+      const matched = {
+        ...{ matched_size: size, matched_entry_notional: notional },
+        ...{ matched_folded_margin: own, matched_leverage: 1 },
+      }
+      await world.db
+        .insertInto('positions')
+        .values({ user_id: user.userId, market_id: spec.marketId, ...mined, ...matched })
+        .execute()
+    }
+    let users = 0
+
+    for (const spec of MIDDLE.keys()) {
+      for (const size of [0, 700, -700]) {
+        const held = size === 0 ? 'nothing' : size > 0 ? 'a long' : 'a short'
+        it(`is accepted and one step more refused in ${spec.symbol} with ${held}, for every side, type and leverage`, async () => {
+          const middle = MIDDLE.get(spec) as number
+          await setOracle(world.db, spec, times(spec.tick, middle))
+          const user = await createUser(world.db, `sizer-${++users}`, '900')
+          if (size !== 0) await hold(user, spec, size)
+          const resting = {
+            market: spec,
+            price: times(spec.tick, middle - 3),
+            quantity: times(spec.step, 40),
+          }
+          expect((await world.place(user, resting)).status).to.equal(200)
+          for (const side of ['LONG', 'SHORT'] as const) {
+            for (const leverage of [1, 5]) {
+              for (const terms of [
+                { type: 'LIMIT', price: times(spec.tick, middle + (side === 'LONG' ? -1 : 1)) },
+                { type: 'MARKET' },
+              ]) {
+                await expectMaximum(user, spec, { side, leverage, ...terms })
+              }
+            }
+          }
+        })
+      }
+    }
+
+    async function expectMaximum(
+      user: User,
+      spec: MarketSpec,
+      terms: { side: 'LONG' | 'SHORT'; leverage: number; type: string; price?: string },
+    ): Promise<void> {
+      const told = `${spec.symbol} ${JSON.stringify(terms)}`
+      const { body } = await estimate(user, {
+        ...{ market_id: spec.marketId, side: terms.side, order_type: terms.type, leverage: terms.leverage },
+        ...{ sizing_intent: 'max', ...(terms.price !== undefined && { price: terms.price }) },
+      })
+      const most = Number(BigInt(body.maximum.quantity_e18_raw) / spec.step)
+      expect(most, `${told} ${JSON.stringify(body)}`).to.be.greaterThan(0)
+      const place = (count: number) =>
+        world.place(user, { market: spec, ...terms, quantity: times(spec.step, count) })
+      const { body: refused } = await place(most + 1)
+      expect(refused.details?.code, `${told}: one step more`).to.equal(body.maximum.binding.code)
+      const { status, body: placed } = await place(most)
+      expect(status, `${told}: ${JSON.stringify(placed)}`).to.equal(200)
+      expect(placed.order.reserved_margin_e18_raw).to.equal(body.maximum.reserved_margin_e18_raw)
+      await world.cancel(user, placed.order.order_hash)
+    }
+
+    it('is the position for what only reduces, and a share of it by reduce_percentage', async () => {
+      const user = await createUser(world.db, 'reducer', '1')
+      await hold(user, perpetual, 2_000)
+      const of = async (size: number) =>
+        (
+          await estimate(user, {
+            ...{
+              market_id: 1,
+              side: 'SHORT',
+              order_type: 'MARKET',
+              sizing_intent: 'reduce_percentage',
+              size,
+            },
+          })
+        ).body
+      const quarter = await of(25)
+      expect(quarter).to.include({ reduce_only: true })
+      expect(quarter.maximum).to.include({ quantity: 2, reserved_margin: 0 })
+      expect(quarter.maximum.binding.code).to.equal('POSITION_SIZE')
+      expect(quarter.estimate).to.include({ quantity: 0.5, accepted: true, price: 99.5 })
+      expect(quarter.estimate.realized_pnl).to.equal(-0.25)
+      expect((await of(100)).estimate.position).to.include({
+        size: 0,
+        liquidation_price: null,
+        entry_price: null,
+      })
+      expect((await of(0.0001)).estimate).to.include({ quantity: 0, accepted: false })
+      const none = await estimate(alice, {
+        ...{
+          market_id: 1,
+          side: 'SHORT',
+          order_type: 'MARKET',
+          sizing_intent: 'reduce_percentage',
+          size: 50,
+        },
+      })
+      expect(none.body.estimate.refusal.code).to.equal('REDUCE_ONLY_NO_POSITION')
+    })
+  })
+
+  describe('POST /v0/orders/calculate-quantity', () => {
+    it('turns a budget into a quantity with the estimated clearing price', async () => {
+      const { status, body } = await quantity(alice, { market_id: 1, side: 'LONG', usd_amount: '1507.5' })
+      expect(status, JSON.stringify(body)).to.equal(200)
+      // 15 units need the second level.
+      expect(body).to.include({ order_type: 'MARKET', price_source: 'batch', estimated_clearing_price: 101 })
+      expect(body.quantity).to.be.closeTo(1_507.5 / 101, 0.001)
+      expect(body.notional).to.be.at.most(1_507.5)
+      expect(body.fillable_quantity).to.equal(body.quantity)
+      const limit = await quantity(alice, { market_id: 1, side: 'LONG', usd_amount: 990, price: 99 })
+      expect(limit.body).to.include({ order_type: 'LIMIT', quantity: 10, estimated_clearing_price: 99 })
+    })
+
+    it('does not ask what the account can pay', async () => {
+      const poor = await createUser(world.db, 'poor', '0')
+      const { body } = await quantity(poor, { market_id: 1, side: 'LONG', usd_amount: 5_000 })
+      expect(body.quantity).to.be.greaterThan(49)
+    })
+
+    for (const [what, body, code, field] of [
+      ['a budget for nothing', { usd_amount: 0.01 }, 'MIN_ORDER_SIZE', 'usd_amount'],
+      ['a budget below the smallest order', { usd_amount: 0.5 }, 'MIN_ORDER_SIZE', 'usd_amount'],
+      ['no budget', {}, 'MISSING_FIELD', 'usd_amount'],
+      ['a budget beyond the largest order', { usd_amount: 1e300 }, 'MAX_ORDER_SIZE', 'usd_amount'],
+      ['a limit beyond the band', { usd_amount: 100, price: 110 }, 'PRICE_BAND', 'price'],
+      ['a conditional type', { usd_amount: 100, order_type: 'STOP_MARKET' }, 'INVALID_FIELD', 'order_type'],
+    ] as const) {
+      it(`refuses ${what}: ${code}`, async () => {
+        const answer = await quantity(alice, { market_id: 1, side: 'LONG', ...body })
+        expect(answer.status, JSON.stringify(answer.body)).to.equal(400)
+        expect(answer.body.details).to.include({ code, field })
+      })
+    }
+  })
+
+  describe('without a fresh oracle price or chain', () => {
+    it('answers as a placement would', async () => {
+      await setOracle(world.db, future, '50', Date.now() - 3_600_000)
+      const body = { market_id: 2, side: 'LONG', order_type: 'MARKET', sizing_intent: 'max' }
+      const { status, body: answer, headers } = await estimate(alice, body)
+      expect([status, answer.details.code]).to.deep.equal([503, 'ORACLE_STALE'])
+      expect(headers['retry-after']).to.match(/^\d/)
+    })
+
+    it('tells a market that takes no orders as what ends the maximum', async () => {
+      await world.db.updateTable('markets').set({ mode: 'cancel_only' }).where('market_id', '=', 3).execute()
+      const body = { market_id: 3, side: 'LONG', order_type: 'MARKET', sizing_intent: 'max' }
+      const { body: answer } = await estimate(alice, body)
+      expect(answer.maximum.quantity).to.equal(0)
+      expect(answer.maximum.binding.code).to.equal('MARKET_NOT_OPEN')
+      expect(answer.estimate.accepted).to.equal(false)
+    })
+  })
+})

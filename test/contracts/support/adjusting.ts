@@ -1,0 +1,40 @@
+/** What tests of adjustments share: a position that may be adjusted, and calls that are taken or refused. */
+import { expect } from 'chai'
+import type { ContractTransactionResponse, Wallet } from 'ethers'
+import { chain, type Exchange, perpetualExchange, wallet } from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { trade } from './risk.ts'
+
+export const alice = wallet('alice')
+export const bob = wallet('bob')
+
+/** 1 unit at 100, five times: 20 of margin, 4.5 asked for by IMR, 20 by leverage. */
+export const DEAL = { steps: 1000, price: 1000, leverage: 5 }
+export const AT_100 = e18('100')
+
+/** Alice has bought, bob has sold. */
+export async function dealt(): Promise<Exchange> {
+  const exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+  await trade(exchange, alice, bob, DEAL)
+  return exchange
+}
+
+interface Given {
+  readonly by: Wallet
+  readonly price: bigint
+}
+
+/** Calls on the exchange of the test at hand: by alice and with a report of 100, if nothing else is said. */
+export function adjusting<Input extends object>(
+  exchange: () => Exchange,
+  send: (exchange: Exchange, input: Input & Given) => Promise<ContractTransactionResponse>,
+) {
+  type Asked = Omit<Input, keyof Given> & Partial<Given>
+  const adjust = (input: Asked) =>
+    send(exchange(), { by: alice, price: AT_100, ...input } as unknown as Input & Given)
+  const refused = async (input: Asked, error: string, args?: readonly unknown[]): Promise<void> => {
+    const assertion = expect(adjust(input)).to.be.revertedWithCustomError(exchange().trader, error)
+    await (args ? assertion.withArgs(...args) : assertion)
+  }
+  return { adjust, refused }
+}

@@ -1,0 +1,94 @@
+/** The logs of backstop, deleveraging and exit, replayed into the books of an audit. */
+
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import { applyAdjusted, type PositionAdjusted } from '../../../domain/positions/adjust-replay.ts'
+import type { Position } from '../../../domain/positions/position.ts'
+import {
+  applyClaimed,
+  applyDeleveraged,
+  applyInherited,
+  applyListed,
+  type Effect,
+  type MarketEnded,
+} from '../../../domain/risk/risk-replay.ts'
+import type { Haircut } from '../../../domain/risk/wind-down.ts'
+import { type LedgerAccount, moveFree } from '../../../domain/settlement/settlement-replay.ts'
+import type { Address, Millis, Quote } from '../../../domain/units.ts'
+import type { RiskFact } from '../../../indexer/ingest/facts.ts'
+
+/** How far a market has ended, by its logs. */
+export interface Exit {
+  ended: MarketEnded | null
+  deficit: bigint
+  haircut: Haircut | null
+  unpaid: Map<Address, bigint>
+}
+
+export const ALIVE = (): Exit => ({ ended: null, deficit: 0n, haircut: null, unpaid: new Map() })
+
+export interface RiskBooks {
+  accounts: Map<Address, LedgerAccount>
+  positions: Map<Address, Position>
+  pool: bigint
+  exit: Exit
+}
+
+function effectOf(books: RiskBooks, fact: RiskFact, spec: MarketSpec): Effect | null {
+  const { positions, exit } = books
+  switch (fact.kind) {
+    case 'position_inherited':
+      return applyInherited(positions, fact.event)
+    case 'positions_deleveraged':
+      return applyDeleveraged(positions, fact.event)
+    case 'insolvent_listed':
+      exit.deficit += fact.event.deficit
+      return applyListed(positions, fact.event, exit.ended as MarketEnded, spec)
+    case 'deficit_covered':
+      return { positions: new Map(), free: [{ account: fact.payer, delta: -fact.amount as Quote }] }
+    case 'claimed': {
+      const { account, unpaid } = fact.event
+      const ended = exit.ended as MarketEnded
+      const unpaidBefore = (exit.unpaid.get(account) ?? 0n) as Quote
+      exit.unpaid.set(account, unpaid)
+      return applyClaimed(
+        positions,
+        fact.event,
+        { ended, haircut: exit.haircut as Haircut, unpaidBefore },
+        spec,
+      )
+    }
+    case 'market_ended':
+      exit.ended = fact.event
+      return null
+    case 'haircut_fixed':
+      exit.haircut = fact.haircut
+      return null
+    case 'inheritance_failed':
+      return null
+  }
+}
+
+const EMPTY: LedgerAccount = { free: 0n as Quote, pending: 0n as Quote, requestedAt: 0 as never }
+
+export function applyRisk(books: RiskBooks, fact: RiskFact, spec: MarketSpec): void {
+  const effect = effectOf(books, fact, spec)
+  if (effect === null) return
+  const asOf = ('event' in fact && 'asOf' in fact.event ? fact.event.asOf : NEVER) as Millis
+  applyEffect(books, effect, asOf)
+}
+
+/** As of when no withdrawal that is pending backs anything. */
+const NEVER = Number.MAX_SAFE_INTEGER as Millis
+
+export const applyAdjustment = (books: RiskBooks, event: PositionAdjusted): void =>
+  applyEffect(books, applyAdjusted(books.positions, event), NEVER)
+
+function applyEffect(books: RiskBooks, effect: Effect, asOf: Millis): void {
+  for (const [account, position] of effect.positions) books.positions.set(account, position)
+  for (const { account, delta } of effect.free) {
+    const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta, asOf)
+    if (moved === null) throw new Error('the log repeats what the bank did')
+    books.accounts.set(account, moved)
+    books.pool -= delta
+  }
+}

@@ -1,0 +1,193 @@
+/** Rebuilds an exchange from its logs alone and holds the result against the contracts' views, to the wei. */
+import { expect } from 'chai'
+import type { Log } from 'ethers'
+import type { FundingUpdated } from '../../../domain/positions/adjust-replay.ts'
+import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
+import type { BatchSettled } from '../../../domain/settlement/settlement.ts'
+import { decodeBatchSettled } from '../../../domain/settlement/settlement-codec.ts'
+import {
+  applyFillStates,
+  applySettled,
+  type FillStates,
+  feesOf,
+  type LedgerAccount,
+  ledgerDeltas,
+  moveFree,
+} from '../../../domain/settlement/settlement-replay.ts'
+import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../../domain/units.ts'
+import { decodeAdjustment } from '../../../indexer/ingest/decode-adjust.ts'
+import { decodeRisk } from '../../../indexer/ingest/decode-risk.ts'
+import { LATCH_WEI } from '../../../stack/deploy.ts'
+import type { Exchange } from '../../support/exchange.ts'
+import { ALIVE, applyAdjustment, applyRisk, type Exit, type RiskBooks } from './audit-risk.ts'
+
+interface Books extends RiskBooks {
+  states: FillStates
+  fees: bigint
+  /** The last update, if there was one. */
+  funding: FundingUpdated | null
+}
+
+const EMPTY: LedgerAccount = { free: 0n as Quote, pending: 0n as Quote, requestedAt: 0 as Seconds }
+const lower = (text: unknown): Address => String(text).toLowerCase() as Address
+
+function applyBatch(books: Books, event: BatchSettled, exchange: Exchange): void {
+  for (const [account, position] of applySettled(books.positions, event, exchange.spec)) {
+    books.positions.set(account, position)
+  }
+  books.states = applyFillStates(books.states, event)
+  for (const { account, delta } of ledgerDeltas(event)) {
+    const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta, event.asOf)
+    if (moved === null) throw new Error('the log repeats what the bank did')
+    books.accounts.set(account, moved)
+    books.pool -= delta
+  }
+  books.pool -= feesOf(event)
+  books.fees += feesOf(event)
+}
+
+function applyBankLog(books: Books, name: string, args: Record<string, unknown>): void {
+  const owner = lower(name === 'FeesCollected' ? args.treasury : args.account)
+  const account = books.accounts.get(owner) ?? EMPTY
+  const amount = args.amount as bigint
+  if (name === 'Deposited') books.accounts.set(owner, { ...account, free: (account.free + amount) as Quote })
+  if (name === 'Withdrawn') {
+    expect(amount).to.equal(account.pending)
+    books.accounts.set(owner, { ...account, pending: 0n as Quote })
+  }
+  if (name === 'FeesCollected') {
+    expect(amount).to.equal(books.fees)
+    books.fees = 0n
+    books.accounts.set(owner, { ...account, free: (account.free + amount) as Quote })
+  }
+  if (name === 'WithdrawalRequested') {
+    books.accounts.set(owner, {
+      free: (account.free - amount) as Quote,
+      pending: (account.pending + amount) as Quote,
+      requestedAt: Number(args.requestedAt) as Seconds,
+    })
+  }
+}
+
+/** All logs of bank and market, replayed in their order. */
+export async function rebuild(exchange: Exchange): Promise<Books> {
+  const { bank, trader, shared, spec } = exchange
+  const books: Books = {
+    accounts: new Map(),
+    positions: new Map(),
+    states: { orders: new Map(), slots: new Map() },
+    pool: 0n,
+    fees: 0n,
+    exit: ALIVE(),
+    funding: null,
+  }
+  const logs: Log[] = await exchange.connection.ethers.provider.getLogs({
+    address: [shared.marginBank, spec.trader],
+    fromBlock: 0,
+  })
+  for (const log of logs) {
+    const parsed = (lower(log.address) === shared.marginBank ? bank : trader).interface.parseLog(log)
+    if (parsed === null) continue
+    const risk = decodeRisk(parsed, spec)
+    if (risk !== null && risk.kind !== 'unconcerning') applyRisk(books, risk, spec)
+    const adjusted = decodeAdjustment(parsed, spec)
+    if (adjusted?.kind === 'position_adjusted') applyAdjustment(books, adjusted.event)
+    if (adjusted?.kind === 'funding_updated') books.funding = adjusted.event
+    if (parsed.name === 'BatchSettled')
+      applyBatch(books, decodeBatchSettled(log.topics, log.data, spec), exchange)
+    if (lower(log.address) === shared.marginBank) applyBankLog(books, parsed.name, parsed.args.toObject())
+  }
+  return books
+}
+
+interface Share {
+  readonly size: bigint
+  /** Margin less entry for a long, plus entry for a short: what the pool owes at price 0. */
+  readonly claim: bigint
+}
+
+async function comparePosition(exchange: Exchange, owner: Address, rebuilt: Position): Promise<Share> {
+  const held = await exchange.trader.position(owner)
+  const { fundingIndex } = await exchange.trader.lastReference()
+  const size = Number(held.size) as Steps
+  expect({
+    size,
+    entryNotional: held.entryNotional,
+    foldedMargin: foldMargin(held.margin, size, fundingIndex as FundingIndex),
+    leverage: Number(held.leverage),
+  }).to.deep.equal(rebuilt)
+  const claim = held.margin + (held.size > 0n ? -held.entryNotional : held.entryNotional)
+  return { size: held.size, claim }
+}
+
+async function compareOrders(exchange: Exchange, states: FillStates): Promise<void> {
+  for (const [key, state] of states.orders) {
+    const [maker = '', salt = ''] = key.split(':')
+    const chainState = Number(await exchange.trader.saltState(maker, BigInt(salt)))
+    expect(chainState === 2, `salt ${key} dead`).to.equal(state.isDead)
+  }
+  for (const [key, salt] of states.slots) {
+    const [maker = '', index = ''] = key.split('#')
+    const [held, filled] = await exchange.trader.partialSlot(maker, index)
+    const state = states.orders.get(`${maker}:${salt}`)
+    expect(held).to.equal(salt)
+    if (state && !state.isDead) expect(Number(filled)).to.equal(state.filled)
+  }
+}
+
+/** Once a market has ended, its claims are what was owed less what was paid: not positions any more, but debts. */
+async function compareExit(
+  { trader }: Exchange,
+  { ended, deficit, haircut, unpaid }: Exit,
+  owners: readonly Address[],
+): Promise<void> {
+  const wind = await trader.wind()
+  expect([wind.endedAt > 0n, wind.price]).to.deep.equal([ended !== null, ended?.price ?? 0n])
+  expect([wind.poolAtEnd, wind.deficit]).to.deep.equal([ended?.pool ?? 0n, deficit])
+  expect([wind.haircutFixed, wind.haircutPool]).to.deep.equal([haircut !== null, haircut?.pool ?? 0n])
+  for (const owner of owners) expect(await trader.unpaidClaim(owner)).to.equal(unpaid.get(owner) ?? 0n)
+}
+
+/** A pause runs on a wei, which bank and latch keep between them for ever. */
+async function compareLatch({ bank, connection }: Exchange): Promise<void> {
+  const { provider } = connection.ethers
+  const held = await provider.getBalance(bank)
+  const now = (await provider.getBlock('latest'))?.timestamp ?? 0
+  const runs = now < (await bank.lastPause()).endsAt
+  expect(await bank.isPaused()).to.equal(runs)
+  expect(held > 0n || !runs, 'a pause without its wei').to.equal(true)
+  expect(held + (await provider.getBalance(await bank.pauseLatch()))).to.be.at.least(LATCH_WEI)
+}
+
+/** Logs rebuild every view; the bank holds what it owes; longs equal shorts; the pool is the claims on it, at any price. */
+export async function audit(exchange: Exchange): Promise<void> {
+  const { bank, usdm, users, treasury, spec, shared } = exchange
+  const books = await rebuild(exchange)
+  await compareLatch(exchange)
+  let owed = 0n
+  let size = 0n
+  let claims = 0n
+  const owners = [...users.map(({ address }) => lower(address)), lower(treasury.address), shared.backstop]
+  for (const owner of owners) {
+    const account = await bank.account(owner)
+    const rebuilt = books.accounts.get(owner) ?? EMPTY
+    expect([account.free, account.pending, Number(account.requestedAt)]).to.deep.equal([
+      rebuilt.free,
+      rebuilt.pending,
+      rebuilt.requestedAt,
+    ])
+    owed += account.free + account.pending
+    const share = await comparePosition(exchange, owner, books.positions.get(owner) ?? FLAT)
+    size += share.size
+    claims += share.claim
+  }
+  await compareOrders(exchange, books.states)
+  const market = await bank.market(spec.trader)
+  expect([market.pool, market.fees]).to.deep.equal([books.pool, books.fees])
+  expect(await usdm.balanceOf(shared.marginBank)).to.equal(owed + market.pool + market.fees)
+  await compareExit(exchange, books.exit, owners)
+  if (books.exit.ended !== null) return
+  expect(size).to.equal(0n)
+  // Sizes cancel out, so the claims at price 0 are the claims at every price.
+  expect(market.pool).to.equal(claims)
+}

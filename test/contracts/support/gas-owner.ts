@@ -1,0 +1,69 @@
+/** What owners' own calls cost, sent by themselves or relayed: receipt gas. */
+import type { ContractTransactionResponse } from 'ethers'
+import { caller, chain, type Exchange, perpetualExchange, wallet } from '../../support/exchange.ts'
+import { e18 } from '../../support/markets.ts'
+import { forwarderOf, signForward } from './forward.ts'
+import type { GasTable } from './gas.ts'
+
+const AMOUNT = e18('100')
+const SALTS = Array.from({ length: 20 }, (_, index) => 200 + index)
+
+/** Name => call, in order: each finds what the ones before have left. */
+async function callsOf(exchange: Exchange): Promise<[string, () => Promise<ContractTransactionResponse>][]> {
+  const { usdm, shared, spec, users, connection } = exchange
+  const owner = await caller(exchange, users[0]!)
+  const fresh = await caller(exchange, wallet('never seen before'))
+  for (const each of [owner, fresh]) {
+    await usdm.mint(each.address, AMOUNT * 10n)
+    // One who comes for the first time allows what he deposits; the other has a standing allowance.
+    await usdm.connect(each).approve(shared.marginBank, each === fresh ? AMOUNT : AMOUNT * 10n)
+  }
+  const bank = exchange.bank.connect(owner)
+  const keys = exchange.keys.connect(owner)
+  const trader = exchange.trader.connect(owner)
+  const key = wallet('a session key').address
+  /** When what was requested before has settled. */
+  const later = async <Answer>(call: () => Promise<Answer>) => {
+    await connection.networkHelpers.time.increase(16)
+    return call()
+  }
+  const relay = async (to: string, data: string) =>
+    forwarderOf(exchange).execute(await signForward(exchange, users[0]!, { to, data }))
+  return [
+    ['deposit, first', () => exchange.bank.connect(fresh).deposit(AMOUNT)],
+    ['deposit', () => bank.deposit(AMOUNT)],
+    ['request withdrawal', () => bank.requestWithdrawal(AMOUNT)],
+    ['withdraw', () => later(() => bank.withdraw())],
+    [
+      'register session key, relayed',
+      () => relay(shared.accountManager, keys.interface.encodeFunctionData('registerSessionKey', [key, 3])),
+    ],
+    [
+      'revoke session key, relayed',
+      () => relay(shared.accountManager, keys.interface.encodeFunctionData('revokeSessionKey', [key])),
+    ],
+    ['cancel, first', () => trader.cancelSalts([1])],
+    ['cancel', () => later(() => trader.cancelSalts([2]))],
+    ['cancel, relayed', () => relay(spec.trader, trader.interface.encodeFunctionData('cancelSalts', [[3]]))],
+    ['cancel of 20', () => trader.cancelSalts(SALTS)],
+    ['cancel below a floor', () => trader.cancelSaltsBelow(1_000)],
+    [
+      'deposit, while the bank has ether',
+      async () => {
+        // From a contract that ends in its constructor: the bank is not asked.
+        await owner.sendTransaction({ data: `0x73${shared.marginBank.slice(2)}ff`, value: 1n })
+        return bank.deposit(AMOUNT)
+      },
+    ],
+  ]
+}
+
+export async function ownerGas(): Promise<GasTable> {
+  const { networkHelpers } = await chain()
+  const table: GasTable = {}
+  for (const [name, call] of await callsOf(await networkHelpers.loadFixture(perpetualExchange))) {
+    const receipt = await (await call()).wait()
+    table[name] = Number(receipt?.gasUsed)
+  }
+  return table
+}

@@ -1,0 +1,63 @@
+/** What a settled order costs: receipt gas over orders, one order per account, non-zero expiry and fees; and what else costs. */
+import type { Wallet } from 'ethers'
+import { chain, crowdedExchange, type Exchange, type FillInput, settle } from '../../support/exchange.ts'
+import { riskGas } from './gas-risk.ts'
+import { measureScenarios } from './gas-scenarios.ts'
+
+export const SIZES = [2, 20, 50, 100] as const
+export const SALTS = ['sequential', 'random'] as const
+export const MOVES = ['opening', 'growing', 'reducing'] as const
+
+/** `sequential 50 growing` => gas per order. */
+export type GasTable = Record<string, number>
+
+const PRICE = 500_000
+const STEPS = 1_000
+
+/** Sequential: neighbours in one word. Random: a fresh word for every order. */
+const saltOf = (mode: (typeof SALTS)[number], move: number): bigint =>
+  mode === 'sequential' ? BigInt(1 + move) : BigInt(1 + move) << 20n
+
+function fillsOf(users: readonly Wallet[], mode: (typeof SALTS)[number], move: number): FillInput[] {
+  return users.map((by, index) => {
+    const buys = (index % 2 === 0) !== (move === MOVES.indexOf('reducing'))
+    const taker = buys ? STEPS : 0
+    return { by, side: buys ? 'LONG' : 'SHORT', fill: STEPS, taker, salt: saltOf(mode, move) }
+  })
+}
+
+/** An account that counts its salts up has used its word before: here, by a cancel. */
+async function useWords(exchange: Exchange, users: readonly Wallet[]): Promise<void> {
+  const { connection, trader } = exchange
+  for (const user of users) {
+    await connection.networkHelpers.setBalance(user.address, 10n ** 18n)
+    await trader.connect(user.connect(connection.ethers.provider)).cancelSalts([0])
+  }
+}
+
+async function measure(exchange: Exchange, size: number, mode: (typeof SALTS)[number]): Promise<GasTable> {
+  const users = exchange.users.slice(0, size)
+  const table: GasTable = {}
+  // The market itself is used, and so is the pool.
+  await settle(exchange, { price: PRICE, fills: fillsOf(exchange.users.slice(100, 102), 'random', 5) })
+  if (mode === 'sequential') await useWords(exchange, users)
+  for (const [index, move] of MOVES.entries()) {
+    const sent = await settle(exchange, { price: PRICE, fills: fillsOf(users, mode, index) })
+    const receipt = await sent.wait()
+    table[`${mode} ${size} ${move}`] = Math.round(Number(receipt?.gasUsed) / size)
+  }
+  return table
+}
+
+const crowd = (): Promise<Exchange> => crowdedExchange(102)
+
+export async function gasTable(): Promise<GasTable> {
+  const { networkHelpers } = await chain()
+  const table: GasTable = {}
+  for (const mode of SALTS) {
+    for (const size of SIZES)
+      Object.assign(table, await measure(await networkHelpers.loadFixture(crowd), size, mode))
+  }
+  const scenarios = await measureScenarios((fixture) => networkHelpers.loadFixture(fixture))
+  return { ...table, ...scenarios, ...(await riskGas()) }
+}

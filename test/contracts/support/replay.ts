@@ -1,0 +1,245 @@
+/** Everything that the contracts of an exchange know, rebuilt from their logs alone and held against their views. */
+import { expect } from 'chai'
+import type { BaseContract, LogDescription, Result } from 'ethers'
+import type { ExchangeAccess } from '../../../typechain-types/ExchangeAccess.ts'
+import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
+import type { Exchange } from '../../support/exchange.ts'
+import { audit } from './audit.ts'
+import { forwarderOf } from './forward.ts'
+import { MarketReplay } from './replay-market.ts'
+
+type Meanings = Readonly<Record<string, (args: Result, at: bigint) => void>>
+
+/** Follows the logs of a contract; an event without a meaning is a fault. */
+interface Follower {
+  readonly contract: BaseContract
+  follow(event: LogDescription, at: bigint, raw: { topics: readonly string[]; data: string }): void
+  compare(): Promise<void>
+}
+
+const followed = (contract: BaseContract, meanings: Meanings, compare: () => Promise<void>): Follower => ({
+  contract,
+  compare,
+  follow: ({ name, args }, at) => {
+    const meaning = meanings[name]
+    if (meaning === undefined) throw new Error(`no meaning is known of ${name}`)
+    meaning(args, at)
+  },
+})
+
+const nothing = (): void => undefined
+
+// ---------------------------------------------------------------------- the bank, balances aside
+
+function bankOf({ bank, shared }: Exchange): Follower {
+  const announced = new Map<string, { codeHash: string; listableFrom: bigint; lapsesAt: bigint }>()
+  const openFrom = new Map<string, bigint>()
+  let pause = { startedAt: 0n, endsAt: 0n }
+  let treasury = ''
+  const forget = (market: string) =>
+    announced.set(market, { codeHash: `0x${'0'.repeat(64)}`, listableFrom: 0n, lapsesAt: 0n })
+  const end = (endsAt: bigint): void => {
+    pause = { ...pause, endsAt }
+    for (const market of openFrom.keys()) openFrom.set(market, endsAt)
+  }
+  const meanings: Meanings = {
+    MarketAnnounced: ({ market, codeHash, listableFrom, lapsesAt }) =>
+      void announced.set(market, { codeHash, listableFrom, lapsesAt }),
+    AnnouncementWithdrawn: ({ market }) => void forget(market),
+    MarketListed: ({ market }, at) => {
+      forget(market)
+      openFrom.set(market, at)
+    },
+    Paused: ({ endsAt }, at) => {
+      pause = { startedAt: at, endsAt }
+      end(endsAt)
+    },
+    Unpaused: (_, at) => end(at),
+    TreasuryChanged: (args) => {
+      treasury = args.treasury
+    },
+    Deposited: nothing,
+    WithdrawalRequested: nothing,
+    Withdrawn: nothing,
+    FeesCollected: nothing,
+    AuthorityUpdated: ({ authority }) => expect(authority.toLowerCase()).to.equal(shared.access),
+  }
+  return followed(bank, meanings, async () => {
+    for (const [market, announcement] of announced) {
+      const { codeHash, listableFrom, lapsesAt } = await bank.announcement(market)
+      expect({ codeHash, listableFrom, lapsesAt }).to.deep.equal(announcement)
+    }
+    expect(await bank.markets()).to.deep.equal([...openFrom.keys()])
+    for (const [market, from] of openFrom) expect((await bank.market(market)).openFrom).to.equal(from)
+    const { startedAt, endsAt } = await bank.lastPause()
+    expect({ startedAt, endsAt }).to.deep.equal(pause)
+    expect(await bank.treasury()).to.equal(treasury)
+  })
+}
+
+// ---------------------------------------------------------------------- keys, the forwarder, the backstop, prices
+
+function keysOf({ keys }: Exchange): Follower {
+  const known = new Map<string, [permissions: bigint, registeredAt: bigint, revokedAt: bigint]>()
+  const meanings: Meanings = {
+    SessionKeyRegistered: ({ owner, key, permissions, registeredAt }) =>
+      void known.set(`${owner} ${key}`, [permissions, registeredAt, 0n]),
+    SessionKeyRevoked: ({ owner, key, revokedAt }) => {
+      const [permissions, registeredAt] = known.get(`${owner} ${key}`) ?? [0n, 0n]
+      known.set(`${owner} ${key}`, [permissions, registeredAt, revokedAt])
+    },
+  }
+  return followed(keys, meanings, async () => {
+    for (const [pair, state] of known) {
+      const [owner = '', key = ''] = pair.split(' ')
+      expect([...(await keys.sessionKey(owner, key))]).to.deep.equal(state)
+    }
+  })
+}
+
+function forwarderFollower(exchange: Exchange): Follower {
+  const forwarder = forwarderOf(exchange)
+  const nonces = new Map<string, bigint>()
+  const meanings: Meanings = {
+    ExecutedForwardRequest: ({ signer, nonce }) => void nonces.set(signer, nonce + 1n),
+    EIP712DomainChanged: nothing,
+  }
+  return followed(forwarder, meanings, async () => {
+    for (const [signer, next] of nonces) expect(await forwarder.nonces(signer)).to.equal(next)
+  })
+}
+
+function backstopOf({ shared, admin }: Exchange): Follower {
+  const backstop = Backstop__factory.connect(shared.backstop, admin)
+  const backed = new Map<string, boolean>()
+  const meanings: Meanings = {
+    MarketBacked: ({ market, backed: agrees }) => void backed.set(market, agrees),
+    Paid: nothing,
+    AuthorityUpdated: nothing,
+  }
+  return followed(backstop, meanings, async () => {
+    for (const [market, agrees] of backed) expect(await backstop.backs(market)).to.equal(agrees)
+  })
+}
+
+/** Signers of a feed from a moment on (milliseconds). */
+interface Feed {
+  readonly signers: readonly string[]
+  readonly threshold: bigint
+  readonly activeFrom: bigint
+}
+
+const UNKNOWN_FEED: Feed = { signers: [], threshold: 0n, activeFrom: 0n }
+const FAR = 2n ** 47n
+
+function oracleOf(oracle: Exchange['oracle']): Follower {
+  const feeds = new Map<string, { former: Feed; latest: Feed }>()
+  const meanings: Meanings = {
+    FeedSet: ({ feedId, signers, threshold, activeFrom }, at) => {
+      const { former, latest } = feeds.get(feedId) ?? { former: UNKNOWN_FEED, latest: UNKNOWN_FEED }
+      const isWaiting = at * 1000n < latest.activeFrom
+      const next = { signers: [...signers], threshold, activeFrom }
+      feeds.set(feedId, { former: isWaiting ? former : latest, latest: next })
+    },
+    FeedCancelled: ({ feedId }) => {
+      const { former } = feeds.get(feedId) ?? { former: UNKNOWN_FEED }
+      feeds.set(feedId, { former: UNKNOWN_FEED, latest: former })
+    },
+    AuthorityUpdated: nothing,
+    EIP712DomainChanged: nothing,
+  }
+  return followed(oracle, meanings, async () => {
+    for (const [feedId, { former, latest }] of feeds) {
+      const before = latest.activeFrom === 0n ? latest : former
+      for (const [at, feed] of [
+        [1n, before],
+        [FAR, latest],
+      ] as const) {
+        const [signers, threshold] = await oracle.feedAt(feedId, at)
+        expect([[...signers], threshold]).to.deep.equal([[...feed.signers], feed.threshold])
+      }
+    }
+  })
+}
+
+// ---------------------------------------------------------------------- roles
+
+function accessOf(access: ExchangeAccess): Follower {
+  const members = new Map<string, bigint>()
+  const offers = new Map<string, [delay: bigint, expiresAt: bigint]>()
+  const functions = new Map<string, bigint>()
+  const guardians = new Map<bigint, bigint>()
+  const schedules = new Map<string, bigint>()
+  const meanings: Meanings = {
+    RoleGranted: ({ roleId, account, delay }) => {
+      members.set(`${roleId} ${account}`, delay)
+      offers.delete(`${roleId} ${account}`)
+    },
+    RoleRevoked: ({ roleId, account }) => void members.delete(`${roleId} ${account}`),
+    RoleOffered: ({ roleId, account, executionDelay, expiresAt }) =>
+      void offers.set(`${roleId} ${account}`, [executionDelay, expiresAt]),
+    RoleOfferWithdrawn: ({ roleId, account }) => void offers.delete(`${roleId} ${account}`),
+    TargetFunctionRoleUpdated: ({ target, selector, roleId }) =>
+      void functions.set(`${target} ${selector}`, roleId),
+    RoleGuardianChanged: ({ roleId, guardian }) => void guardians.set(roleId, guardian),
+    RoleLabel: nothing,
+    OperationScheduled: ({ operationId, schedule }) => void schedules.set(operationId, schedule),
+    OperationExecuted: ({ operationId }) => void schedules.set(operationId, 0n),
+    OperationCanceled: ({ operationId }) => void schedules.set(operationId, 0n),
+  }
+  return followed(access, meanings, async () => {
+    const split = (pair: string): [string, string] => pair.split(' ') as [string, string]
+    for (const [pair, delay] of members) {
+      expect([...(await access.hasRole(...split(pair)))], pair).to.deep.equal([true, delay])
+    }
+    for (const [pair, offer] of offers) {
+      expect([...(await access.offeredRole(...split(pair)))], pair).to.deep.equal(offer)
+    }
+    for (const [pair, role] of functions) {
+      expect(await access.getTargetFunctionRole(...split(pair)), pair).to.equal(role)
+    }
+    for (const [role, guardian] of guardians) expect(await access.getRoleGuardian(role)).to.equal(guardian)
+    for (const [operation, at] of schedules) expect(await access.getSchedule(operation)).to.equal(at)
+    const admins = [...members.keys()].filter((pair) => pair.startsWith('0 '))
+    expect(await access.adminCount()).to.equal(BigInt(admins.length))
+  })
+}
+
+// ---------------------------------------------------------------------- all of it
+
+function marketOf(exchange: Exchange): Follower {
+  const replay = new MarketReplay(exchange)
+  return {
+    contract: exchange.trader,
+    follow: (event, _at, raw) => replay.follow(event, raw),
+    compare: () => replay.compare(),
+  }
+}
+
+/** Replays all logs since the beginning, of these contracts and of further oracles, and compares everything that follows. */
+export async function replayAndCompare(
+  exchange: Exchange,
+  oracles: readonly Exchange['oracle'][] = [],
+): Promise<void> {
+  const followers = [
+    accessOf(exchange.access),
+    bankOf(exchange),
+    keysOf(exchange),
+    forwarderFollower(exchange),
+    backstopOf(exchange),
+    marketOf(exchange),
+    ...[exchange.oracle, ...oracles].map(oracleOf),
+  ]
+  const { provider } = exchange.connection.ethers
+  const byAddress = new Map<string, Follower>()
+  for (const each of followers) byAddress.set((await each.contract.getAddress()).toLowerCase(), each)
+  const logs = await provider.getLogs({ address: [...byAddress.keys()], fromBlock: 0 })
+  for (const log of logs) {
+    const follower = byAddress.get(log.address.toLowerCase())
+    const event = follower?.contract.interface.parseLog(log)
+    if (!follower || !event) throw new Error(`${log.address} said what it does not declare`)
+    follower.follow(event, BigInt((await log.getBlock()).timestamp), log)
+  }
+  for (const follower of followers) await follower.compare()
+  await audit(exchange)
+}

@@ -1,0 +1,134 @@
+/** Backstop, deleveraging and exit on a deployed exchange. */
+import type { ContractTransactionResponse, Wallet } from 'ethers'
+import type { Address, Price } from '../../../domain/units.ts'
+import { finalFeedIdOf } from '../../../stack/deploy.ts'
+import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
+import {
+  addressOf,
+  type Exchange,
+  nextSecond,
+  type ReportInput,
+  settle,
+  signReport,
+} from '../../support/exchange.ts'
+
+export interface ActionInput {
+  readonly actionId?: number
+  readonly asOf?: number
+  /** Oracle price x 1e18. */
+  readonly price: bigint
+  readonly observedAt?: number
+  readonly signers?: ReportInput['signers']
+  readonly feedId?: string
+}
+
+/** Report and queue place of an action, as of the second in which it will be mined. */
+export async function actionOf(exchange: Exchange, input: ActionInput) {
+  const clock = await exchange.trader.clock()
+  const asOf = input.asOf ?? (await nextSecond(exchange)) * 1000
+  const observedAt = input.observedAt ?? asOf
+  const { price, signers, feedId } = input
+  const proof = signReport(exchange, {
+    price: price as Price,
+    observedAt,
+    ...(signers && { signers }),
+    ...(feedId && { feedId }),
+  })
+  return {
+    actionId: input.actionId ?? Number(clock.actionId) + 1,
+    asOf,
+    report: { price, observedAt, proof },
+  }
+}
+
+/** The next block comes a second after the latest. */
+export async function tick(exchange: Exchange): Promise<void> {
+  await exchange.connection.networkHelpers.time.setNextBlockTimestamp(await nextSecond(exchange))
+}
+
+export async function inherit(
+  exchange: Exchange,
+  account: { readonly address: string },
+  input: ActionInput,
+): Promise<ContractTransactionResponse> {
+  const { actionId, asOf, report } = await actionOf(exchange, input)
+  await tick(exchange)
+  return exchange.trader.inheritPosition(actionId, asOf, account.address, report)
+}
+
+export interface AskedLeg {
+  readonly of: { readonly address: string }
+  readonly steps: number | bigint
+}
+
+export async function deleverage(
+  exchange: Exchange,
+  account: { readonly address: string },
+  legs: readonly AskedLeg[],
+  input: ActionInput,
+): Promise<ContractTransactionResponse> {
+  const { actionId, asOf, report } = await actionOf(exchange, input)
+  await tick(exchange)
+  const counterparties = legs.map(({ of }) => of.address)
+  const steps = legs.map(({ steps }) => steps)
+  return exchange.trader.deleverage(actionId, asOf, account.address, counterparties, steps, report)
+}
+
+export async function finalize(exchange: Exchange, input: ActionInput): Promise<ContractTransactionResponse> {
+  const { actionId, asOf, report } = await actionOf(exchange, {
+    feedId: finalFeedIdOf(exchange.spec.marketId),
+    ...input,
+  })
+  await tick(exchange)
+  return exchange.trader.finalizeMarket(actionId, asOf, report)
+}
+
+/** Lets `seconds` pass; the next block comes a second after that. */
+export const pass = (exchange: Exchange, seconds: number): Promise<number> =>
+  exchange.connection.networkHelpers.time.increase(seconds)
+
+export const DAY = 86_400
+export const SILENCE = DAY
+export const LISTING_WINDOW = 3 * DAY
+
+/** Freshly minted for an account: a market's own covers deficits. */
+export async function depositFor(exchange: Exchange, account: string, amount: bigint): Promise<void> {
+  const { usdm, bank, admin } = exchange
+  await usdm.connect(admin).mint(await admin.getAddress(), amount)
+  await usdm.connect(admin).approve(bank, amount)
+  await bank.connect(admin).depositFor(account, amount)
+}
+
+/** Gives the market a backstop with this much free, and agrees to it. */
+export async function withBackstop(exchange: Exchange, cap: bigint, funds: bigint): Promise<Address> {
+  const { shared, admin, spec, trader } = exchange
+  const backstop = Backstop__factory.connect(shared.backstop, admin)
+  await backstop.setBacked(spec.trader, true)
+  await trader.connect(admin).setBackstop(shared.backstop, cap)
+  if (funds > 0n) await depositFor(exchange, shared.backstop, funds)
+  return shared.backstop
+}
+
+/** A buyer and a seller at a price, in fresh positions. */
+export const trade = (
+  exchange: Exchange,
+  buyer: Wallet,
+  seller: Wallet,
+  deal: {
+    readonly steps: number
+    readonly price: number
+    readonly leverage?: number
+    readonly sellerLeverage?: number
+  },
+): Promise<ContractTransactionResponse> =>
+  settle(exchange, {
+    price: deal.price,
+    fills: [
+      { by: buyer, side: 'LONG', fill: deal.steps, leverage: deal.leverage ?? 20 },
+      { by: seller, side: 'SHORT', fill: deal.steps, leverage: deal.sellerLeverage ?? deal.leverage ?? 20 },
+    ],
+  })
+
+/** By address, as the chain compares them. */
+export const byAddress = (a: { address: string }, b: { address: string }): number =>
+  addressOf(a) < addressOf(b) ? -1 : 1

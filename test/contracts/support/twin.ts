@@ -1,0 +1,355 @@
+/** A market and its accounts at the bank, played by the rules of domain/ alone: says what the chain will do before it does it. */
+
+import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
+import {
+  adjustLeverage,
+  adjustMargin,
+  type LeverageAdjustment,
+  type MarginAdjustment,
+} from '../../../domain/positions/adjust.ts'
+import { isBelow, isLiquidatable } from '../../../domain/positions/margin.ts'
+import {
+  closingSteps,
+  FLAT,
+  openingBasis,
+  type Position,
+  type PositionFill,
+} from '../../../domain/positions/position.ts'
+import { accrue, type FundingUpdate, setFunding } from '../../../domain/prices/funding.ts'
+import {
+  closeAgainst,
+  compareRanks,
+  isDeleverageable,
+  type Ranked,
+  scoreOf,
+} from '../../../domain/risk/deleverage.ts'
+import { type Backstop, emptied, inherit, isInheritable } from '../../../domain/risk/liquidation.ts'
+import { dueOf, haircutOf, valueAt } from '../../../domain/risk/wind-down.ts'
+import { settleAccount } from '../../../domain/settlement/settle-account.ts'
+import { type LedgerAccount, moveFree } from '../../../domain/settlement/settlement-replay.ts'
+import type {
+  Address,
+  FundingIndex,
+  Millis,
+  Price,
+  Quote,
+  Seconds,
+  Steps,
+  Ticks,
+} from '../../../domain/units.ts'
+import type { Verdict } from '../../../domain/verdict.ts'
+import { addressOf, type FillInput } from '../../support/exchange.ts'
+import { accepted, type Books, demand, type Ended, emptyBooks, Refused } from './twin-books.ts'
+
+/** `done`, a contract's error by name, or why the backstop did not inherit. */
+export type Outcome = string
+export const DONE = 'done'
+
+/** When an action happens, and at which oracle price. */
+export interface Moment {
+  readonly asOf: Millis
+  readonly oracle: Price
+}
+
+const EMPTY: LedgerAccount = { free: 0n as Quote, pending: 0n as Quote, requestedAt: 0 as Seconds }
+/** As of when no withdrawal that is pending backs anything. */
+const NEVER = Number.MAX_SAFE_INTEGER as Millis
+
+export class Twin {
+  readonly spec: MarketSpec
+  readonly #backstop: { readonly address: Address; readonly cap: Quote } | null
+  #books = emptyBooks()
+
+  constructor(spec: MarketSpec, backstop: { readonly address: Address; readonly cap: Quote } | null = null) {
+    this.spec = spec
+    this.#backstop = backstop
+  }
+
+  // ------------------------------------------------------------------ what is believed
+
+  get books(): Readonly<Books> {
+    return this.#books
+  }
+
+  positionOf(account: Address): Position {
+    return this.#books.positions.get(account) ?? FLAT
+  }
+
+  freeOf(account: Address): bigint {
+    return this.#books.accounts.get(account)?.free ?? 0n
+  }
+
+  /** What an account has from outside the market. */
+  credit(account: Address, amount: bigint): void {
+    const before = this.#books.accounts.get(account) ?? EMPTY
+    this.#books.accounts.set(account, { ...before, free: (before.free + amount) as Quote })
+  }
+
+  /** Opposite positions that can be closed against, in the order in which they must be named. */
+  ranked(account: Address, { asOf, oracle }: Moment): Ranked[] {
+    const { positions } = this.#books
+    const side = Math.sign(this.positionOf(account).size)
+    return [...positions]
+      .filter(([, { size }]) => size * side < 0)
+      .map(([each, position]) => ({
+        account: each,
+        score: scoreOf(this.spec, position, this.#indexAt(asOf), oracle),
+      }))
+      .filter((each): each is Ranked => each.score !== null)
+      .sort(compareRanks)
+  }
+
+  // ------------------------------------------------------------------ one step
+
+  /** All of it or nothing; `books` is a copy until then. */
+  #attempt(step: (books: Books) => Outcome | undefined): Outcome {
+    const before = this.#books
+    const books: Books = {
+      ...before,
+      positions: new Map(before.positions),
+      accounts: new Map(before.accounts),
+      unpaid: new Map(before.unpaid),
+    }
+    try {
+      const outcome = step(books) ?? DONE
+      this.#books = books
+      return outcome
+    } catch (error) {
+      if (error instanceof Refused) return error.message
+      throw error
+    }
+  }
+
+  #indexAt(asOf: Millis): FundingIndex {
+    const { index, running, asOf: last } = this.#books
+    return accrue(index, running, last, asOf)
+  }
+
+  /** An action of the market's queue: funding first. */
+  #action({ asOf }: Pick<Moment, 'asOf'>, step: (books: Books) => Outcome | undefined): Outcome {
+    return this.#attempt((books) => {
+      demand(books.ended === null, 'MarketNotOpen')
+      books.index = this.#indexAt(asOf)
+      books.asOf = asOf
+      return step(books)
+    })
+  }
+
+  #pay(books: Books, account: Address, delta: bigint, asOf: Millis): void {
+    const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta as Quote, asOf)
+    if (moved === null) throw new Refused('FreeBalanceInsufficient')
+    books.accounts.set(account, moved)
+    books.pool -= delta
+  }
+
+  // ------------------------------------------------------------------ batches
+
+  /** A part of fills as the test describes them, at the clearing price in ticks. */
+  settle(moment: Moment, price: number, fills: readonly FillInput[]): Outcome {
+    return this.#action(moment, (books) => {
+      const paid = runsOf(fills).map((run) => this.#settleRun(books, moment, price as Ticks, run))
+      // The bank comes last: accounts in turn, then the pool.
+      for (const { account, delta, fee } of paid) {
+        this.#pay(books, account, delta, moment.asOf)
+        books.pool -= fee
+        books.fees += fee
+      }
+      demand(books.pool >= 0n, 'PoolInsufficient')
+    })
+  }
+
+  #settleRun(books: Books, { oracle }: Moment, price: Ticks, run: readonly FillInput[]) {
+    const { spec } = this
+    const account = addressOf((run[0] as FillInput).by)
+    const before = books.positions.get(account) ?? FLAT
+    const isForced = run[0]?.forced !== undefined
+    demand(!isForced || isLiquidatable(spec, before, books.index, oracle), 'NotLiquidatable')
+    const { makerFee, takerFee } = spec
+    const terms = { fundingIndex: books.index, oracle, makerFee, takerFee }
+    const settle = (fills: readonly PositionFill[]) => accepted(settleAccount(spec, before, fills, terms))
+    const applied = run.map((fill) => fillOf(spec, fill, price, oracle))
+    if (isForced) demandReducing(before, applied[0] as PositionFill, settle)
+    const settled = settle(applied)
+    books.positions.set(account, settled.position)
+    return { account, delta: settled.freeDelta, fee: settled.fee }
+  }
+
+  // ------------------------------------------------------------------ backstop and deleveraging
+
+  #backstopIn(books: Books): Backstop | null {
+    if (this.#backstop === null) return null
+    const { address, cap } = this.#backstop
+    const free = books.accounts.get(address)?.free ?? (0n as Quote)
+    return { position: books.positions.get(address) ?? FLAT, cap, free }
+  }
+
+  inherit(moment: Moment, account: Address): Outcome {
+    const { spec } = this
+    return this.#action(moment, (books) => {
+      demand(account !== this.#backstop?.address, 'BackstopItself')
+      const position = books.positions.get(account) ?? FLAT
+      demand(isInheritable(spec, position, books.index, moment.oracle), 'NotLiquidatable')
+      const verdict = inherit(spec, position, this.#backstopIn(books), books.index, moment.oracle)
+      // The action is spent, and nothing moves.
+      if (!verdict.ok) return verdict.refusal.code
+      const { address } = this.#backstop as { address: Address }
+      books.positions.set(account, emptied(position)).set(address, verdict.value.position)
+      this.#pay(books, address, verdict.value.freeDelta, moment.asOf)
+      demand(books.pool >= 0n, 'PoolInsufficient')
+      return DONE
+    })
+  }
+
+  deleverage(
+    moment: Moment,
+    account: Address,
+    asked: readonly { readonly of: { readonly address: string }; readonly steps: number | bigint }[],
+  ): Outcome {
+    const { spec } = this
+    return this.#action(moment, (books) => {
+      const { index, positions } = books
+      const { oracle } = moment
+      const own = positions.get(account) ?? FLAT
+      demand(isBelow(spec, own, index, oracle, spec.mmr), 'NotLiquidatable')
+      const backstop = account === this.#backstop?.address ? 'itself' : this.#backstopIn(books)
+      demand(isDeleverageable(spec, own, backstop, index, oracle), 'BackstopFirst')
+      let position = own
+      let last: Ranked | null = null
+      for (const { of, steps } of asked) {
+        const counterparty = addressOf(of)
+        const other: Position = positions.get(counterparty) ?? FLAT
+        const score = position.size * other.size < 0 ? scoreOf(spec, other, index, oracle) : null
+        if (score === null) continue
+        const rank: Ranked = { account: counterparty, score }
+        demand(last === null || compareRanks(last, rank) < 0, 'CounterpartyOutOfOrder')
+        last = rank
+        const leg = closeAgainst(spec, position, other, Number(steps) as Steps, index, oracle)
+        if (leg === null) continue
+        position = leg.position
+        positions.set(counterparty, leg.counterparty)
+        this.#pay(books, counterparty, leg.payout, moment.asOf)
+      }
+      positions.set(account, position)
+      demand(books.pool >= 0n, 'PoolInsufficient')
+    })
+  }
+
+  // ------------------------------------------------------------------ funding and adjustments
+
+  fund({ asOf, oracle }: Moment, update: Omit<FundingUpdate, 'asOf'>): Outcome {
+    return this.#action({ asOf }, (books) => {
+      const context = { running: books.running, index: books.index, oracle, sessionEnd: null }
+      books.running = accepted(setFunding(this.spec, { asOf, ...update }, context))
+    })
+  }
+
+  adjustMargin(moment: Moment, account: Address, asked: MarginAdjustment): Outcome {
+    return this.#adjust(moment, account, (position, terms) => adjustMargin(this.spec, position, asked, terms))
+  }
+
+  adjustLeverage(moment: Moment, account: Address, asked: LeverageAdjustment): Outcome {
+    return this.#adjust(moment, account, (position, terms) =>
+      adjustLeverage(this.spec, position, asked, terms),
+    )
+  }
+
+  /** No action: judged as of its own time, and funding stays where it is. */
+  #adjust(
+    { asOf, oracle }: Moment,
+    account: Address,
+    judge: (
+      position: Position,
+      terms: { fundingIndex: FundingIndex; oracle: Price },
+    ) => Verdict<{ position: Position; moved: Quote }, { readonly code: string }>,
+  ): Outcome {
+    return this.#attempt((books) => {
+      const before = books.positions.get(account) ?? FLAT
+      const { position, moved } = accepted(judge(before, { fundingIndex: this.#indexAt(asOf), oracle }))
+      books.positions.set(account, position)
+      this.#pay(books, account, -moved, NEVER)
+      demand(books.pool >= 0n, 'PoolInsufficient')
+    })
+  }
+
+  // ------------------------------------------------------------------ the end
+
+  end({ asOf, oracle }: Moment): Outcome {
+    return this.#action({ asOf }, (books) => {
+      books.ended = { price: oracle, pool: books.pool as Quote }
+    })
+  }
+
+  #worth(books: Books, account: Address): Quote {
+    const { price } = books.ended as Ended
+    return valueAt(this.spec, books.positions.get(account) ?? FLAT, books.index, price)
+  }
+
+  list(accounts: readonly Address[]): Outcome {
+    return this.#attempt((books) => {
+      for (const account of accounts) {
+        const worth = this.#worth(books, account)
+        if (worth >= 0n) continue
+        books.deficit -= worth
+        books.positions.set(account, emptied(books.positions.get(account) ?? FLAT))
+      }
+    })
+  }
+
+  cover(amount: bigint): Outcome {
+    return this.#attempt((books) => {
+      this.#pay(books, this.spec.trader, -amount, NEVER)
+    })
+  }
+
+  claim(account: Address): Outcome {
+    return this.#attempt((books) => {
+      const { pool } = books.ended as Ended
+      books.haircut ??= haircutOf(pool, books.pool as Quote, books.deficit as Quote)
+      const worth = this.#worth(books, account)
+      const due = (books.unpaid.get(account) ?? 0n) + dueOf(worth, books.haircut)
+      const paid = due < books.pool ? due : books.pool
+      demand(worth > 0n || paid > 0n, 'NothingToClaim')
+      if (worth > 0n) books.positions.set(account, emptied(books.positions.get(account) ?? FLAT))
+      books.unpaid.set(account, due - paid)
+      this.#pay(books, account, paid, NEVER)
+    })
+  }
+}
+
+/** The chain closes what it can before it sees that more was asked. */
+function demandReducing(
+  { size }: Position,
+  fill: PositionFill,
+  settle: (fills: readonly PositionFill[]) => unknown,
+): void {
+  const steps = closingSteps(size, fill.side, fill.steps)
+  if (steps === fill.steps) return
+  if (steps > 0) settle([{ ...fill, steps, takerSteps: steps }])
+  throw new Refused('ReduceOnlyExceeded')
+}
+
+/** Neighbours of one account; a forced fill begins a run of its own. */
+function runsOf(fills: readonly FillInput[]): FillInput[][] {
+  const runs: FillInput[][] = []
+  for (const fill of fills) {
+    const last = runs.at(-1)
+    if (last && last[0]?.by.address === fill.by.address && fill.forced === undefined) last.push(fill)
+    else runs.push([fill])
+  }
+  return runs
+}
+
+/** Defaults as of `orderOf`: the limit is the clearing price, the buyer takes. */
+function fillOf(spec: MarketSpec, given: FillInput, price: Ticks, oracle: Price): PositionFill {
+  const { side, fill, taker, leverage, limit } = given
+  return {
+    side,
+    price,
+    steps: fill as Steps,
+    takerSteps: (taker ?? (side === 'LONG' ? fill : 0)) as Steps,
+    leverage: leverage ?? 5,
+    basis: openingBasis(spec, { side, limit: (limit ?? price) as Ticks }, price, oracle),
+  }
+}
+
+export const atTicks = (spec: MarketSpec, ticks: number): Price => priceOf(spec, ticks as Ticks)

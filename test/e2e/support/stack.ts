@@ -1,0 +1,125 @@
+/** A whole exchange for one test file: `before` starts it in a folder of its own, `after` stops it and leaves nothing. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Market, PlacedOrder, Placement } from '../../../client/answers.ts'
+import { Client } from '../../../client/client.ts'
+import { fromE18 } from '../../../client/decimals.ts'
+import type { Db } from '../../../db/client.ts'
+import { audit, settled } from '../../../stack/audit/audit.ts'
+import { type Stack, startStack } from '../../../stack/stack.ts'
+
+export interface TestStack {
+  readonly stack: Stack
+  /** A trader on the seeded account of this index. */
+  trader(index: number): Client
+  /** Everything that the sources say differently once the exchange is quiet. */
+  differences(): Promise<readonly string[]>
+}
+
+const START_LIMIT_MS = 90_000
+
+export function useStack(): TestStack {
+  let running: Stack | undefined
+  const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-e2e-'))
+  const traders = new Map<number, Client>()
+  const stack = (): Stack => {
+    if (running === undefined) throw new Error('the stack runs from before() to after()')
+    return running
+  }
+  before(async function () {
+    this.timeout(START_LIMIT_MS)
+    running = await startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})
+  })
+  after(async function () {
+    this.timeout(START_LIMIT_MS)
+    for (const client of traders.values()) client.close()
+    await running?.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  return {
+    get stack() {
+      return stack()
+    },
+    trader(index) {
+      const known = traders.get(index)
+      if (known !== undefined) return known
+      const made = traderOn(stack(), index)
+      traders.set(index, made)
+      return made
+    },
+    differences: () => differencesOf(stack()),
+  }
+}
+
+/** Where chain, log, write side, read model and REST disagree once nothing settles any more. */
+export async function differencesOf({ db, provider, specs, file }: Stack): Promise<readonly string[]> {
+  await settled(db)
+  const { contracts, base_url: baseUrl, accounts } = file
+  const { differences } = await audit({
+    db,
+    provider,
+    specs,
+    marginBank: contracts.margin_bank,
+    baseUrl,
+    accounts,
+  })
+  return differences
+}
+
+export function traderOn({ file }: Stack, index: number): Client {
+  const account = file.accounts[index]
+  if (account === undefined) throw new Error(`the stack has no account ${index}`)
+  return new Client({
+    baseUrl: file.base_url,
+    rpcUrl: file.rpc_url,
+    apiKey: account.api_key,
+    privateKey: account.private_key,
+    http: { budgetMs: 30_000 },
+  })
+}
+
+/** The tick nearest the market's oracle price, moved by some ticks. */
+export async function nearOracle(client: Client, marketId: number, moved = 0): Promise<string> {
+  const { oracle_price_e18_raw, tick_size_e18_raw } = await client.waitFor(
+    () => client.market(marketId),
+    (market: Market) => market.oracle_price_e18_raw !== null,
+  )
+  const tick = BigInt(tick_size_e18_raw)
+  return fromE18((BigInt(oracle_price_e18_raw ?? 0) / tick + BigInt(moved)) * tick)
+}
+
+export const isDone = ({ status }: PlacedOrder): boolean =>
+  status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'
+
+/** A buyer and a seller meet at one price; both orders as they are once they have ended. */
+export async function meet(
+  buyer: Client,
+  seller: Client,
+  { marketId, price, quantity }: { marketId: number; price: string; quantity: string },
+): Promise<{ readonly buy: PlacedOrder; readonly sell: PlacedOrder; readonly placed: readonly Placement[] }> {
+  const buy = await buyer.place({ marketId, side: 'LONG', price, quantity, leverage: 2 })
+  const sell = await seller.place({ marketId, side: 'SHORT', price, quantity, leverage: 2 })
+  const [bought, sold] = await Promise.all([
+    buyer.waitForOrder(buy, isDone, 60_000),
+    seller.waitForOrder(sell, isDone, 60_000),
+  ])
+  return { buy: bought, sell: sold, placed: [buy, sell] }
+}
+
+/** Everything a reader can see, as text that can be compared; not epochs and arrivals, which a rebuild changes. */
+export async function readModel(db: Db): Promise<Record<string, string>> {
+  const tables = [
+    ...(['read.users', 'read.markets', 'read.orders', 'read.order_events', 'read.fills'] as const),
+    ...(['read.positions', 'read.balances', 'read.book_levels', 'read.batches'] as const),
+  ]
+  const content: Record<string, string> = {}
+  for (const table of tables) {
+    const rows = await db.selectFrom(table).selectAll().execute()
+    const lines = rows.map(({ arrival, ...row }: Record<string, unknown>) =>
+      JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? `${value}n` : value)),
+    )
+    content[table] = lines.sort().join('\n')
+  }
+  return content
+}
