@@ -27,7 +27,7 @@ contract Backstop is IBackstop, Restricted {
         _ACCOUNT_MANAGER = IAccountManager(keys);
     }
 
-    // ------------------------------------------------------------------ markets and desks
+    // ------------------------------------------------------------------ markets and trading keys
 
     /// @inheritdoc IBackstop
     function setBacked(address market, bool backed) external restricted {

@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {ForwardedSender} from "./base/ForwardedSender.sol";
-import {MarketDoors} from "./base/MarketDoors.sol";
+import {MarketDelegator} from "./base/MarketDelegator.sol";
 import {Restricted} from "./base/Restricted.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
 import {IAdjustments} from "./interfaces/IAdjustments.sol";
@@ -34,13 +34,13 @@ import {PartHeader, PartTerms} from "./types/Settlement.sol";
 import {Clock, Reference, TraderState, Word} from "./types/TraderState.sol";
 
 /// @title One market: positions, signed orders, batches
-contract IsolatedTrader is MarketDoors, ForwardedSender, EIP712, ReentrancyGuardTransient {
+contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyGuardTransient {
     using SaltLib for TraderState;
 
     // ------------------------------------------------------------------ types
 
-    /// @dev What the records of a part are settled with, in memory once.
-    struct Desk {
+    /// @dev The memory that all records of a part share.
+    struct SettlementContext {
         PartTerms terms;
         /// The account at hand.
         Position position;
@@ -79,7 +79,7 @@ contract IsolatedTrader is MarketDoors, ForwardedSender, EIP712, ReentrancyGuard
         address forwarder,
         address access,
         address code
-    ) EIP712("IsolatedTrader", "2.0") Restricted(access) ForwardedSender(forwarder) MarketDoors(code) {
+    ) EIP712("IsolatedTrader", "2.0") Restricted(access) ForwardedSender(forwarder) MarketDelegator(code) {
         if (marginBank.code.length == 0 || keys == address(0) || priceOracle == address(0)) revert AddressZero();
         ListingLib.requireGrid(marketGrid);
         ListingLib.requireParameters(firstParameters, marketGrid.kind);
@@ -104,37 +104,40 @@ contract IsolatedTrader is MarketDoors, ForwardedSender, EIP712, ReentrancyGuard
     /// @inheritdoc IIsolatedTrader
     function settleBatch(bytes calldata part) external onlyOperator nonReentrant {
         PartHeader memory header = SettlementCodec.readHeader(part);
-        Desk memory desk;
-        _beginPart(part, header, desk.terms);
-        bytes memory log = _settleOrders(part, header.orders, desk);
-        _requireBalanced(desk.volumes, desk.terms.forcedOnly);
-        LedgerCall.send(desk.ledger, desk.ledgerEnd, _BANK, header.asOf, desk.fees);
+        SettlementContext memory settlement;
+        _beginPart(part, header, settlement.terms);
+        bytes memory log = _settleOrders(part, header.orders, settlement);
+        _requireBalanced(settlement.volumes, settlement.terms.forcedOnly);
+        LedgerCall.send(settlement.ledger, settlement.ledgerEnd, _BANK, header.asOf, settlement.fees);
         emit BatchSettled(header.actionId, header.batchId, log);
         ActionLib.requireTimely(header.asOf);
     }
 
-    /// @dev Settles the records: what the bank is told goes to the desk, what the log tells is returned.
-    function _settleOrders(bytes calldata part, uint256 orders, Desk memory desk) private returns (bytes memory log) {
+    /// @dev Settles the records. Writes the balance deltas for the bank into `settlement` and returns the log.
+    function _settleOrders(bytes calldata part, uint256 orders, SettlementContext memory settlement)
+        private
+        returns (bytes memory log)
+    {
         uint256 next;
         assembly ("memory-safe") {
             next := add(part.offset, 64)
         }
-        (desk.ledger, desk.ledgerEnd) = LedgerCall.start(orders);
-        (log, desk.logEnd) = SettlementCodec.startLog(part, orders, desk.terms.fundingIndex);
+        (settlement.ledger, settlement.ledgerEnd) = LedgerCall.start(orders);
+        (log, settlement.logEnd) = SettlementCodec.startLog(part, orders, settlement.terms.fundingIndex);
         // Positions in calldata.
         unchecked {
             uint256 end = next + orders * OrderLib.RECORD;
-            while (next != end) next = _settleRun(desk, next, end);
+            while (next != end) next = _settleRun(settlement, next, end);
         }
-        SettlementCodec.finishLog(log, desk.logEnd);
+        SettlementCodec.finishLog(log, settlement.logEnd);
     }
 
     /// @dev The records of one account that stand next to each other: its slot is read before them, judged and written after
     /// them. A forced record begins a run of its own, so that it is judged by what the account holds before it.
     /// @return Where the next run begins.
-    function _settleRun(Desk memory desk, uint256 next, uint256 end) private returns (uint256) {
-        PartTerms memory terms = desk.terms;
-        Position memory held = desk.position;
+    function _settleRun(SettlementContext memory settlement, uint256 next, uint256 end) private returns (uint256) {
+        PartTerms memory terms = settlement.terms;
+        Position memory held = settlement.position;
         (RecordHead head, RecordBody body) = OrderLib.read(next);
         address account = head.maker();
         Word storage place = _state.positions[account];
@@ -145,7 +148,7 @@ contract IsolatedTrader is MarketDoors, ForwardedSender, EIP712, ReentrancyGuard
         // At most 200 records, and changes below 2^95.
         unchecked {
             do {
-                (bool opens, int256 freeDelta) = _settleOrder(desk, head, body, next);
+                (bool opens, int256 freeDelta) = _settleOrder(settlement, head, body, next);
                 if (opens) opened = true;
                 change += freeDelta;
                 next += OrderLib.RECORD;
@@ -157,41 +160,41 @@ contract IsolatedTrader is MarketDoors, ForwardedSender, EIP712, ReentrancyGuard
         if (opened) MarginLib.requireInitial(held, terms, account);
         place.bits = word;
         if (change != int96(change)) revert PositionOutOfRange(account);
-        desk.ledgerEnd = LedgerCall.push(desk.ledgerEnd, account, change);
+        settlement.ledgerEnd = LedgerCall.push(settlement.ledgerEnd, account, change);
         return next;
     }
 
     /// @dev One record: checks, signature, fill state, position, log. Returns whether it opened anything, and the change of the
     /// free balance.
-    function _settleOrder(Desk memory desk, RecordHead head, RecordBody body, uint256 pointer)
+    function _settleOrder(SettlementContext memory settlement, RecordHead head, RecordBody body, uint256 pointer)
         private
         returns (bool opened, int256 freeDelta)
     {
-        PartTerms memory terms = desk.terms;
+        PartTerms memory terms = settlement.terms;
         bool dead;
         if (body.isForced()) {
             OrderLib.requireForced(head, body, pointer);
         } else {
             OrderLib.requireValid(head, body, terms);
             _requireSigner(head, body, pointer, terms);
-            if (desk.position.hasFloors) _state.requireAboveFloor(head.maker(), body.salt(), terms.asOf);
+            if (settlement.position.hasFloors) _state.requireAboveFloor(head.maker(), body.salt(), terms.asOf);
             dead = _state.consume(head, body, terms.batchId, terms.asOf);
         }
         uint256 fee;
         bool capped;
-        (opened, freeDelta, fee, capped) = PositionLib.applyFill(desk.position, head, body, terms);
+        (opened, freeDelta, fee, capped) = PositionLib.applyFill(settlement.position, head, body, terms);
         if (freeDelta != int96(freeDelta)) revert AmountOutOfRange(head.maker(), body.salt(), freeDelta);
-        desk.logEnd = SettlementCodec.writeRecord(desk.logEnd, head, body, freeDelta, fee, capped, dead);
-        _count(desk, head.fill(), body, fee);
+        settlement.logEnd = SettlementCodec.writeRecord(settlement.logEnd, head, body, freeDelta, fee, capped, dead);
+        _count(settlement, head.fill(), body, fee);
     }
 
-    function _count(Desk memory desk, uint256 fill, RecordBody body, uint256 fee) private pure {
+    function _count(SettlementContext memory settlement, uint256 fill, RecordBody body, uint256 fee) private pure {
         // At most 200 fills below 2^48, with fees below 2^197.
         unchecked {
-            desk.fees += fee;
+            settlement.fees += fee;
             uint256 volumes = (body.isBuy() ? fill : fill << 64) | (body.taker() << 128);
             if (body.isForced()) volumes |= fill << 192;
-            desk.volumes += volumes;
+            settlement.volumes += volumes;
         }
     }
 
@@ -354,8 +357,8 @@ contract IsolatedTrader is MarketDoors, ForwardedSender, EIP712, ReentrancyGuard
     }
 
     /// @inheritdoc IIsolatedTrader
-    function marketDesk() external view returns (address) {
-        return _DESK;
+    function extension() external view returns (address) {
+        return _EXTENSION;
     }
 
     /// @inheritdoc IIsolatedTrader
@@ -365,7 +368,7 @@ contract IsolatedTrader is MarketDoors, ForwardedSender, EIP712, ReentrancyGuard
 
     // ------------------------------------------------------------------ internals
 
-    /// @inheritdoc MarketDoors
+    /// @inheritdoc MarketDelegator
     function _context() internal view override returns (MarketContext memory) {
         return MarketContext({
             marketId: _MARKET_ID,

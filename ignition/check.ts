@@ -196,9 +196,9 @@ export async function checkTrader(
     finding(`${name}: session keys`, at('AccountManager'), await trader.accountManager()),
     finding(`${name}: oracle`, at('SignedPriceOracle'), await trader.oracle()),
     finding(
-      `${name}: runs the desk's code`,
+      `${name}: delegates to the extension`,
       true,
-      words.has(zeroPadValue(at('MarketDesk').toLowerCase(), 32)),
+      words.has(zeroPadValue(at('MarketExtension').toLowerCase(), 32)),
     ),
     finding(`${name}: forwarder`, true, await trader.isTrustedForwarder(at('Forwarder'))),
   ]

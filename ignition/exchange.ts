@@ -49,12 +49,12 @@ export function deployExchange(m: IgnitionModuleBuilder, usdm: ArgumentType) {
   const backstop = m.contract('Backstop', [access, bank, accountManager])
   const lens = m.contract('SettlementLens')
   const libraries = deployLibraries(m)
-  const desk = m.contract('MarketDesk', [], { libraries })
+  const extension = m.contract('MarketExtension', [], { libraries })
   for (const role of ['listing', 'parameters', 'guardian', 'treasury'] as const) takeRole(m, access, role)
   assignRoles(m, access, 'MarginBank', bank)
   assignRoles(m, access, 'SignedPriceOracle', oracle)
   assignRoles(m, access, 'Backstop', backstop)
-  return { access, forwarder, accountManager, oracle, bank, backstop, lens, desk, ...libraries }
+  return { access, forwarder, accountManager, oracle, bank, backstop, lens, extension, ...libraries }
 }
 
 const deployLibraries = (m: IgnitionModuleBuilder) => ({

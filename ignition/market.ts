@@ -24,7 +24,7 @@ export const marketModule = (deployment: Deployment, file: MarketFile, reach: Re
       at('SignedPriceOracle'),
       at('Backstop'),
     ]
-    const others = [bank, at('AccountManager'), oracle, at('Forwarder'), access, at('MarketDesk')]
+    const others = [bank, at('AccountManager'), oracle, at('Forwarder'), access, at('MarketExtension')]
     const terms = [gridOf(spec), parametersOf(spec, file.reports), ...others]
     const trader = m.contract('IsolatedTrader', terms)
     if (reach === 'code') return { trader }

@@ -13,9 +13,9 @@ import { OrderDeskLib__factory } from '../typechain-types/factories/libraries/Or
 import { WindLib__factory } from '../typechain-types/factories/libraries/WindLib__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
 import {
-  MarketDesk__factory,
-  type MarketDeskLibraryAddresses,
-} from '../typechain-types/factories/MarketDesk__factory.ts'
+  MarketExtension__factory,
+  type MarketExtensionLibraryAddresses,
+} from '../typechain-types/factories/MarketExtension__factory.ts'
 import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
 import { TestUSDM__factory } from '../typechain-types/factories/TestUSDM__factory.ts'
 import type { MarketGridStruct, ParametersStruct } from '../typechain-types/IsolatedTrader.ts'
@@ -30,8 +30,8 @@ export interface SharedContracts {
   readonly oracle: Address
   /** The account that inherits positions in every market that names it. */
   readonly backstop: Address
-  /** Code that every market runs for what is not done often. */
-  readonly desk: Address
+  /** The code that every market delegates infrequent functions and views to. */
+  readonly extension: Address
 }
 
 export interface SharedOptions {
@@ -125,7 +125,7 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
   }) satisfies ParametersStruct
 
 /** Libraries by the names under which the compiler links them. A new one takes one line. */
-async function deployLibraries(signer: Signer): Promise<MarketDeskLibraryAddresses> {
+async function deployLibraries(signer: Signer): Promise<MarketExtensionLibraryAddresses> {
   const [change, funding, orders, wind] = [
     await new ChangeLib__factory(signer).deploy(),
     await new FundingLib__factory(signer).deploy(),
@@ -152,7 +152,7 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
     value: LATCH_WEI,
   })
   const libraries = await deployLibraries(signer)
-  const desk = await new MarketDesk__factory(libraries, signer).deploy()
+  const extension = await new MarketExtension__factory(libraries, signer).deploy()
   await bank.waitForDeployment()
   for (const role of ['listing', 'parameters', 'guardian', 'treasury'] as const) {
     await takeRole(access, role, signer)
@@ -169,7 +169,7 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
     forwarder: address(await forwarder.getAddress()),
     oracle: address(await oracle.getAddress()),
     backstop: address(await backstop.getAddress()),
-    desk: address(await desk.getAddress()),
+    extension: address(await extension.getAddress()),
   }
 }
 
@@ -188,7 +188,7 @@ export async function deployMarket(
     shared.oracle,
     shared.forwarder,
     shared.access,
-    shared.desk,
+    shared.extension,
   )
   await trader.waitForDeployment()
   const traderAddress = await trader.getAddress()

@@ -49,7 +49,7 @@ async function printGrid(
     bank: await market.bank(),
     'session keys': await market.accountManager(),
     oracle: await market.oracle(),
-    desk: await market.marketDesk(),
+    extension: await market.extension(),
   })
 }
 

@@ -91,7 +91,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "eip712Domain" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "isTrustedForwarder" | "lastReference" | "listInsolvent" | "marketDesk" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "eip712Domain" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "isTrustedForwarder" | "lastReference" | "listInsolvent" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "EIP712DomainChanged" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
@@ -110,6 +110,7 @@ encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): st
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'eip712Domain', values?: undefined): string;
+encodeFunctionData(functionFragment: 'extension', values?: undefined): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
@@ -127,7 +128,6 @@ encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, 
 encodeFunctionData(functionFragment: 'isTrustedForwarder', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
-encodeFunctionData(functionFragment: 'marketDesk', values?: undefined): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
@@ -167,6 +167,7 @@ decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'eip712Domain', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extension', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
@@ -184,7 +185,6 @@ decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Re
 decodeFunctionResult(functionFragment: 'isTrustedForwarder', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'marketDesk', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
@@ -713,6 +713,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    extension: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     finalizeMarket: TypedContractMethod<
       [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
@@ -845,14 +853,6 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       [arg0: AddressLike[], ],
       [void],
       'nonpayable'
-    >
-    
-
-    
-    marketDesk: TypedContractMethod<
-      [],
-      [string],
-      'view'
     >
     
 
@@ -1118,6 +1118,11 @@ getFunction(nameOrSignature: 'eip712Domain'): TypedContractMethod<
       [[string, string, string, bigint, string, string, bigint[]] & {fields: string, name: string, version: string, chainId: bigint, verifyingContract: string, salt: string, extensions: bigint[] }],
       'view'
     >;
+getFunction(nameOrSignature: 'extension'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
       [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
@@ -1202,11 +1207,6 @@ getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
       [arg0: AddressLike[], ],
       [void],
       'nonpayable'
-    >;
-getFunction(nameOrSignature: 'marketDesk'): TypedContractMethod<
-      [],
-      [string],
-      'view'
     >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
       [arg0: AddressLike, ],

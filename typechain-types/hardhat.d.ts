@@ -18,13 +18,13 @@ getContractFactory(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | Fac
 getContractFactory(name: 'Forwarder', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Forwarder__factory>
 getContractFactory(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IsolatedTrader__factory>
 getContractFactory(name: 'MarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarginBank__factory>
-getContractFactory(name: 'MarketDesk', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketDesk__factory>
+getContractFactory(name: 'MarketExtension', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketExtension__factory>
 getContractFactory(name: 'PauseLatch', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.PauseLatch__factory>
 getContractFactory(name: 'SettlementLens', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SettlementLens__factory>
 getContractFactory(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.SignedPriceOracle__factory>
 getContractFactory(name: 'TestUSDM', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.TestUSDM__factory>
 getContractFactory(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ForwardedSender__factory>
-getContractFactory(name: 'MarketDoors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketDoors__factory>
+getContractFactory(name: 'MarketDelegator', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.MarketDelegator__factory>
 getContractFactory(name: 'Restricted', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.Restricted__factory>
 getContractFactory(name: 'IAccountManager', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAccountManager__factory>
 getContractFactory(name: 'IAdjustments', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IAdjustments__factory>
@@ -61,13 +61,13 @@ getContractAt(name: 'ExchangeAccess', address: string | ethers.Addressable, sign
 getContractAt(name: 'Forwarder', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Forwarder>
 getContractAt(name: 'IsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IsolatedTrader>
 getContractAt(name: 'MarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarginBank>
-getContractAt(name: 'MarketDesk', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketDesk>
+getContractAt(name: 'MarketExtension', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketExtension>
 getContractAt(name: 'PauseLatch', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.PauseLatch>
 getContractAt(name: 'SettlementLens', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SettlementLens>
 getContractAt(name: 'SignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.SignedPriceOracle>
 getContractAt(name: 'TestUSDM', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.TestUSDM>
 getContractAt(name: 'ForwardedSender', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ForwardedSender>
-getContractAt(name: 'MarketDoors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketDoors>
+getContractAt(name: 'MarketDelegator', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.MarketDelegator>
 getContractAt(name: 'Restricted', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.Restricted>
 getContractAt(name: 'IAccountManager', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAccountManager>
 getContractAt(name: 'IAdjustments', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IAdjustments>
@@ -104,13 +104,13 @@ deployContract(name: 'ExchangeAccess', signerOrOptions?: ethers.Signer | DeployC
 deployContract(name: 'Forwarder', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
-deployContract(name: 'MarketDesk', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDesk>
+deployContract(name: 'MarketExtension', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketExtension>
 deployContract(name: 'PauseLatch', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.PauseLatch>
 deployContract(name: 'SettlementLens', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
 deployContract(name: 'ForwardedSender', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
-deployContract(name: 'MarketDoors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDoors>
+deployContract(name: 'MarketDelegator', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDelegator>
 deployContract(name: 'Restricted', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
 deployContract(name: 'IAdjustments', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdjustments>
@@ -147,13 +147,13 @@ deployContract(name: 'ExchangeAccess', args: any[], signerOrOptions?: ethers.Sig
 deployContract(name: 'Forwarder', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Forwarder>
 deployContract(name: 'IsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IsolatedTrader>
 deployContract(name: 'MarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarginBank>
-deployContract(name: 'MarketDesk', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDesk>
+deployContract(name: 'MarketExtension', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketExtension>
 deployContract(name: 'PauseLatch', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.PauseLatch>
 deployContract(name: 'SettlementLens', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SettlementLens>
 deployContract(name: 'SignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.SignedPriceOracle>
 deployContract(name: 'TestUSDM', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.TestUSDM>
 deployContract(name: 'ForwardedSender', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ForwardedSender>
-deployContract(name: 'MarketDoors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDoors>
+deployContract(name: 'MarketDelegator', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.MarketDelegator>
 deployContract(name: 'Restricted', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.Restricted>
 deployContract(name: 'IAccountManager', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAccountManager>
 deployContract(name: 'IAdjustments', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IAdjustments>

@@ -5,8 +5,8 @@ import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
 import {OperatorStatus} from "../types/Market.sol";
 import {TraderState} from "../types/TraderState.sol";
 
-/// @title What every part of a market works on
-/// @dev The first base of the market and of its desk, so that both find their storage at the same slots.
+/// @title The storage of a market
+/// @dev First base contract of the market and of its extension, so that both use the same slots.
 abstract contract MarketState {
     // ------------------------------------------------------------------ storage
 

@@ -3,7 +3,7 @@ pragma solidity ^0.8.28;
 
 /**
  * @title An account that inherits positions nobody else took
- * @notice Anyone may fund it, by depositing for it at the bank. A desk holding one of its session keys trades its positions
+ * @notice Any account may fund it with `IMarginBank.depositFor`. A session key of this contract (a trading key) trades its positions
  * by signed orders like any trader. It holds no allowance and makes no call but the ones below.
  */
 interface IBackstop {

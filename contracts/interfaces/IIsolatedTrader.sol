@@ -43,8 +43,8 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     error OperatorNotProposed(address caller);
     error GridInvalid();
     error AddressZero();
-    /// @notice The desk is code for markets to run, nothing else.
-    error DeskCalledDirectly();
+    /// @notice The extension runs only by `delegatecall` from a market.
+    error ExtensionCalledDirectly();
     error SaltTooLarge(uint256 salt);
     error AmountOffGrid(uint256 amount, uint256 increment);
     error SignatureLengthWrong(uint256 expected, uint256 given);
@@ -123,8 +123,8 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
 
     function grid() external view returns (MarketGrid memory);
     function bank() external view returns (address);
-    /// @notice Whose code the market runs for what is not done often, and for what it shows.
-    function marketDesk() external view returns (address);
+    /// @notice The contract whose code the market delegates to for infrequent functions and for views.
+    function extension() external view returns (address);
     function accountManager() external view returns (address);
     function oracle() external view returns (address);
     function domainSeparator() external view returns (bytes32);

@@ -26,8 +26,9 @@ import {PositionLib} from "./PositionLib.sol";
 library AdjustLib {
     // ------------------------------------------------------------------ types
 
-    /// @dev What an adjustment is judged by. `…X` are wei x 1e18, requirements in millionths.
-    struct Desk {
+    /// @dev Position, prices and requirements that an adjustment is checked against. `…X` are wei x 1e18, requirements
+    /// millionths.
+    struct AdjustmentContext {
         MarketMode mode;
         uint256 imr;
         uint256 mmr;
@@ -73,10 +74,10 @@ library AdjustLib {
         _spendNonce(state, account, signed.nonce, word);
         _requireInTime(account, signed.deadline, asOf);
         address signer = _requireSigner(context, account, hashMargin(context.domainSeparator, signed), signature, asOf);
-        Desk memory desk;
-        _open(desk, state, context, word, report, asOf);
-        int256 moved = marginToMove(desk, signed);
-        ActionLib.requireMode(desk.mode, moved > 0 ? ActionKind.AddMargin : ActionKind.RemoveMargin);
+        AdjustmentContext memory adjustment;
+        _open(adjustment, state, context, word, report, asOf);
+        int256 moved = marginToMove(adjustment, signed);
+        ActionLib.requireMode(adjustment.mode, moved > 0 ? ActionKind.AddMargin : ActionKind.RemoveMargin);
 
         // Effect: position, then balance.
         int256 folded = _move(place, context, word, account, moved);
@@ -99,10 +100,10 @@ library AdjustLib {
         _spendNonce(state, account, signed.nonce, word);
         _requireInTime(account, signed.deadline, asOf);
         address signer = _requireSigner(context, account, hashLeverage(context.domainSeparator, signed), signature, asOf);
-        Desk memory desk;
-        _open(desk, state, context, word, report, asOf);
-        ActionLib.requireMode(desk.mode, ActionKind.ChangeLeverage);
-        int256 moved = marginForLeverage(desk, signed);
+        AdjustmentContext memory adjustment;
+        _open(adjustment, state, context, word, report, asOf);
+        ActionLib.requireMode(adjustment.mode, ActionKind.ChangeLeverage);
+        int256 moved = marginForLeverage(adjustment, signed);
 
         uint256 leverage = signed.leverage / ONE;
         int256 folded = _move(place, context, PositionLib.withLeverage(word, leverage), account, moved);
@@ -200,24 +201,28 @@ library AdjustLib {
     // ------------------------------------------------------------------ what may move
 
     /// @notice Into the position, negative out of it. Refuses what the rules do not allow.
-    function marginToMove(Desk memory desk, AdjustMargin calldata signed) internal pure returns (int256 moved) {
+    function marginToMove(AdjustmentContext memory adjustment, AdjustMargin calldata signed)
+        internal
+        pure
+        returns (int256 moved)
+    {
         address account = signed.account;
         int256 amount = signed.amount;
         if (signed.removeMode > 1 || (signed.removeMode == 1 && amount > 0)) {
             revert IAdjustments.RemoveModeInvalid(account, signed.removeMode);
         }
-        if (desk.position.size == 0) revert IAdjustments.NoPosition(account);
+        if (adjustment.position.size == 0) revert IAdjustments.NoPosition(account);
         uint256 moves;
         if (amount > 0) {
             moves = uint256(amount);
-            _requireAdditionEnough(desk, account, moves);
+            _requireAdditionEnough(adjustment, account, moves);
         } else {
             // Of the least int256 too.
             uint256 asked;
             unchecked {
                 asked = uint256(-amount);
             }
-            uint256 most = maxRemovable(desk);
+            uint256 most = maxRemovable(adjustment);
             if (signed.removeMode == 0 && asked > most) revert IAdjustments.RemovalTooLarge(account, most, asked);
             moves = asked < most ? asked : most;
             if (moves == 0) revert IAdjustments.NothingMoves(account);
@@ -226,25 +231,25 @@ library AdjustLib {
         return amount > 0 ? int256(moves) : -int256(moves);
     }
 
-    function _requireAdditionEnough(Desk memory desk, address account, uint256 amount) private pure {
+    function _requireAdditionEnough(AdjustmentContext memory adjustment, address account, uint256 amount) private pure {
         unchecked {
-            uint256 trigger = desk.mmr + MarginLib.LIQUIDATION_BUFFER;
-            if (desk.equityX * MarginLib.MILLION >= int256(desk.notionalX * trigger)) return;
-            uint256 needed = uint256(-_surplus(desk.equityX, _initialRequirement(desk)));
+            uint256 trigger = adjustment.mmr + MarginLib.LIQUIDATION_BUFFER;
+            if (adjustment.equityX * MarginLib.MILLION >= int256(adjustment.notionalX * trigger)) return;
+            uint256 needed = uint256(-_surplus(adjustment.equityX, _initialRequirement(adjustment)));
             if (amount < needed) revert IAdjustments.AdditionInsufficient(account, needed, amount);
         }
     }
 
     /// @notice The ratio stays at IMR and at 1 / leverage, margin does not fall below zero, full collateral stays full. Down.
     /// For an account that has a position.
-    function maxRemovable(Desk memory desk) internal pure returns (uint256) {
-        Position memory position = desk.position;
-        uint256 requiredX = _initialRequirement(desk);
-        uint256 atLeverageX = _divUp(desk.notionalX, position.leverage);
-        int256 most = _surplus(desk.equityX, atLeverageX > requiredX ? atLeverageX : requiredX);
+    function maxRemovable(AdjustmentContext memory adjustment) internal pure returns (uint256) {
+        Position memory position = adjustment.position;
+        uint256 requiredX = _initialRequirement(adjustment);
+        uint256 atLeverageX = _divUp(adjustment.notionalX, position.leverage);
+        int256 most = _surplus(adjustment.equityX, atLeverageX > requiredX ? atLeverageX : requiredX);
         int256 margin = position.margin;
-        if (desk.binary) {
-            int256 loss = _maximumLoss(desk);
+        if (adjustment.binary) {
+            int256 loss = _maximumLoss(adjustment);
             unchecked {
                 if (margin >= loss && loss > 0) margin -= loss;
             }
@@ -254,14 +259,18 @@ library AdjustLib {
     }
 
     /// @notice Into the position, negative out of it: what brings equity to notional / leverage, as far as there is margin.
-    function marginForLeverage(Desk memory desk, AdjustLeverage calldata signed) internal pure returns (int256) {
+    function marginForLeverage(AdjustmentContext memory adjustment, AdjustLeverage calldata signed)
+        internal
+        pure
+        returns (int256)
+    {
         uint256 leverage = signed.leverage / ONE;
-        if (signed.leverage % ONE != 0 || leverage == 0 || leverage > desk.maxLeverage) {
-            revert IAdjustments.LeverageInvalid(signed.account, desk.maxLeverage * ONE, signed.leverage);
+        if (signed.leverage % ONE != 0 || leverage == 0 || leverage > adjustment.maxLeverage) {
+            revert IAdjustments.LeverageInvalid(signed.account, adjustment.maxLeverage * ONE, signed.leverage);
         }
-        int256 spare = _surplus(desk.equityX, _divUp(desk.notionalX, leverage));
+        int256 spare = _surplus(adjustment.equityX, _divUp(adjustment.notionalX, leverage));
         uint256 needed = spare < 0 ? uint256(-spare) : 0;
-        int256 margin = desk.position.margin;
+        int256 margin = adjustment.position.margin;
         int256 free = margin < spare ? margin : spare;
         uint256 available = free > 0 ? uint256(free) : 0;
         if (needed > signed.maxMarginIn) {
@@ -274,17 +283,17 @@ library AdjustLib {
     }
 
     /// @dev Covers the largest loss that a binary position can have: its entry, or for a short what price 1 costs beyond it.
-    function _maximumLoss(Desk memory desk) private pure returns (int256) {
-        int256 entry = int256(desk.position.entryNotional);
-        int256 size = desk.position.size;
+    function _maximumLoss(AdjustmentContext memory adjustment) private pure returns (int256) {
+        int256 entry = int256(adjustment.position.entryNotional);
+        int256 size = adjustment.position.size;
         unchecked {
-            return size > 0 ? entry : -size * int256(desk.step) - entry;
+            return size > 0 ? entry : -size * int256(adjustment.step) - entry;
         }
     }
 
-    function _initialRequirement(Desk memory desk) private pure returns (uint256) {
+    function _initialRequirement(AdjustmentContext memory adjustment) private pure returns (uint256) {
         unchecked {
-            return _divUp(desk.notionalX * desk.imr, MILLION);
+            return _divUp(adjustment.notionalX * adjustment.imr, MILLION);
         }
     }
 
@@ -306,7 +315,7 @@ library AdjustLib {
     // ------------------------------------------------------------------ state
 
     function _open(
-        Desk memory desk,
+        AdjustmentContext memory adjustment,
         TraderState storage state,
         MarketContext memory context,
         uint256 word,
@@ -316,24 +325,26 @@ library AdjustLib {
         Reference storage last = state.reference_;
         // Field by field: most of what the slots hold is not asked for.
         Parameters storage current = state.parameters;
-        (desk.mode, desk.imr, desk.mmr, desk.maxLeverage) = (current.mode, current.imr, current.mmr, current.maxLeverage);
+        (adjustment.mode, adjustment.imr, adjustment.mmr, adjustment.maxLeverage) =
+            (current.mode, current.imr, current.mmr, current.maxLeverage);
         uint256 maxAge = current.reportMaxAge;
         if (last.changePending) {
             Parameters memory next = ActionLib.parametersAt(state, true, asOf);
-            (desk.mode, desk.imr, desk.mmr, desk.maxLeverage) = (next.mode, next.imr, next.mmr, next.maxLeverage);
+            (adjustment.mode, adjustment.imr, adjustment.mmr, adjustment.maxLeverage) =
+                (next.mode, next.imr, next.mmr, next.maxLeverage);
             maxAge = next.reportMaxAge;
         }
-        desk.step = context.step;
-        desk.binary = context.kind == MarketKind.BinaryFuture;
-        desk.fundingIndex = last.fundingIndex;
+        adjustment.step = context.step;
+        adjustment.binary = context.kind == MarketKind.BinaryFuture;
+        adjustment.fundingIndex = last.fundingIndex;
         if (last.funded) {
-            desk.fundingIndex = FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, asOf);
+            adjustment.fundingIndex = FundingLib.indexAt(state.funding, last.fundingIndex, state.clock.asOf, asOf);
         }
         uint256 price = _newestPrice(state, context, report, asOf, maxAge);
-        PositionLib.unpack(word, desk.fundingIndex, desk.position);
+        PositionLib.unpack(word, adjustment.fundingIndex, adjustment.position);
         unchecked {
-            (desk.equityX, desk.notionalX) =
-                MarginLib.exposure(desk.position, price * desk.step, desk.step, desk.binary);
+            (adjustment.equityX, adjustment.notionalX) =
+                MarginLib.exposure(adjustment.position, price * adjustment.step, adjustment.step, adjustment.binary);
         }
     }
 

@@ -16,7 +16,7 @@ import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 import {ReportLib} from "./ReportLib.sol";
 
-/// @title Backstop and deleveraging, on a market's storage. Inlined into `MarketDesk`: it is called while prices fall
+/// @title Backstop and deleveraging, on a market's storage. Inlined into `MarketExtension`: it is called while prices fall
 library LiquidationLib {
     /// @dev What a deleveraging works with, in memory once.
     struct Bench {

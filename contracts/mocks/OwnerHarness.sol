@@ -57,20 +57,24 @@ contract OwnerHarness {
         return AdjustLib.hashLeverage(domainSeparator, signed);
     }
 
-    function marginToMove(AdjustLib.Desk memory desk, AdjustMargin calldata signed) external pure returns (int256) {
-        return AdjustLib.marginToMove(desk, signed);
-    }
-
-    function maxRemovable(AdjustLib.Desk memory desk) external pure returns (uint256) {
-        return AdjustLib.maxRemovable(desk);
-    }
-
-    function marginForLeverage(AdjustLib.Desk memory desk, AdjustLeverage calldata signed)
+    function marginToMove(AdjustLib.AdjustmentContext memory adjustment, AdjustMargin calldata signed)
         external
         pure
         returns (int256)
     {
-        return AdjustLib.marginForLeverage(desk, signed);
+        return AdjustLib.marginToMove(adjustment, signed);
+    }
+
+    function maxRemovable(AdjustLib.AdjustmentContext memory adjustment) external pure returns (uint256) {
+        return AdjustLib.maxRemovable(adjustment);
+    }
+
+    function marginForLeverage(AdjustLib.AdjustmentContext memory adjustment, AdjustLeverage calldata signed)
+        external
+        pure
+        returns (int256)
+    {
+        return AdjustLib.marginForLeverage(adjustment, signed);
     }
 
     /// @dev Uses a nonce up, as an adjustment does.

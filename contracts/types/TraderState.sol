@@ -92,7 +92,7 @@ struct Word {
     uint256 bits;
 }
 
-/// @notice The whole storage of a market, so that cold code can live in the desk and in linked libraries over one struct.
+/// @notice The whole storage of a market, so that the extension and linked libraries can work on one struct.
 struct TraderState {
     Clock clock;
     Reference reference_;

@@ -1,4 +1,4 @@
-/** A market runs its desk's code on its own storage: both must find everything at the same place. */
+/** A market runs its extension's code on its own storage: both must have the same storage layout. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { expect } from 'chai'
@@ -72,16 +72,16 @@ const place = ({ label, slot, offset, type }: Variable, types: Layout['types']):
 })
 
 describe('storage of a market', () => {
-  const layouts = layoutsOf('IsolatedTrader', 'MarketDesk')
+  const layouts = layoutsOf('IsolatedTrader', 'MarketExtension')
   const variablesOf = (name: string) => {
     const { storage, types } = layouts[name] as Layout
     return storage.map((variable) => place(variable, types))
   }
 
-  it('lies where the desk looks for it, to the last member', () => {
-    const desk = variablesOf('MarketDesk')
-    expect(desk.map((variable) => (variable as Variable).label)).to.deep.equal(['_state', '_operators'])
-    expect(variablesOf('IsolatedTrader').slice(0, desk.length)).to.deep.equal(desk)
+  it('lies where the extension reads it, to the last member', () => {
+    const extension = variablesOf('MarketExtension')
+    expect(extension.map((variable) => (variable as Variable).label)).to.deep.equal(['_state', '_operators'])
+    expect(variablesOf('IsolatedTrader').slice(0, extension.length)).to.deep.equal(extension)
   })
 
   it('keeps what an action reads in a slot each', () => {

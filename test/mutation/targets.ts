@@ -39,7 +39,7 @@ const onMarket =
 
 /** A library that is deployed by itself and linked. */
 const linked = (name: string) => onMarket(`contracts/libraries/${name}.sol`, name)
-const desk = onMarket('contracts/MarketDesk.sol', 'MarketDesk')
+const extension = onMarket('contracts/MarketExtension.sol', 'MarketExtension')
 const market = onMarket('contracts/IsolatedTrader.sol', 'IsolatedTrader')
 
 /** A contract of its own, by its own tests. */
@@ -105,7 +105,7 @@ export const TARGETS: readonly Target[] = [
   library('MarginLib', rules('position', 'risk'), ownerRules('adjust')),
   library('FundingLib', ownerRules('funding'), linked('FundingLib')('updateFunding')),
   library('BandLib', rules('rules'), ownerRules('reports')),
-  library('ReportLib', linked('FundingLib')('updateFunding'), desk('inheritPosition', 'deleverage')),
+  library('ReportLib', linked('FundingLib')('updateFunding'), extension('inheritPosition', 'deleverage')),
   library('OrderLib', rules('records')),
   { ...library('SaltLib', saltRules('salts')), places: SALTS },
   // Constants: how far salts go is asked by the market alone.
@@ -119,9 +119,9 @@ export const TARGETS: readonly Target[] = [
 /** Tried where they are asked for by name. */
 export const OTHERS: readonly Target[] = [
   { ...library('PositionLib', rules('position', 'risk')), places: FILLS },
-  library('BackstopLib', rules('risk'), desk('inheritPosition')),
-  library('DeleverageLib', rules('risk'), desk('deleverage')),
-  library('LiquidationLib', desk('inheritPosition', 'deleverage')),
+  library('BackstopLib', rules('risk'), extension('inheritPosition')),
+  library('DeleverageLib', rules('risk'), extension('deleverage')),
+  library('LiquidationLib', extension('inheritPosition', 'deleverage')),
   library('WindLib', linked('WindLib')('freeze', 'finalizeMarket', 'claim')),
   { ...library('AdjustLib', market(...ADJUST_TESTS)), places: ADJUST_STATE },
   contract('MarginBank', ...CUSTODY),

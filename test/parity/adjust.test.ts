@@ -29,7 +29,7 @@ const account = addressOf(alice)
 const scenes = (seed: number): Scene[] => fc.sample(anyScene(1), { numRuns: RUNS, seed })
 const held = ({ positions }: Scene): Position => positions[0] as Position
 
-const deskOf = (scene: Scene) => {
+const contextOf = (scene: Scene) => {
   const { spec, index, oracle } = scene
   const { equity, notional } = exposureOf(spec, held(scene), index, oracle)
   return {
@@ -97,9 +97,9 @@ describe('parity: adjustments', () => {
       const { spec, index: fundingIndex, oracle } = scene
       const position = held(scene)
       const terms = { fundingIndex, oracle }
-      const desk = deskOf(scene)
+      const context = contextOf(scene)
       const most = maxRemovable(spec, position, terms)
-      if (position.size !== 0) expect(await rules.maxRemovable(desk)).to.equal(most)
+      if (position.size !== 0) expect(await rules.maxRemovable(context)).to.equal(most)
       const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
       const needed = -divFloor(equity - divCeil(notional * spec.imr, ONE), ONE)
       const edge = BigInt(random(3) - 1)
@@ -111,7 +111,14 @@ describe('parity: adjustments', () => {
       if (minAmount < 0n) continue
       const asked = { amount, removeMode: REMOVE_MODES[removeMode]!, minAmount }
       const verdict = adjustMargin(spec, position, asked, terms)
-      const call = rules.marginToMove(desk, { account, amount, removeMode, minAmount, nonce: 0, deadline: 0 })
+      const call = rules.marginToMove(context, {
+        account,
+        amount,
+        removeMode,
+        minAmount,
+        nonce: 0,
+        deadline: 0,
+      })
       const refusal = await refusalOf(call)
       note(refusal)
       expect(refusal).to.equal(verdict.ok ? null : marginError(verdict.refusal, removeMode))
@@ -127,15 +134,15 @@ describe('parity: adjustments', () => {
 
   it('knows two modes, and removes the least number there is only up to', async () => {
     const [scene] = scenes(2).filter((each) => held(each).size !== 0)
-    const desk = deskOf(scene!)
+    const context = contextOf(scene!)
     const asked = { account, amount: -1n, removeMode: 2, minAmount: 0, nonce: 0, deadline: 0 }
     for (const amount of [-1n, 1n, 0n]) {
-      expect(await refusalOf(rules.marginToMove(desk, { ...asked, amount }))).to.equal(
+      expect(await refusalOf(rules.marginToMove(context, { ...asked, amount }))).to.equal(
         `RemoveModeInvalid(${alice.address},2)`,
       )
     }
     const everything = { ...asked, amount: -(1n << 255n) }
-    const rich = { ...desk, equityX: desk.equityX + 10n ** 45n }
+    const rich = { ...context, equityX: context.equityX + 10n ** 45n }
     const most = await rules.maxRemovable(rich)
     expect(most > 0n).to.equal(true)
     expect(await rules.marginToMove(rich, { ...everything, removeMode: 1 })).to.equal(-most)
@@ -148,16 +155,16 @@ describe('parity: adjustments', () => {
     let asked = 0
     for (const scene of scenes(6)) {
       const { spec } = scene
-      const desk = deskOf(scene)
-      if (held(scene).size === 0 || desk.notionalX === 0n) continue
-      const trigger = desk.notionalX * (spec.mmr + LIQUIDATION_BUFFER)
+      const context = contextOf(scene)
+      if (held(scene).size === 0 || context.notionalX === 0n) continue
+      const trigger = context.notionalX * (spec.mmr + LIQUIDATION_BUFFER)
       const signed = { account, amount: 1n, removeMode: 0, minAmount: 0, nonce: 0, deadline: 0 }
       for (const edge of [0n, -1n]) {
         // Just at the ratio below which it can be liquidated, and just under it.
         const equityX = divCeil(trigger, ONE) + edge
-        const needed = -divFloor(equityX - divCeil(desk.notionalX * spec.imr, ONE), ONE)
+        const needed = -divFloor(equityX - divCeil(context.notionalX * spec.imr, ONE), ONE)
         const isHeld = equityX * ONE < trigger && needed > 1n
-        expect(await refusalOf(rules.marginToMove({ ...desk, equityX }, signed))).to.equal(
+        expect(await refusalOf(rules.marginToMove({ ...context, equityX }, signed))).to.equal(
           isHeld ? `AdditionInsufficient(${alice.address},${needed},1)` : null,
         )
         if (isHeld) asked++
@@ -182,7 +189,7 @@ describe('parity: adjustments', () => {
       }
       const verdict = adjustLeverage(spec, position, { leverage, ...bounds }, { fundingIndex, oracle })
       const signed = { account, leverage: BigInt(leverage) * ONE, ...bounds, nonce: 0, deadline: 0 }
-      const call = rules.marginForLeverage(deskOf(scene), signed)
+      const call = rules.marginForLeverage(contextOf(scene), signed)
       const refusal = await refusalOf(call)
       note(refusal)
       expect(refusal).to.equal(verdict.ok ? null : leverageError(verdict.refusal))
@@ -195,8 +202,8 @@ describe('parity: adjustments', () => {
 
   it('moves to the wei, and keeps what full collateral needs', async () => {
     const [scene] = scenes(2).filter((each) => held(each).size !== 0)
-    const { position, ...rest } = deskOf(scene!)
-    const deskWith = (
+    const { position, ...rest } = contextOf(scene!)
+    const contextWith = (
       changed: { size: number; entryNotional: bigint; margin: bigint; leverage?: number },
       others: object = {},
     ) => ({
@@ -209,7 +216,7 @@ describe('parity: adjustments', () => {
       },
       ...others,
     })
-    const most = (...terms: Parameters<typeof deskWith>) => rules.maxRemovable(deskWith(...terms))
+    const most = (...terms: Parameters<typeof contextWith>) => rules.maxRemovable(contextWith(...terms))
     const binary = { binary: true, step: 1n }
 
     expect(await most({ size: 10, entryNotional: 100n, margin: 150n })).to.equal(150n)
@@ -224,7 +231,7 @@ describe('parity: adjustments', () => {
     expect(await most({ size: 10, entryNotional: 100n, margin: 150n, leverage: 2 }, odd)).to.equal(6n)
 
     const asked = { account, removeMode: 0, minAmount: 0, nonce: 0, deadline: 0 }
-    const rich = deskWith({ size: 10, entryNotional: 100n, margin: 1n })
+    const rich = contextWith({ size: 10, entryNotional: 100n, margin: 1n })
     expect(await rules.marginToMove(rich, { ...asked, amount: 1n })).to.equal(1n)
     const signed = { account, leverage: ONE, maxMarginIn: 0, minMarginOut: 1, nonce: 0, deadline: 0 }
     expect(await rules.marginForLeverage(rich, signed)).to.equal(-1n)
@@ -233,7 +240,7 @@ describe('parity: adjustments', () => {
   it('takes whole leverages only', async () => {
     const [scene] = scenes(4)
     const signed = { account, leverage: ONE + 1n, maxMarginIn: 0, minMarginOut: 0, nonce: 0, deadline: 0 }
-    expect(await refusalOf(rules.marginForLeverage(deskOf(scene!), signed))).to.match(/^LeverageInvalid/)
+    expect(await refusalOf(rules.marginForLeverage(contextOf(scene!), signed))).to.match(/^LeverageInvalid/)
   })
 
   it('hashes what the domain hashes', async () => {

@@ -3,5 +3,5 @@
 /* tslint:disable */
 /* eslint-disable */
 export type { ForwardedSender } from './ForwardedSender.js';
-export type { MarketDoors } from './MarketDoors.js';
+export type { MarketDelegator } from './MarketDelegator.js';
 export type { Restricted } from './Restricted.js';

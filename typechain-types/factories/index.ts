@@ -13,7 +13,7 @@ export { ExchangeAccess__factory } from './ExchangeAccess__factory.js';
 export { Forwarder__factory } from './Forwarder__factory.js';
 export { IsolatedTrader__factory } from './IsolatedTrader__factory.js';
 export { MarginBank__factory } from './MarginBank__factory.js';
-export { MarketDesk__factory } from './MarketDesk__factory.js';
+export { MarketExtension__factory } from './MarketExtension__factory.js';
 export { PauseLatch__factory } from './PauseLatch__factory.js';
 export { SettlementLens__factory } from './SettlementLens__factory.js';
 export { SignedPriceOracle__factory } from './SignedPriceOracle__factory.js';

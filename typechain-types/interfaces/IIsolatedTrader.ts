@@ -91,7 +91,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IIsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "marketDesk" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
@@ -108,6 +108,7 @@ encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'extension', values?: undefined): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
@@ -123,7 +124,6 @@ encodeFunctionData(functionFragment: 'invalidateMarginNonces', values: [BigNumbe
 encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
-encodeFunctionData(functionFragment: 'marketDesk', values?: undefined): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
@@ -160,6 +160,7 @@ decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extension', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
@@ -175,7 +176,6 @@ decodeFunctionResult(functionFragment: 'invalidateMarginNonces', data: BytesLike
 decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'marketDesk', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
@@ -663,6 +663,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    extension: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     finalizeMarket: TypedContractMethod<
       [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
       [void],
@@ -779,14 +787,6 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       [accounts: AddressLike[], ],
       [void],
       'nonpayable'
-    >
-    
-
-    
-    marketDesk: TypedContractMethod<
-      [],
-      [string],
-      'view'
     >
     
 
@@ -1034,6 +1034,11 @@ getFunction(nameOrSignature: 'domainSeparator'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'extension'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
       [actionId: BigNumberish, asOf: BigNumberish, report: ReportStruct, ],
       [void],
@@ -1108,11 +1113,6 @@ getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
       [accounts: AddressLike[], ],
       [void],
       'nonpayable'
-    >;
-getFunction(nameOrSignature: 'marketDesk'): TypedContractMethod<
-      [],
-      [string],
-      'view'
     >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
       [operator: AddressLike, ],

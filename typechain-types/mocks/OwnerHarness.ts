@@ -37,9 +37,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
 export declare namespace AdjustLib {
       
-    export type DeskStruct = {mode: BigNumberish, imr: BigNumberish, mmr: BigNumberish, maxLeverage: BigNumberish, position: PositionStruct, fundingIndex: BigNumberish, equityX: BigNumberish, notionalX: BigNumberish, step: BigNumberish, binary: boolean}
+    export type AdjustmentContextStruct = {mode: BigNumberish, imr: BigNumberish, mmr: BigNumberish, maxLeverage: BigNumberish, position: PositionStruct, fundingIndex: BigNumberish, equityX: BigNumberish, notionalX: BigNumberish, step: BigNumberish, binary: boolean}
 
-    export type DeskStructOutput = [mode: bigint, imr: bigint, mmr: bigint, maxLeverage: bigint, position: PositionStructOutput, fundingIndex: bigint, equityX: bigint, notionalX: bigint, step: bigint, binary: boolean] & {mode: bigint, imr: bigint, mmr: bigint, maxLeverage: bigint, position: PositionStructOutput, fundingIndex: bigint, equityX: bigint, notionalX: bigint, step: bigint, binary: boolean }
+    export type AdjustmentContextStructOutput = [mode: bigint, imr: bigint, mmr: bigint, maxLeverage: bigint, position: PositionStructOutput, fundingIndex: bigint, equityX: bigint, notionalX: bigint, step: bigint, binary: boolean] & {mode: bigint, imr: bigint, mmr: bigint, maxLeverage: bigint, position: PositionStructOutput, fundingIndex: bigint, equityX: bigint, notionalX: bigint, step: bigint, binary: boolean }
   
     }
 
@@ -56,9 +56,9 @@ encodeFunctionData(functionFragment: 'hashLeverage', values: [BytesLike, AdjustL
 encodeFunctionData(functionFragment: 'hashMargin', values: [BytesLike, AdjustMarginStruct]): string;
 encodeFunctionData(functionFragment: 'indexAt', values: [FundingRateStruct, BigNumberish, BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'isNonceUsed', values: [AddressLike, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'marginForLeverage', values: [AdjustLib.DeskStruct, AdjustLeverageStruct]): string;
-encodeFunctionData(functionFragment: 'marginToMove', values: [AdjustLib.DeskStruct, AdjustMarginStruct]): string;
-encodeFunctionData(functionFragment: 'maxRemovable', values: [AdjustLib.DeskStruct]): string;
+encodeFunctionData(functionFragment: 'marginForLeverage', values: [AdjustLib.AdjustmentContextStruct, AdjustLeverageStruct]): string;
+encodeFunctionData(functionFragment: 'marginToMove', values: [AdjustLib.AdjustmentContextStruct, AdjustMarginStruct]): string;
+encodeFunctionData(functionFragment: 'maxRemovable', values: [AdjustLib.AdjustmentContextStruct]): string;
 encodeFunctionData(functionFragment: 'requireRoom', values: [BigNumberish, BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'useNonce', values: [AddressLike, BigNumberish]): string;
 
@@ -178,7 +178,7 @@ decodeFunctionResult(functionFragment: 'useNonce', data: BytesLike): Result;
 
     
     marginForLeverage: TypedContractMethod<
-      [desk: AdjustLib.DeskStruct, signed: AdjustLeverageStruct, ],
+      [adjustment: AdjustLib.AdjustmentContextStruct, signed: AdjustLeverageStruct, ],
       [bigint],
       'view'
     >
@@ -186,7 +186,7 @@ decodeFunctionResult(functionFragment: 'useNonce', data: BytesLike): Result;
 
     
     marginToMove: TypedContractMethod<
-      [desk: AdjustLib.DeskStruct, signed: AdjustMarginStruct, ],
+      [adjustment: AdjustLib.AdjustmentContextStruct, signed: AdjustMarginStruct, ],
       [bigint],
       'view'
     >
@@ -194,7 +194,7 @@ decodeFunctionResult(functionFragment: 'useNonce', data: BytesLike): Result;
 
     
     maxRemovable: TypedContractMethod<
-      [desk: AdjustLib.DeskStruct, ],
+      [adjustment: AdjustLib.AdjustmentContextStruct, ],
       [bigint],
       'view'
     >
@@ -260,17 +260,17 @@ getFunction(nameOrSignature: 'isNonceUsed'): TypedContractMethod<
       'view'
     >;
 getFunction(nameOrSignature: 'marginForLeverage'): TypedContractMethod<
-      [desk: AdjustLib.DeskStruct, signed: AdjustLeverageStruct, ],
+      [adjustment: AdjustLib.AdjustmentContextStruct, signed: AdjustLeverageStruct, ],
       [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'marginToMove'): TypedContractMethod<
-      [desk: AdjustLib.DeskStruct, signed: AdjustMarginStruct, ],
+      [adjustment: AdjustLib.AdjustmentContextStruct, signed: AdjustMarginStruct, ],
       [bigint],
       'view'
     >;
 getFunction(nameOrSignature: 'maxRemovable'): TypedContractMethod<
-      [desk: AdjustLib.DeskStruct, ],
+      [adjustment: AdjustLib.AdjustmentContextStruct, ],
       [bigint],
       'view'
     >;

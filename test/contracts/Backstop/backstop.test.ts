@@ -5,7 +5,7 @@ import { e18 } from '../../support/markets.ts'
 import { audit } from '../support/audit.ts'
 import { inherit, pass, trade, withBackstop } from '../support/risk.ts'
 
-const [alice, bob, carol, desk] = ['alice', 'bob', 'carol', 'desk'].map(wallet) as [
+const [alice, bob, carol, tradingKey] = ['alice', 'bob', 'carol', 'tradingKey'].map(wallet) as [
   ReturnType<typeof wallet>,
   ReturnType<typeof wallet>,
   ReturnType<typeof wallet>,
@@ -36,33 +36,33 @@ describe('Backstop', () => {
     expect((await bank.account(shared.backstop)).free).to.equal(FUNDS + 5n)
   })
 
-  it('when its desk holds a session key, it trades what was inherited by signed orders', async () => {
+  it('when its trading key is registered, it trades what was inherited by signed orders', async () => {
     const { shared, trader, keys } = exchange
     await trade(exchange, alice, bob, { steps: 1000, price: 1000, sellerLeverage: 1 })
     await inherit(exchange, alice, { price: e18('97') })
-    await backstopOf().registerSessionKey(desk.address, 1)
-    expect((await keys.sessionKey(shared.backstop, desk.address)).permissions).to.equal(1n)
+    await backstopOf().registerSessionKey(tradingKey.address, 1)
+    expect((await keys.sessionKey(shared.backstop, tradingKey.address)).permissions).to.equal(1n)
     await settle(exchange, {
       price: 970,
       fills: [
         { by: carol, side: 'LONG', fill: 1000 },
-        { by: { address: shared.backstop } as never, side: 'SHORT', fill: 1000, signer: desk },
+        { by: { address: shared.backstop } as never, side: 'SHORT', fill: 1000, signer: tradingKey },
       ],
     })
     expect((await trader.position(shared.backstop)).size).to.equal(0n)
   })
 
-  it('when the desk is dismissed, its orders are refused once G has passed', async () => {
+  it('when the trading key is revoked, its orders are refused once G has passed', async () => {
     const { shared, trader } = exchange
-    await backstopOf().registerSessionKey(desk.address, 1)
-    await backstopOf().revokeSessionKey(desk.address)
+    await backstopOf().registerSessionKey(tradingKey.address, 1)
+    await backstopOf().revokeSessionKey(tradingKey.address)
     await pass(exchange, 6)
     await expect(
       settle(exchange, {
         price: 1000,
         fills: [
           { by: carol, side: 'LONG', fill: 1000 },
-          { by: { address: shared.backstop } as never, side: 'SHORT', fill: 1000, signer: desk },
+          { by: { address: shared.backstop } as never, side: 'SHORT', fill: 1000, signer: tradingKey },
         ],
       }),
     ).to.be.revertedWithCustomError(trader, 'SignerUnauthorized')

@@ -28,7 +28,7 @@ describe('constructor', () => {
     grid: object = {},
   ) => {
     const { admin } = exchange
-    const { marginBank, accountManager, oracle, forwarder, desk } = { ...exchange.shared, ...addresses }
+    const { marginBank, accountManager, oracle, forwarder, extension } = { ...exchange.shared, ...addresses }
     const parameters = { ...parametersOf(spec), ...change }
     const factory = new IsolatedTrader__factory(admin)
     return factory.deploy(
@@ -39,7 +39,7 @@ describe('constructor', () => {
       oracle,
       forwarder,
       exchange.shared.access,
-      desk,
+      extension,
     )
   }
   const refused = (deployment: Promise<unknown>, error: string) =>
@@ -67,7 +67,7 @@ describe('constructor', () => {
     expect((await trader.bank()).toLowerCase()).to.equal(shared.marginBank)
     expect((await trader.accountManager()).toLowerCase()).to.equal(shared.accountManager)
     expect((await trader.oracle()).toLowerCase()).to.equal(shared.oracle)
-    expect((await trader.marketDesk()).toLowerCase()).to.equal(shared.desk)
+    expect((await trader.extension()).toLowerCase()).to.equal(shared.extension)
     expect((await trader.floors(exchange.admin.address)).marginNonce).to.equal(0n)
     const { name, version, chainId, verifyingContract } = await trader.eip712Domain()
     expect([name, version, chainId, verifyingContract]).to.deep.equal([
@@ -131,10 +131,10 @@ describe('constructor', () => {
     refused(deploy(future, { fundingCap: 1 }), 'ParametersInvalid'))
 
   it('when an address is missing', async () => {
-    for (const name of ['marginBank', 'accountManager', 'oracle', 'desk'] as const) {
+    for (const name of ['marginBank', 'accountManager', 'oracle', 'extension'] as const) {
       await refused(deploy(future, {}, { [name]: ZeroAddress }), 'AddressZero')
     }
-    await refused(deploy(future, {}, { desk: addressOf(exchange.treasury) }), 'AddressZero')
+    await refused(deploy(future, {}, { extension: addressOf(exchange.treasury) }), 'AddressZero')
   })
 
   it('when the market is not open, no batch settles', async () => {

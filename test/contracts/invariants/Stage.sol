@@ -78,7 +78,7 @@ contract Stage {
         vm.deal(address(this), 1);
         bank = IMarginBank(deploy("MarginBank", abi.encode(token, access, address(this), 0), 1));
         bytes memory arguments = abi.encode(
-            _grid(listed), _parameters(listed), bank, keys, oracle, FORWARDER, access, deploy("MarketDesk", "")
+            _grid(listed), _parameters(listed), bank, keys, oracle, FORWARDER, access, deploy("MarketExtension", "")
         );
         trader = IIsolatedTrader(deploy("IsolatedTrader", arguments));
         address[] memory signers = new address[](1);

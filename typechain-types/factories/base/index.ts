@@ -3,5 +3,5 @@
 /* tslint:disable */
 /* eslint-disable */
 export { ForwardedSender__factory } from './ForwardedSender__factory.js';
-export { MarketDoors__factory } from './MarketDoors__factory.js';
+export { MarketDelegator__factory } from './MarketDelegator__factory.js';
 export { Restricted__factory } from './Restricted__factory.js';

@@ -360,12 +360,12 @@
   },
   {
     "inputs": [],
-    "name": "DeskCalledDirectly",
+    "name": "EmptyPart",
     "type": "error"
   },
   {
     "inputs": [],
-    "name": "EmptyPart",
+    "name": "ExtensionCalledDirectly",
     "type": "error"
   },
   {
@@ -2934,6 +2934,19 @@
     "type": "function"
   },
   {
+    "inputs": [],
+    "name": "extension",
+    "outputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -3438,19 +3451,6 @@
     "name": "listInsolvent",
     "outputs": [],
     "stateMutability": "nonpayable",
-    "type": "function"
-  },
-  {
-    "inputs": [],
-    "name": "marketDesk",
-    "outputs": [
-      {
-        "internalType": "address",
-        "name": "",
-        "type": "address"
-      }
-    ],
-    "stateMutability": "view",
     "type": "function"
   },
   {

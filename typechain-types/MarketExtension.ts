@@ -90,7 +90,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type WindStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
   
 
-  export interface MarketDeskInterface extends Interface {
+  export interface MarketExtensionInterface extends Interface {
     getFunction(nameOrSignature: "acceptOperator" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "OperatorChanged" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
@@ -239,12 +239,12 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
   
 
-  export interface MarketDesk extends BaseContract {
+  export interface MarketExtension extends BaseContract {
     
-    connect(runner?: ContractRunner | null): MarketDesk;
+    connect(runner?: ContractRunner | null): MarketExtension;
     waitForDeployment(): Promise<this>;
 
-    interface: MarketDeskInterface;
+    interface: MarketExtensionInterface;
 
     
   queryFilter<TCEvent extends TypedContractEvent>(

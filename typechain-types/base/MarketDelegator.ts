@@ -90,8 +90,8 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type WindStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
   
 
-  export interface MarketDoorsInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "marketDesk" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
+  export interface MarketDelegatorInterface extends Interface {
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
@@ -109,6 +109,7 @@ encodeFunctionData(functionFragment: 'clock', values?: undefined): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'deleverage', values: [BigNumberish, BigNumberish, AddressLike, AddressLike[], BigNumberish[], ReportStruct]): string;
 encodeFunctionData(functionFragment: 'domainSeparator', values?: undefined): string;
+encodeFunctionData(functionFragment: 'extension', values?: undefined): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'floors', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
@@ -125,7 +126,6 @@ encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefine
 encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
 encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
-encodeFunctionData(functionFragment: 'marketDesk', values?: undefined): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
@@ -164,6 +164,7 @@ decodeFunctionResult(functionFragment: 'clock', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'deleverage', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'domainSeparator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'extension', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'floors', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
@@ -180,7 +181,6 @@ decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike
 decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'marketDesk', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
@@ -543,12 +543,12 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
   
 
-  export interface MarketDoors extends BaseContract {
+  export interface MarketDelegator extends BaseContract {
     
-    connect(runner?: ContractRunner | null): MarketDoors;
+    connect(runner?: ContractRunner | null): MarketDelegator;
     waitForDeployment(): Promise<this>;
 
-    interface: MarketDoorsInterface;
+    interface: MarketDelegatorInterface;
 
     
   queryFilter<TCEvent extends TypedContractEvent>(
@@ -689,6 +689,14 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
+    extension: TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >
+    
+
+    
     finalizeMarket: TypedContractMethod<
       [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
@@ -813,14 +821,6 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
       [arg0: AddressLike[], ],
       [void],
       'nonpayable'
-    >
-    
-
-    
-    marketDesk: TypedContractMethod<
-      [],
-      [string],
-      'view'
     >
     
 
@@ -1081,6 +1081,11 @@ getFunction(nameOrSignature: 'domainSeparator'): TypedContractMethod<
       [string],
       'view'
     >;
+getFunction(nameOrSignature: 'extension'): TypedContractMethod<
+      [],
+      [string],
+      'view'
+    >;
 getFunction(nameOrSignature: 'finalizeMarket'): TypedContractMethod<
       [arg0: BigNumberish, arg1: BigNumberish, arg2: ReportStruct, ],
       [void],
@@ -1160,11 +1165,6 @@ getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
       [arg0: AddressLike[], ],
       [void],
       'nonpayable'
-    >;
-getFunction(nameOrSignature: 'marketDesk'): TypedContractMethod<
-      [],
-      [string],
-      'view'
     >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
       [arg0: AddressLike, ],

@@ -1,12 +1,12 @@
-/** The desk is code of the market kept elsewhere: the same doors, the same storage, and nothing of its own. */
+/** The extension is code of the market at another address: the same functions, the same storage, no state of its own. */
 import { expect } from 'chai'
 import { type FunctionFragment, type Interface, type ParamType, ZeroAddress, zeroPadValue } from 'ethers'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
-import { MarketDesk__factory } from '../../../typechain-types/factories/MarketDesk__factory.ts'
+import { MarketExtension__factory } from '../../../typechain-types/factories/MarketExtension__factory.ts'
 import { nameOfError } from '../../support/errors.ts'
 import { chain, type Exchange, perpetualExchange } from '../../support/exchange.ts'
 
-/** An argument of every type that the desk takes. */
+/** An argument of every type that the extension takes. */
 const blank = (type: ParamType): unknown => {
   if (type.isArray()) return []
   if (type.isTuple()) return type.components.map(blank)
@@ -18,7 +18,7 @@ const blank = (type: ParamType): unknown => {
 const functionsOf = (of: Interface): FunctionFragment[] =>
   of.fragments.filter((fragment) => fragment.type === 'function') as FunctionFragment[]
 
-describe('MarketDesk', () => {
+describe('MarketExtension', () => {
   let exchange: Exchange
   beforeEach(async () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
@@ -28,30 +28,32 @@ describe('MarketDesk', () => {
     return new Map(functionsOf(of).map((fragment) => [fragment.selector, fragment.format()]))
   }
 
-  it('has a door at the market for everything it does', () => {
-    const doors = selectors(IsolatedTrader__factory.createInterface())
-    const desk = selectors(MarketDesk__factory.createInterface())
-    expect(desk.size).to.be.greaterThan(10)
-    for (const [selector, name] of desk) expect(doors.get(selector), name).to.equal(name)
+  it('has a delegating function in the market for each of its functions', () => {
+    const delegating = selectors(IsolatedTrader__factory.createInterface())
+    const extension = selectors(MarketExtension__factory.createInterface())
+    expect(extension.size).to.be.greaterThan(10)
+    for (const [selector, name] of extension) expect(delegating.get(selector), name).to.equal(name)
   })
 
   it('refuses to be called directly, whatever is appended', async () => {
     const { shared, admin } = exchange
-    const desk = MarketDesk__factory.connect(shared.desk, admin)
-    const encode = desk.interface.encodeFunctionData.bind(desk.interface) as Interface['encodeFunctionData']
+    const extension = MarketExtension__factory.connect(shared.extension, admin)
+    const encode = extension.interface.encodeFunctionData.bind(
+      extension.interface,
+    ) as Interface['encodeFunctionData']
     const refusals = new Map<string, number>()
-    for (const fragment of functionsOf(desk.interface)) {
+    for (const fragment of functionsOf(extension.interface)) {
       for (const appended of ['', '00'.repeat(12 * 32)]) {
         const data = encode(fragment, fragment.inputs.map(blank)) + appended
-        const refusal = await admin.call({ to: shared.desk, data }).then(
+        const refusal = await admin.call({ to: shared.extension, data }).then(
           () => `${fragment.format()} answers`,
           (error) => nameOfError(error) ?? nameOfError(error.data) ?? error.message,
         )
         refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1)
       }
     }
-    expect([...refusals.keys()].sort()).to.deep.equal(['DeskCalledDirectly', 'NotOperator'])
-    expect(refusals.get('DeskCalledDirectly')).to.be.greaterThan(50)
+    expect([...refusals.keys()].sort()).to.deep.equal(['ExtensionCalledDirectly', 'NotOperator'])
+    expect(refusals.get('ExtensionCalledDirectly')).to.be.greaterThan(50)
   })
 
   it('works on the storage of the market that calls, and on no other', async () => {
@@ -59,7 +61,7 @@ describe('MarketDesk', () => {
     await trader.heartbeat()
     expect((await trader.wind()).heartbeatAt).to.be.greaterThan(0n)
     for (let slot = 0; slot < 40; slot++) {
-      expect(BigInt(await connection.ethers.provider.getStorage(shared.desk, slot))).to.equal(0n)
+      expect(BigInt(await connection.ethers.provider.getStorage(shared.extension, slot))).to.equal(0n)
     }
   })
 

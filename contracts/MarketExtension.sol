@@ -33,14 +33,13 @@ import {
 } from "./types/TraderState.sol";
 
 /**
- * @title What a market does seldom, and what it shows
- * @notice Code only, one for all markets: a market delegates here, so it runs on the market's storage, with the market's
- * rights and for the market's caller; the market's immutables come after the arguments (`ContextLib`). It has no storage, no
- * owner and no rights of its own, cannot be exchanged, and refuses to be called directly. Each function is documented where
- * the market declares it: `IIsolatedTrader` and what that inherits. Operators are asked for here; a role, by the market's own
- * door.
+ * @title Infrequent functions and views of a market
+ * @notice Code only, shared by all markets. A market delegates here, so the code runs on the market's storage, as the market
+ * and with the market's `msg.sender`; the market's immutables follow the arguments (`ContextLib`). The contract has no storage,
+ * owner or rights of its own, cannot be replaced, and reverts direct calls. Each function is documented in `IIsolatedTrader`
+ * and the interfaces that it inherits. Operators are checked here; roles are checked in `MarketDelegator`.
  */
-contract MarketDesk is MarketState, ReentrancyGuardTransient {
+contract MarketExtension is MarketState, ReentrancyGuardTransient {
     using SaltLib for TraderState;
 
     address private immutable _SELF = address(this);
@@ -61,18 +60,18 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ operators
 
     function proposeOperator(address operator) external {
-        _requireHandedOn();
+        _requireDelegated();
         if (_operators[operator] == OperatorStatus.None) _setOperator(operator, OperatorStatus.Proposed);
     }
 
     function acceptOperator() external {
-        _requireHandedOn();
+        _requireDelegated();
         if (_operators[msg.sender] != OperatorStatus.Proposed) revert IIsolatedTrader.OperatorNotProposed(msg.sender);
         _setOperator(msg.sender, OperatorStatus.Approved);
     }
 
     function revokeOperator(address operator) external {
-        _requireHandedOn();
+        _requireDelegated();
         _setOperator(operator, OperatorStatus.None);
     }
 
@@ -82,7 +81,7 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
     }
 
     function operatorStatus(address operator) external view returns (OperatorStatus) {
-        _requireHandedOn();
+        _requireDelegated();
         return _operators[operator];
     }
 
@@ -272,18 +271,18 @@ contract MarketDesk is MarketState, ReentrancyGuardTransient {
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev The storage of the market that handed the call on.
+    /// @dev The storage of the delegating market.
     function _market() private view returns (TraderState storage) {
-        _requireHandedOn();
+        _requireDelegated();
         return _state;
     }
 
     function _context() private view returns (MarketContext calldata) {
-        _requireHandedOn();
+        _requireDelegated();
         return ContextLib.read();
     }
 
-    function _requireHandedOn() private view {
-        if (address(this) == _SELF) revert IIsolatedTrader.DeskCalledDirectly();
+    function _requireDelegated() private view {
+        if (address(this) == _SELF) revert IIsolatedTrader.ExtensionCalledDirectly();
     }
 }

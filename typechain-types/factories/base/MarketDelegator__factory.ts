@@ -4,7 +4,7 @@
 /* eslint-disable */
 
   import { Contract, Interface, type ContractRunner } from "ethers";
-  import type { MarketDoors, MarketDoorsInterface } from "../../base/MarketDoors.js";
+  import type { MarketDelegator, MarketDelegatorInterface } from "../../base/MarketDelegator.js";
 
   const _abi = [
   {
@@ -409,12 +409,12 @@
   },
   {
     "inputs": [],
-    "name": "DeskCalledDirectly",
+    "name": "EmptyPart",
     "type": "error"
   },
   {
     "inputs": [],
-    "name": "EmptyPart",
+    "name": "ExtensionCalledDirectly",
     "type": "error"
   },
   {
@@ -3009,6 +3009,19 @@
     "type": "function"
   },
   {
+    "inputs": [],
+    "name": "extension",
+    "outputs": [
+      {
+        "internalType": "address",
+        "name": "",
+        "type": "address"
+      }
+    ],
+    "stateMutability": "view",
+    "type": "function"
+  },
+  {
     "inputs": [
       {
         "internalType": "uint256",
@@ -3526,19 +3539,6 @@
     "name": "listInsolvent",
     "outputs": [],
     "stateMutability": "nonpayable",
-    "type": "function"
-  },
-  {
-    "inputs": [],
-    "name": "marketDesk",
-    "outputs": [
-      {
-        "internalType": "address",
-        "name": "",
-        "type": "address"
-      }
-    ],
-    "stateMutability": "view",
     "type": "function"
   },
   {
@@ -4351,13 +4351,13 @@
   }
 ] as const;
 
-  export class MarketDoors__factory {
+  export class MarketDelegator__factory {
     static readonly abi = _abi;
-    static createInterface(): MarketDoorsInterface {
-      return new Interface(_abi) as MarketDoorsInterface;
+    static createInterface(): MarketDelegatorInterface {
+      return new Interface(_abi) as MarketDelegatorInterface;
     }
-    static connect(address: string, runner?: ContractRunner | null): MarketDoors {
-      return new Contract(address, _abi, runner) as unknown as MarketDoors;
+    static connect(address: string, runner?: ContractRunner | null): MarketDelegator {
+      return new Contract(address, _abi, runner) as unknown as MarketDelegator;
     }
   }
   

@@ -20,36 +20,36 @@ import {MarketState} from "./MarketState.sol";
 import {Restricted} from "./Restricted.sol";
 
 /**
- * @title The market's doors to everything that is not done often
- * @notice What is behind them is the code of `MarketDesk`, who may enter included; only roles are asked for here, because they
- * are read from the call's own data.
+ * @title The functions of a market that delegate to its extension
+ * @notice Each function runs the code of `MarketExtension` on the market's storage. The extension checks operators and market
+ * state; roles are checked here, because `restricted` reads the selector from the call's own data.
  */
-abstract contract MarketDoors is MarketState, IIsolatedTrader, Restricted {
-    address internal immutable _DESK;
+abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
+    address internal immutable _EXTENSION;
 
     constructor(address code) {
         if (code.code.length == 0) revert AddressZero();
-        _DESK = code;
+        _EXTENSION = code;
     }
 
-    /// @dev Ends the call as the desk's code ends it on this market's storage, for this call and its caller.
-    function _atDesk() private {
-        ContextLib.end(_handOn());
+    /// @dev Delegates the current call to the extension and returns or reverts with its answer. Does not return to the caller.
+    function _delegate() private {
+        ContextLib.finish(_delegateCall());
     }
 
-    /// @dev As `_atDesk`, for what only looks. The compiler takes any delegatecall for a change; these functions of the desk are
-    /// views, and who calls a view from outside lets nothing change.
-    function _seenAtDesk() private view {
-        function() internal returns (bool) handOn = _handOn;
-        function() internal view returns (bool) look;
+    /// @dev `_delegate` for views. The compiler treats `delegatecall` as state-changing, so the function is cast to `view`. The
+    /// extension declares these functions as views, and an external caller of a view uses STATICCALL.
+    function _staticDelegate() private view {
+        function() internal returns (bool) delegateCall = _delegateCall;
+        function() internal view returns (bool) viewCall;
         assembly ("memory-safe") {
-            look := handOn
+            viewCall := delegateCall
         }
-        ContextLib.end(look());
+        ContextLib.finish(viewCall());
     }
 
-    function _handOn() private returns (bool) {
-        return ContextLib.handOn(_DESK, _context());
+    function _delegateCall() private returns (bool) {
+        return ContextLib.delegateCall(_EXTENSION, _context());
     }
 
     /// @dev The market's immutables, for code that cannot see them.
@@ -59,215 +59,215 @@ abstract contract MarketDoors is MarketState, IIsolatedTrader, Restricted {
 
     /// @inheritdoc IFunding
     function updateFunding(uint256, uint256, int96, uint48, Report calldata, Report calldata) external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IFunding
     function fundingRate() external view returns (FundingRate memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     // ------------------------------------------------------------------ operators
 
     /// @inheritdoc IIsolatedTrader
     function proposeOperator(address) external restricted {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function acceptOperator() external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function revokeOperator(address) external restricted {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function operatorStatus(address) external view returns (OperatorStatus) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     // ------------------------------------------------------------------ changes
 
     /// @inheritdoc IMarketChanges
     function scheduleParameters(Parameters calldata, uint48) external restricted {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketChanges
     function cancelScheduledParameters() external restricted {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketChanges
     function scheduleMode(MarketMode, uint48) external restricted {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketChanges
     function restrictMode(MarketMode) external restricted {
-        _atDesk();
+        _delegate();
     }
 
     // ------------------------------------------------------------------ risk
 
     /// @inheritdoc IMarketRisk
     function inheritPosition(uint256, uint256, address, Report calldata) external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketRisk
     function deleverage(uint256, uint256, address, address[] calldata, uint256[] calldata, Report calldata) external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketRisk
     function setBackstop(address, uint96) external restricted {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketRisk
     function riskTerms() external view returns (RiskTerms memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     // ------------------------------------------------------------------ exit
 
     /// @inheritdoc IMarketExit
     function heartbeat() external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketExit
     function requestFreeze() external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketExit
     function poke(Report calldata) external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketExit
     function freeze() external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketExit
     function finalizeMarket(uint256, uint256, Report calldata) external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketExit
     function listInsolvent(address[] calldata) external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketExit
     function coverDeficit(uint96) external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketExit
     function claim(address) external {
-        _atDesk();
+        _delegate();
     }
 
     /// @inheritdoc IMarketExit
     function wind() external view returns (Wind memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IMarketExit
     function poked() external view returns (Poked memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IMarketExit
     function unpaidClaim(address) external view returns (uint256) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     // ------------------------------------------------------------------ orders
 
     /// @inheritdoc IIsolatedTrader
     function hashOrder(Order calldata) external view returns (bytes32) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function validateOrder(Order calldata, bytes calldata, uint256) external view returns (bytes32, address) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function saltState(address, uint256) external view returns (SaltState) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function partialSlot(address, uint256) external view returns (uint256, uint256, uint256) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     // ------------------------------------------------------------------ accounts
 
     /// @inheritdoc IIsolatedTrader
     function position(address) external view returns (Position memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function health(address, uint256) external view returns (int256, uint256) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function floors(address) external view returns (Floors memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IAdjustments
     function hashMarginAdjustment(AdjustMargin calldata) external view returns (bytes32) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IAdjustments
     function hashLeverageAdjustment(AdjustLeverage calldata) external view returns (bytes32) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IAdjustments
     function isMarginNonceUsed(address, uint256) external view returns (bool) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     // ------------------------------------------------------------------ the market's own state
 
     /// @inheritdoc IIsolatedTrader
     function grid() external view returns (MarketGrid memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function clock() external view returns (Clock memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function lastReference() external view returns (Reference memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function parameters() external view returns (Parameters memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 
     /// @inheritdoc IIsolatedTrader
     function pendingChange() external view returns (PendingChange memory) {
-        _seenAtDesk();
+        _staticDelegate();
     }
 }
