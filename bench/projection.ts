@@ -5,7 +5,7 @@
 import { performance } from 'node:perf_hooks'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { appendRows, createShard, lockShard } from '../db/journal.ts'
-import type { LogRow, OrderPlaced } from '../domain/journal/journal-row.ts'
+import type { JournalRow, OrderPlaced } from '../domain/journal/journal-row.ts'
 import { projectChunk, registerShards } from '../indexer/project/projector.ts'
 import { resetReadModel } from '../indexer/project/rebuild.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
@@ -49,7 +49,7 @@ function placed(seq: number): OrderPlaced {
 async function writeLog(db: Db): Promise<void> {
   await createShard(db, SHARD)
   for (let seq = 1; seq <= ROWS; seq += 5_000) {
-    const rows: LogRow[] = Array.from({ length: 5_000 }, (_, at) => placed(seq + at))
+    const rows: JournalRow[] = Array.from({ length: 5_000 }, (_, at) => placed(seq + at))
     await db.transaction().execute(async (tx) => appendRows(tx, await lockShard(tx, SHARD), rows))
   }
 }

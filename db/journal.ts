@@ -3,7 +3,7 @@
  * Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
  */
 import { CompiledQuery } from 'kysely'
-import type { LogRow } from '../domain/journal/journal-row.ts'
+import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
 
 export interface ShardHead {
@@ -75,7 +75,7 @@ const APPEND_AND_TELL = `with ${appending(
  * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.
  * Listeners on `shard_log` are told after the commit.
  */
-export async function appendRows(tx: Tx, at: ShardHead, rows: readonly LogRow[]): Promise<number> {
+export async function appendRows(tx: Tx, at: ShardHead, rows: readonly JournalRow[]): Promise<number> {
   if (rows.length === 0) return at.head
   const head = at.head + rows.length
   await tx.executeQuery(CompiledQuery.raw(APPEND_AND_TELL, [at.shard, at.head, JSON.stringify(rows), head]))
@@ -84,7 +84,7 @@ export async function appendRows(tx: Tx, at: ShardHead, rows: readonly LogRow[])
 
 export interface LoggedRow {
   readonly seq: number
-  readonly row: LogRow
+  readonly row: JournalRow
 }
 
 /** Rows after `after`, oldest first. */

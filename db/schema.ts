@@ -1,6 +1,6 @@
 /** The tables, one interface each, with the one process that writes it. Wei are bigint; counts, ids and times are safe integers. */
 import type { Generated, JSONColumnType } from 'kysely'
-import type { LogRow, StoredValue, TriggerEvidence } from '../domain/journal/journal-row.ts'
+import type { JournalRow, StoredValue, TriggerEvidence } from '../domain/journal/journal-row.ts'
 import type { MarketKind, MarketMode } from '../domain/market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus } from '../domain/orders/order-state.ts'
@@ -18,7 +18,7 @@ export interface ShardsTable {
 export interface ShardLogTable {
   shard: string
   seq: number
-  row: JSONColumnType<LogRow>
+  row: JSONColumnType<JournalRow>
 }
 
 /** Written by the indexer (first deposit) and the api (login). */

@@ -1,5 +1,5 @@
 /** Users and their accounts. */
-import type { LogRow } from '../domain/journal/journal-row.ts'
+import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { Address } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
 
@@ -21,9 +21,9 @@ export async function createUsers(
   tx: Tx,
   addresses: readonly Address[],
   at: number,
-): Promise<{ users: Map<Address, number>; rows: LogRow[] }> {
+): Promise<{ users: Map<Address, number>; rows: JournalRow[] }> {
   const users = await findUsers(tx, addresses)
-  const rows: LogRow[] = []
+  const rows: JournalRow[] = []
   for (const address of addresses) {
     if (users.has(address)) continue
     const { user_id } = await tx

@@ -3,7 +3,7 @@
 import type { Fence } from '../db/fence.ts'
 import type { Plan } from '../domain/auction/batch-plan.ts'
 import type { Backlog } from '../domain/auction/pipeline.ts'
-import type { LogRow } from '../domain/journal/journal-row.ts'
+import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { MarketMode, MarketSpec } from '../domain/market/market.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
 import type { Funds } from '../domain/orders/rebalance.ts'
@@ -55,7 +55,7 @@ export interface Log {
 
 export interface LoggedRow {
   readonly seq: number
-  readonly row: LogRow
+  readonly row: JournalRow
 }
 
 /** What can make a market's next turn differ from its last one. One cheap read, without a lock. */

@@ -1,7 +1,7 @@
 /** The writes of a group: a few statements, whatever its size. */
 import type pg from 'pg'
 import { APPEND_ROWS, APPENDING, type ShardHead } from '../../db/journal.ts'
-import type { LogRow } from '../../domain/journal/journal-row.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import type { Draft } from './group-changes.ts'
 import { pipelined } from './pipelined.ts'
 
@@ -73,13 +73,13 @@ export async function writeGroup(client: pg.ClientBase, draft: Draft, now: numbe
 /** What a shard's log gets, and the signature of each row that places an order. */
 interface NewRows {
   readonly at: ShardHead
-  readonly rows: readonly LogRow[]
+  readonly rows: readonly JournalRow[]
   readonly signatures: readonly (string | null)[]
 }
 
 function logsOf({ rows, placed, state, spanned }: Draft): NewRows[] {
-  const signatures = new Map<LogRow, string>(placed.map(({ row, signature }) => [row, signature]))
-  const of = (at: ShardHead, list: readonly LogRow[]): NewRows => ({
+  const signatures = new Map<JournalRow, string>(placed.map(({ row, signature }) => [row, signature]))
+  const of = (at: ShardHead, list: readonly JournalRow[]): NewRows => ({
     at,
     rows: list,
     signatures: list.map((row) => signatures.get(row) ?? null),

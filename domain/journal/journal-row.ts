@@ -339,7 +339,7 @@ export type MarketRow =
   | PricesUpdated
   | MarketListed
 export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged | CommandSpanned
-export type LogRow = MarketRow | AccountsRow
+export type JournalRow = MarketRow | AccountsRow
 
 /** The shard that holds users and the bank's ledger. Sorts before every market shard, which is the lock order. */
 export const ACCOUNTS_SHARD = 'accounts'

@@ -6,7 +6,7 @@ import { createUsers, findUsers } from '../../db/users.ts'
 import {
   ACCOUNTS_SHARD,
   type BalanceChanged,
-  type LogRow,
+  type JournalRow,
   marketShard,
   type PartSettled,
   type PositionsMoved,
@@ -244,7 +244,7 @@ function noteUndecodable(context: Context, marketId: number | null, problem: str
 
 /** A fact that stands in the log, to be taken back or confirmed. */
 export interface LoggedFact extends RowPlace {
-  readonly row: LogRow
+  readonly row: JournalRow
 }
 
 const marketIdOf = (shard: string): number => Number(shard.slice(1))
@@ -280,7 +280,7 @@ export async function takeBackFacts(tx: Tx, facts: readonly LoggedFact[]): Promi
   await shards.write(tx)
 }
 
-function usersOf(row: LogRow): number[] {
+function usersOf(row: JournalRow): number[] {
   if (row.kind === 'balance_changed') return [row.user_id]
   if (row.kind === 'positions_moved') return [...row.positions, ...row.balances].map(({ user_id }) => user_id)
   return row.kind === 'part_settled' ? row.fills.map(({ user_id }) => user_id) : []

@@ -4,7 +4,7 @@
  */
 
 import type { Db, Tx } from '../../db/client.ts'
-import { type LogRow, marketShard } from '../../domain/journal/journal-row.ts'
+import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock } from '../ports.ts'
 import {
@@ -261,7 +261,7 @@ async function loggedFacts(
     logIndex: log_index,
     shard,
     seq,
-    row: row as LogRow,
+    row: row as JournalRow,
   }))
 }
 

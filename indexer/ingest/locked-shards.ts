@@ -3,7 +3,7 @@
 import type { Tx } from '../../db/client.ts'
 import { appendRows, lockShards, type ShardHead } from '../../db/journal.ts'
 import { invariant } from '../../domain/invariant.ts'
-import type { LogRow } from '../../domain/journal/journal-row.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
 /** Where a row will stand in the log. */
 export interface RowPlace {
@@ -13,7 +13,7 @@ export interface RowPlace {
 
 export class LockedShards {
   readonly #heads: ReadonlyMap<string, ShardHead>
-  readonly #rows = new Map<string, LogRow[]>()
+  readonly #rows = new Map<string, JournalRow[]>()
 
   private constructor(heads: ReadonlyMap<string, ShardHead>) {
     this.#heads = heads
@@ -23,7 +23,7 @@ export class LockedShards {
     return new LockedShards(await lockShards(tx, [...shards]))
   }
 
-  append(shard: string, row: LogRow): RowPlace {
+  append(shard: string, row: JournalRow): RowPlace {
     const head = this.#heads.get(shard)
     invariant(head !== undefined, `rows are appended to ${shard} under its lock`)
     const rows = this.#rows.get(shard) ?? []

@@ -1,5 +1,5 @@
 /** The vocabulary of projections: where a log row stands, and what it does to the rows of a read table. */
-import type { LogRow } from '../../domain/journal/journal-row.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
 /** A log row with its place. */
 export interface Entry {
@@ -7,7 +7,7 @@ export interface Entry {
   /** Of the shard; 0 in `accounts`, whose rows belong to no market. */
   readonly marketId: number
   readonly seq: number
-  readonly row: LogRow
+  readonly row: JournalRow
 }
 
 /** What a log row does to one subject of a read table. `apply` gets undefined where there is none yet, and must not mutate. */

@@ -6,7 +6,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { LoggedRow } from '../../db/journal.ts'
-import type { LogRow } from '../../domain/journal/journal-row.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import { entriesOf, projectEntries, touchedBy } from './project.ts'
 import { loadSubjects, saveChanges } from './store.ts'
 
@@ -56,7 +56,7 @@ async function projectRows(
 
 /** Takes the shard's place in the read model, and reads what its log has behind it. Null where another has taken it. */
 async function nextRows(tx: Tx, shard: string, limit: number) {
-  const { rows } = await sql<Omit<Progress, 'rows' | 'isWaiting'> & { at: number | null; row: LogRow }>`
+  const { rows } = await sql<Omit<Progress, 'rows' | 'isWaiting'> & { at: number | null; row: JournalRow }>`
     with place as materialized (select * from read.projection where shard = ${shard} for update skip locked)
     select place.*, logged.seq as at, logged.row from place left join lateral (
       select seq, row from shard_log where shard = place.shard and seq > place.seq order by seq limit ${limit}

@@ -1,5 +1,5 @@
 /** Balances and positions as the shard log alone tells them. Pure. */
-import type { LogRow, PartSettled } from '../../domain/journal/journal-row.ts'
+import type { JournalRow, PartSettled } from '../../domain/journal/journal-row.ts'
 
 export interface Holdings {
   /** Free balance and pending withdrawal by user. */
@@ -19,7 +19,7 @@ const positionKey = (userId: number, marketId: number): string => `${userId}:${m
 export const noHoldings = (): Holdings => ({ balances: new Map(), positions: new Map() })
 
 /** Adds one row of the market's shard, or of the accounts' (market 0). Rows that move no money add nothing. */
-export function fold(holdings: Holdings, row: LogRow, marketId: number): void {
+export function fold(holdings: Holdings, row: JournalRow, marketId: number): void {
   if (row.kind === 'balance_changed') {
     const sign = row.rollback ? -1n : 1n
     const balance = balanceOf(holdings, row.user_id)

@@ -5,12 +5,12 @@ import pg from 'pg'
 import { appendRows, createShard, lockAccounts, lockShard, lockShards, readRows } from '../../db/journal.ts'
 import { fromStoredSpec, listMarket, loadMarkets, toStoredSpec } from '../../db/markets.ts'
 import { createUsers, findUsers } from '../../db/users.ts'
-import type { LogRow } from '../../domain/journal/journal-row.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
 import { freshDatabase, type TestDatabase } from '../indexer/support/database.ts'
 import { binary, perpetual } from '../support/markets.ts'
 
-const price = (at: number): LogRow => ({
+const price = (at: number): JournalRow => ({
   kind: 'prices_updated',
   ...{ oracle_price: '1', oracle_at: 1, mark_price: '1', at },
 })
@@ -23,7 +23,7 @@ describe('the shard log', () => {
   })
   after(() => test.close())
 
-  const append = (shard: string, rows: readonly LogRow[]): Promise<number> =>
+  const append = (shard: string, rows: readonly JournalRow[]): Promise<number> =>
     test.db.transaction().execute(async (tx) => appendRows(tx, await lockShard(tx, shard), rows))
 
   it('given writers at once, every row has the next seq, in order of commit', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { BalanceChanged, LogRow, PartSettled } from '../../domain/journal/journal-row.ts'
+import type { BalanceChanged, JournalRow, PartSettled } from '../../domain/journal/journal-row.ts'
 import { fold, noHoldings } from '../../stack/audit/fold.ts'
 
 const deposit = {
@@ -19,7 +19,7 @@ const settled = {
 
 const foldAll = (rows: readonly object[]) => {
   const holdings = noHoldings()
-  for (const row of rows) fold(holdings, row as LogRow, 7)
+  for (const row of rows) fold(holdings, row as JournalRow, 7)
   return { balance: holdings.balances.get(1), position: holdings.positions.get('1:7') }
 }
 

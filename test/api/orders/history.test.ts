@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import type { LogRow, OrderPlaced } from '../../../domain/journal/journal-row.ts'
+import type { JournalRow, OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
 import { append, clearedRow, confirmedRow, settledRow, submittedRow, type Trade } from '../support/trade.ts'
 import { createUser, startWorld, type User, type World } from '../support/world.ts'
@@ -90,7 +90,7 @@ describe('what happened to orders and fills', () => {
     },
     ...{ accepted_at: 9_000, openable: 0, reserved: '0', reserved_price: 0 },
   })
-  const triggeredRow = (): LogRow => ({
+  const triggeredRow = (): JournalRow => ({
     ...{ kind: 'order_triggered', order_id: STOP, user_id: alice.userId, openable: 0, reserved_price: 0 },
     ...{
       reserved_delta: '0',
@@ -100,7 +100,7 @@ describe('what happened to orders and fills', () => {
     },
     ...{ oracle_at: 9_050, batch_id: 4 },
   })
-  const endedRow = (): LogRow => ({
+  const endedRow = (): JournalRow => ({
     ...{ kind: 'order_ended', order_id: STOP, user_id: alice.userId, status: 'CANCELLED' },
     ...{ reason: 'REDUCE_ONLY_NO_POSITION', note: null, reserved_delta: '0', at: 9_101 },
   })

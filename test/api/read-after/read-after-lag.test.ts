@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { appendRows, lockShard, shardId } from '../../../db/journal.ts'
-import { ACCOUNTS_SHARD, type LogRow } from '../../../domain/journal/journal-row.ts'
+import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { startProxy } from '../../support/proxy.ts'
@@ -162,7 +162,7 @@ describe('a bookmark while the read model is behind', () => {
     const m1 = Number(placed.read_after.shard_seq)
     const mark = await world.db.transaction().execute(async (tx) => {
       const shard = await lockShard(tx, ACCOUNTS_SHARD)
-      const row: LogRow = { kind: 'command_spanned', user_id: alice.userId, shards: { m1 }, at: Date.now() }
+      const row: JournalRow = { kind: 'command_spanned', user_id: alice.userId, shards: { m1 }, at: Date.now() }
       return { shard_id: shardId(shard), shard_seq: String(await appendRows(tx, shard, [row])) }
     })
     const path = `/v0/orders/${placed.order.order_id}?${query(mark)}`

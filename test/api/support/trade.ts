@@ -1,7 +1,7 @@
 /** The log rows of one trade in the perpetual market: matched, submitted, mined, confirmed. */
 
 import { appendRows, lockShard } from '../../../db/journal.ts'
-import type { BatchCleared, LogRow, PartSettled, PartSubmitted } from '../../../domain/journal/journal-row.ts'
+import type { BatchCleared, JournalRow, PartSettled, PartSubmitted } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
 import type { User, World } from './world.ts'
 
@@ -99,12 +99,12 @@ export function settledRow(trade: Trade, rollback = false): PartSettled {
   }
 }
 
-export const confirmedRow = (trade: Trade): LogRow => ({
+export const confirmedRow = (trade: Trade): JournalRow => ({
   kind: 'part_confirmed',
   ...part(trade),
   ...{ block: 7, at: 2_000 * trade.batch + 1_500 },
 })
 
 /** Behind the head of market 1's log. */
-export const append = ({ db }: World, ...rows: LogRow[]): Promise<unknown> =>
+export const append = ({ db }: World, ...rows: JournalRow[]): Promise<unknown> =>
   db.transaction().execute(async (tx) => appendRows(tx, await lockShard(tx, 'm1'), rows))

@@ -7,7 +7,7 @@ import { readConfig } from '../../../api/config.ts'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
-import { ACCOUNTS_SHARD, type LogRow } from '../../../domain/journal/journal-row.ts'
+import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { projectAll, projectShard } from '../../../indexer/project/projector.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
@@ -191,13 +191,13 @@ export async function createUser(db: Db, name: string, free = '1000000'): Promis
     .execute()
   await db.transaction().execute(async (tx) => {
     const shard = await lockShard(tx, ACCOUNTS_SHARD)
-    const created: LogRow = { kind: 'user_created', user_id, address, at: values.created_at }
+    const created: JournalRow = { kind: 'user_created', user_id, address, at: values.created_at }
     await appendRows(tx, shard, [created, deposited(user_id, e18(free))])
   })
   return { userId: user_id, wallet, address, apiKey: await createApiKey(db, user_id) }
 }
 
-const deposited = (user_id: number, free: bigint): LogRow => ({
+const deposited = (user_id: number, free: bigint): JournalRow => ({
   kind: 'balance_changed',
   cause: 'deposit',
   rollback: false,

@@ -1,12 +1,12 @@
 /** What the exchange wrote down, transaction by transaction, in an order that explains every one of them. */
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
-import type { LogRow } from '../../../domain/journal/journal-row.ts'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 
 export interface Entry {
   readonly shard: string
   readonly seq: number
-  readonly row: LogRow
+  readonly row: JournalRow
 }
 
 export interface Transaction {

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
-import { ACCOUNTS_SHARD, type LogRow, marketShard } from '../../../domain/journal/journal-row.ts'
+import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { Projection } from '../../../indexer/project/projection.ts'
 import { projectAll, projectChunk, registerShards } from '../../../indexer/project/projector.ts'
@@ -13,8 +13,8 @@ const reached = () => {}
 const MARKETS = [1, 2] as const
 
 /** A row that changes nothing. */
-const filler = (at: number): LogRow => ({ kind: 'part_confirmed', batch_id: 1, part: 1, block: 1, at })
-const spanned = (shards: Record<string, number>): LogRow => ({
+const filler = (at: number): JournalRow => ({ kind: 'part_confirmed', batch_id: 1, part: 1, block: 1, at })
+const spanned = (shards: Record<string, number>): JournalRow => ({
   kind: 'command_spanned',
   user_id: 1,
   shards,
@@ -33,7 +33,7 @@ describe('a command over several shards', () => {
     return new Map(rows.map(({ shard, seq }) => [shard, seq]))
   }
 
-  async function write(accounts: readonly LogRow[], heads: readonly number[]): Promise<string[]> {
+  async function write(accounts: readonly JournalRow[], heads: readonly number[]): Promise<string[]> {
     await clearLog(test.db)
     await appendToLog(test.db, ACCOUNTS_SHARD, accounts)
     for (const [at, marketId] of MARKETS.entries()) {

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../../db/client.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import { findUsers } from '../../../db/users.ts'
-import { type LogRow, type MatchedFill, marketShard } from '../../../domain/journal/journal-row.ts'
+import { type JournalRow, type MatchedFill, marketShard } from '../../../domain/journal/journal-row.ts'
 import type { SettlementPart } from '../../../domain/settlement/settlement.ts'
 
 /** Any amounts will do, if they are kept apart: each step of an order reserves this much. */
@@ -20,7 +20,7 @@ export async function matchPart(db: Db, part: SettlementPart, txHash: string): P
       tx,
       orders.map(({ order }) => order.maker),
     )
-    const rows: LogRow[] = []
+    const rows: JournalRow[] = []
     const fills: MatchedFill[] = []
     for (const [place, fill] of orders.entries()) {
       const { order, taker } = fill
@@ -85,7 +85,7 @@ export async function matchPart(db: Db, part: SettlementPart, txHash: string): P
   })
 }
 
-function clearedRow(part: SettlementPart, fills: readonly MatchedFill[]): LogRow {
+function clearedRow(part: SettlementPart, fills: readonly MatchedFill[]): JournalRow {
   return {
     kind: 'batch_cleared',
     ...{ batch_id: part.batchId, as_of: part.asOf, oracle_price: part.oracle.price.toString() },

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import type {
   BatchCleared,
   FillSettled,
-  LogRow,
+  JournalRow,
   MatchedFill,
   PartSettled,
 } from '../../../domain/journal/journal-row.ts'
@@ -46,7 +46,7 @@ const PER_STEP = { reserved: 10n, fee: 1n, margin: 4n }
 export const ACCOUNTS = 4
 
 export class ModelMarket {
-  readonly rows: LogRow[] = []
+  readonly rows: JournalRow[] = []
   readonly orders = new Map<string, ModelOrder>()
   readonly positions = new Map<number, { size: number; entry: bigint; pending: number; leverage: number }>()
   readonly balances: Map<number, ModelBalance>

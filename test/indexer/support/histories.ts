@@ -1,10 +1,10 @@
 /** Generated histories of the small exchange: two markets, a few accounts, any lawful order of changes. */
 import fc from 'fast-check'
-import type { LogRow } from '../../../domain/journal/journal-row.ts'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { ACCOUNTS, type ModelBalance, ModelMarket, type ModelOrder } from './exchange.ts'
 
 export interface History {
-  readonly accounts: readonly LogRow[]
+  readonly accounts: readonly JournalRow[]
   readonly markets: readonly ModelMarket[]
   readonly balances: ReadonlyMap<number, ModelBalance>
 }
@@ -31,7 +31,7 @@ export const anyHistory = fc.array(anyStep, { minLength: 40, maxLength: 160 }).m
 
 function play(steps: readonly Step[]): History {
   const balances = new Map<number, ModelBalance>()
-  const accounts: LogRow[] = []
+  const accounts: JournalRow[] = []
   for (let id = 1; id <= ACCOUNTS; id++) {
     balances.set(id, { free: 0n, reserved: 0n, pending: 0n })
     accounts.push({ kind: 'user_created', user_id: id, address: `0x${id}`, at: 1 })
@@ -74,7 +74,7 @@ function act(market: ModelMarket, { act, a, b, c }: Step): void {
 }
 
 /** A deposit, a withdrawal request, or one of them taken back. */
-function deposit(balances: ReadonlyMap<number, ModelBalance>, { a, b, c }: Step): LogRow {
+function deposit(balances: ReadonlyMap<number, ModelBalance>, { a, b, c }: Step): JournalRow {
   const userId = (a % ACCOUNTS) + 1
   const balance = balances.get(userId) as ModelBalance
   const rollback = c % 3 === 0

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
 import { appendRows, createShard, lockShard } from '../../../db/journal.ts'
-import { ACCOUNTS_SHARD, type LogRow } from '../../../domain/journal/journal-row.ts'
+import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
 
 const TABLES = [
   'read.users',
@@ -29,7 +29,7 @@ export async function dumpReadModel(db: Db): Promise<Record<string, string[]>> {
   return dump
 }
 
-export async function appendToLog(db: Db, shard: string, rows: readonly LogRow[]): Promise<void> {
+export async function appendToLog(db: Db, shard: string, rows: readonly JournalRow[]): Promise<void> {
   await createShard(db, shard)
   await db.transaction().execute(async (tx) => {
     await appendRows(tx, await lockShard(tx, shard), rows)
