@@ -108,7 +108,7 @@ async function watch({ db, postgres }: Stack): Promise<Watched> {
     if (channel === 'projected') lookAtFills()
     else lookAtLog()
   })
-  await client.query('listen projected; listen shard_log')
+  await client.query('listen projected; listen journal')
   return { fills, settledAt, stop: () => client.end() }
 }
 

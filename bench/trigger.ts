@@ -1,7 +1,7 @@
 /**
  * How soon a conditional order is in the book after the mark has crossed its trigger, and whether it takes part in the next batch. On a
  * stack of its own with simulated prices: one account keeps both sides of the book full, another places market stops around the mark.
- * Everything is read from the shard log. Prints a table and one JSON line; fails where a triggered order is missing from its batch.
+ * Everything is read from the journal. Prints a table and one JSON line; fails where a triggered order is missing from its batch.
  *
  *   npm run bench:trigger -- [--stops 40] [--seconds 30]
  */

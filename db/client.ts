@@ -13,6 +13,7 @@ import * as readLiveOrders from './migrations/0006-read-live-orders.ts'
 import * as leanWrites from './migrations/0007-lean-writes.ts'
 import * as eventArrival from './migrations/0008-event-arrival.ts'
 import * as leanReads from './migrations/0009-lean-reads.ts'
+import * as vocabulary from './migrations/0010-vocabulary.ts'
 import { PreparingClient } from './prepared.ts'
 import type { Database } from './schema.ts'
 
@@ -88,6 +89,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0007-lean-writes': leanWrites,
   '0008-event-arrival': eventArrival,
   '0009-lean-reads': leanReads,
+  '0010-vocabulary': vocabulary,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -1,5 +1,5 @@
 /**
- * The shard log: gapless per shard, because a row's sequence is taken under the shard's row lock and committed with it.
+ * The journal: gapless per shard, because a row's sequence is taken under the shard's row lock and committed with it.
  * Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
  */
 import { CompiledQuery } from 'kysely'
@@ -49,11 +49,11 @@ export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
 }
 
 /** Where listeners are told `<shard>:<head>`. */
-export const SHARD_LOG_CHANNEL = 'shard_log'
+export const JOURNAL_CHANNEL = 'journal'
 
 const appending = (told: string): string => `
   appended as (
-    insert into shard_log (shard, seq, row)
+    insert into journal (shard, seq, row)
     select $1::text, $2::bigint + ordinality, value
     from json_array_elements($3::json) with ordinality
   )
@@ -68,12 +68,12 @@ export const APPENDING = appending('')
 export const APPEND_ROWS = `with ${APPENDING}`
 
 const APPEND_AND_TELL = `with ${appending(
-  `from (select pg_notify('${SHARD_LOG_CHANNEL}', $1::text || ':' || $4::bigint)) told`,
+  `from (select pg_notify('${JOURNAL_CHANNEL}', $1::text || ':' || $4::bigint)) told`,
 )}`
 
 /**
  * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.
- * Listeners on `shard_log` are told after the commit.
+ * Listeners on `journal` are told after the commit.
  */
 export async function appendRows(tx: Tx, at: ShardHead, rows: readonly JournalRow[]): Promise<number> {
   if (rows.length === 0) return at.head
@@ -95,7 +95,7 @@ export async function readRows(
   limit: number,
 ): Promise<LoggedRow[]> {
   return db
-    .selectFrom('shard_log')
+    .selectFrom('journal')
     .select(['seq', 'row'])
     .where('shard', '=', shard)
     .where('seq', '>', after)

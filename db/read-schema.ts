@@ -95,7 +95,7 @@ export interface ReadFillsTable {
   submitted_at: number | null
   mined_at: number | null
   confirmed_at: number | null
-  /** When it was unwound, and the chain's error. */
+  /** When it was voided, and the chain's error. */
   failed_at: number | null
   failure: string | null
   updated_at: number

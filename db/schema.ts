@@ -15,7 +15,7 @@ export interface ShardsTable {
 }
 
 /** Appended in the transaction that changes what the row tells. */
-export interface ShardLogTable {
+export interface JournalTable {
   shard: string
   seq: number
   row: JSONColumnType<JournalRow>
@@ -59,7 +59,7 @@ export interface MarketsTable {
   last_price_at: number | null
 }
 
-/** Mined columns are written by the indexer; `matched_*` (mined and unsettled together) by the keeper at match and unwind. */
+/** Mined columns are written by the indexer; `matched_*` (mined and unsettled together) by the keeper at match and void. */
 export interface PositionsTable {
   user_id: number
   market_id: number
@@ -73,7 +73,7 @@ export interface PositionsTable {
   matched_leverage: Generated<number>
 }
 
-/** Inserted by the api; settling and unwinding by the keeper; filled by the indexer; always under the market's shard lock. */
+/** Inserted by the api; settling and voiding by the keeper; filled by the indexer; always under the market's shard lock. */
 export interface OrdersTable {
   order_id: string
   market_id: number
@@ -144,7 +144,7 @@ export interface OracleReportsTable {
   received_at: number
 }
 
-export type BatchStatus = 'SETTLING' | 'SETTLED' | 'UNWOUND'
+export type BatchStatus = 'SETTLING' | 'SETTLED' | 'VOIDED'
 
 /** Written by the keeper; status SETTLED by the indexer. `inputs` is what a stranger needs to compute the batch again. */
 export interface BatchesTable {
@@ -186,7 +186,7 @@ export interface FillsTable {
   status: FillStatus
 }
 
-export type ActionStatus = 'QUEUED' | 'SIGNED' | 'SUBMITTED' | 'MINED' | 'REVERTED' | 'UNWOUND'
+export type ActionStatus = 'QUEUED' | 'SIGNED' | 'SUBMITTED' | 'MINED' | 'REVERTED' | 'VOIDED'
 
 /** The market's queue of operator actions, written by the keeper; MINED by the indexer. `action_id` is given at signing. */
 export interface ActionsTable {
@@ -228,7 +228,7 @@ export interface RelayerTransactionsTable {
 }
 
 /** What the api asks the keeper to relay (the faucet). */
-export interface RelayRequestsTable {
+export interface FaucetRequestsTable {
   request_id: Generated<number>
   kind: 'faucet'
   user_id: number
@@ -285,7 +285,7 @@ export interface ClientRequestsTable {
 
 export interface Database extends ChainTables, ReadTables {
   shards: ShardsTable
-  shard_log: ShardLogTable
+  journal: JournalTable
   users: UsersTable
   api_keys: ApiKeysTable
   accounts: AccountsTable
@@ -299,7 +299,7 @@ export interface Database extends ChainTables, ReadTables {
   actions: ActionsTable
   relayers: RelayersTable
   relayer_transactions: RelayerTransactionsTable
-  relay_requests: RelayRequestsTable
+  faucet_requests: FaucetRequestsTable
   leases: LeasesTable
   session_keys: SessionKeysTable
   cancel_switches: CancelSwitchesTable

@@ -32,7 +32,7 @@ export type Steps = Count<'Steps'>
 export type Seconds = Count<'Seconds'>
 /** Unix milliseconds. */
 export type Millis = Count<'Millis'>
-/** Place of an order in its market's shard log. Smaller is earlier. */
+/** Place of an order in its market's journal. Smaller is earlier. */
 export type Seq = Count<'Seq'>
 export type MarketId = Count<'MarketId'>
 export type UserId = Count<'UserId'>

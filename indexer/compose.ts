@@ -51,7 +51,7 @@ export async function startIndexer(config: Config): Promise<Indexer> {
   const session = new Session({
     url: config.databaseUrl,
     name: `${name} session`,
-    channels: ['chain', 'shard_log', 'projected'],
+    channels: ['chain', 'journal', 'projected'],
     onNotify(channel, payload) {
       const [shard = ''] = payload.split(':')
       if (channel === 'chain') follow.loop.wake()

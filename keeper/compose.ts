@@ -14,16 +14,16 @@ import { serveHealth } from './adapters/http.ts'
 import { createQueues } from './adapters/queue.ts'
 import { createAuctionStore } from './auction/store.ts'
 import type { Config } from './config.ts'
-import { createRelayStore } from './faucet/store.ts'
+import { createFaucetStore } from './faucet/store.ts'
 import { type OwnedLoop, runOwned } from './leader/leader-loop.ts'
-import { auctionWork, type Pauses, relayWork, settlementWork } from './leader/work.ts'
+import { auctionWork, faucetWork, type Pauses, settlementWork } from './leader/work.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Lane, Signer, WakeQueues } from './ports.ts'
 import { settleQueue } from './queues.ts'
 import { createHeadWatch, type HeadWatch } from './relayer/head-watch.ts'
 import { createRelayerStore } from './relayer/store.ts'
 import { createSettlementStore } from './settlement/store.ts'
-import { createUnwindStore } from './settlement/void-store.ts'
+import { createVoidStore } from './settlement/void-store.ts'
 import { createSwitchStore } from './switches/store.ts'
 import { runSwitches } from './switches/switches.ts'
 
@@ -57,7 +57,7 @@ function adaptersOf(
     reached: killAt(config.killAt),
     leases: createLeases(db, `${hostname()}-${process.pid}-${randomUUID()}`, config.leaseMs),
     relayers: createRelayerStore(db),
-    unwinds: createUnwindStore(db),
+    voids: createVoidStore(db),
     leaseMs: config.leaseMs,
     maxInFlight: config.maxInFlight,
     sealDepth: config.sealDepth,
@@ -116,13 +116,13 @@ function runFaucet(config: Config, adapters: Adapters, db: Db): OwnedLoop[] {
     ...adapters,
     ...config.faucet,
     signer,
-    store: createRelayStore(db),
+    store: createFaucetStore(db),
     token: config.collateralToken as Address,
   }
   const loop: OwnedLoop = runOwned(
     adapters,
-    'relay:faucet',
-    relayWork(parts, lane, pausesOf(config), () => loop.wake()),
+    'faucet',
+    faucetWork(parts, lane, pausesOf(config), () => loop.wake()),
   )
   return [loop]
 }

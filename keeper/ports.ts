@@ -10,7 +10,7 @@ import type { Funds } from '../domain/orders/rebalance.ts'
 import type { Position } from '../domain/positions/position.ts'
 import type { ReportRules, UsedReport } from '../domain/prices/report.ts'
 import type { OracleReport, SettlementPart } from '../domain/settlement/settlement.ts'
-import type { Culprit, UnwoundBatch } from '../domain/settlement/void-batch.ts'
+import type { Culprit, VoidedBatch } from '../domain/settlement/void-batch.ts'
 import type { Address, MarketId, Millis, Seq, Ticks, UserId } from '../domain/units.ts'
 import type { QueueRule } from './queues.ts'
 
@@ -268,36 +268,36 @@ export interface SettlementStore {
 }
 
 /** A market inside a transaction that holds its shard's lock, a valid lease and its accounts' locks. */
-export interface UnwindTurn {
-  readonly batches: readonly UnwoundBatch[]
+export interface VoidTransaction {
+  readonly batches: readonly VoidedBatch[]
   readonly orders: readonly OpenOrder[]
   readonly mined: ReadonlyMap<UserId, Position>
   readonly funds: ReadonlyMap<UserId, Funds>
   /** Whether the last action that reached the chain before these had also reverted without naming anyone. */
   readonly isAfterUnnamed: boolean
-  save(unwinding: Unwound): Promise<void>
+  save(voiding: Voided): Promise<void>
 }
 
-export interface Unwound extends Pick<Plan, 'orders' | 'reserved' | 'rows'> {
+export interface Voided extends Pick<Plan, 'orders' | 'reserved' | 'rows'> {
   readonly error: string
   readonly isUnnamed: boolean
   /** Stops placements and batches. */
   readonly cancelOnly: boolean
 }
 
-export interface UnwindStore {
+export interface VoidStore {
   /** False, without `work` being run, while the indexer has not recorded everything before `fromQueueNo` as mined. */
   turn(
     marketId: MarketId,
     fence: Fence,
     fromQueueNo: number,
-    work: (turn: UnwindTurn) => Promise<void>,
+    work: (turn: VoidTransaction) => Promise<void>,
   ): Promise<boolean>
 }
 
 // ---------------------------------------------------------------------- relay requests
 
-export interface RelayRequest {
+export interface FaucetRequest {
   readonly requestId: number
   readonly to: Address
   /** Test collateral and gas, wei; null where the request names none: the keeper's own amounts. */
@@ -305,11 +305,11 @@ export interface RelayRequest {
   readonly gas: bigint | null
 }
 
-export interface RelayStore {
-  requested(limit: number): Promise<readonly RelayRequest[]>
+export interface FaucetStore {
+  requested(limit: number): Promise<readonly FaucetRequest[]>
   /** Keeps the transactions of a request, the first of which is the one it is known by: one transaction. */
   sign(
-    request: RelayRequest,
+    request: FaucetRequest,
     lane: Lane,
     fence: Fence,
     now: Millis,

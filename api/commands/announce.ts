@@ -5,7 +5,7 @@
  */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
-import { SHARD_LOG_CHANNEL } from '../../db/journal.ts'
+import { JOURNAL_CHANNEL } from '../../db/journal.ts'
 
 export interface Announcer {
   /** The shard's log is committed up to here. */
@@ -22,7 +22,7 @@ export function createAnnouncer(db: Db): Announcer {
     while (heads.size > 0) {
       const payloads = [...heads].map(([shard, head]) => `${shard}:${head}`)
       heads = new Map()
-      await sql`select pg_notify(${SHARD_LOG_CHANNEL}, p) from unnest(${payloads}::text[]) p`
+      await sql`select pg_notify(${JOURNAL_CHANNEL}, p) from unnest(${payloads}::text[]) p`
         .execute(db)
         // The log is what counts, and it is committed.
         .catch(() => {})

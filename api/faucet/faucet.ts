@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
 
 /** Tells the keeper that there is something to relay. */
-export const RELAY_CHANNEL = 'relay_requests'
+export const FAUCET_CHANNEL = 'faucet_requests'
 
 export interface FaucetGrant {
   readonly tx_hash: string
@@ -22,7 +22,7 @@ const POLL_MS = 50
 async function request(db: Db, { userId, address }: Caller, now: number): Promise<number> {
   return db.transaction().execute(async (tx) => {
     const { request_id } = await tx
-      .insertInto('relay_requests')
+      .insertInto('faucet_requests')
       .values({
         kind: 'faucet',
         user_id: userId,
@@ -34,14 +34,14 @@ async function request(db: Db, { userId, address }: Caller, now: number): Promis
       })
       .returning('request_id')
       .executeTakeFirstOrThrow()
-    await sql`select pg_notify(${RELAY_CHANNEL}, ${String(request_id)})`.execute(tx)
+    await sql`select pg_notify(${FAUCET_CHANNEL}, ${String(request_id)})`.execute(tx)
     return request_id
   })
 }
 
 const find = (db: Db, requestId: number) =>
   db
-    .selectFrom('relay_requests')
+    .selectFrom('faucet_requests')
     .select(['status', 'tx_hash', 'error'])
     .where('request_id', '=', requestId)
     .executeTakeFirstOrThrow()
@@ -53,11 +53,11 @@ export function createFaucet(ports: { readonly db: Db; readonly clock: Clock }, 
     const request_id = await request(db, caller, clock.now())
     while (clock.now() < deadline) {
       const { status, tx_hash } = await find(db, request_id)
-      if (status === 'FAILED') throw new ApiError('FAUCET_FAILED', { relay_request_id: request_id }, '5')
+      if (status === 'FAILED') throw new ApiError('FAUCET_FAILED', { faucet_request_id: request_id }, '5')
       if (tx_hash !== null && status !== 'REQUESTED')
         return { tx_hash, request_id, wallet: caller.address, status }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
-    throw new ApiError('FAUCET_PENDING', { relay_request_id: request_id }, '2')
+    throw new ApiError('FAUCET_PENDING', { faucet_request_id: request_id }, '2')
   }
 }

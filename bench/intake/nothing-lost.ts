@@ -30,7 +30,7 @@ export interface Counted {
 export async function checkNothingLost(db: Db, accepted: number, isProjected: boolean): Promise<Counted> {
   const { rows } = await sql<Counted>`
     select (select count(*) from orders) as orders,
-      (select count(*) from shard_log where row->>'kind' = 'order_placed') as order_placed,
+      (select count(*) from journal where row->>'kind' = 'order_placed') as order_placed,
       (select count(*) from read.orders) as readable,
       (
         select count(*) from accounts a

@@ -70,7 +70,7 @@ async function lagsOf(
   projected: readonly Projected[],
 ): Promise<number[]> {
   const { rows } = await sql<{ seq: number; at: number }>`
-    select seq, (row->>'accepted_at')::bigint as at from shard_log
+    select seq, (row->>'accepted_at')::bigint as at from journal
     where shard = ${shard} and seq > ${after} and row->>'kind' = 'order_placed' order by seq
   `.execute(db)
   const steps = projected.filter((step) => step.shard === shard)

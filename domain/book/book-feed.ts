@@ -1,4 +1,4 @@
-/** Keeps a market's book, and the orders that wait for a trigger, equal to its orders table by reading its shard log and nothing else. */
+/** Keeps a market's book, and the orders that wait for a trigger, equal to its orders table by reading its journal and nothing else. */
 
 import { overdue } from '../auction/candidates.ts'
 import type { Cancel } from '../auction/clearing.ts'
@@ -19,7 +19,7 @@ import type { Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units
 import { Book, type RestingOrder } from './book.ts'
 import { TriggerBook, type WaitingOrder } from './trigger-book.ts'
 
-/** `reload`: the row says something that the book cannot follow (an unwinding): load it anew. */
+/** `reload`: the row says something that the book cannot follow (a void): load it anew. */
 export type Fed = 'applied' | 'reload'
 
 /** An order that is open or waits, as reservations see it. */
@@ -94,7 +94,7 @@ export class BookFeed {
         this.#match(row)
         return 'applied'
       case 'positions_moved':
-      case 'batch_unwound':
+      case 'batch_voided':
         return 'reload'
       case 'part_settled':
         return this.#settle(row)

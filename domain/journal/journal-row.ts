@@ -1,5 +1,5 @@
 /**
- * Rows of the shard log: the one ordered record that the read model, the bookmarks, the live feed and crash recovery are made from.
+ * Rows of the journal: the one ordered record that the read model, the bookmarks, the live feed and crash recovery are made from.
  * They are stored as JSON, so amounts in wei are decimal strings. Rows carry changes, never totals: shards may be projected in any
  * interleaving, and a row can be taken back by its negation.
  */
@@ -224,8 +224,8 @@ export interface PartConfirmed {
 }
 
 /** Fills that will not settle: the orders are as they were before the batch, or ended for the reason in an `order_ended` row. */
-export interface BatchUnwound {
-  readonly kind: 'batch_unwound'
+export interface BatchVoided {
+  readonly kind: 'batch_voided'
   readonly batch_id: number
   readonly from_part: number
   readonly why: string
@@ -335,7 +335,7 @@ export type MarketRow =
   | PartSettled
   | PartConfirmed
   | PositionsMoved
-  | BatchUnwound
+  | BatchVoided
   | PricesUpdated
   | MarketListed
 export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged | CommandSpanned

@@ -43,7 +43,7 @@ export interface OrderChange {
 
 /**
  * Takes what is left of an order out of the book and frees its reservation. While some of it settles it stays, and ends with
- * this reason once that is mined or unwound.
+ * this reason once that is mined or voided.
  */
 export function leaveBook(order: OpenOrder, reason: ClosingReason, at: Millis): OrderChange {
   const verdict = step(order, { kind: 'close', reason })

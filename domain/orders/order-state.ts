@@ -11,8 +11,8 @@
  * | OPEN, something settles | close                    | CANCEL_PENDING_FINALIZE; a market order's remainder: OPEN |
  * | OPEN                    | match                    | OPEN                                           |
  * | OPEN                    | settle                   | FILLED with the last step, else OPEN; a market order's last receipt: CANCELLED |
- * | OPEN                    | unwind                   | OPEN, or CANCELLED where it cannot return to the book |
- * | CANCEL_PENDING_FINALIZE | settle, unwind           | the same while something settles; then FILLED if that fills it, else CANCELLED, EXPIRED |
+ * | OPEN                    | void                   | OPEN, or CANCELLED where it cannot return to the book |
+ * | CANCEL_PENDING_FINALIZE | settle, void           | the same while something settles; then FILLED if that fills it, else CANCELLED, EXPIRED |
  *
  * What ends is final, but for blocks that leave the chain:
  *
@@ -58,7 +58,7 @@ export type OrderStep =
    * `steps` of what was matched will not be mined. `ending`: why it does not return to the book; null where
    * it does, at its old place, unless it has been cancelled or has expired meanwhile.
    */
-  | { readonly kind: 'unwind'; readonly steps: Steps; readonly ending: ClosingReason | null }
+  | { readonly kind: 'void'; readonly steps: Steps; readonly ending: ClosingReason | null }
   /** `steps` that counted as mined have left the chain with their block. `settling` of them wait for being mined again. */
   | { readonly kind: 'unmine'; readonly steps: Steps; readonly settling: Steps }
   /** The block that closed the position it protects has left the chain. `waits`: it has not been triggered yet. */
@@ -71,7 +71,7 @@ export type OrderStep =
  */
 export type OrderEventKind = 'CREATED' | 'PARTIALLY_FILLED' | TerminalStatus
 
-/** The way of one fill to the chain. RETRYING: its block left the chain and it is sent again. FAILED: unwound. */
+/** The way of one fill to the chain. RETRYING: its block left the chain and it is sent again. FAILED: voided. */
 export type FillStatus = 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
 
 export interface OrderTransition<Life extends OrderLife = OrderLife> {
@@ -126,8 +126,8 @@ export function step<Life extends OrderLife>(life: Life, taken: OrderStep): Outc
       return match(life, taken.steps)
     case 'settle':
       return settle(life, taken.steps)
-    case 'unwind':
-      return unwind(life, taken.steps, taken.ending)
+    case 'void':
+      return voidMatch(life, taken.steps, taken.ending)
     case 'close':
       return close(life, taken.reason)
   }
@@ -156,7 +156,7 @@ function settle<Life extends OrderLife>(life: Life, steps: Steps): Outcome<Life>
   return accept({ life: after, events: ['PARTIALLY_FILLED', ...events] })
 }
 
-function unwind<Life extends OrderLife>(
+function voidMatch<Life extends OrderLife>(
   life: Life,
   steps: Steps,
   ending: ClosingReason | null,

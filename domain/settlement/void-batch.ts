@@ -29,37 +29,37 @@ export type Culprit =
   | { readonly kind: 'unnamed'; readonly error: string }
 
 /** A batch of which nothing from `fromPart` on will be mined. */
-export interface UnwoundBatch {
+export interface VoidedBatch {
   readonly batchId: number
   readonly fromPart: number
   readonly fills: readonly MatchedFill[]
 }
 
-export interface UnwindInput {
+export interface VoidInput {
   readonly spec: MarketSpec
   readonly at: Millis
   readonly culprit: Culprit
   /** In the order in which they were matched; the first part of the first one is the one that reverted. */
-  readonly batches: readonly UnwoundBatch[]
-  /** All live orders, in this market, of the accounts in those batches. Nothing of them is settling but what is unwound. */
+  readonly batches: readonly VoidedBatch[]
+  /** All live orders, in this market, of the accounts in those batches. Nothing of them is settling but what is voided. */
   readonly orders: readonly OpenOrder[]
   /** Mined, which the matched position becomes again. */
   readonly positions: (account: UserId) => Position
   readonly fundsOf: (account: UserId) => Funds
 }
 
-export type Unwinding = Pick<Plan, 'orders' | 'reserved' | 'rows'>
+export type VoidPlan = Pick<Plan, 'orders' | 'reserved' | 'rows'>
 
 /**
  * Puts every order back to what is mined of it. An order that had left the book ends with the reason it left for; the culprit's
  * ends with SETTLEMENT_REVERTED; the others are open again at their old seq. Reservations are computed anew on the mined position.
  */
-export function unwind(input: UnwindInput): Unwinding {
+export function planVoid(input: VoidInput): VoidPlan {
   const draft = new Draft(new Map(input.orders.map((order) => [order.seq, order])))
   const byId = new Map(input.orders.map(({ orderId, seq }) => [orderId, seq]))
   const fills = input.batches.flatMap((batch) => batch.fills)
-  const unwound = new Set(fills.map(({ order_id }) => byId.get(order_id) as Seq))
-  const culprits = culpritsOf(input, unwound, byId, draft)
+  const voided = new Set(fills.map(({ order_id }) => byId.get(order_id) as Seq))
+  const culprits = culpritsOf(input, voided, byId, draft)
   for (const fill of fills) {
     const seq = byId.get(fill.order_id) as Seq
     const order = draft.get(seq)
@@ -68,7 +68,7 @@ export function unwind(input: UnwindInput): Unwinding {
   }
   const reopened = (orderId: string): boolean => !isTerminal(draft.get(byId.get(orderId) as Seq).status)
   tell(input, draft, reopened)
-  for (const seq of unwound) {
+  for (const seq of voided) {
     const order = draft.get(seq)
     if (isTerminal(order.status)) draft.put(freed(order, input.at))
   }
@@ -78,8 +78,8 @@ export function unwind(input: UnwindInput): Unwinding {
 
 /** The inverse of a match: what the fill held goes back to the order's own reservation. */
 function takeBack(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | null): OpenOrder {
-  const verdict = step(order, { kind: 'unwind', steps: fill.steps as Steps, ending })
-  invariant(verdict.ok, 'what is unwound was settling')
+  const verdict = step(order, { kind: 'void', steps: fill.steps as Steps, ending })
+  invariant(verdict.ok, 'what is voided was settling')
   const held = BigInt(fill.held)
   return {
     ...verdict.value.life,
@@ -89,7 +89,7 @@ function takeBack(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | n
   }
 }
 
-/** An order that has ended by the unwinding holds nothing back any more. */
+/** An order that has ended by the voiding holds nothing back any more. */
 const freed = (order: OpenOrder, at: Millis): OrderChange => ({
   order: { ...order, openable: 0 as Steps, reserved: 0n as Quote, endedAt: at },
   row: endingRow(order, order.statusReason as ClosingReason, at),
@@ -97,8 +97,8 @@ const freed = (order: OpenOrder, at: Millis): OrderChange => ({
 
 /** Of a named account, the orders that the reverted part would have filled. */
 function culpritsOf(
-  { culprit, batches }: UnwindInput,
-  unwound: ReadonlySet<Seq>,
+  { culprit, batches }: VoidInput,
+  voided: ReadonlySet<Seq>,
   byId: ReadonlyMap<string, Seq>,
   draft: Draft,
 ): Set<Seq> {
@@ -108,7 +108,7 @@ function culpritsOf(
       const { maker, salt } = draft.get(seq)
       return maker === culprit.maker && salt === culprit.salt
     }
-    return new Set([...unwound].filter(named))
+    return new Set([...voided].filter(named))
   }
   const first = batches[0]
   const reverted = first?.fills.filter(({ part }) => part === first.fromPart) ?? []
@@ -124,14 +124,14 @@ function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
 }
 
 function tell(
-  { batches, culprit, at }: UnwindInput,
+  { batches, culprit, at }: VoidInput,
   draft: Draft,
   isReopened: (orderId: string) => boolean,
 ): void {
   for (const { batchId, fromPart, fills } of batches) {
     const ids = [...new Set(fills.map(({ order_id }) => order_id))]
     draft.rows.push({
-      kind: 'batch_unwound',
+      kind: 'batch_voided',
       batch_id: batchId,
       from_part: fromPart,
       why: culprit.error,
@@ -143,7 +143,7 @@ function tell(
 }
 
 /** Reservations of an account's orders on its mined position; what it cannot pay for ends, the newest first. */
-function restore({ spec, at, orders, positions, fundsOf }: UnwindInput, account: UserId, draft: Draft): void {
+function restore({ spec, at, orders, positions, fundsOf }: VoidInput, account: UserId, draft: Draft): void {
   const mine = orders.filter((order) => order.account === account)
   const live = mine.map(({ seq }) => draft.get(seq)).filter(isReservable)
   const before = mine.reduce((sum, { reserved, held }) => sum + reserved + held, 0n)

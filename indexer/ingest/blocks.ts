@@ -241,10 +241,10 @@ async function loggedFacts(
 ): Promise<(LoggedFact & { readonly block: number; readonly logIndex: number })[]> {
   const rows = await tx
     .selectFrom('chain_logs')
-    .innerJoin('shard_log', (join) =>
-      join.onRef('shard_log.shard', '=', 'chain_logs.shard').onRef('shard_log.seq', '=', 'chain_logs.seq'),
+    .innerJoin('journal', (join) =>
+      join.onRef('journal.shard', '=', 'chain_logs.shard').onRef('journal.seq', '=', 'chain_logs.seq'),
     )
-    .select(['chain_logs.block', 'chain_logs.log_index', 'shard_log.shard', 'shard_log.seq', 'shard_log.row'])
+    .select(['chain_logs.block', 'chain_logs.log_index', 'journal.shard', 'journal.seq', 'journal.row'])
     .where((where) =>
       'block' in wanted
         ? where('chain_logs.block', '=', wanted.block)

@@ -337,7 +337,7 @@ async function writeFills(tx: Tx, marketId: number, row: PartSettled): Promise<v
     .execute()
   await sql`
     update batches set status = case
-      when status = 'UNWOUND' then status
+      when status = 'VOIDED' then status
       when parts = (select count(*) from actions where market_id = ${marketId} and batch_id = ${batch_id} and status = 'MINED')
       then 'SETTLED' else 'SETTLING' end
     where market_id = ${marketId} and batch_id = ${batch_id}

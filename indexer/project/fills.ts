@@ -26,7 +26,7 @@ export function fillChanges({ marketId, row }: Entry): Change<PartFills>[] {
       return [{ key: partKey(row.batch_id, row.part), apply: (fills = []) => settled(marketId, row, fills) }]
     case 'part_confirmed':
       return [everyFill(row, () => ({ status: 'CONFIRMED', confirmed_at: row.at, updated_at: row.at }))]
-    case 'batch_unwound': {
+    case 'batch_voided': {
       const parts = [...new Set(row.fills.map(({ part }) => part))]
       const failed = new Set(row.fills.map(({ fill_id }) => fill_id))
       return parts.map((part) =>

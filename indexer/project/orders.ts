@@ -35,7 +35,7 @@ export function orderChanges({ marketId, seq, row }: Entry): Change<ReadOrder>[]
       return row.fills.map(({ order_id, steps }) =>
         change(order_id, ({ settling }) => ({ settling: settling + steps, updated_at: row.as_of })),
       )
-    case 'batch_unwound':
+    case 'batch_voided':
       return [
         ...row.fills.map(({ order_id, steps }) =>
           change(order_id, ({ settling }) => ({ settling: settling - steps, updated_at: row.at })),

@@ -10,7 +10,7 @@ export function positionChanges({ marketId, row }: Entry): Change<ReadPosition>[
   switch (row.kind) {
     case 'batch_cleared':
       return row.fills.map((fill) => pend(marketId, fill, 1, row.as_of))
-    case 'batch_unwound':
+    case 'batch_voided':
       return row.fills.map((fill) => pend(marketId, fill, -1, row.at))
     case 'part_settled':
       return settled(marketId, row)

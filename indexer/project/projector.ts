@@ -1,5 +1,5 @@
 /**
- * Follows the shard log and keeps the read model at its head. A chunk is one transaction: its rows and the shard's place in
+ * Follows the journal and keeps the read model at its head. A chunk is one transaction: its rows and the shard's place in
  * `read.projection`. The row in `read.projection` is locked meanwhile, so of many projectors one works on a shard at a time, and each
  * row is projected once. Readers are notified after it: a notification in it would make commits queue for the disk one by one.
  */
@@ -59,7 +59,7 @@ async function nextRows(tx: Tx, shard: string, limit: number) {
   const { rows } = await sql<Omit<Progress, 'rows' | 'isWaiting'> & { at: number | null; row: JournalRow }>`
     with place as materialized (select * from read.projection where shard = ${shard} for update skip locked)
     select place.*, logged.seq as at, logged.row from place left join lateral (
-      select seq, row from shard_log where shard = place.shard and seq > place.seq order by seq limit ${limit}
+      select seq, row from journal where shard = place.shard and seq > place.seq order by seq limit ${limit}
     ) logged on true
     order by logged.seq
   `.execute(tx)

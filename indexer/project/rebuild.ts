@@ -1,4 +1,4 @@
-/** Makes the read model anew from the shard log. Bookmarks of before become stale, because every shard gets a new epoch. */
+/** Makes the read model anew from the journal. Bookmarks of before become stale, because every shard gets a new epoch. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { lockShards } from '../../db/journal.ts'

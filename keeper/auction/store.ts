@@ -79,7 +79,7 @@ async function peek(db: Db | Tx, marketId: MarketId): Promise<Peek> {
     ) newest on true
     left join lateral (
       select b.oracle_price, b.oracle_at from actions a join batches b using (market_id, batch_id)
-      where a.market_id = m.market_id and a.status not in ('REVERTED', 'UNWOUND')
+      where a.market_id = m.market_id and a.status not in ('REVERTED', 'VOIDED')
       order by a.queue_no desc limit 1
     ) used on true
     where m.market_id = ${marketId}

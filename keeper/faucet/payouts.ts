@@ -5,18 +5,18 @@ import type { Address, Millis } from '../../domain/units.ts'
 import type {
   Calls,
   Clock,
+  FaucetRequest,
+  FaucetStore,
   Fee,
   Lane,
   Log,
   RelayerStore,
-  RelayRequest,
-  RelayStore,
   Signer,
 } from '../ports.ts'
 import type { Delivery } from '../relayer/deliver.ts'
 
-export interface RelayPorts {
-  readonly store: RelayStore
+export interface FaucetPorts {
+  readonly store: FaucetStore
   readonly relayers: RelayerStore
   readonly delivery: Delivery
   readonly signer: Signer
@@ -34,20 +34,20 @@ export interface RelayPorts {
 const AT_ONCE = 20
 
 /** One look at the requests. Safe to repeat: a request is signed for in the transaction that marks it. */
-export async function relayRequests(
-  ports: RelayPorts,
+export async function faucetRequests(
+  ports: FaucetPorts,
   lane: Lane,
   fence: Fence,
 ): Promise<'idle' | 'waiting'> {
   const requests = await ports.store.requested(AT_ONCE)
-  for (const request of requests) await relay(ports, lane, fence, request)
+  for (const request of requests) await pay(ports, lane, fence, request)
   const open = await ports.relayers.open(lane)
   await ports.delivery.check(fence, open, () => false)
   await ports.store.finish(lane)
   return open.length > 0 ? 'waiting' : 'idle'
 }
 
-async function relay(ports: RelayPorts, lane: Lane, fence: Fence, request: RelayRequest): Promise<void> {
+async function pay(ports: FaucetPorts, lane: Lane, fence: Fence, request: FaucetRequest): Promise<void> {
   const { calls, signer, token, clock } = ports
   const fee = ports.fee()
   const wanted = [calls.mint(token, request.to, request.collateral ?? ports.collateral)]

@@ -3,20 +3,20 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import type { Address } from '../../domain/units.ts'
-import type { Lane, RelayRequest, RelayStore } from '../ports.ts'
+import type { FaucetRequest, FaucetStore, Lane } from '../ports.ts'
 import { toTransaction } from '../rows.ts'
 
-const toRequest = (row: { request_id: number; payload: Record<string, string> }): RelayRequest => ({
+const toRequest = (row: { request_id: number; payload: Record<string, string> }): FaucetRequest => ({
   requestId: row.request_id,
   to: row.payload.wallet as Address,
   collateral: row.payload.collateral === undefined ? null : BigInt(row.payload.collateral),
   gas: row.payload.gas === undefined ? null : BigInt(row.payload.gas),
 })
 
-export const createRelayStore = (db: Db): RelayStore => ({
+export const createFaucetStore = (db: Db): FaucetStore => ({
   async requested(limit) {
     const rows = await db
-      .selectFrom('relay_requests')
+      .selectFrom('faucet_requests')
       .select(['request_id', 'payload'])
       .where('status', '=', 'REQUESTED')
       .orderBy('request_id')
@@ -29,7 +29,7 @@ export const createRelayStore = (db: Db): RelayStore => ({
     db.transaction().execute(async (tx) => {
       await checkFence(tx, fence)
       const request = await tx
-        .selectFrom('relay_requests')
+        .selectFrom('faucet_requests')
         .select('request_id')
         .where('request_id', '=', requestId)
         .where('status', '=', 'REQUESTED')
@@ -60,25 +60,25 @@ export const createRelayStore = (db: Db): RelayStore => ({
         .where('lane', '=', lane.name)
         .execute()
       await tx
-        .updateTable('relay_requests')
+        .updateTable('faucet_requests')
         .set({ status: 'SIGNED', tx_hash: rows[0]?.tx_hash ?? null })
         .where('request_id', '=', requestId)
         .execute()
-      await sql`select pg_notify('relay', ${String(requestId)})`.execute(tx)
+      await sql`select pg_notify('faucet', ${String(requestId)})`.execute(tx)
       return rows.map(toTransaction)
     }),
 
   async finish({ relayer }) {
     await sql`
       with ended as (
-        update relay_requests r set
+        update faucet_requests r set
           status = case t.status when 'MINED' then 'MINED' else 'FAILED' end,
           error = case t.status when 'MINED' then null else 'the transaction reverted' end
         from relayer_transactions t
         where r.status = 'SIGNED' and t.tx_hash = r.tx_hash and t.relayer = ${relayer} and t.status in ('MINED', 'REVERTED')
         returning r.request_id
       )
-      select pg_notify('relay', request_id::text) from ended
+      select pg_notify('faucet', request_id::text) from ended
     `.execute(db)
   },
 })

@@ -3,7 +3,7 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createDesk } from '../auction/market-memory.ts'
-import { type RelayPorts, relayRequests } from '../faucet/payouts.ts'
+import { type FaucetPorts, faucetRequests } from '../faucet/payouts.ts'
 import { createMarks } from '../marks/marks.ts'
 import type { Chain, Lane, RelayerStore } from '../ports.ts'
 import { Delivery, type DeliveryPorts } from '../relayer/deliver.ts'
@@ -103,14 +103,14 @@ export function settlementWork(
   }
 }
 
-export type RelayParts = Omit<RelayPorts, 'delivery'> & Omit<DeliveryPorts, 'onNews'>
+export type FaucetParts = Omit<FaucetPorts, 'delivery'> & Omit<DeliveryPorts, 'onNews'>
 
-export function relayWork(parts: RelayParts, lane: Lane, pauses: Pauses, onNews: () => void): OwnedWork {
+export function faucetWork(parts: FaucetParts, lane: Lane, pauses: Pauses, onNews: () => void): OwnedWork {
   const delivery = new Delivery({ ...parts, onNews }, lane)
   return {
     start: () => takeUp(parts, lane, delivery),
     async step(fence) {
-      const progress = await relayRequests({ ...parts, delivery }, lane, fence)
+      const progress = await faucetRequests({ ...parts, delivery }, lane, fence)
       return progress === 'waiting' ? pauses.pollMs : Math.min(pauses.sweepMs, RELAY_SWEEP_MS)
     },
     finish: () => delivery.settled(),

@@ -18,14 +18,14 @@ import type {
   SettlementStore,
   Signer,
   StoredTransaction,
-  UnwindStore,
+  VoidStore,
 } from '../ports.ts'
 import { type Delivery, NOTHING } from '../relayer/deliver.ts'
-import { unwindFrom } from './void-batches.ts'
+import { voidFrom } from './void-batches.ts'
 
 export interface SettlePorts {
   readonly store: SettlementStore
-  readonly unwinds: UnwindStore
+  readonly voids: VoidStore
   readonly delivery: Delivery
   readonly chain: Chain
   readonly signer: Signer
@@ -129,7 +129,7 @@ async function signQueued(
   return Math.max(0, most)
 }
 
-/** Nothing is in flight any more, and the action at `bad` will not be mined: everything from it on is unwound. */
+/** Nothing is in flight any more, and the action at `bad` will not be mined: everything from it on is voided. */
 async function takeBack(
   ports: SettlePorts,
   spec: MarketSpec,
@@ -142,7 +142,7 @@ async function takeBack(
     (transaction) => transaction.nonce === nonce && transaction.status === 'REVERTED',
   )
   if (reverted !== undefined && !(await isSealed(ports, reverted))) return
-  await unwindFrom(ports, spec, fence, { queueNo, reverted: reverted ?? null })
+  await voidFrom(ports, spec, fence, { queueNo, reverted: reverted ?? null })
 }
 
 async function isSealed({ chain, sealDepth }: SettlePorts, { hash }: StoredTransaction): Promise<boolean> {

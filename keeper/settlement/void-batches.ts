@@ -3,12 +3,12 @@
 import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
-import { type Culprit, unwind } from '../../domain/settlement/void-batch.ts'
+import { type Culprit, planVoid } from '../../domain/settlement/void-batch.ts'
 import type { Quote } from '../../domain/units.ts'
-import type { Chain, Clock, Log, StoredTransaction, UnwindStore } from '../ports.ts'
+import type { Chain, Clock, Log, StoredTransaction, VoidStore } from '../ports.ts'
 
-export interface UnwindPorts {
-  readonly unwinds: UnwindStore
+export interface VoidPorts {
+  readonly voids: VoidStore
   readonly chain: Chain
   readonly clock: Clock
   readonly log: Log
@@ -24,8 +24,8 @@ const LATE: Culprit = { kind: 'late', error: 'not mined in time' }
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
 /** Does nothing until the indexer has recorded everything before the failure: the mined positions are what is gone back to. */
-export async function unwindFrom(
-  ports: UnwindPorts,
+export async function voidFrom(
+  ports: VoidPorts,
   spec: MarketSpec,
   fence: Fence,
   { queueNo, reverted }: Failure,
@@ -33,9 +33,9 @@ export async function unwindFrom(
   const culprit = await culpritOf(ports.chain, reverted)
   const isUnnamed = culprit.kind === 'unnamed'
   const at = ports.clock.now()
-  await ports.unwinds.turn(spec.marketId, fence, queueNo, async (turn) => {
+  await ports.voids.turn(spec.marketId, fence, queueNo, async (turn) => {
     const { batches, orders, mined, funds, isAfterUnnamed } = turn
-    const unwinding = unwind({
+    const voiding = planVoid({
       spec,
       at,
       culprit,
@@ -45,7 +45,7 @@ export async function unwindFrom(
       fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
     })
     const cancelOnly = isUnnamed && isAfterUnnamed
-    await turn.save({ ...unwinding, error: culprit.error, isUnnamed, cancelOnly })
+    await turn.save({ ...voiding, error: culprit.error, isUnnamed, cancelOnly })
     const details = {
       market_id: spec.marketId,
       batch_ids: batches.map(({ batchId }) => batchId),
@@ -55,7 +55,7 @@ export async function unwindFrom(
     }
     if (cancelOnly)
       ports.log.error(details, 'two settlements in a row failed and name nobody: the market is cancel-only')
-    else ports.log.error(details, 'a settlement failed: unwound')
+    else ports.log.error(details, 'a settlement failed: voided')
   })
 }
 

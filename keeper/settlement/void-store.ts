@@ -5,9 +5,9 @@ import { checkFence } from '../../db/fence.ts'
 import { appendRows, lockShard, type ShardHead } from '../../db/journal.ts'
 import type { ActionsTable } from '../../db/schema.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import type { UnwoundBatch } from '../../domain/settlement/void-batch.ts'
+import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, UserId } from '../../domain/units.ts'
-import type { UnwindStore, UnwindTurn, Unwound } from '../ports.ts'
+import type { Voided, VoidStore, VoidTransaction } from '../ports.ts'
 import {
   addReserved,
   liveOrders,
@@ -34,7 +34,7 @@ async function unmined(tx: Tx, marketId: MarketId): Promise<ActionRow[]> {
     .execute()
 }
 
-async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow[]): Promise<UnwoundBatch[]> {
+async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow[]): Promise<VoidedBatch[]> {
   const fromPart = new Map<number, number>()
   for (const { batch_id, part } of actions) if (!fromPart.has(batch_id)) fromPart.set(batch_id, part)
   const fills = await tx
@@ -80,10 +80,10 @@ async function endActions(
   tx: Tx,
   marketId: MarketId,
   actions: readonly ActionRow[],
-  unwound: Unwound,
+  voided: Voided,
 ): Promise<void> {
   const first = actions[0] as ActionRow
-  const setStatus = (status: 'REVERTED' | 'UNWOUND', queueNos: readonly number[]) =>
+  const setStatus = (status: 'REVERTED' | 'VOIDED', queueNos: readonly number[]) =>
     tx
       .updateTable('actions')
       .set({ status })
@@ -91,14 +91,14 @@ async function endActions(
       .where('queue_no', 'in', queueNos)
       .execute()
   await setStatus(
-    'UNWOUND',
+    'VOIDED',
     actions.map(({ queue_no }) => queue_no),
   )
   if (first.nonce === null) return
   await setStatus('REVERTED', [first.queue_no])
   await tx
     .updateTable('relayer_transactions')
-    .set({ error: `${unwound.isUnnamed ? UNNAMED : ''}${unwound.error}` })
+    .set({ error: `${voided.isUnnamed ? UNNAMED : ''}${voided.error}` })
     .where('relayer', '=', first.relayer)
     .where('nonce', '=', first.nonce)
     .where('status', '=', 'REVERTED')
@@ -110,9 +110,9 @@ async function save(
   marketId: MarketId,
   head: ShardHead,
   actions: readonly ActionRow[],
-  { unwound, mined }: { readonly unwound: Unwound; readonly mined: UnwindTurn['mined'] },
+  { voided, mined }: { readonly voided: Voided; readonly mined: VoidTransaction['mined'] },
 ): Promise<void> {
-  await endActions(tx, marketId, actions, unwound)
+  await endActions(tx, marketId, actions, voided)
   const parts = actions.map(({ batch_id, part }) => ({ batch_id, part }))
   await sql`
     update fills set status = 'FAILED'
@@ -121,13 +121,13 @@ async function save(
   `.execute(tx)
   await tx
     .updateTable('batches')
-    .set({ status: 'UNWOUND' })
+    .set({ status: 'VOIDED' })
     .where('market_id', '=', marketId)
     .where('batch_id', 'in', [...new Set(actions.map(({ batch_id }) => batch_id))])
     .execute()
-  await writeOrders(tx, unwound.orders)
+  await writeOrders(tx, voided.orders)
   await writeMatched(tx, marketId, mined)
-  await addReserved(tx, unwound.reserved)
+  await addReserved(tx, voided.reserved)
   const firstGiven = actions.find(({ action_id }) => action_id !== null)?.action_id
   if (firstGiven != null) {
     await tx
@@ -136,13 +136,13 @@ async function save(
       .where('market_id', '=', marketId)
       .execute()
   }
-  if (unwound.cancelOnly) {
+  if (voided.cancelOnly) {
     await tx.updateTable('markets').set({ mode: 'cancel_only' }).where('market_id', '=', marketId).execute()
   }
-  await appendRows(tx, head, unwound.rows)
+  await appendRows(tx, head, voided.rows)
 }
 
-export const createUnwindStore = (db: Db): UnwindStore => ({
+export const createVoidStore = (db: Db): VoidStore => ({
   turn: (marketId, fence, fromQueueNo, work) =>
     db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(marketId))
@@ -159,7 +159,7 @@ export const createUnwindStore = (db: Db): UnwindStore => ({
         mined,
         funds,
         isAfterUnnamed: await isAfterUnnamed(tx, marketId, fromQueueNo),
-        save: (unwound) => save(tx, marketId, head, actions, { unwound, mined }),
+        save: (voided) => save(tx, marketId, head, actions, { voided, mined }),
       })
       return true
     }),

@@ -1,4 +1,4 @@
-/** Balances and positions as the shard log alone tells them. Pure. */
+/** Balances and positions as the journal alone tells them. Pure. */
 import type { JournalRow, PartSettled } from '../../domain/journal/journal-row.ts'
 
 export interface Holdings {

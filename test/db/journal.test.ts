@@ -1,4 +1,4 @@
-/** The shard log: gapless, in commit order, told to listeners after the commit. */
+/** The journal: gapless, in commit order, told to listeners after the commit. */
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
@@ -15,7 +15,7 @@ const price = (at: number): JournalRow => ({
   ...{ oracle_price: '1', oracle_at: 1, mark_price: '1', at },
 })
 
-describe('the shard log', () => {
+describe('the journal', () => {
   let test: TestDatabase
   before(async () => {
     test = await freshDatabase()
@@ -55,7 +55,7 @@ describe('the shard log', () => {
   it('given a commit, listeners hear the shard and its head, and nothing before', async () => {
     const listener = new pg.Client(test.url)
     await listener.connect()
-    await listener.query('listen shard_log')
+    await listener.query('listen journal')
     const heard: string[] = []
     listener.on('notification', ({ payload }) => heard.push(payload ?? ''))
     let head = 0

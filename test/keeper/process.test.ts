@@ -127,7 +127,7 @@ describe('the keeper process', function () {
     await keeper.ready()
     const wallet = addressOf(alice.wallet)
     await world.db
-      .insertInto('relay_requests')
+      .insertInto('faucet_requests')
       .values({
         kind: 'faucet',
         user_id: alice.account,
@@ -138,7 +138,7 @@ describe('the keeper process', function () {
         created_at: 0,
       })
       .execute()
-    const request = () => world.db.selectFrom('relay_requests').selectAll().executeTakeFirstOrThrow()
+    const request = () => world.db.selectFrom('faucet_requests').selectAll().executeTakeFirstOrThrow()
     await until(
       async () => (await request()).status === 'MINED',
       () => keeper.output,

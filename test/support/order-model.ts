@@ -170,7 +170,7 @@ export class Model {
   }
 
   /** Nothing of what is matched will be mined; `culprits` end. */
-  unwind(now: number, culprits: (order: ModelOrder) => boolean): void {
+  voidBatches(now: number, culprits: (order: ModelOrder) => boolean): void {
     const batches = this.queue.splice(0)
     const accounts = new Set(batches.flatMap(({ fills }) => fills.map(({ order }) => order.account)))
     for (const { order, steps } of batches.flatMap(({ fills }) => fills)) {

@@ -221,11 +221,11 @@ describe('requests', () => {
     /** What the keeper does: takes the request and stores the transaction's hash. */
     async function relay(set: { status: 'SIGNED' | 'FAILED'; tx_hash: string | null }): Promise<unknown> {
       for (;;) {
-        const open = world.db.selectFrom('relay_requests').selectAll().where('status', '=', 'REQUESTED')
+        const open = world.db.selectFrom('faucet_requests').selectAll().where('status', '=', 'REQUESTED')
         const request = await open.executeTakeFirst()
         if (request !== undefined) {
           await world.db
-            .updateTable('relay_requests')
+            .updateTable('faucet_requests')
             .set(set)
             .where('request_id', '=', request.request_id)
             .execute()

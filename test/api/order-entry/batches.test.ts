@@ -154,7 +154,7 @@ describe('POST /v0/orders/place/batch', () => {
     ).to.deep.equal(['m1.1', 'm2.1', 'm1.1'])
     expect(body.read_after.shard_id).to.equal('accounts.1')
     const { row } = await world.db
-      .selectFrom('shard_log')
+      .selectFrom('journal')
       .select('row')
       .where('shard', '=', 'accounts')
       .where('seq', '=', Number(body.read_after.shard_seq))

@@ -45,7 +45,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     expect(await reservedOf(alice)).to.equal(before)
     expect(Number(body.read_after.shard_seq)).to.equal(Number(placed.read_after.shard_seq) + 1)
     const { row } = await world.db
-      .selectFrom('shard_log')
+      .selectFrom('journal')
       .select('row')
       .where('shard', '=', 'm1')
       .where('seq', '=', Number(body.read_after.shard_seq))

@@ -56,7 +56,7 @@ describe('POST /v0/orders', () => {
       .executeTakeFirstOrThrow()
     expect(account.reserved).to.equal(e18('40.1'))
     const logged = await world.db
-      .selectFrom('shard_log')
+      .selectFrom('journal')
       .selectAll()
       .where('shard', '=', 'm1')
       .where('seq', '=', row.seq)
@@ -220,7 +220,7 @@ describe('POST /v0/orders', () => {
       .where('shard', '=', 'm1')
       .executeTakeFirstOrThrow()
     const seqs = await world.db
-      .selectFrom('shard_log')
+      .selectFrom('journal')
       .select('seq')
       .where('shard', '=', 'm1')
       .orderBy('seq')

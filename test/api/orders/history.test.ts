@@ -246,7 +246,7 @@ describe('what happened to orders and fills', () => {
       })
       const { fills } = clearedRow(second)
       await append(world, {
-        ...{ kind: 'batch_unwound', batch_id: 2, from_part: 1, why: 'PRICE_STALE', at: 9_999, reopened: [] },
+        ...{ kind: 'batch_voided', batch_id: 2, from_part: 1, why: 'PRICE_STALE', at: 9_999, reopened: [] },
         fills,
       })
       await world.project()

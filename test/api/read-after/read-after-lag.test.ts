@@ -162,7 +162,12 @@ describe('a bookmark while the read model is behind', () => {
     const m1 = Number(placed.read_after.shard_seq)
     const mark = await world.db.transaction().execute(async (tx) => {
       const shard = await lockShard(tx, ACCOUNTS_SHARD)
-      const row: JournalRow = { kind: 'command_spanned', user_id: alice.userId, shards: { m1 }, at: Date.now() }
+      const row: JournalRow = {
+        kind: 'command_spanned',
+        user_id: alice.userId,
+        shards: { m1 },
+        at: Date.now(),
+      }
       return { shard_id: shardId(shard), shard_seq: String(await appendRows(tx, shard, [row])) }
     })
     const path = `/v0/orders/${placed.order.order_id}?${query(mark)}`

@@ -21,7 +21,7 @@ export async function expectSound(db: Db): Promise<void> {
   }
   for (const { shard, head } of await db.selectFrom('shards').selectAll().execute()) {
     const rows = await db
-      .selectFrom('shard_log')
+      .selectFrom('journal')
       .select('seq')
       .where('shard', '=', shard)
       .orderBy('seq')

@@ -1,7 +1,12 @@
 /** The log rows of one trade in the perpetual market: matched, submitted, mined, confirmed. */
 
 import { appendRows, lockShard } from '../../../db/journal.ts'
-import type { BatchCleared, JournalRow, PartSettled, PartSubmitted } from '../../../domain/journal/journal-row.ts'
+import type {
+  BatchCleared,
+  JournalRow,
+  PartSettled,
+  PartSubmitted,
+} from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
 import type { User, World } from './world.ts'
 

@@ -273,12 +273,7 @@ async function serve(db: Db, url: string, env: Env): Promise<World> {
       orders: await db.selectFrom('orders').selectAll().orderBy('order_id').execute(),
       accounts: await db.selectFrom('accounts').selectAll().orderBy('user_id').execute(),
       shards: await db.selectFrom('shards').selectAll().orderBy('shard').execute(),
-      log: await db
-        .selectFrom('shard_log')
-        .select(['shard', 'seq'])
-        .orderBy('shard')
-        .orderBy('seq')
-        .execute(),
+      log: await db.selectFrom('journal').select(['shard', 'seq']).orderBy('shard').orderBy('seq').execute(),
     }),
     async project(...shards) {
       const options = { limit: 1000, reached: () => {} }

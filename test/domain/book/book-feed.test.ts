@@ -96,8 +96,8 @@ describe('domain/book-feed', () => {
 
   it('asks to be loaded anew after what it cannot follow', () => {
     const { feed } = withOne()
-    const unwound: MarketRow = {
-      kind: 'batch_unwound',
+    const voided: MarketRow = {
+      kind: 'batch_voided',
       batch_id: 1,
       from_part: 1,
       why: '',
@@ -110,7 +110,7 @@ describe('domain/book-feed', () => {
       ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1, fills: [], positions: [], orders: [] },
       position_closed: [],
     }
-    expect(feed.apply(2, unwound)).to.equal('reload')
+    expect(feed.apply(2, voided)).to.equal('reload')
     expect(feed.apply(3, settled)).to.equal('applied')
     expect(feed.apply(4, { ...settled, rollback: true })).to.equal('reload')
   })

@@ -17,7 +17,7 @@ import {
   remainder,
   settle,
   trigger,
-  unwind,
+  voidMatch,
   waiting,
   walk,
 } from '../support/order-steps.ts'
@@ -73,11 +73,11 @@ describe('step', () => {
       'FILLED',
       ['FILLED'],
     ],
-    ['and then an unwind', open, [match(4), cancel, unwind(4)], 'CANCELLED', 'USER_CANCELLED', ['CANCELLED']],
+    ['and then a void', open, [match(4), cancel, voidMatch(4)], 'CANCELLED', 'USER_CANCELLED', ['CANCELLED']],
     [
-      'a receipt for a part, the rest unwound',
+      'a receipt for a part, the rest voided',
       open,
-      [match(8), cancel, settle(3), unwind(5)],
+      [match(8), cancel, settle(3), voidMatch(5)],
       'CANCELLED',
       'USER_CANCELLED',
       ['PARTIALLY_FILLED', 'CANCELLED'],
@@ -92,25 +92,32 @@ describe('step', () => {
       ['PARTIALLY_FILLED', 'CANCELLED'],
     ],
     ['a market order that met nobody', open, [remainder], 'CANCELLED', 'MARKET_REMAINDER', ['CANCELLED']],
-    ['an unwound market order that re-enters', open, [match(4), remainder, unwind(4)], 'OPEN', null, []],
+    ['a voided market order that re-enters', open, [match(4), remainder, voidMatch(4)], 'OPEN', null, []],
     [
       'one that is too old to',
       open,
-      [match(4), remainder, unwind(4, 'NO_BATCH_IN_TIME')],
+      [match(4), remainder, voidMatch(4, 'NO_BATCH_IN_TIME')],
       'CANCELLED',
       'NO_BATCH_IN_TIME',
       ['CANCELLED'],
     ],
-    ['an unwound limit order', open, [match(4), unwind(4)], 'OPEN', null, []],
+    ['a voided limit order', open, [match(4), voidMatch(4)], 'OPEN', null, []],
     [
       'the culprit of a revert',
       open,
-      [match(4), unwind(4, 'SETTLEMENT_REVERTED')],
+      [match(4), voidMatch(4, 'SETTLEMENT_REVERTED')],
       'CANCELLED',
       'SETTLEMENT_REVERTED',
       ['CANCELLED'],
     ],
-    ['the culprit with more settling', open, [match(6), unwind(4, 'SETTLEMENT_REVERTED')], 'OPEN', null, []],
+    [
+      'the culprit with more settling',
+      open,
+      [match(6), voidMatch(4, 'SETTLEMENT_REVERTED')],
+      'OPEN',
+      null,
+      [],
+    ],
   ]
   for (const [name, from, taken, status, reason, events] of paths) {
     it(`given ${name}, it is ${status}`, () => {
@@ -148,7 +155,7 @@ describe('step', () => {
     ['a match of all that is matched', open, [match(10)], match(1), { code: 'NOT_IN_BOOK' }],
     ['a match of too much', open, [match(4)], match(7), { code: 'TOO_MUCH', most: 6 }],
     ['a receipt for too much', open, [match(4)], settle(5), { code: 'TOO_MUCH', most: 4 }],
-    ['an unwind of too much', open, [match(4)], unwind(5), { code: 'TOO_MUCH', most: 4 }],
+    ['a void of too much', open, [match(4)], voidMatch(5), { code: 'TOO_MUCH', most: 4 }],
     ['a second trigger', waiting, [trigger], trigger, { code: 'NOT_WAITING' }],
     ['a receipt after the end', open, [cancel], settle(1), { code: 'ALREADY_ENDED', status: 'CANCELLED' }],
   ]
@@ -163,8 +170,8 @@ describe('step', () => {
     fc.constantFrom(trigger, cancel, expire, remainder),
     anyCount.map(match),
     anyCount.map(settle),
-    anyCount.map((count) => unwind(count)),
-    anyCount.map((count) => unwind(count, 'SETTLEMENT_REVERTED')),
+    anyCount.map((count) => voidMatch(count)),
+    anyCount.map((count) => voidMatch(count, 'SETTLEMENT_REVERTED')),
   )
 
   it('over any walk, quantities add up, a reason comes with an end only, and an end is final with one event', () => {

@@ -4,7 +4,7 @@ import type { MatchedFill } from '../../../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../../../domain/orders/open-order.ts'
 import { reservePerStep } from '../../../domain/orders/reservation.ts'
 import { FLAT } from '../../../domain/positions/position.ts'
-import { type Culprit, type UnwindInput, unwind } from '../../../domain/settlement/void-batch.ts'
+import { type Culprit, planVoid, type VoidInput } from '../../../domain/settlement/void-batch.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, UserId } from '../../../domain/units.ts'
 import { e18, perpetual, steps, ticks } from '../../support/markets.ts'
 
@@ -49,13 +49,13 @@ const fillOf = (of: OpenOrder, part = 1): MatchedFill => ({
   held: of.held.toString(),
 })
 
-function take(orders: readonly OpenOrder[], changes: Partial<UnwindInput> = {}) {
+function take(orders: readonly OpenOrder[], changes: Partial<VoidInput> = {}) {
   const reservedOf = (account: UserId) =>
     orders.reduce(
       (sum, { account: owner, reserved, held }) => sum + (owner === account ? reserved + held : 0n),
       0n,
     )
-  return unwind({
+  return planVoid({
     spec: perpetual,
     at: 1000 as Millis,
     culprit: LATE,
@@ -67,39 +67,39 @@ function take(orders: readonly OpenOrder[], changes: Partial<UnwindInput> = {}) 
   })
 }
 
-const byId = ({ orders }: ReturnType<typeof unwind>, seq: number) => orders.find((one) => one.seq === seq)
+const byId = ({ orders }: ReturnType<typeof take>, seq: number) => orders.find((one) => one.seq === seq)
 
-describe('unwind', () => {
+describe('void', () => {
   it('gives held amounts back to the orders, which are open again', () => {
     const matched = [order(1, ALICE, { settling: steps(4) }), order(2, BOB, { settling: steps(4) })]
-    const unwound = take(matched)
-    for (const { status, settling, held, openable, partialSlot } of unwound.orders) {
+    const voided = take(matched)
+    for (const { status, settling, held, openable, partialSlot } of voided.orders) {
       expect({ status, settling, held, openable, partialSlot }).to.deep.equal({
         ...{ status: 'OPEN', settling: 0, held: 0n, openable: 10, partialSlot: null },
       })
     }
-    expect([...unwound.reserved]).to.deep.equal([])
-    expect(unwound.rows[0]).to.include({ kind: 'batch_unwound', batch_id: 1, from_part: 1, why: 'late' })
-    expect(unwound.rows[0]).to.deep.include({ reopened: ['1-1', '1-2'] })
+    expect([...voided.reserved]).to.deep.equal([])
+    expect(voided.rows[0]).to.include({ kind: 'batch_voided', batch_id: 1, from_part: 1, why: 'late' })
+    expect(voided.rows[0]).to.deep.include({ reopened: ['1-1', '1-2'] })
   })
 
   it('keeps the slot of an order that is partly filled on the chain', () => {
-    const unwound = take([order(1, ALICE, { settling: steps(4), filled: steps(2) })])
-    expect(byId(unwound, 1)).to.include({ partialSlot: 3, filled: 2 })
+    const voided = take([order(1, ALICE, { settling: steps(4), filled: steps(2) })])
+    expect(byId(voided, 1)).to.include({ partialSlot: 3, filled: 2 })
   })
 
   it('ends the named order and frees it', () => {
     const [bad, good] = [order(1, ALICE, { settling: steps(4) }), order(2, BOB, { settling: steps(4) })]
     const culprit: Culprit = { kind: 'order', maker: ALICE, salt: 1n, error: 'OrderDead' }
-    const unwound = take([bad, good], { culprit })
-    expect(byId(unwound, 1)).to.include({
+    const voided = take([bad, good], { culprit })
+    expect(byId(voided, 1)).to.include({
       status: 'CANCELLED',
       statusReason: 'SETTLEMENT_REVERTED',
       endedAt: 1000,
     })
-    expect([...unwound.reserved]).to.deep.equal([[1, -(bad.reserved + bad.held)]])
-    expect(unwound.rows[0]).to.deep.include({ reopened: ['1-2'] })
-    const ended = unwound.rows.find(({ kind }) => kind === 'order_ended')
+    expect([...voided.reserved]).to.deep.equal([[1, -(bad.reserved + bad.held)]])
+    expect(voided.rows[0]).to.deep.include({ reopened: ['1-2'] })
+    const ended = voided.rows.find(({ kind }) => kind === 'order_ended')
     expect(ended).to.include({ order_id: '1-1', reserved_delta: (-(bad.reserved + bad.held)).toString() })
   })
 
@@ -108,8 +108,8 @@ describe('unwind', () => {
     const later = order(3, ALICE, { settling: steps(5) })
     const culprit: Culprit = { kind: 'account', maker: ALICE, error: 'MarginInsufficient' }
     const batches = [{ batchId: 1, fromPart: 1, fills: [fillOf(first), fillOf(later, 2)] }]
-    const unwound = take([first, later], { culprit, batches })
-    expect([byId(unwound, 1)?.status, byId(unwound, 3)?.status]).to.deep.equal(['CANCELLED', 'OPEN'])
+    const voided = take([first, later], { culprit, batches })
+    expect([byId(voided, 1)?.status, byId(voided, 3)?.status]).to.deep.equal(['CANCELLED', 'OPEN'])
   })
 
   for (const [name, changes, expected] of [
@@ -136,8 +136,8 @@ describe('unwind', () => {
     ],
   ] as const) {
     it(`given an order that is ${name}: ${expected.join(', ')}`, () => {
-      const unwound = take([order(1, ALICE, { settling: steps(4), ...changes })])
-      const after = byId(unwound, 1)
+      const voided = take([order(1, ALICE, { settling: steps(4), ...changes })])
+      const after = byId(voided, 1)
       expect([after?.status, after?.statusReason]).to.deep.equal(expected)
       expect([after?.settling, after?.held, after?.closingReason]).to.deep.equal([0, 0n, null])
     })
@@ -154,8 +154,8 @@ describe('unwind', () => {
     }
     const poor = { free: (matched.held + 1n) as Quote, reserved: matched.held }
     const batches = [{ batchId: 1, fromPart: 1, fills: [fillOf(matched)] }]
-    const unwound = take([matched, closing], { batches, fundsOf: () => poor })
-    expect(byId(unwound, 5)).to.include({ status: 'CANCELLED', statusReason: 'INSUFFICIENT_MARGIN' })
-    expect(byId(unwound, 1)).to.include({ status: 'OPEN', reserved: matched.held })
+    const voided = take([matched, closing], { batches, fundsOf: () => poor })
+    expect(byId(voided, 5)).to.include({ status: 'CANCELLED', statusReason: 'INSUFFICIENT_MARGIN' })
+    expect(byId(voided, 1)).to.include({ status: 'OPEN', reserved: matched.held })
   })
 })

@@ -34,11 +34,11 @@ export const unmine = (count: number, settling = count): OrderStep => ({
   steps: steps(count),
   settling: steps(settling),
 })
-export const unwind = (
+export const voidMatch = (
   count: number,
   ending: 'SETTLEMENT_REVERTED' | 'NO_BATCH_IN_TIME' | null = null,
 ): OrderStep => ({
-  kind: 'unwind',
+  kind: 'void',
   steps: steps(count),
   ending,
 })

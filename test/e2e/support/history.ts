@@ -161,7 +161,7 @@ export class History {
     const reasons = new Set(endings.map(({ reason }) => reason))
     if (kinds.has('prices_updated')) return this.#mark(market, rows)
     if (kinds.has('batch_cleared')) return this.#auction(market, rows)
-    if (kinds.has('batch_unwound')) return this.#unwind(market, rows)
+    if (kinds.has('batch_voided')) return this.#voidBatches(market, rows)
     if (kinds.has('part_settled') || keys.length > 0) return this.#block(market, rows, keys)
     if (reasons.has('DEAD_MAN_SWITCH')) return this.#fire(market, endings)
     if (kinds.has('order_placed') || reasons.has('USER_CANCELLED')) return this.#command(market, at, rows)
@@ -267,15 +267,15 @@ export class History {
     })
   }
 
-  #unwind({ model }: MarketRecord, rows: Rows): string[] {
-    const unwound = rows.flatMap(({ row }) => (row.kind === 'batch_unwound' ? [row] : []))
+  #voidBatches({ model }: MarketRecord, rows: Rows): string[] {
+    const voided = rows.flatMap(({ row }) => (row.kind === 'batch_voided' ? [row] : []))
     const waiting = model.queue.map(({ id }) => id).join()
-    const batches = unwound.map(({ batch_id }) => batch_id).join()
-    const wrong = batches === waiting ? [] : [`unwinds ${batches}; the model waits for ${waiting}`]
+    const batches = voided.map(({ batch_id }) => batch_id).join()
+    const wrong = batches === waiting ? [] : [`voids ${batches}; the model waits for ${waiting}`]
     // Only time may fail a settlement here: the auction matches nothing that the chain refuses.
-    for (const { why } of unwound) if (why !== 'not mined in time') wrong.push(`a settlement failed: ${why}`)
-    this.#count('unwound')
-    model.unwind(unwound[0]?.at ?? 0, () => false)
+    for (const { why } of voided) if (why !== 'not mined in time') wrong.push(`a settlement failed: ${why}`)
+    this.#count('voided')
+    model.voidBatches(voided[0]?.at ?? 0, () => false)
     return wrong
   }
 

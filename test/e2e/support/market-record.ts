@@ -70,7 +70,7 @@ export class MarketRecord {
       case 'part_settled':
         this.#settle(row)
         return
-      case 'batch_unwound':
+      case 'batch_voided':
         for (const { order_id, steps } of row.fills) this.#of(order_id).settling -= steps
         return
       default:

@@ -30,7 +30,7 @@ const STAND = `
       return null;
     end
   $$;
-  create trigger witness after insert on shard_log referencing new table as added for each statement execute function witness();
+  create trigger witness after insert on journal referencing new table as added for each statement execute function witness();
 `
 
 /**
@@ -59,7 +59,7 @@ export class Witness {
     const { rows } = await sql<Noted>`
       select l.shard, l.seq, l.row, w.tx, w.at
       from unnest(${[...this.#read.keys()]}::text[], ${[...this.#read.values()]}::bigint[]) as r(shard, seq)
-      join shard_log l on l.shard = r.shard and l.seq > r.seq
+      join journal l on l.shard = r.shard and l.seq > r.seq
       join witness w on w.shard = l.shard and w.seq = l.seq
       order by w.n
     `.execute(this.#db)

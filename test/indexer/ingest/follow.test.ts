@@ -38,11 +38,7 @@ describe('following the chain', () => {
     await (await world.bank.connect(alice).withdraw()).wait()
     await catchUp(follower)
     await stage.audit()
-    const causes = await test.db
-      .selectFrom('shard_log')
-      .select('row')
-      .where('shard', '=', 'accounts')
-      .execute()
+    const causes = await test.db.selectFrom('journal').select('row').where('shard', '=', 'accounts').execute()
     expect(causes.map(({ row }) => ('cause' in row ? row.cause : row.kind))).to.deep.equal([
       'user_created',
       'deposit',

@@ -105,7 +105,7 @@ describe('following a chain that changes its mind', () => {
     expect(passes.map(({ status }) => status)).to.deep.equal(Array(4).fill('fulfilled'))
     await catchUp(follower)
     await stage.audit()
-    const settled = await test.db.selectFrom('shard_log').select('row').execute()
+    const settled = await test.db.selectFrom('journal').select('row').execute()
     expect(settled.filter(({ row }) => row.kind === 'part_settled')).to.have.length(1)
   })
 

@@ -46,7 +46,7 @@ describe('following what moves positions outside batches', () => {
   }
 
   const causes = async () => {
-    const rows = await stage.scene.test.db.selectFrom('shard_log').select('row').orderBy('seq').execute()
+    const rows = await stage.scene.test.db.selectFrom('journal').select('row').orderBy('seq').execute()
     return rows.flatMap(({ row }) => (row.kind === 'positions_moved' ? [`${row.cause} ${row.rollback}`] : []))
   }
 

@@ -186,7 +186,7 @@ export class ModelMarket {
   }
 
   /** Everything not mined fails; market orders come back. */
-  unwind(): void {
+  voidBatches(): void {
     const failed = this.#parts.filter(({ settled }) => settled === null)
     this.#parts = this.#parts.filter(({ settled }) => settled !== null)
     for (const [batch, parts] of Map.groupBy(failed, (part) => part.batch)) {
@@ -199,7 +199,7 @@ export class ModelMarket {
       for (const order of reopened) order.closing = null
       const from_part = Math.min(...parts.map(({ part }) => part))
       this.rows.push({
-        kind: 'batch_unwound',
+        kind: 'batch_voided',
         ...{ batch_id: batch.batch_id, from_part, why: 'revert', at: this.#now, fills },
         reopened: reopened.map(({ order_id }) => order_id),
       })

@@ -15,7 +15,7 @@ const ACTS = [
   ...Array(4).fill('submit'),
   ...Array(4).fill('settle'),
   ...Array(2).fill('rollback'),
-  ...['cancel', 'cancel', 'confirm', 'unwind', 'foreign', 'prices', 'reserve', 'deposit'],
+  ...['cancel', 'cancel', 'confirm', 'void', 'foreign', 'prices', 'reserve', 'deposit'],
 ] as const
 
 const anyStep = fc.record({
@@ -68,7 +68,7 @@ function act(market: ModelMarket, { act, a, b, c }: Step): void {
   if (act === 'settle') market.settle()
   if (act === 'confirm') market.confirm()
   if (act === 'rollback') market.rollback()
-  if (act === 'unwind') market.unwind()
+  if (act === 'void') market.voidBatches()
   if (act === 'foreign') market.settleForeign(account(a), account(a + 1), 1 + (b % 9))
   if (act === 'prices') market.updatePrices(90 + (a % 20))
 }

@@ -41,6 +41,6 @@ export async function clearLog(db: Db): Promise<void> {
   const tables = TABLES.map((table) =>
     sql.table(table === 'read.order_events' ? 'read.order_changes' : table),
   )
-  await sql`truncate shards, shard_log, ${sql.join(tables)} cascade`.execute(db)
+  await sql`truncate shards, journal, ${sql.join(tables)} cascade`.execute(db)
   await createShard(db, ACCOUNTS_SHARD)
 }

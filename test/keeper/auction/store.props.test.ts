@@ -7,8 +7,8 @@ import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
 import { createDesk } from '../../../keeper/auction/market-memory.ts'
 import type { Chain, StoredTransaction } from '../../../keeper/ports.ts'
-import { unwindFrom } from '../../../keeper/settlement/void-batches.ts'
-import { createUnwindStore } from '../../../keeper/settlement/void-store.ts'
+import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
+import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { binary, perpetual } from '../../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import { mineOne } from '../support/mine.ts'
@@ -71,7 +71,7 @@ class Run {
   settling!: Fence
   placed: string[] = []
   fills = 0
-  unwound = 0
+  voided = 0
 
   constructor(world: World, middle: number) {
     this.world = world
@@ -168,9 +168,9 @@ class Run {
     const culprit = culprits[choice] as Culprit
     const chain = { blame: async () => culprit } as unknown as Chain
     const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
-    const ports = { unwinds: createUnwindStore(world.db), chain, clock: world.clock, log: quiet }
-    await unwindFrom(ports, world.spec, this.settling, { queueNo: action.queue_no, reverted })
-    this.unwound++
+    const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, log: quiet }
+    await voidFrom(ports, world.spec, this.settling, { queueNo: action.queue_no, reverted })
+    this.voided++
   }
 }
 
@@ -182,7 +182,7 @@ describe('any sequence of placements, cancels, turns, receipts and failures', fu
     [binary, 500],
   ] as const) {
     it(`keeps reservations, positions, fills and the book consistent in a ${spec.kind} market`, async () => {
-      const seen = { batches: 0, unwound: 0 }
+      const seen = { batches: 0, voided: 0 }
       await fc.assert(
         fc.asyncProperty(fc.array(anyStep, { minLength: 15, maxLength: 45 }), async (steps) => {
           const run = await Run.open(spec, middle)
@@ -195,7 +195,7 @@ describe('any sequence of placements, cancels, turns, receipts and failures', fu
             await expectSameReadModel(run.world)
             while (await mineOne(run.world)) await expectConsistent(run.world)
             seen.batches += run.fills
-            seen.unwound += run.unwound
+            seen.voided += run.voided
           } finally {
             await run.world.close()
           }

@@ -63,12 +63,8 @@ describe('a settlement that fails', function () {
     await auction.turn(auctioning)
     await settleAll()
 
-    expect(await batchStates()).to.deep.equal(['SETTLED', 'UNWOUND', 'UNWOUND'])
-    expect((await world.actions()).map(({ status }) => status)).to.deep.equal([
-      'MINED',
-      'REVERTED',
-      'UNWOUND',
-    ])
+    expect(await batchStates()).to.deep.equal(['SETTLED', 'VOIDED', 'VOIDED'])
+    expect((await world.actions()).map(({ status }) => status)).to.deep.equal(['MINED', 'REVERTED', 'VOIDED'])
     expect(await world.orderOf(bad)).to.include({
       status: 'CANCELLED',
       statusReason: 'SETTLEMENT_REVERTED',
@@ -82,8 +78,8 @@ describe('a settlement that fails', function () {
         partialSlot: null,
       })
     }
-    const unwound = await world.rows('batch_unwound')
-    expect(unwound.map(({ batch_id, reopened }) => [batch_id, reopened.toSorted()])).to.deep.equal([
+    const voided = await world.rows('batch_voided')
+    expect(voided.map(({ batch_id, reopened }) => [batch_id, reopened.toSorted()])).to.deep.equal([
       [2, [good]],
       [3, later.toSorted()],
     ])
@@ -184,7 +180,7 @@ describe('a settlement that fails', function () {
     expect(await world.position(alice)).to.equal(1090n)
   })
 
-  it('given a part that was never signed in its life, it is unwound without a transaction', async () => {
+  it('given a part that was never signed in its life, it is voided without a transaction', async () => {
     const order = await buy(alice, 10)
     await sell(bob, 10)
     await auction.turn(auctioning)
@@ -192,7 +188,7 @@ describe('a settlement that fails', function () {
     await settleAll()
     expect(await world.orderOf(order)).to.include({ status: 'OPEN', settling: 0 })
     expect(await world.transactions()).to.have.length(0)
-    expect((await world.actions()).map(({ status }) => status)).to.deep.equal(['UNWOUND'])
+    expect((await world.actions()).map(({ status }) => status)).to.deep.equal(['VOIDED'])
   })
 
   it('given a transaction that no block took in its life, its nonce is used up by nothing', async () => {

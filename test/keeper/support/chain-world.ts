@@ -15,7 +15,7 @@ import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/deliver.ts
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { type SettlePorts, settleMarket } from '../../../keeper/settlement/settle.ts'
 import { createSettlementStore } from '../../../keeper/settlement/store.ts'
-import { createUnwindStore } from '../../../keeper/settlement/void-store.ts'
+import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
 import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
 import { createReportSigner } from '../../../stack/oracle.ts'
@@ -226,7 +226,7 @@ export class Settlement {
       ...common,
       delivery: this.delivery,
       store: createSettlementStore(world.db),
-      unwinds: createUnwindStore(world.db),
+      voids: createVoidStore(world.db),
       maxInFlight: 8,
       sealDepth: 0,
     }

@@ -98,7 +98,7 @@ export async function expectSameBook(world: World): Promise<void> {
     orders.filter(({ orderId }) => orderId.startsWith(`${marketId}-`)),
   )
   const rows = await world.db
-    .selectFrom('shard_log')
+    .selectFrom('journal')
     .select(['seq', 'row'])
     .where('shard', '=', marketShard(world.spec.marketId))
     .orderBy('seq')

@@ -19,8 +19,8 @@ import { applyFacts, takeBackFacts } from '../../../indexer/ingest/apply.ts'
 import { usableReport } from '../../../keeper/auction/market-memory.ts'
 import type { Chain, StoredTransaction } from '../../../keeper/ports.ts'
 import { minedPosition } from '../../../keeper/rows.ts'
-import { unwindFrom } from '../../../keeper/settlement/void-batches.ts'
-import { createUnwindStore } from '../../../keeper/settlement/void-store.ts'
+import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
+import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { createSwitchStore } from '../../../keeper/switches/store.ts'
 import { runSwitches } from '../../../keeper/switches/switches.ts'
 import { Model } from '../../support/order-model.ts'
@@ -69,7 +69,7 @@ const keyOf = (trader: number): Wallet => new Wallet(id(`session key ${trader}`)
 export class ModelRun {
   readonly world: World
   readonly model: Model
-  readonly counts = { revoked: 0, fired: 0, reorgs: 0, unwound: 0, cuts: 0 }
+  readonly counts = { revoked: 0, fired: 0, reorgs: 0, voided: 0, cuts: 0 }
   readonly #middle: number
   readonly #traders: Trader[] = []
   readonly #armed = new Map<number, number>()
@@ -258,7 +258,7 @@ export class ModelRun {
     const isCut = await keeper.step()
     const mayMatch = usableReport(keeper.desk, before, clock.now()) !== null
     const rows = await db
-      .selectFrom('shard_log')
+      .selectFrom('journal')
       .select('row')
       .where('shard', '=', `m${spec.marketId}`)
       .where('seq', '>', before.head)
@@ -321,10 +321,10 @@ export class ModelRun {
     const [culprit, isCulprit] = culprits[choice] as (typeof culprits)[number]
     const chain = { blame: async () => culprit } as unknown as Chain
     const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
-    const ports = { unwinds: createUnwindStore(world.db), chain, clock: world.clock, log: quiet }
-    await unwindFrom(ports, world.spec, this.#fences.get('settle') as Fence, { queueNo, reverted })
-    model.unwind(world.clock.value, isCulprit)
-    this.counts.unwound++
+    const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, log: quiet }
+    await voidFrom(ports, world.spec, this.#fences.get('settle') as Fence, { queueNo, reverted })
+    model.voidBatches(world.clock.value, isCulprit)
+    this.counts.voided++
   }
 
   async #oldestAction(): Promise<number> {
@@ -358,7 +358,7 @@ export class ModelRun {
     const batch = this.model.mined.at(-1)
     if (batch === undefined) return
     const rows = await db
-      .selectFrom('shard_log')
+      .selectFrom('journal')
       .selectAll()
       .where('shard', '=', `m${spec.marketId}`)
       .orderBy('seq', 'desc')

@@ -285,7 +285,7 @@ export class World {
 
   async rows<K extends string>(...kinds: readonly K[]) {
     const rows = await this.db
-      .selectFrom('shard_log')
+      .selectFrom('journal')
       .select('row')
       .where('shard', '=', marketShard(this.spec.marketId))
       .orderBy('seq')
