@@ -8,7 +8,7 @@ import { buildApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { createBearerVerifier } from './auth/bearer.ts'
 import { createCancelSwitch } from './cancel-switch/cancel-switch.ts'
-import { lookAtAdmittance } from './commands/dry-run.ts'
+import { dryRunAdmission } from './commands/dry-run.ts'
 import { createIntake } from './commands/pipeline.ts'
 import type { Config } from './config.ts'
 import { createFaucet } from './faucet/faucet.ts'
@@ -88,8 +88,9 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
   const { recoverSigners } = signatures
   const intake = createIntake({ ...intakePorts, recoverSigners }, config)
   const looking = { trials: pools.trials, clock }
-  const admittanceOf = (spec: MarketSpec, userId: number) => lookAtAdmittance(looking, config, spec, userId)
-  const sizing = createSizing({ db, markets, admittanceOf })
+  const admissionInputOf = (spec: MarketSpec, userId: number) =>
+    dryRunAdmission(looking, config, spec, userId)
+  const sizing = createSizing({ db, markets, admissionInputOf })
   const cancelSwitch = createCancelSwitch(db, clock)
   const faucet = config.faucet ? createFaucet({ db, clock }, config.faucetWaitMs) : null
   metrics.watch('api_read_after_waiting', 'Reads that wait for their bookmark', () => readAfter.waiting)

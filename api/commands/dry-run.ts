@@ -1,12 +1,12 @@
 /** What a command would be decided on: a snapshot without locks, and nothing is written. */
 import type pg from 'pg'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { Admittance } from '../../domain/orders/validate.ts'
+import type { AdmissionInput } from '../../domain/orders/validate.ts'
 import type { Clock } from '../ports.ts'
 import type { Command, Item } from './command.ts'
 import { Draft } from './group-changes.ts'
 import { openGroup } from './group-state.ts'
-import { type Ages, admittance } from './place.ts'
+import { type Ages, admissionInput } from './place.ts'
 import { single } from './single.ts'
 
 export interface LookPorts {
@@ -49,12 +49,12 @@ export async function look<Seen>(
 }
 
 /** What a placement of the account would be admitted against at this moment. */
-export const lookAtAdmittance = (
+export const dryRunAdmission = (
   ports: LookPorts,
   options: LookOptions,
   spec: MarketSpec,
   userId: number,
-): Promise<Admittance> =>
+): Promise<AdmissionInput> =>
   look(ports, options, { userId, spec, items: [] }, (draft) =>
-    admittance(spec, userId, draft, ports.clock.now(), options),
+    admissionInput(spec, userId, draft, ports.clock.now(), options),
   )

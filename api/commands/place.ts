@@ -2,7 +2,12 @@
 import type { OrderPlaced } from '../../domain/journal/journal-row.ts'
 import { type MarketSpec, tickStepValue } from '../../domain/market/market.ts'
 import { aliveUntil, isExpired, type SignedOrder } from '../../domain/orders/order.ts'
-import { type Admission, type Admittance, admit, type Resting } from '../../domain/orders/validate.ts'
+import {
+  type AdmissionInput,
+  type AdmissionResult,
+  admit,
+  type Resting,
+} from '../../domain/orders/validate.ts'
 import type { FundingIndex, Millis, Price, Quote, Seconds, Steps } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './command.ts'
@@ -38,7 +43,7 @@ export function place(
   if (known !== undefined) return duplicate(order, known, draft)
 
   const endOfKey = endOfSigner(order, draft, now)
-  const verdict = admit(order, admittance(spec, userId, draft, now, ages))
+  const verdict = admit(order, admissionInput(spec, userId, draft, now, ages))
   if (!verdict.ok) throw refused(verdict.refusal, RETRY_AFTER[verdict.refusal.code])
 
   const row = {
@@ -96,13 +101,13 @@ function restingOf(spec: MarketSpec, holding: Holding): Resting {
 }
 
 /** What the order is admitted against. Throws where the exchange is not fit to take orders at all. */
-export function admittance(
+export function admissionInput(
   spec: MarketSpec,
   userId: number,
   draft: Draft,
   now: Millis,
   ages: Ages,
-): Admittance {
+): AdmissionInput {
   const { chainSeenAt, oracleAt, oraclePrice, mode } = draft.market(spec.marketId)
   if (chainSeenAt === null || now - chainSeenAt > ages.chainMaxAgeMs) {
     throw new ApiError('CHAIN_UNSEEN', { last_seen_ms: chainSeenAt }, STALE_RETRY)
@@ -124,7 +129,7 @@ export function admittance(
 
 function placedRow(
   order: SignedOrder,
-  admission: Admission,
+  admission: AdmissionResult,
   userId: number,
   seq: number,
   now: Millis,

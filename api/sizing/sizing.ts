@@ -11,7 +11,7 @@ import {
   maximumOf,
   type UnsizedOrder,
 } from '../../domain/orders/sizing.ts'
-import type { Admittance } from '../../domain/orders/validate.ts'
+import type { AdmissionInput } from '../../domain/orders/validate.ts'
 import { ONE, type Quantity, type Quote, type Rate, type Steps } from '../../domain/units.ts'
 import type { Caller } from '../auth/caller.ts'
 import { parseOrder, refused } from '../commands/parse-order.ts'
@@ -31,7 +31,7 @@ export interface SizingPorts {
   readonly db: Db
   readonly markets: MarketDirectory
   /** What a placement of this account would be admitted against at this moment. */
-  admittanceOf(spec: MarketSpec, userId: number): Promise<Admittance>
+  admissionInputOf(spec: MarketSpec, userId: number): Promise<AdmissionInput>
 }
 
 const HUNDRED = 100n
@@ -93,21 +93,21 @@ function notBought(spec: MarketSpec, { code, ...refusal }: Binding, budget: numb
   return refused({ ...refusal, code: code as Exclude<typeof code, 'POSITION_SIZE'> })
 }
 
-export function createSizing({ db, markets, admittanceOf }: SizingPorts): Sizing {
+export function createSizing({ db, markets, admissionInputOf }: SizingPorts): Sizing {
   const factsFor = async (
     spec: MarketSpec,
     userId: number,
     side: UnsizedOrder['side'],
   ): Promise<BatchFacts> => {
-    const [admittance, depth, reference] = await Promise.all([
-      admittanceOf(spec, userId),
+    const [admissionInput, depth, reference] = await Promise.all([
+      admissionInputOf(spec, userId),
       depthFacing(db, { marketId: spec.marketId, userId, side }),
       referenceOf(db, spec.marketId),
     ])
-    const { oracle } = admittance
+    const { oracle } = admissionInput
     if (oracle === null)
       throw new ApiError('ORACLE_STALE', { field: 'market_id', expected: 'a fresh oracle price' }, '1')
-    return { ...admittance, oracle, band: priceBand(spec, oracle), depth, reference }
+    return { ...admissionInput, oracle, band: priceBand(spec, oracle), depth, reference }
   }
 
   return {

@@ -35,7 +35,7 @@ import {
   stepsOfNotional,
   type UnsizedOrder,
 } from './sizing.ts'
-import { type Admission, type Admittance, admit } from './validate.ts'
+import { type AdmissionInput, type AdmissionResult, admit } from './validate.ts'
 
 /** Where the estimated price comes from: the batch, the order's own limit, its trigger, or the oracle where nothing else says. */
 export type PriceSource = 'batch' | 'limit' | 'trigger' | 'oracle'
@@ -48,7 +48,7 @@ export interface EstimatedFill {
   readonly taker: Steps
 }
 
-export interface BatchFacts extends Admittance {
+export interface BatchFacts extends AdmissionInput {
   readonly oracle: Price
   readonly band: Band
   /** What rests on the side that the order would meet, without the account's own orders: its best price first. */
@@ -81,7 +81,7 @@ function restingLevels(order: Order, { spec, band, depth }: BatchFacts): Resting
 }
 
 /** The next batch with this order in it; null where the order meets nobody. */
-function inNextBatch(order: Order, admission: Admission, facts: BatchFacts): EstimatedFill | null {
+function inNextBatch(order: Order, admission: AdmissionResult, facts: BatchFacts): EstimatedFill | null {
   const levels = restingLevels(order, facts)
   const seq = (levels.length + 1) as Seq
   const own: RestingOrder = {
@@ -111,7 +111,7 @@ function inNextBatch(order: Order, admission: Admission, facts: BatchFacts): Est
 }
 
 /** At which price, and how much of it at once. A conditional order is priced at its limit or where it will trigger. */
-export function estimateFill(order: Order, admission: Admission, facts: BatchFacts): EstimatedFill {
+export function estimateFill(order: Order, admission: AdmissionResult, facts: BatchFacts): EstimatedFill {
   const nothingYet = { fillable: 0 as Steps, taker: 0 as Steps }
   const batch = isConditional(order.type) ? null : inNextBatch(order, admission, facts)
   if (batch !== null) return batch
@@ -150,7 +150,7 @@ export interface Estimate {
   /** Why an order of that size is refused; null where it is accepted. */
   readonly refusal: Binding | null
   /** The rest is null where the order could not even be estimated. What it would reserve is told whether or not it is affordable. */
-  readonly admission: Admission | null
+  readonly admission: AdmissionResult | null
   readonly fill: EstimatedFill | null
   readonly outcome: EstimatedOutcome | null
 }
@@ -201,7 +201,7 @@ function tooSmall(order: UnsizedOrder, facts: BatchFacts): Binding {
 /** The maximum at each leverage, for the same order otherwise. */
 export const maximaByLeverage = (
   order: UnsizedOrder,
-  facts: Admittance,
+  facts: AdmissionInput,
   leverages: readonly number[],
 ): (Maximum & { readonly leverage: number })[] =>
   leverages.map((leverage) => ({ leverage, ...maximumOf({ ...order, leverage }, facts) }))

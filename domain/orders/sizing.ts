@@ -19,7 +19,7 @@ import {
 } from '../units.ts'
 import type { Order } from './order.ts'
 import type { OrderRefusal } from './order-request.ts'
-import { type AdmissionCode, type Admittance, admit } from './validate.ts'
+import { type AdmissionCode, type AdmissionInput, admit } from './validate.ts'
 
 /** An order that has no size yet. */
 export type UnsizedOrder = Omit<Order, 'quantity'>
@@ -42,7 +42,7 @@ interface Ceiling {
 
 const tooMuch = (
   code: BindingCode,
-  { spec }: Pick<Admittance, 'spec'>,
+  { spec }: Pick<AdmissionInput, 'spec'>,
   most: Steps,
   what: string,
 ): Binding => {
@@ -52,15 +52,15 @@ const tooMuch = (
 }
 
 /** Of one step more than the market's largest order. */
-export const aboveLargest = (facts: Pick<Admittance, 'spec'>): Binding =>
+export const aboveLargest = (facts: Pick<AdmissionInput, 'spec'>): Binding =>
   tooMuch('MAX_ORDER_SIZE', facts, facts.spec.maxQuantity, 'the largest order of the market')
 
 /** Whether the order stands against the matched position. */
-const reduces = ({ side }: Pick<Order, 'side'>, { position }: Admittance): boolean =>
+const reduces = ({ side }: Pick<Order, 'side'>, { position }: AdmissionInput): boolean =>
   position.size * signOf(side) < 0
 
 /** More than the position is never of use to a reduce-only order, though admission would take it. */
-function ceilingOf(order: UnsizedOrder, facts: Admittance): Ceiling {
+function ceilingOf(order: UnsizedOrder, facts: AdmissionInput): Ceiling {
   const { spec, position } = facts
   const size = Math.abs(position.size) as Steps
   if (order.reduceOnly && reduces(order, facts) && size <= spec.maxQuantity) {
@@ -74,7 +74,7 @@ function ceilingOf(order: UnsizedOrder, facts: Admittance): Ceiling {
  * The largest quantity that `admit` accepts, by bisection: from the smallest order on, admission only ever gets harder with the
  * size. Costs some thirty admissions. For a reduce-only order it ends with the position.
  */
-export function maximumOf(order: UnsizedOrder, facts: Admittance): Maximum {
+export function maximumOf(order: UnsizedOrder, facts: AdmissionInput): Maximum {
   const ceiling = ceilingOf(order, facts)
   const ask = (steps: number) => admit({ ...order, quantity: steps as Steps }, facts)
   const smallest = minOf(facts.spec.minQuantity, ceiling.steps)
@@ -118,7 +118,7 @@ export type Depth = readonly { readonly price: Ticks; readonly steps: Steps }[]
 export function sizeOf(
   sizing: Sizing,
   order: UnsizedOrder,
-  facts: Admittance,
+  facts: AdmissionInput,
   stepsFor: (notional: Quote) => Steps,
 ): Steps {
   const { spec, position } = facts
@@ -144,7 +144,7 @@ const beyond = ({ maxQuantity }: MarketSpec): Steps => (maxQuantity + 1) as Step
 const upTo = (most: Steps, steps: bigint): Steps => (steps < BigInt(most) ? Number(steps) : most) as Steps
 
 /** The steps whose notional at `price` is at most `notional`; not more than `sizeOf` gives. */
-export const stepsAt = ({ spec }: Pick<Admittance, 'spec'>, price: Ticks, notional: Quote): Steps =>
+export const stepsAt = ({ spec }: Pick<AdmissionInput, 'spec'>, price: Ticks, notional: Quote): Steps =>
   upTo(beyond(spec), notional / notionalAt(spec, price, 1 as Steps))
 
 /** The book that a market order meets; `fallback` is the price where nothing rests in it. */
@@ -161,7 +161,7 @@ export interface Facing {
  * other side the price would follow the reference instead.
  */
 export function stepsOfNotional(
-  facts: Pick<Admittance, 'spec'>,
+  facts: Pick<AdmissionInput, 'spec'>,
   { side, depth, band, fallback }: Facing,
   notional: Quote,
 ): Steps {

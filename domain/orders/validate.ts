@@ -61,7 +61,7 @@ export interface Resting {
   readonly reserved: Quote
 }
 
-export interface Admittance {
+export interface AdmissionInput {
   readonly spec: MarketSpec
   readonly mode: MarketMode
   /** Null while no fresh oracle price is known. */
@@ -76,13 +76,13 @@ export interface Admittance {
 }
 
 /** The same once the oracle price is known to be there. */
-interface Facts extends Admittance {
+interface Facts extends AdmissionInput {
   readonly oracle: Price
   readonly band: Band
 }
 
 /** What acceptance fixes: see `reservation.ts`. */
-export interface Admission {
+export interface AdmissionResult {
   readonly status: 'OPEN' | 'PENDING_TRIGGER'
   readonly openable: Steps
   readonly reservedPrice: Ticks
@@ -112,12 +112,12 @@ export function restingOf(spec: MarketSpec, size: Steps, orders: readonly Reserv
  * Every check at placement that needs the market's state or the account's; `toOrder` and the signature come
  * before it. Pure: under the market's lock the verdict is final. A refusal names the first rule broken.
  */
-export function admit(order: Order, admittance: Admittance): Verdict<Admission, Refusal> {
-  const closed = marketRefusal(admittance)
+export function admit(order: Order, admissionInput: AdmissionInput): Verdict<AdmissionResult, Refusal> {
+  const closed = marketRefusal(admissionInput)
   if (closed !== null) return refuse(closed)
-  if (admittance.oracle === null) return refuse(STALE)
-  const { spec, oracle } = admittance
-  const facts = { ...admittance, oracle, band: priceBand(spec, oracle) }
+  if (admissionInput.oracle === null) return refuse(STALE)
+  const { spec, oracle } = admissionInput
+  const facts = { ...admissionInput, oracle, band: priceBand(spec, oracle) }
   const refusal =
     expiryRefusal(order, facts) ??
     sizeRefusal(order, facts) ??
@@ -128,7 +128,7 @@ export function admit(order: Order, admittance: Admittance): Verdict<Admission, 
 }
 
 /** What is left of the checks for the share that may open, if there is one. */
-function admitOpening(order: Order, facts: Facts): Verdict<Admission, Refusal> {
+function admitOpening(order: Order, facts: Facts): Verdict<AdmissionResult, Refusal> {
   const { spec, band } = facts
   const status = isConditional(order.type) ? 'PENDING_TRIGGER' : 'OPEN'
   const reservedPrice = reservedPriceOf(spec, order, band)
@@ -158,7 +158,7 @@ const STALE: Refusal = {
   received: 'none',
 }
 
-function marketRefusal({ mode }: Admittance): Refusal | null {
+function marketRefusal({ mode }: AdmissionInput): Refusal | null {
   const field = 'market_id'
   if (mode === 'settling' || mode === 'settled') {
     return { code: 'MARKET_ENDED', field, expected: 'an open market', received: mode }
@@ -253,7 +253,7 @@ function requirementRefusal(order: Order, facts: Facts): Refusal | null {
   return { code: 'MARGIN_REQUIREMENT', field: 'leverage', expected, received: String(order.leverage) }
 }
 
-interface Opening {
+interface OpeningShare {
   readonly openable: Steps
   readonly reservedPrice: Ticks
   readonly perStep: Quote
@@ -265,7 +265,7 @@ interface Opening {
  * given out here: a sell may fill above the price it is reserved at, and funding moves the folded margin
  * while orders rest.
  */
-function rangeRefusal({ spec, position, resting }: Facts, opening: Opening): Refusal | null {
+function rangeRefusal({ spec, position, resting }: Facts, opening: OpeningShare): Refusal | null {
   const steps = Math.abs(position.size) + resting.openable + opening.openable
   const added = notionalAt(spec, opening.reservedPrice, opening.openable)
   const notional = position.entryNotional + resting.openNotional + added
@@ -284,7 +284,7 @@ function rangeRefusal({ spec, position, resting }: Facts, opening: Opening): Ref
 function marginRefusal(
   order: Order,
   { spec, available }: Facts,
-  { openable, perStep, reserved }: Opening,
+  { openable, perStep, reserved }: OpeningShare,
 ): Refusal | null {
   if (reserved <= available) return null
   const affordable = available > 0n ? Number(available / perStep) : 0

@@ -14,7 +14,7 @@ import {
   stepsOfNotional,
   type UnsizedOrder,
 } from '../../../domain/orders/sizing.ts'
-import { type Admittance, admit } from '../../../domain/orders/validate.ts'
+import { type AdmissionInput, admit } from '../../../domain/orders/validate.ts'
 import { FLAT, signOf } from '../../../domain/positions/position.ts'
 import {
   ONE,
@@ -103,8 +103,8 @@ describe('the maximum of an order', () => {
       ...{ leverage: 10, reduceOnly: false, expiration: 0, salt: 1n },
       ...changes,
     }) as UnsizedOrder
-  const at = (changes: Partial<Admittance> = {}): Admittance => ({
-    ...{ spec: perpetual, mode: 'open', oracle: price('100'), now: 1_000_000 as Admittance['now'] },
+  const at = (changes: Partial<AdmissionInput> = {}): AdmissionInput => ({
+    ...{ spec: perpetual, mode: 'open', oracle: price('100'), now: 1_000_000 as AdmissionInput['now'] },
     ...{ position: FLAT, fundingIndex: index(0n), available: quote('1000') },
     resting: {
       ...{ count: 0, reducing: steps(0), openable: steps(0) },
@@ -125,7 +125,7 @@ describe('the maximum of an order', () => {
   })
 
   it('tells why nothing is accepted', () => {
-    const why = (changes: Partial<UnsizedOrder>, facts: Partial<Admittance>) => {
+    const why = (changes: Partial<UnsizedOrder>, facts: Partial<AdmissionInput>) => {
       const { steps: most, binding } = maximumOf(order(changes), at(facts))
       expect(most).to.equal(0)
       return binding.code
@@ -137,7 +137,7 @@ describe('the maximum of an order', () => {
   })
 
   describe('and the intents', () => {
-    const size = (sizing: Sizing, changes: Partial<UnsizedOrder> = {}, facts: Partial<Admittance> = {}) =>
+    const size = (sizing: Sizing, changes: Partial<UnsizedOrder> = {}, facts: Partial<AdmissionInput> = {}) =>
       sizeOf(sizing, order(changes), at(facts), (notional) => stepsAt(at(facts), ticks(1000), notional))
 
     it('take units down to the step, and one step beyond the largest order where they are more', () => {
@@ -208,7 +208,7 @@ describe('the estimate of an order', () => {
       openNotional: quote('0'),
       reserved: quote('0'),
     }
-    const facts = { ...base, now: base.now as Admittance['now'], spec, oracle, depth, resting }
+    const facts = { ...base, now: base.now as AdmissionInput['now'], spec, oracle, depth, resting }
     return { ...facts, band: priceBand(spec, oracle), available: quote('1000000000') }
   }
   const marketOrder = (spec: typeof perpetual, side: 'LONG' | 'SHORT', quantity: Steps) => ({

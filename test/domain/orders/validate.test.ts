@@ -4,7 +4,7 @@ import { priceOf } from '../../../domain/market/market.ts'
 import type { Order } from '../../../domain/orders/order.ts'
 import { reservationsOf } from '../../../domain/orders/reservation.ts'
 import {
-  type Admittance,
+  type AdmissionInput,
   admit,
   MAX_OPEN_ORDERS,
   type Resting,
@@ -21,7 +21,7 @@ const nothing: Resting = {
   openNotional: quote('0'),
   reserved: quote('0'),
 }
-const at = (changes: Partial<Admittance> = {}): Admittance => ({
+const at = (changes: Partial<AdmissionInput> = {}): AdmissionInput => ({
   spec: perpetual,
   mode: 'open',
   oracle: price('100'),
@@ -93,7 +93,7 @@ describe('admit', () => {
   })
 
   const long = position(1000)
-  const table: readonly (readonly [string, object, Partial<Admittance>, string, string | undefined])[] = [
+  const table: readonly (readonly [string, object, Partial<AdmissionInput>, string, string | undefined])[] = [
     ['a cancel-only market', {}, { mode: 'cancel_only' }, 'MARKET_NOT_OPEN', undefined],
     ['a halted market', {}, { mode: 'halted' }, 'MARKET_NOT_OPEN', undefined],
     ['a settled market', {}, { mode: 'settled' }, 'MARKET_ENDED', undefined],
@@ -193,7 +193,7 @@ describe('admit', () => {
     })
   }
 
-  const accepted: readonly (readonly [string, object, Partial<Admittance>])[] = [
+  const accepted: readonly (readonly [string, object, Partial<AdmissionInput>])[] = [
     ['a buy far below the band', { price: 10 }, {}],
     ['a sell far above the band', { side: 'SHORT', price: 5000 }, {}],
     ['the edges of the band', { price: 1050, leverage: 1 }, {}],

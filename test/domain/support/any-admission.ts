@@ -5,7 +5,7 @@ import { type MarketSpec, oneInTicks, priceOf, tickStepValue } from '../../../do
 import { isConditional, isMarketType, mustReduceOnly, ORDER_TYPES } from '../../../domain/orders/order.ts'
 import { reservationsOf } from '../../../domain/orders/reservation.ts'
 import type { UnsizedOrder } from '../../../domain/orders/sizing.ts'
-import { type Admittance, restingOf } from '../../../domain/orders/validate.ts'
+import { type AdmissionInput, restingOf } from '../../../domain/orders/validate.ts'
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import {
   type Address,
@@ -23,7 +23,7 @@ import { markets } from '../../support/markets.ts'
 
 export interface AnyAdmission {
   readonly order: UnsizedOrder
-  readonly facts: Admittance & { readonly oracle: Price }
+  readonly facts: AdmissionInput & { readonly oracle: Price }
 }
 
 const side = fc.constantFrom('LONG' as const, 'SHORT' as const)
