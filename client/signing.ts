@@ -49,7 +49,7 @@ export const MARKET_ORDER_LIFE_S = 60
 
 const keccak = (message: Uint8Array): Uint8Array => getBytes(keccak256(message))
 
-export interface Draft {
+export interface UnsignedOrder {
   readonly market: SigningMarket
   readonly draft: OrderDraft
   readonly maker: string
@@ -59,7 +59,7 @@ export interface Draft {
 }
 
 /** The order as it will be signed: on the grid, complete, with the bits and the expiry that its type demands. */
-export function buildOrder({ market, draft, maker, salt, now }: Draft): Order {
+export function buildOrder({ market, draft, maker, salt, now }: UnsignedOrder): Order {
   const type = draft.type ?? (draft.price === undefined ? 'MARKET' : 'LIMIT')
   const latest = Math.floor(now / 1000) + MARKET_ORDER_LIFE_S
   const asked = draft.expiration ?? 0

@@ -3,21 +3,21 @@ import type { Millis } from '../../domain/units.ts'
 import { ApiError, itemError } from '../errors.ts'
 import { cancel, cancelAll } from './cancel.ts'
 import { type Command, type Item, type Outcome, type Report, reused } from './command.ts'
-import { Draft } from './group-changes.ts'
+import { GroupChanges } from './group-changes.ts'
 import { type GroupState, requestKey } from './group-state.ts'
 import { type Ages, place } from './place.ts'
 
 export type Decided = { readonly result: unknown } | ApiError
 
 export interface Decision {
-  readonly draft: Draft
+  readonly draft: GroupChanges
   /** One per command, in their order; given only after the commit. */
   readonly answers: readonly Decided[]
 }
 
 /** Commands are taken in turn, and each sees what those before it have done. */
 export function decide(commands: readonly Command[], state: GroupState, now: Millis, ages: Ages): Decision {
-  const draft = new Draft(state)
+  const draft = new GroupChanges(state)
   return { draft, answers: commands.map((command) => decideOne(command, draft, now, ages)) }
 }
 
@@ -31,19 +31,19 @@ function orRefusal<Value>(work: () => Value): Value | ApiError {
   }
 }
 
-function decideOne(command: Command, draft: Draft, now: Millis, ages: Ages): Decided {
+function decideOne(command: Command, draft: GroupChanges, now: Millis, ages: Ages): Decided {
   return orRefusal(() => again(command, draft) ?? draft.attempt(() => anew(command, draft, now, ages)))
 }
 
 /** The answer to a command that has been done before. */
-function again({ request, userId, replay }: Command, draft: Draft): Decided | null {
+function again({ request, userId, replay }: Command, draft: GroupChanges): Decided | null {
   const known = request && draft.state.requests.get(requestKey(userId, request.id))
   if (!known) return null
   if (!known.digest.equals(request.digest)) throw reused(request)
   return { result: replay(known.answer, (hash) => draft.state.byHash.get(hash)) }
 }
 
-function anew(command: Command, draft: Draft, now: Millis, ages: Ages): Decided {
+function anew(command: Command, draft: GroupChanges, now: Millis, ages: Ages): Decided {
   const { userId, request } = command
   const marketIds = command.markets.map(({ marketId }) => marketId)
   const outcomes = command.items.flatMap((item) => {
@@ -63,7 +63,7 @@ function anew(command: Command, draft: Draft, now: Millis, ages: Ages): Decided 
   return { result }
 }
 
-function decideItem(item: Item, command: Command, draft: Draft, now: Millis, ages: Ages): Outcome[] {
+function decideItem(item: Item, command: Command, draft: GroupChanges, now: Millis, ages: Ages): Outcome[] {
   const { userId } = command
   switch (item.kind) {
     case 'place':

@@ -4,7 +4,7 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import type { AdmissionInput } from '../../domain/orders/validate.ts'
 import type { Clock } from '../ports.ts'
 import type { Command, Item } from './command.ts'
-import { Draft } from './group-changes.ts'
+import { GroupChanges } from './group-changes.ts'
 import { openGroup } from './group-state.ts'
 import { type Ages, admissionInput } from './place.ts'
 import { single } from './single.ts'
@@ -29,7 +29,7 @@ export async function look<Seen>(
   { trials, clock }: LookPorts,
   { chainId }: LookOptions,
   { userId, spec, items }: Looking,
-  see: (draft: Draft) => Seen,
+  see: (draft: GroupChanges) => Seen,
 ): Promise<Seen> {
   const command: Command = {
     ...{ kind: 'place', userId, markets: [spec], items, ...single(() => null) },
@@ -39,7 +39,7 @@ export async function look<Seen>(
   const client = await trials.connect()
   let broken: Error | undefined
   try {
-    return see(new Draft(await openGroup(client, scope, [command], 'look')))
+    return see(new GroupChanges(await openGroup(client, scope, [command], 'look')))
   } finally {
     await client.query('rollback').catch((error: Error) => {
       broken = error

@@ -48,7 +48,7 @@ export interface KeptRequest {
   readonly answer: string
 }
 
-export class Draft {
+export class GroupChanges {
   readonly state: GroupState
   /** By market. Row i gets the sequence `head + 1 + i`. */
   readonly rows = new Map<number, MarketRow[]>()

@@ -11,7 +11,7 @@ import {
 import type { FundingIndex, Millis, Price, Quote, Seconds, Steps } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './command.ts'
-import type { Draft } from './group-changes.ts'
+import type { GroupChanges } from './group-changes.ts'
 import { type Holding, type StoredOrder, saltKey, signerKey } from './group-state.ts'
 import { refused } from './parse-order.ts'
 
@@ -34,7 +34,7 @@ const RETRY_AFTER: Readonly<Record<string, string>> = {
 export function place(
   { order, spec }: PlaceItem,
   userId: number,
-  draft: Draft,
+  draft: GroupChanges,
   now: Millis,
   ages: Ages,
 ): Placed {
@@ -59,7 +59,7 @@ export function place(
 const MAY_TRADE = 1
 
 /** When the key that signed ends; null if the maker signed himself. Throws where the key may not trade, or not any more. */
-function endOfSigner({ maker, signer }: SignedOrder, draft: Draft, now: Millis): Seconds | null {
+function endOfSigner({ maker, signer }: SignedOrder, draft: GroupChanges, now: Millis): Seconds | null {
   if (signer === maker) return null
   const key = draft.state.signers.get(signerKey(maker, signer))
   const context = { field: 'signature', recovered_signer: signer, expected_signer: maker }
@@ -75,7 +75,7 @@ function endOfSigner({ maker, signer }: SignedOrder, draft: Draft, now: Millis):
 }
 
 /** Accepting the same signed order again is not an error; another order with its salt is. */
-function duplicate(order: SignedOrder, known: StoredOrder, draft: Draft): Placed {
+function duplicate(order: SignedOrder, known: StoredOrder, draft: GroupChanges): Placed {
   if (known.hash !== order.hash) {
     const context = {
       field: 'salt',
@@ -104,7 +104,7 @@ function restingOf(spec: MarketSpec, holding: Holding): Resting {
 export function admissionInput(
   spec: MarketSpec,
   userId: number,
-  draft: Draft,
+  draft: GroupChanges,
   now: Millis,
   ages: Ages,
 ): AdmissionInput {

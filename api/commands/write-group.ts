@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import { APPEND_ROWS, APPENDING, type ShardHead } from '../../db/journal.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
-import type { Draft } from './group-changes.ts'
+import type { GroupChanges } from './group-changes.ts'
 import { pipelined } from './pipelined.ts'
 
 /**
@@ -63,7 +63,11 @@ export interface NewHead {
 }
 
 /** Stores what was decided, inside the group's transaction. Returns the new heads of the shards that have new rows. */
-export async function writeGroup(client: pg.ClientBase, draft: Draft, now: number): Promise<NewHead[]> {
+export async function writeGroup(
+  client: pg.ClientBase,
+  draft: GroupChanges,
+  now: number,
+): Promise<NewHead[]> {
   const logs = logsOf(draft)
   const statements = [...logs.map(appendStatement), ...endStatements(draft), ...accountStatements(draft, now)]
   await pipelined(client, () => statements.map((statement) => client.query(statement)))
@@ -77,7 +81,7 @@ interface NewRows {
   readonly signatures: readonly (string | null)[]
 }
 
-function logsOf({ rows, placed, state, spanned }: Draft): NewRows[] {
+function logsOf({ rows, placed, state, spanned }: GroupChanges): NewRows[] {
   const signatures = new Map<JournalRow, string>(placed.map(({ row, signature }) => [row, signature]))
   const of = (at: ShardHead, list: readonly JournalRow[]): NewRows => ({
     at,
@@ -96,13 +100,13 @@ function appendStatement({ at: { shard, head }, rows, signatures }: NewRows): pg
     : { name: 'append-rows', text: APPEND_ROWS, values }
 }
 
-function endStatements({ ended }: Draft): pg.QueryConfig[] {
+function endStatements({ ended }: GroupChanges): pg.QueryConfig[] {
   if (ended.length === 0) return []
   const values = [JSON.stringify(ended), ended.map(({ order_id }) => order_id)]
   return [{ name: 'intake-end', text: END, values }]
 }
 
-function accountStatements({ reservedDeltas, kept }: Draft, now: number): pg.QueryConfig[] {
+function accountStatements({ reservedDeltas, kept }: GroupChanges, now: number): pg.QueryConfig[] {
   const statements: pg.QueryConfig[] = []
   const deltas = [...reservedDeltas].filter(([, delta]) => delta !== 0n)
   if (deltas.length > 0) {

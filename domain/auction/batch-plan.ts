@@ -6,7 +6,7 @@ import type { MarketRow, MatchedFill } from '../journal/journal-row.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { expiryReason, leaveBook, type OpenOrder, type OrderChange, reserve } from '../orders/open-order.ts'
 import type { StatusReason } from '../orders/order.ts'
-import { Draft } from '../orders/order-changes.ts'
+import { OrderChanges } from '../orders/order-changes.ts'
 import { type ClosingReason, step } from '../orders/order-state.ts'
 import { type Funds, type Rebalanced, rebalance } from '../orders/rebalance.ts'
 import { reservePerStep } from '../orders/reservation.ts'
@@ -131,7 +131,7 @@ export interface PlanInput {
 
 /** Writes a decision down: the new state of every order it touches, and the rows in the order in which they hold. */
 export function planBatch(input: PlanInput): Plan {
-  const draft = new Draft(input.orders)
+  const draft = new OrderChanges(input.orders)
   const { overdue, cancels, matched, rebalanced } = input.decision
   for (const { seq, reason } of overdue) draft.put(endByTime(draft.get(seq), reason, input.asOf))
   const batch = matched === null ? null : fillOrders(input, matched, draft)
@@ -163,7 +163,7 @@ export function planBatch(input: PlanInput): Plan {
 function fillOrders(
   input: PlanInput,
   { clearing, parts, positions }: MatchedBatch,
-  draft: Draft,
+  draft: OrderChanges,
 ): PlannedBatch {
   const { spec, batchId, oracle } = input
   invariant(oracle !== null, 'a batch has an oracle report')
@@ -239,7 +239,7 @@ function countBySeq(parts: readonly Part[]): Map<Seq, number> {
 /** Orders that leave the book with the batch although part of them is settling. Marks them so. */
 function closingOrders(
   { cancels, matched }: Decision,
-  draft: Draft,
+  draft: OrderChanges,
 ): { order_id: string; reason: StatusReason }[] {
   const filled = wholeFills(matched)
   return cancels

@@ -2,7 +2,7 @@
 import type { Plan } from '../auction/batch-plan.ts'
 import type { Millis } from '../units.ts'
 import { leaveBook, type OpenOrder } from './open-order.ts'
-import { Draft } from './order-changes.ts'
+import { OrderChanges } from './order-changes.ts'
 import type { ClosingReason } from './order-state.ts'
 
 /** None of the orders may have ended, or be leaving. What settles of one is waited for. */
@@ -11,7 +11,7 @@ export function closeOrders(
   reason: ClosingReason,
   at: Millis,
 ): Pick<Plan, 'orders' | 'reserved' | 'rows'> {
-  const draft = new Draft(new Map(orders.map((order) => [order.seq, order])))
+  const draft = new OrderChanges(new Map(orders.map((order) => [order.seq, order])))
   for (const order of orders) draft.put(leaveBook(order, reason, at))
   return { orders: draft.changed(), reserved: draft.reservedDeltas(), rows: draft.rows }
 }

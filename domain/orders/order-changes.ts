@@ -5,7 +5,7 @@ import type { Quote, Seq, UserId } from '../units.ts'
 import { heldBack, type OpenOrder, type OrderChange } from './open-order.ts'
 
 /** The orders of a plan while it is made. */
-export class Draft {
+export class OrderChanges {
   readonly rows: MarketRow[] = []
   readonly #before: ReadonlyMap<Seq, OpenOrder>
   readonly #after = new Map<Seq, OpenOrder>()

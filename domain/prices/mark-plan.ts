@@ -13,7 +13,7 @@ import {
   triggerOrder,
 } from '../orders/open-order.ts'
 import { bookType } from '../orders/order.ts'
-import { Draft } from '../orders/order-changes.ts'
+import { OrderChanges } from '../orders/order-changes.ts'
 import type { ClosingReason } from '../orders/order-state.ts'
 import { type Funds, rebalance } from '../orders/rebalance.ts'
 import { type Reservation, reservedPriceOf } from '../orders/reservation.ts'
@@ -76,7 +76,7 @@ export function planMark(input: MarkInput): Plan {
   const reservations = new Map(weighed.flatMap((one) => [...one.reservations]))
   const ends = new Map(weighed.flatMap((one) => [...one.ends]))
 
-  const draft = new Draft(new Map(orders.map((order) => [order.seq, order])))
+  const draft = new OrderChanges(new Map(orders.map((order) => [order.seq, order])))
   draft.rows.push(pricesRow(prices))
   for (const seq of entering) {
     const reservation = (ends.has(seq) ? undefined : reservations.get(seq)) ?? NOTHING

@@ -15,7 +15,7 @@ import {
   reservable,
   reserve,
 } from '../orders/open-order.ts'
-import { Draft } from '../orders/order-changes.ts'
+import { OrderChanges } from '../orders/order-changes.ts'
 import { type ClosingReason, isTerminal, step } from '../orders/order-state.ts'
 import { type Funds, rebalance } from '../orders/rebalance.ts'
 import type { Position } from '../positions/position.ts'
@@ -55,7 +55,7 @@ export type VoidPlan = Pick<Plan, 'orders' | 'reserved' | 'rows'>
  * ends with SETTLEMENT_REVERTED; the others are open again at their old seq. Reservations are computed anew on the mined position.
  */
 export function planVoid(input: VoidInput): VoidPlan {
-  const draft = new Draft(new Map(input.orders.map((order) => [order.seq, order])))
+  const draft = new OrderChanges(new Map(input.orders.map((order) => [order.seq, order])))
   const byId = new Map(input.orders.map(({ orderId, seq }) => [orderId, seq]))
   const fills = input.batches.flatMap((batch) => batch.fills)
   const voided = new Set(fills.map(({ order_id }) => byId.get(order_id) as Seq))
@@ -100,7 +100,7 @@ function culpritsOf(
   { culprit, batches }: VoidInput,
   voided: ReadonlySet<Seq>,
   byId: ReadonlyMap<string, Seq>,
-  draft: Draft,
+  draft: OrderChanges,
 ): Set<Seq> {
   if (culprit.kind === 'late' || culprit.kind === 'unnamed') return new Set()
   if (culprit.kind === 'order') {
@@ -125,7 +125,7 @@ function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
 
 function tell(
   { batches, culprit, at }: VoidInput,
-  draft: Draft,
+  draft: OrderChanges,
   isReopened: (orderId: string) => boolean,
 ): void {
   for (const { batchId, fromPart, fills } of batches) {
@@ -143,7 +143,11 @@ function tell(
 }
 
 /** Reservations of an account's orders on its mined position; what it cannot pay for ends, the newest first. */
-function restore({ spec, at, orders, positions, fundsOf }: VoidInput, account: UserId, draft: Draft): void {
+function restore(
+  { spec, at, orders, positions, fundsOf }: VoidInput,
+  account: UserId,
+  draft: OrderChanges,
+): void {
   const mine = orders.filter((order) => order.account === account)
   const live = mine.map(({ seq }) => draft.get(seq)).filter(isReservable)
   const before = mine.reduce((sum, { reserved, held }) => sum + reserved + held, 0n)

@@ -11,7 +11,7 @@ export interface Entry {
 }
 
 /** What a log row does to one subject of a read table. `apply` gets undefined where there is none yet, and must not mutate. */
-export interface Change<Subject> {
+export interface RowChange<Subject> {
   readonly key: string
   readonly apply: (before: Subject | undefined) => Subject | undefined
 }
@@ -24,7 +24,7 @@ export const signedWei = (row: { readonly rollback: boolean }, wei: string): big
   row.rollback ? -BigInt(wei) : BigInt(wei)
 
 /** The subjects that a chunk of log rows touches: as they were loaded, then as each row leaves them. */
-export class Draft<Subject> {
+export class RowChanges<Subject> {
   readonly #subjects: Map<string, Subject>
   readonly #changed = new Set<string>()
 
@@ -37,7 +37,7 @@ export class Draft<Subject> {
   }
 
   /** Applies the change; returns the subject before and after it. */
-  apply({ key, apply }: Change<Subject>): { before: Subject | undefined; after: Subject | undefined } {
+  apply({ key, apply }: RowChange<Subject>): { before: Subject | undefined; after: Subject | undefined } {
     const before = this.#subjects.get(key)
     const after = apply(before)
     if (after === undefined) this.#subjects.delete(key)

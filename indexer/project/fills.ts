@@ -7,7 +7,7 @@ import type {
   PartSettled,
   PartSubmitted,
 } from '../../domain/journal/journal-row.ts'
-import { type Change, type Entry, signOfRow } from './change.ts'
+import { type Entry, type RowChange, signOfRow } from './change.ts'
 
 export type ReadFill = Selectable<ReadFillsTable>
 
@@ -16,7 +16,7 @@ export type PartFills = readonly ReadFill[]
 
 export const partKey = (batchId: number, part: number): string => `${batchId}-${part}`
 
-export function fillChanges({ marketId, row }: Entry): Change<PartFills>[] {
+export function fillChanges({ marketId, row }: Entry): RowChange<PartFills>[] {
   switch (row.kind) {
     case 'batch_cleared':
       return matched(marketId, row)
@@ -62,12 +62,12 @@ const submitted = ({ tx_hash, action_id, at }: PartSubmitted): Partial<ReadFill>
 const everyFill = (
   { batch_id, part }: { batch_id: number; part: number },
   fields: (fill: ReadFill) => Partial<ReadFill>,
-): Change<PartFills> => ({
+): RowChange<PartFills> => ({
   key: partKey(batch_id, part),
   apply: (fills = []) => fills.map((fill) => ({ ...fill, ...fields(fill) })),
 })
 
-function matched(marketId: number, row: BatchCleared): Change<PartFills>[] {
+function matched(marketId: number, row: BatchCleared): RowChange<PartFills>[] {
   const parts = Map.groupBy(row.fills, ({ part }) => part)
   return [...parts].map(([part, fills]) => ({
     key: partKey(row.batch_id, part),

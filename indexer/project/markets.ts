@@ -4,11 +4,11 @@ import type { ReadMarketsTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { MarketListed } from '../../domain/journal/journal-row.ts'
 import type { MarketKind } from '../../domain/market/market.ts'
-import type { Change, Entry } from './change.ts'
+import type { Entry, RowChange } from './change.ts'
 
 export type ReadMarket = Selectable<ReadMarketsTable>
 
-export function marketChanges({ marketId, row }: Entry): Change<ReadMarket>[] {
+export function marketChanges({ marketId, row }: Entry): RowChange<ReadMarket>[] {
   switch (row.kind) {
     case 'market_listed':
       return [{ key: String(marketId), apply: () => listed(marketId, row) }]
@@ -39,7 +39,7 @@ const listed = (marketId: number, { spec }: MarketListed): ReadMarket => ({
   last_batch_id: null,
 })
 
-const change = (marketId: number, fields: Partial<ReadMarket>): Change<ReadMarket> => ({
+const change = (marketId: number, fields: Partial<ReadMarket>): RowChange<ReadMarket> => ({
   key: String(marketId),
   apply: (market) => {
     invariant(market !== undefined, `the log tells of market ${marketId} before its listing`)

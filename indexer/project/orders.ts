@@ -8,11 +8,11 @@ import {
   type OrderTriggered,
   type PartSettled,
 } from '../../domain/journal/journal-row.ts'
-import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
+import { type Entry, type RowChange, signedWei, signOfRow } from './change.ts'
 
 export type ReadOrder = Selectable<ReadOrdersTable>
 
-export function orderChanges({ marketId, seq, row }: Entry): Change<ReadOrder>[] {
+export function orderChanges({ marketId, seq, row }: Entry): RowChange<ReadOrder>[] {
   switch (row.kind) {
     case 'order_placed':
       return [{ key: row.order_id, apply: () => placed(marketId, seq, row) }]
@@ -91,7 +91,7 @@ const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): P
   updated_at: row.at,
 })
 
-const change = (orderId: string, fields: (order: ReadOrder) => Partial<ReadOrder>): Change<ReadOrder> => ({
+const change = (orderId: string, fields: (order: ReadOrder) => Partial<ReadOrder>): RowChange<ReadOrder> => ({
   key: orderId,
   apply: (order) => {
     invariant(order !== undefined, `the log tells of order ${orderId} before its placement`)
@@ -100,7 +100,7 @@ const change = (orderId: string, fields: (order: ReadOrder) => Partial<ReadOrder
 })
 
 /** The fills first, then the statuses. A fill that only the chain knows may belong to an order that nobody knows. */
-function settled(row: PartSettled): Change<ReadOrder>[] {
+function settled(row: PartSettled): RowChange<ReadOrder>[] {
   const sign = signOfRow(row)
   const fills = row.fills.map((fill) =>
     changeIfKnown(fill.order_id, (order) => ({
@@ -126,7 +126,7 @@ function settled(row: PartSettled): Change<ReadOrder>[] {
 const changeIfKnown = (
   orderId: string,
   fields: (order: ReadOrder) => Partial<ReadOrder>,
-): Change<ReadOrder> => ({
+): RowChange<ReadOrder> => ({
   key: orderId,
   apply: (order) => order && { ...order, ...fields(order) },
 })

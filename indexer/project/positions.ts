@@ -2,11 +2,11 @@
 import type { Selectable } from 'kysely'
 import type { ReadPositionsTable } from '../../db/read-schema.ts'
 import type { MatchedFill, PartSettled, PositionsMoved } from '../../domain/journal/journal-row.ts'
-import { type Change, type Entry, signedWei, signOfRow } from './change.ts'
+import { type Entry, type RowChange, signedWei, signOfRow } from './change.ts'
 
 export type ReadPosition = Selectable<ReadPositionsTable>
 
-export function positionChanges({ marketId, row }: Entry): Change<ReadPosition>[] {
+export function positionChanges({ marketId, row }: Entry): RowChange<ReadPosition>[] {
   switch (row.kind) {
     case 'batch_cleared':
       return row.fills.map((fill) => pend(marketId, fill, 1, row.as_of))
@@ -30,10 +30,10 @@ const pend = (
   fill: Pick<MatchedFill, 'user_id' | 'side' | 'steps'>,
   sign: 1 | -1,
   at: number,
-): Change<ReadPosition> =>
+): RowChange<ReadPosition> =>
   change(marketId, fill.user_id, at, ({ pending }) => ({ pending: pending + sign * sizeOf(fill) }))
 
-function settled(marketId: number, row: PartSettled): Change<ReadPosition>[] {
+function settled(marketId: number, row: PartSettled): RowChange<ReadPosition>[] {
   const sign = signOfRow(row)
   const fills = row.fills.map((fill) =>
     change(marketId, fill.user_id, row.at, (position) => ({
@@ -45,7 +45,7 @@ function settled(marketId: number, row: PartSettled): Change<ReadPosition>[] {
   return [...fills, ...moved(marketId, row)]
 }
 
-const moved = (marketId: number, row: PartSettled | PositionsMoved): Change<ReadPosition>[] =>
+const moved = (marketId: number, row: PartSettled | PositionsMoved): RowChange<ReadPosition>[] =>
   row.positions.map((each) =>
     change(marketId, each.user_id, row.at, (position) => ({
       size: position.size + signOfRow(row) * each.size_delta,
@@ -60,7 +60,7 @@ const change = (
   userId: number,
   at: number,
   fields: (position: ReadPosition) => Partial<ReadPosition>,
-): Change<ReadPosition> => ({
+): RowChange<ReadPosition> => ({
   key: String(userId),
   apply: (before = flat(marketId, userId, at)) => ({ ...before, ...fields(before), updated_at: at }),
 })

@@ -5,7 +5,7 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import { type BalanceDelta, balanceDeltas, sumDeltas } from './balances.ts'
 import { batchChanges, type ReadBatch } from './batches.ts'
 import { type LevelDelta, levelDeltas, sumLevels } from './book-levels.ts'
-import { Draft, type Entry } from './change.ts'
+import { type Entry, RowChanges } from './change.ts'
 import { fillChanges, type PartFills } from './fills.ts'
 import { marketChanges, type ReadMarket } from './markets.ts'
 import {
@@ -81,12 +81,12 @@ export function touchedBy(entries: readonly Entry[]): Touched {
 }
 
 export function projectEntries(before: Subjects, entries: readonly Entry[]): ReadChanges {
-  const users = new Draft<ReadUser>([])
-  const markets = new Draft(before.markets)
-  const orders = new Draft(before.orders)
-  const fills = new Draft(before.fills)
-  const positions = new Draft(before.positions)
-  const batches = new Draft(before.batches)
+  const users = new RowChanges<ReadUser>([])
+  const markets = new RowChanges(before.markets)
+  const orders = new RowChanges(before.orders)
+  const fills = new RowChanges(before.fills)
+  const positions = new RowChanges(before.positions)
+  const batches = new RowChanges(before.batches)
   const levels: LevelDelta[] = []
   const balances: BalanceDelta[] = []
   const removedEvents: EventsOf[] = []

@@ -1,5 +1,5 @@
 /** `read.users`: who is who. */
-import type { Change, Entry } from './change.ts'
+import type { Entry, RowChange } from './change.ts'
 
 export interface ReadUser {
   readonly user_id: number
@@ -7,7 +7,7 @@ export interface ReadUser {
   readonly created_at: number
 }
 
-export function userChanges({ row }: Entry): Change<ReadUser>[] {
+export function userChanges({ row }: Entry): RowChange<ReadUser>[] {
   if (row.kind !== 'user_created') return []
   const user = { user_id: row.user_id, address: row.address, created_at: row.at }
   return [{ key: String(row.user_id), apply: () => user }]

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { heldBack, leaveBook, type OpenOrder, reserve } from '../../../domain/orders/open-order.ts'
-import { Draft } from '../../../domain/orders/order-changes.ts'
+import { OrderChanges } from '../../../domain/orders/order-changes.ts'
 import type { Millis, Quote, Seq, Steps } from '../../../domain/units.ts'
 import { orders, roundMarket } from '../../support/resting.ts'
 import { bySeq, openOrder } from '../support/open-orders.ts'
@@ -17,7 +17,7 @@ const AT = 5 as Millis
 
 describe('domain/draft', () => {
   it('shows an order as it has become, and knows no other', () => {
-    const draft = new Draft(before)
+    const draft = new OrderChanges(before)
     draft.put(leaveBook(draft.get(1 as Seq), 'EXPIRED', AT))
     expect(draft.get(1 as Seq).status).to.equal('EXPIRED')
     expect(draft.get(2 as Seq)).to.equal(at(2))
@@ -26,7 +26,7 @@ describe('domain/draft', () => {
   })
 
   it('lists each changed order once, as it is at the end, and the rows in turn', () => {
-    const draft = new Draft(before)
+    const draft = new OrderChanges(before)
     draft.putIf(reserve(draft.get(2 as Seq), { openable: 1 as Steps, amount: 7n as Quote }))
     draft.putIf(reserve(draft.get(2 as Seq), { openable: 1 as Steps, amount: 7n as Quote }))
     draft.put(leaveBook(draft.get(2 as Seq), 'EXPIRED', AT))
@@ -35,7 +35,7 @@ describe('domain/draft', () => {
   })
 
   it('sums what changes by account, and leaves out where that is nothing', () => {
-    const draft = new Draft(before)
+    const draft = new OrderChanges(before)
     draft.put(leaveBook(draft.get(1 as Seq), 'EXPIRED', AT))
     draft.put(leaveBook(draft.get(3 as Seq), 'EXPIRED', AT))
     const { reserved } = at(2)
@@ -51,7 +51,7 @@ describe('domain/draft', () => {
     })
     fc.assert(
       fc.property(fc.array(anyChange, { maxLength: 12 }), (changes) => {
-        const draft = new Draft(before)
+        const draft = new OrderChanges(before)
         for (const { seq, reserved, held } of changes) {
           draft.set({ ...draft.get(seq as Seq), reserved: reserved as Quote, held: held as Quote })
         }
