@@ -10,11 +10,11 @@ import { type Candidates, candidatesOf, type Excluded, NONE_EXCLUDED } from './c
 import type { Cancel, Clearing, ClearingInputs, Fill, Ration, Reference } from './clearing.ts'
 import { type PriceAnswer, referenceTick } from './clearing-price.ts'
 import { fillsOf } from './fills.ts'
-import { Openings } from './opening-margin.ts'
+import { OpeningMargins } from './opening-margin.ts'
 import { pairUp } from './pairing.ts'
 import { type Participant, participantsOf } from './participants.ts'
 import { fitsOnePart } from './parts.ts'
-import { Standings } from './position-capacity.ts'
+import { PositionCapacities } from './position-capacity.ts'
 import { type Round, type RoundInput, type RoundResult, runRound } from './round.ts'
 import { awaitsOracle, type Entries, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
 
@@ -46,8 +46,8 @@ export function clear(input: AuctionInput): Clearing {
     spec,
     band,
     oracle,
-    openings: new Openings(spec, oracle, band),
-    standings: new Standings(spec, band, oracle, fundingIndex),
+    openings: new OpeningMargins(spec, oracle, band),
+    standings: new PositionCapacities(spec, band, oracle, fundingIndex),
   }
   const candidates = candidatesOf(input.book, band, asOf, input.excluded ?? NONE_EXCLUDED)
   const participants = participantsOf(terms, candidates, input.positions)

@@ -3,14 +3,14 @@ import type { RestingOrder } from '../book/book.ts'
 import { minOf, type Steps } from '../units.ts'
 import type { Fill, Pair } from './clearing.ts'
 import { type Tally, tally } from './pairing.ts'
-import type { Standing } from './position-capacity.ts'
-import type { StandingShare } from './round.ts'
+import type { PositionCapacity } from './position-capacity.ts'
+import type { PlannedShare } from './round.ts'
 
 /**
  * By account, within an account in tranche order. An account's fills reduce its position in that order until it is flat; they are
  * all on one side, since self-trades are gone.
  */
-export function fillsOf(sides: readonly (readonly StandingShare[])[], pairs: readonly Pair[]): Fill[] {
+export function fillsOf(sides: readonly (readonly PlannedShare[])[], pairs: readonly Pair[]): Fill[] {
   const tallies = tally(pairs)
   const fills: Fill[] = []
   for (const shares of sides) {
@@ -27,7 +27,7 @@ export function fillsOf(sides: readonly (readonly StandingShare[])[], pairs: rea
   return fills.sort((a, b) => a.account - b.account)
 }
 
-const capacityFor = (order: RestingOrder, { size, reducingSide }: Standing): Steps =>
+const capacityFor = (order: RestingOrder, { size, reducingSide }: PositionCapacity): Steps =>
   (order.side === reducingSide ? Math.abs(size) : 0) as Steps
 
 function fillOf(order: RestingOrder, { taker, maker, fee }: Tally, reducing: Steps): Fill {

@@ -11,7 +11,7 @@ import type { Price, Steps, Ticks } from '../units.ts'
 /** Far more than doubles can be wrong by, far less than matters: what is within it is computed exactly. */
 const DOUBT = 1.001
 
-export class Openings {
+export class OpeningMargins {
   readonly #spec: MarketSpec
   readonly #oracle: Price
   readonly #band: Band

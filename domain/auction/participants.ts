@@ -3,7 +3,7 @@ import type { RestingOrder } from '../book/book.ts'
 import type { Position } from '../positions/position.ts'
 import type { Seq, Steps, UserId } from '../units.ts'
 import type { Candidates } from './candidates.ts'
-import { FREE, type Standing } from './position-capacity.ts'
+import { FREE, type PositionCapacity } from './position-capacity.ts'
 import { withoutSelfTrades } from './self-trade.ts'
 import {
   type BoundedOrder,
@@ -17,7 +17,7 @@ import {
 export interface Participant {
   readonly account: UserId
   readonly position: Position
-  readonly standing: Standing
+  readonly standing: PositionCapacity
   /** In tranche order. */
   readonly orders: readonly BoundedOrder[]
   readonly selfTrades: readonly Seq[]
@@ -56,7 +56,7 @@ interface Bounded {
 
 const NONE: readonly never[] = []
 
-function boundAll(terms: RiskTerms, standing: Standing, orders: readonly RestingOrder[]): Bounded {
+function boundAll(terms: RiskTerms, standing: PositionCapacity, orders: readonly RestingOrder[]): Bounded {
   return hasBothSides(orders)
     ? boundTwoSided(terms, standing, orders)
     : { orders: inTurn(terms, standing, orders, null), selfTrades: NONE }
@@ -67,7 +67,7 @@ function hasBothSides(orders: readonly RestingOrder[]): boolean {
   return false
 }
 
-function boundTwoSided(terms: RiskTerms, standing: Standing, all: readonly RestingOrder[]): Bounded {
+function boundTwoSided(terms: RiskTerms, standing: PositionCapacity, all: readonly RestingOrder[]): Bounded {
   const orders = all.filter((order) => hasRoom(standing, order, openableNow(terms, standing, order)))
   const { kept, cancelled, reach } = withoutSelfTrades(orders)
   return { orders: inTurn(terms, standing, kept, reach), selfTrades: cancelled }
@@ -76,7 +76,7 @@ function boundTwoSided(terms: RiskTerms, standing: Standing, all: readonly Resti
 /** The orders that have room, with their limits, in tranche order. */
 function inTurn(
   terms: RiskTerms,
-  standing: Standing,
+  standing: PositionCapacity,
   orders: readonly RestingOrder[],
   reach: MarketReach | null,
 ): BoundedOrder[] {
@@ -89,5 +89,5 @@ function inTurn(
 }
 
 /** Without room at any price for all that its account holds, an order cannot trade, nor be in another's way. */
-const hasRoom = (standing: Standing, order: RestingOrder, openable: Steps): boolean =>
+const hasRoom = (standing: PositionCapacity, order: RestingOrder, openable: Steps): boolean =>
   openable > 0 || order.side === standing.reducingSide

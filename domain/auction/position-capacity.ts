@@ -8,7 +8,7 @@ import { mayOpen } from '../positions/margin.ts'
 import { bankruptcyPrice, FLAT, type Position } from '../positions/position.ts'
 import { type FundingIndex, ONE, type Price, type Steps, type Ticks } from '../units.ts'
 
-export interface Standing {
+export interface PositionCapacity {
   /** Signed as in the position: what orders on the other side may reduce. */
   readonly size: Steps
   readonly reducingSide: Side | null
@@ -18,14 +18,19 @@ export interface Standing {
 }
 
 /** Of a flat account. */
-export const FREE: Standing = { size: FLAT.size, reducingSide: null, solvent: 0 as Ticks, mayOpen: true }
+export const FREE: PositionCapacity = {
+  size: FLAT.size,
+  reducingSide: null,
+  solvent: 0 as Ticks,
+  mayOpen: true,
+}
 
 /** Far more than a few operations on doubles can be wrong by, relative to their largest operand: what is closer is computed exactly. */
 const DOUBT = 1e-9
 /** Ticks by which the roundings of the bankruptcy price can move it from the quotient, and some. */
 const ROUNDINGS = 4
 
-export class Standings {
+export class PositionCapacities {
   readonly #spec: MarketSpec
   readonly #band: Band
   readonly #oracle: Price
@@ -50,7 +55,7 @@ export class Standings {
   }
 
   /** Of an account that is not flat. What none of its orders asks for is not computed. */
-  of(position: Position, orders: readonly RestingOrder[]): Standing {
+  of(position: Position, orders: readonly RestingOrder[]): PositionCapacity {
     const reducingSide = position.size > 0 ? 'SHORT' : 'LONG'
     const estimate = this.#estimate(position)
     const closes = orders.some(({ side }) => side === reducingSide)

@@ -5,7 +5,7 @@ import { proRata } from './allocation.ts'
 import { clearingPrice, type PriceAnswer } from './clearing-price.ts'
 import type { Share } from './pairing.ts'
 import type { Participant } from './participants.ts'
-import type { Standing } from './position-capacity.ts'
+import type { PositionCapacity } from './position-capacity.ts'
 import { addEntries, type Entries, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
 
 export interface RoundInput {
@@ -25,15 +25,15 @@ export interface Round {
 }
 
 /** A share with what its account's position allows. */
-export interface StandingShare extends Share {
-  readonly standing: Standing
+export interface PlannedShare extends Share {
+  readonly standing: PositionCapacity
 }
 
 export interface RoundResult extends PriceAnswer {
   readonly volume: Steps
   /** The orders of either side that get something. An account's lie together, in tranche order. */
-  readonly buys: readonly StandingShare[]
-  readonly sells: readonly StandingShare[]
+  readonly buys: readonly PlannedShare[]
+  readonly sells: readonly PlannedShare[]
 }
 
 export function runRound({ terms, participants, reference, only, mayFlip }: RoundInput): Round {
@@ -52,8 +52,8 @@ export function runRound({ terms, participants, reference, only, mayFlip }: Roun
   return { entries, result: { ...answer, volume, buys, sells } }
 }
 
-function sharesOf(entries: readonly Entry[], price: Ticks, volume: Steps): readonly StandingShare[] {
-  const eligible: StandingShare[] = []
+function sharesOf(entries: readonly Entry[], price: Ticks, volume: Steps): readonly PlannedShare[] {
+  const eligible: PlannedShare[] = []
   let claimed = 0
   for (const entry of entries) {
     const steps = eligibleAt(entry, price)
@@ -64,9 +64,9 @@ function sharesOf(entries: readonly Entry[], price: Ticks, volume: Steps): reado
   if (claimed === volume) return eligible
 
   const got = proRata(eligible, volume)
-  const shares: StandingShare[] = []
+  const shares: PlannedShare[] = []
   for (let i = 0; i < eligible.length; i++) {
-    const { order, standing } = eligible[i] as StandingShare
+    const { order, standing } = eligible[i] as PlannedShare
     const steps = got[i] as Steps
     if (steps > 0) shares.push({ order, standing, steps })
   }

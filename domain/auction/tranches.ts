@@ -6,16 +6,16 @@ import { type MarketSpec, priceOf } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
 import { maxOf, minOf, type Price, type Steps, type Ticks } from '../units.ts'
 import { bandLimit } from './candidates.ts'
-import type { Openings } from './opening-margin.ts'
-import type { Standing, Standings } from './position-capacity.ts'
+import type { OpeningMargins } from './opening-margin.ts'
+import type { PositionCapacities, PositionCapacity } from './position-capacity.ts'
 
 /** The batch's facts that bear on risk. */
 export interface RiskTerms {
   readonly spec: MarketSpec
   readonly band: Band
   readonly oracle: Price
-  readonly openings: Openings
-  readonly standings: Standings
+  readonly openings: OpeningMargins
+  readonly standings: PositionCapacities
 }
 
 /** How far the account's own limit orders let its market orders go: see `withoutSelfTrades`. */
@@ -27,7 +27,7 @@ export interface MarketReach {
 /** An order with all that limits its price. A tranche's limit lies in the band, or is null where no price of the band will do. */
 export interface BoundedOrder {
   readonly order: RestingOrder
-  readonly standing: Standing
+  readonly standing: PositionCapacity
   /** Of the order alone, in the band: ranks it for the position. */
   readonly limit: Ticks
   /** Null, too, where the account has no position to reduce with it. */
@@ -56,7 +56,7 @@ export const awaitsOracle = (
   priceOf(spec, order.reservedPrice) < oracle
 
 /** What an order may open in this batch at most: as much as its reservation covers at any price that the batch can have. */
-export function openableNow(terms: RiskTerms, standing: Standing, order: RestingOrder): Steps {
+export function openableNow(terms: RiskTerms, standing: PositionCapacity, order: RestingOrder): Steps {
   const isBarred = order.reduceOnly || order.forced || !standing.mayOpen || awaitsOracle(terms, order)
   return isBarred ? (0 as Steps) : terms.openings.coveredBy(order)
 }
@@ -68,7 +68,7 @@ export function openableNow(terms: RiskTerms, standing: Standing, order: Resting
  */
 export function bound(
   terms: RiskTerms,
-  standing: Standing,
+  standing: PositionCapacity,
   { order, openable }: { readonly order: RestingOrder; readonly openable: Steps },
   reach: MarketReach | null,
 ): BoundedOrder {
@@ -134,7 +134,7 @@ export interface Entries {
  */
 export function addEntries(
   { buys, sells }: Entries,
-  standing: Standing,
+  standing: PositionCapacity,
   orders: readonly BoundedOrder[],
   mayFlip: boolean,
 ): void {

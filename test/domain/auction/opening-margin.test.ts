@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { Openings } from '../../../domain/auction/opening-margin.ts'
+import { OpeningMargins } from '../../../domain/auction/opening-margin.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { coveredSteps } from '../../../domain/orders/reservation.ts'
 import { openingBound } from '../../../domain/positions/margin.ts'
@@ -12,7 +12,7 @@ describe('Openings', () => {
   it('bounds every order as margin does: in effect for a limit sell, exactly for the others', () => {
     fc.assert(
       fc.property(anyBatch({ minOrders: 8 }), ({ spec, oracle, orders }) => {
-        const openings = new Openings(spec, oracle, priceBand(spec, oracle))
+        const openings = new OpeningMargins(spec, oracle, priceBand(spec, oracle))
         for (const order of orders) {
           const exact = openingBound(spec, order, oracle)
           const isLimitSell = order.side === 'SHORT' && order.type === 'LIMIT'
@@ -35,7 +35,7 @@ describe('Openings', () => {
         ({ spec, oracle: old, orders }, rise, size) => {
           const oracle = (old + (rise * old) / 1000n) as Price
           const band = priceBand(spec, oracle)
-          const openings = new Openings(spec, oracle, band)
+          const openings = new OpeningMargins(spec, oracle, band)
           for (const order of orders) {
             const sized = { ...order, remaining: size as Steps, openable: (order.openable * size) as Steps }
             expect(openings.coveredBy(sized)).to.equal(coveredSteps(spec, sized, band, oracle))

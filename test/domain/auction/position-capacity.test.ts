@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { Standings } from '../../../domain/auction/position-capacity.ts'
+import { PositionCapacities } from '../../../domain/auction/position-capacity.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { mayOpen } from '../../../domain/positions/margin.ts'
 import { bankruptcyPrice, type Position } from '../../../domain/positions/position.ts'
@@ -25,7 +25,7 @@ function exact({ spec, oracle, fundingIndex }: AnyBatch, position: Position) {
 
 function estimated({ spec, oracle, fundingIndex }: AnyBatch, position: Position) {
   const band = priceBand(spec, oracle)
-  const standing = new Standings(spec, band, oracle, fundingIndex).of(position, bothSides)
+  const standing = new PositionCapacities(spec, band, oracle, fundingIndex).of(position, bothSides)
   const bound = position.size > 0 ? Math.max(band.lo, standing.solvent) : Math.min(band.hi, standing.solvent)
   return { ...standing, solvent: bound }
 }
