@@ -1,7 +1,7 @@
 /** Every error that the api answers with. One code, one status, one meaning; a code is never used for something else. */
 
 /** What became of the command: nothing happened, it happened, or nobody can say yet. */
-export type Outcome = 'not_placed' | 'placed' | 'unknown'
+export type PlacementOutcome = 'not_placed' | 'placed' | 'unknown'
 
 export type Status = 400 | 401 | 403 | 404 | 408 | 409 | 429 | 500 | 503
 
@@ -10,7 +10,7 @@ interface Entry {
   /** Whether the same request may succeed later without a change. */
   readonly retryable: boolean
   readonly message: string
-  readonly outcome?: Outcome
+  readonly outcome?: PlacementOutcome
 }
 
 const refused = (status: Status, message: string): Entry => ({ status, retryable: false, message })
@@ -149,7 +149,7 @@ export interface ItemError {
   readonly message: string
   readonly details: ErrorContext & {
     readonly code: ErrorCode
-    readonly outcome: Outcome
+    readonly outcome: PlacementOutcome
     readonly retryable: boolean
   }
 }

@@ -1,7 +1,7 @@
 /** What the exchange refused, and what became of the request. */
 
 /** Whether the command took effect: decides if sending it again is a retry or a second command. */
-export type Outcome = 'not_placed' | 'placed' | 'unknown'
+export type PlacementOutcome = 'not_placed' | 'placed' | 'unknown'
 
 /** Codes that this client acts on itself; every other code is the server's own. */
 export const CODES = {
@@ -18,7 +18,7 @@ export interface ErrorFacts {
   /** HTTP status; 0 where no answer arrived. */
   readonly status: number
   readonly code: string
-  readonly outcome: Outcome
+  readonly outcome: PlacementOutcome
   readonly retryable: boolean
   /** From `Retry-After`; null where the answer named none. */
   readonly retryAfterMs: number | null
@@ -30,7 +30,7 @@ export class ClearbatchError extends Error implements ErrorFacts {
   override readonly name = 'ClearbatchError'
   readonly status: number
   readonly code: string
-  readonly outcome: Outcome
+  readonly outcome: PlacementOutcome
   readonly retryable: boolean
   readonly retryAfterMs: number | null
   readonly requestId: string | null
@@ -54,7 +54,7 @@ const OUTCOMES: readonly unknown[] = ['not_placed', 'placed', 'unknown']
 export function errorOfAnswer(status: number, body: unknown, retryAfter: string | null): ClearbatchError {
   const { message, details } = shape(body)
   const outcome = OUTCOMES.includes(details.outcome)
-    ? (details.outcome as Outcome)
+    ? (details.outcome as PlacementOutcome)
     : status === 408 || status >= 500
       ? 'unknown'
       : 'not_placed'

@@ -6,7 +6,7 @@ import { specOf } from '../markets/market-directory.ts'
 import type { CancelAllAnswer, CancelBatchAnswer, CancelBatchBody } from '../order-entry/schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
 import { requestOf } from './client-requests.ts'
-import type { Bookmark, Cancelled, Item, Outcome, Report } from './command.ts'
+import type { Bookmark, Cancelled, CommandResult, Item, Report } from './command.ts'
 import { cancelView, type IntakePorts, single } from './single.ts'
 
 /** What is kept of a result: all but the order, which is told as it is whenever it is told. */
@@ -25,7 +25,7 @@ interface KeptAnswer {
   readonly read_after: Bookmark
 }
 
-const keptResult = (order_hash: string, outcome: Outcome): KeptResult => {
+const keptResult = (order_hash: string, outcome: CommandResult): KeptResult => {
   if (outcome instanceof ApiError) return { order_hash, error: itemError(outcome) }
   const { cancelled, isDuplicate, read_after } = outcome as Cancelled
   return { order_hash, cancelled, is_duplicate: isDuplicate, read_after }
@@ -60,7 +60,7 @@ export async function cancelBatch(
     isAtomic: false,
     request: requestOf('cancel/batch', body),
     answer({ outcomes, read_after }) {
-      const results = asked.map((hash, at) => keptResult(hash, outcomes[at] as Outcome))
+      const results = asked.map((hash, at) => keptResult(hash, outcomes[at] as CommandResult))
       const kept = { client_request_id: body.client_request_id, results, read_after }
       const orders = new Map(asked.map((hash, at) => [hash, outcomes[at] as Cancelled]))
       const viewOf = (hash: string) => {

@@ -54,12 +54,12 @@ export interface Cancelled {
   readonly read_after: Bookmark
 }
 
-export type Outcome = Placed | Cancelled | ApiError
+export type CommandResult = Placed | Cancelled | ApiError
 
 /** What became of a command. */
 export interface Report {
   /** One per item, in their order; of a `cancel_all` one per order. */
-  readonly outcomes: readonly Outcome[]
+  readonly outcomes: readonly CommandResult[]
   readonly balance: BalanceParts
   /** Bookmark of the whole command. */
   readonly read_after: Bookmark

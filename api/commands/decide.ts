@@ -2,7 +2,7 @@
 import type { Millis } from '../../domain/units.ts'
 import { ApiError, itemError } from '../errors.ts'
 import { cancel, cancelAll } from './cancel.ts'
-import { type Command, type Item, type Outcome, type Report, reused } from './command.ts'
+import { type Command, type CommandResult, type Item, type Report, reused } from './command.ts'
 import { GroupChanges } from './group-changes.ts'
 import { type GroupState, requestKey } from './group-state.ts'
 import { type Ages, place } from './place.ts'
@@ -63,7 +63,13 @@ function anew(command: Command, draft: GroupChanges, now: Millis, ages: Ages): D
   return { result }
 }
 
-function decideItem(item: Item, command: Command, draft: GroupChanges, now: Millis, ages: Ages): Outcome[] {
+function decideItem(
+  item: Item,
+  command: Command,
+  draft: GroupChanges,
+  now: Millis,
+  ages: Ages,
+): CommandResult[] {
   const { userId } = command
   switch (item.kind) {
     case 'place':
@@ -83,7 +89,7 @@ function decideItem(item: Item, command: Command, draft: GroupChanges, now: Mill
 }
 
 /** A refusal must not name an order that the command itself has placed, if the whole command is taken back. */
-function withoutTakenBack(outcome: Outcome, outcomes: readonly Outcome[]): Outcome {
+function withoutTakenBack(outcome: CommandResult, outcomes: readonly CommandResult[]): CommandResult {
   if (!(outcome instanceof ApiError) || outcome.context.order_id === undefined) return outcome
   const { order_id: id, order_hash: _, ...context } = outcome.context
   const first = outcomes.findIndex(

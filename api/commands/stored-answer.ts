@@ -9,7 +9,7 @@ import { type Specs, specOf } from '../markets/market-directory.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/schema.ts'
 import type { Order } from '../orders/schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
-import type { Bookmark, Item, Outcome, Placed, PlaceItem, Report } from './command.ts'
+import type { Bookmark, CommandResult, Item, Placed, PlaceItem, Report } from './command.ts'
 
 interface KeptPlaced {
   readonly order_hash: string
@@ -44,7 +44,7 @@ export function keepBatch(
   return { client_request_id, mode, results, balance: balanceView(balance), read_after }
 }
 
-function keepResult(item: Item, outcome: Outcome): KeptResult {
+function keepResult(item: Item, outcome: CommandResult): KeptResult {
   if (outcome instanceof ApiError) return { error: itemError(outcome) }
   const { order, isDuplicate, read_after } = outcome as Placed
   if (isDuplicate)

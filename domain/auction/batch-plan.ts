@@ -14,7 +14,7 @@ import type { Position } from '../positions/position.ts'
 import { PartialSlots } from '../settlement/partial-slots.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import type { Millis, Quote, Seq, Steps, UserId } from '../units.ts'
-import type { MatchedBatch, Outcome } from './batch.ts'
+import type { BatchOutcome, MatchedBatch } from './batch.ts'
 import type { Cancel, Cleared, Fill } from './clearing.ts'
 import type { Part } from './parts.ts'
 
@@ -41,7 +41,7 @@ export function decide(
   spec: MarketSpec,
   live: LiveOrders,
   overdue: readonly Cancel[],
-  outcome: Outcome | null,
+  outcome: BatchOutcome | null,
   fundsOf: (account: UserId) => Funds,
 ): Decision {
   const matched = outcome?.matched ?? null

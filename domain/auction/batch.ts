@@ -57,7 +57,7 @@ export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<Matche
   return accept({ clearing, parts, positions })
 }
 
-export interface Outcome {
+export interface BatchOutcome {
   readonly clearing: Clearing
   readonly matched: MatchedBatch | null
   /** Left out because the chain would have refused them. Empty unless the auction and the contract disagree. */
@@ -65,7 +65,7 @@ export interface Outcome {
 }
 
 /** Clears the book, and again without the orders that the chain would refuse, until everything matched can settle. */
-export function clearAndMatch(input: AuctionInput): Outcome {
+export function clearAndMatch(input: AuctionInput): BatchOutcome {
   const refused: MatchRefusal[] = []
   const orders = new Set<Seq>(input.excluded?.orders)
   const terms: MatchTerms = { ...input, orderOf: (seq) => input.book.get(seq) as RestingOrder }

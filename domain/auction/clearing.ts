@@ -70,7 +70,7 @@ export interface ClearingInputs {
   readonly positions: readonly (readonly [UserId, Position])[]
 }
 
-interface Outcome {
+interface ClearingOutcome {
   readonly lo: Ticks
   readonly hi: Ticks
   /** Orders that end with this batch, by seq: remainders of market orders, some of them filled in part, and self-trades. */
@@ -79,7 +79,7 @@ interface Outcome {
 }
 
 /** The batch ran and nothing met. */
-export interface NotCleared extends Outcome {
+export interface NotCleared extends ClearingOutcome {
   readonly outcome: 'no_cross'
   readonly price: null
   readonly rule: null
@@ -91,7 +91,7 @@ export interface NotCleared extends Outcome {
   readonly pairs: readonly []
 }
 
-export interface Cleared extends Outcome {
+export interface Cleared extends ClearingOutcome {
   readonly outcome: 'cleared'
   readonly price: Ticks
   readonly rule: PriceRule

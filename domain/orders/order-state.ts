@@ -89,7 +89,7 @@ export type StepRefusal =
   | { readonly code: 'NOT_CLOSED_WITH_POSITION' }
   | { readonly code: 'TOO_MUCH'; readonly most: Steps }
 
-type Outcome<Life extends OrderLife> = Verdict<OrderTransition<Life>, StepRefusal>
+type StepResult<Life extends OrderLife> = Verdict<OrderTransition<Life>, StepRefusal>
 
 export const isTerminal = (status: OrderStatus): status is TerminalStatus =>
   status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'
@@ -113,7 +113,7 @@ export const accepted = ({ type, quantity }: Pick<Order, 'type' | 'quantity'>): 
 })
 
 /** One step of an order's life, or why it cannot be taken. Other fields of `life` pass through. */
-export function step<Life extends OrderLife>(life: Life, taken: OrderStep): Outcome<Life> {
+export function step<Life extends OrderLife>(life: Life, taken: OrderStep): StepResult<Life> {
   if (taken.kind === 'unmine') return unmine(life, taken)
   if (taken.kind === 'restore') return restore(life, taken.waits)
   if (isTerminal(life.status)) return refuse({ code: 'ALREADY_ENDED', status: life.status })
@@ -139,15 +139,15 @@ export const statusFor = (reason: StatusReason): TerminalStatus => {
   return reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED' ? 'EXPIRED' : 'CANCELLED'
 }
 
-const still = <Life extends OrderLife>(life: Life): Outcome<Life> => accept({ life, events: [] })
+const still = <Life extends OrderLife>(life: Life): StepResult<Life> => accept({ life, events: [] })
 
-function match<Life extends OrderLife>(life: Life, steps: Steps): Outcome<Life> {
+function match<Life extends OrderLife>(life: Life, steps: Steps): StepResult<Life> {
   if (!isInBook(life)) return refuse({ code: 'NOT_IN_BOOK' })
   if (steps > unmatched(life)) return refuse({ code: 'TOO_MUCH', most: unmatched(life) })
   return still({ ...life, settling: (life.settling + steps) as Steps })
 }
 
-function settle<Life extends OrderLife>(life: Life, steps: Steps): Outcome<Life> {
+function settle<Life extends OrderLife>(life: Life, steps: Steps): StepResult<Life> {
   if (steps > life.settling) return refuse({ code: 'TOO_MUCH', most: life.settling })
   const filled = (life.filled + steps) as Steps
   const settled = { ...life, filled, settling: (life.settling - steps) as Steps }
@@ -160,7 +160,7 @@ function voidMatch<Life extends OrderLife>(
   life: Life,
   steps: Steps,
   ending: ClosingReason | null,
-): Outcome<Life> {
+): StepResult<Life> {
   if (steps > life.settling) return refuse({ code: 'TOO_MUCH', most: life.settling })
   const returned = { ...life, settling: (life.settling - steps) as Steps }
   // A market order's remainder had left the book because of the very fill that is taken back.
@@ -168,7 +168,7 @@ function voidMatch<Life extends OrderLife>(
   return accept(endIfDue({ ...returned, closingReason: standing ?? ending }))
 }
 
-function close<Life extends OrderLife>(life: Life, reason: ClosingReason): Outcome<Life> {
+function close<Life extends OrderLife>(life: Life, reason: ClosingReason): StepResult<Life> {
   if (life.closingReason !== null) return refuse({ code: 'ALREADY_CLOSING', reason: life.closingReason })
   if (life.settling === 0) return accept(ended(life, reason))
   // The remainder of a market order ends with its fills, in one event; nobody has asked for a cancel.
@@ -179,7 +179,7 @@ function close<Life extends OrderLife>(life: Life, reason: ClosingReason): Outco
 function unmine<Life extends OrderLife>(
   life: Life,
   { steps, settling }: { readonly steps: Steps; readonly settling: Steps },
-): Outcome<Life> {
+): StepResult<Life> {
   if (steps > life.filled || settling > steps) return refuse({ code: 'TOO_MUCH', most: life.filled })
   const before = settling > 0 || life.status === 'FILLED' ? reopened(life) : life
   const filled = (life.filled - steps) as Steps
@@ -195,7 +195,7 @@ function reopened<Life extends OrderLife>(life: Life): Life {
   return { ...life, status, statusReason: null, closingReason: reason }
 }
 
-function restore<Life extends OrderLife>(life: Life, waits: boolean): Outcome<Life> {
+function restore<Life extends OrderLife>(life: Life, waits: boolean): StepResult<Life> {
   if ((life.statusReason ?? life.closingReason) !== 'POSITION_CLOSED') {
     return refuse({ code: 'NOT_CLOSED_WITH_POSITION' })
   }

@@ -1,7 +1,7 @@
 /** One turn of a market's auction: read the log, decide, write. What it remembers is thrown away after any error. */
 
 import type { Fence } from '../../db/fence.ts'
-import { clearAndMatch, type Outcome } from '../../domain/auction/batch.ts'
+import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
 import { decide, planBatch, touchedBy } from '../../domain/auction/batch-plan.ts'
 import type { Cancel } from '../../domain/auction/clearing.ts'
 import { observe } from '../../domain/auction/pipeline.ts'
@@ -93,7 +93,7 @@ const auction = (
   report: OracleReport,
   asOf: Millis,
   { lastPrice }: Peek,
-): Outcome =>
+): BatchOutcome =>
   clearAndMatch({
     ...{ spec, book, asOf },
     positions: (account) => positions.get(account) ?? FLAT,
@@ -104,7 +104,7 @@ const auction = (
 
 interface Found {
   readonly due: readonly Cancel[]
-  readonly outcome: Outcome | null
+  readonly outcome: BatchOutcome | null
   readonly report: OracleReport | null
   readonly asOf: Millis
 }

@@ -3,7 +3,7 @@
  * step. Of the exchange it uses prices, what one step holds back, and the auction itself; everything that is kept, it keeps by itself.
  */
 
-import { clearAndMatch, type Outcome } from '../../domain/auction/batch.ts'
+import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
 import { Book, type RestingOrder } from '../../domain/book/book.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -283,7 +283,7 @@ export class Model {
   }
 
   /** What an auction would give now. */
-  outcome({ now, oracle, reference }: Omit<Auction, 'batchId'>): Outcome {
+  outcome({ now, oracle, reference }: Omit<Auction, 'batchId'>): BatchOutcome {
     const resting = this.orders.filter(this.rests).map((order) => this.#resting(order))
     return clearAndMatch({
       ...{

@@ -1,5 +1,5 @@
 /** A whole turn of a market without a store: clear, decide, plan. */
-import { clearAndMatch, type Outcome } from '../../../domain/auction/batch.ts'
+import { type BatchOutcome, clearAndMatch } from '../../../domain/auction/batch.ts'
 import { decide, type Plan, planBatch, touchedBy } from '../../../domain/auction/batch-plan.ts'
 import { overdue } from '../../../domain/auction/candidates.ts'
 import { Book } from '../../../domain/book/book.ts'
@@ -14,7 +14,7 @@ import { bySeq, openOrder } from './open-orders.ts'
 export interface Planned {
   readonly before: ReadonlyMap<Seq, OpenOrder>
   readonly after: ReadonlyMap<Seq, OpenOrder>
-  readonly outcome: Outcome
+  readonly outcome: BatchOutcome
   readonly plan: Plan
 }
 
