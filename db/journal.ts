@@ -82,7 +82,7 @@ export async function appendRows(tx: Tx, at: ShardHead, rows: readonly JournalRo
   return head
 }
 
-export interface LoggedRow {
+export interface JournalEntry {
   readonly seq: number
   readonly row: JournalRow
 }
@@ -93,7 +93,7 @@ export async function readRows(
   shard: string,
   after: number,
   limit: number,
-): Promise<LoggedRow[]> {
+): Promise<JournalEntry[]> {
   return db
     .selectFrom('journal')
     .select(['seq', 'row'])

@@ -12,7 +12,7 @@ import { OtherChainError } from './ingest/blocks.ts'
 import { Follower } from './ingest/follow.ts'
 import { Loop } from './loop.ts'
 import { createMetrics } from './metrics.ts'
-import type { Clock, Log, Metrics, Reached } from './ports.ts'
+import type { Clock, Logger, Metrics, Reached } from './ports.ts'
 import { Projection } from './project/projection.ts'
 import { projectionLag } from './project/projector.ts'
 
@@ -91,7 +91,7 @@ export async function startIndexer(config: Config): Promise<Indexer> {
 
 interface FollowerParts {
   readonly db: Db
-  readonly log: Log
+  readonly log: Logger
   readonly metrics: Metrics
   readonly reached: Reached
   readonly session: Session

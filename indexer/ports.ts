@@ -6,7 +6,7 @@ export interface Clock {
   now(): Millis
 }
 
-export interface Log {
+export interface Logger {
   info(details: object, message: string): void
   warn(details: object, message: string): void
   error(details: object, message: string): void

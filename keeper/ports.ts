@@ -45,7 +45,7 @@ export interface WakeQueues {
   close(): Promise<void>
 }
 
-export interface Log {
+export interface Logger {
   info(details: object, message: string): void
   warn(details: object, message: string): void
   error(details: object, message: string): void
@@ -53,7 +53,7 @@ export interface Log {
 
 // ---------------------------------------------------------------------- auction
 
-export interface LoggedRow {
+export interface JournalEntry {
   readonly seq: number
   readonly row: JournalRow
 }
@@ -75,7 +75,7 @@ export interface Peek {
 export interface Turn {
   readonly peek: Peek
   /** Null where they are too many to be worth replaying. */
-  rowsAfter(seq: number): Promise<readonly LoggedRow[] | null>
+  rowsAfter(seq: number): Promise<readonly JournalEntry[] | null>
   /** All orders that are open or wait for a trigger, and the matched positions of all accounts that ever had one. */
   loadBook(): Promise<{
     readonly orders: readonly OpenOrder[]

@@ -4,7 +4,7 @@ import type { Db } from '../../db/client.ts'
 import { loadMarkets } from '../../db/markets.ts'
 import { NO_EVENTS, reconcile } from '../../domain/settlement/reconcile.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Chain, ChainBlock, ChainLog, Clock, Log, Metrics, Reached } from '../ports.ts'
+import type { Chain, ChainBlock, ChainLog, Clock, Logger, Metrics, Reached } from '../ports.ts'
 import type { BlockFact, FoundMismatch } from './apply.ts'
 import {
   bindChain,
@@ -39,7 +39,7 @@ export interface FollowPorts {
   readonly db: Db
   readonly chain: Chain
   readonly clock: Clock
-  readonly log: Log
+  readonly log: Logger
   readonly metrics: Pick<Metrics, 'headReached' | 'blockApplied' | 'rolledBack' | 'mismatch'>
   readonly reached: Reached
 }

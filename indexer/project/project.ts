@@ -1,6 +1,6 @@
 /** A chunk of log rows, what the read model holds of their subjects, and what the chunk makes of it. Pure. */
 
-import type { LoggedRow } from '../../db/journal.ts'
+import type { JournalEntry } from '../../db/journal.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { type BalanceDelta, balanceDeltas, sumDeltas } from './balances.ts'
 import { batchChanges, type ReadBatch } from './batches.ts'
@@ -60,7 +60,7 @@ const marketOf = (shard: string): number => {
   return shard === marketShard(marketId) ? marketId : 0
 }
 
-export function entriesOf(shard: string, rows: readonly LoggedRow[]): Entry[] {
+export function entriesOf(shard: string, rows: readonly JournalEntry[]): Entry[] {
   const marketId = marketOf(shard)
   return rows.map(({ seq, row }) => ({ shard, marketId, seq, row }))
 }

@@ -1,13 +1,13 @@
 /** Keeps one loop per shard at its head. */
 import type { Db } from '../../db/client.ts'
 import { Loop } from '../loop.ts'
-import type { Clock, Log, Metrics } from '../ports.ts'
+import type { Clock, Logger, Metrics } from '../ports.ts'
 import { type ChunkOptions, projectChunk, registerShards } from './projector.ts'
 
 export interface ProjectionPorts {
   readonly db: Db
   readonly clock: Clock
-  readonly log: Log
+  readonly log: Logger
   readonly metrics: Pick<Metrics, 'projected' | 'failed'>
 }
 

@@ -5,7 +5,7 @@
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
-import type { LoggedRow } from '../../db/journal.ts'
+import type { JournalEntry } from '../../db/journal.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import { entriesOf, projectEntries, touchedBy } from './project.ts'
 import { loadSubjects, saveChanges } from './store.ts'
@@ -65,16 +65,16 @@ async function nextRows(tx: Tx, shard: string, limit: number) {
   `.execute(tx)
   const [first] = rows
   if (first === undefined) return null
-  const logged = rows.flatMap(({ at, row }): LoggedRow[] => (at === null ? [] : [{ seq: at, row }]))
+  const logged = rows.flatMap(({ at, row }): JournalEntry[] => (at === null ? [] : [{ seq: at, row }]))
   return { at: { shard, epoch: first.epoch, seq: first.seq }, logged }
 }
 
 /** The rows before the first that must wait for other shards. */
-async function spannedSoFar(tx: Tx, logged: readonly LoggedRow[]): Promise<readonly LoggedRow[]> {
+async function spannedSoFar(tx: Tx, logged: readonly JournalEntry[]): Promise<readonly JournalEntry[]> {
   if (logged.every(({ row }) => row.kind !== 'command_spanned')) return logged
   const projected = await tx.selectFrom('read.projection').select(['shard', 'seq']).execute()
   const reached = new Map(projected.map(({ shard, seq }) => [shard, seq]))
-  const waits = ({ row }: LoggedRow): boolean =>
+  const waits = ({ row }: JournalEntry): boolean =>
     row.kind === 'command_spanned' &&
     Object.entries(row.shards).some(([shard, seq]) => (reached.get(shard) ?? 0) < seq)
   const first = logged.findIndex(waits)

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresBackend, type PgPool, Queue, runMigrations, Worker, withBackend } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import type { Log, WakeQueues } from '../ports.ts'
+import type { Logger, WakeQueues } from '../ports.ts'
 import type { QueueRule } from '../queues.ts'
 
 const SCHEMA = 'bullmq'
@@ -30,7 +30,7 @@ interface Backend {
   close(): Promise<void>
 }
 
-function redisBackend(url: string, log: Log): Backend {
+function redisBackend(url: string, log: Logger): Backend {
   const producer = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
   const consumer = new Redis(url, { maxRetriesPerRequest: null })
   for (const client of [producer, consumer]) client.on('error', (err) => log.warn({ err }, 'redis'))
@@ -44,7 +44,7 @@ function redisBackend(url: string, log: Log): Backend {
   }
 }
 
-async function postgresBackend(url: string, log: Log): Promise<Backend> {
+async function postgresBackend(url: string, log: Logger): Promise<Backend> {
   const pool = new pg.Pool({
     connectionString: url,
     max: 20,
@@ -69,7 +69,7 @@ const RECEIVER = { autorun: false, removeOnComplete: { count: 0 }, removeOnFail:
 /** An error of a queue is never fatal: the sweep finds the work. */
 function watched<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
   of: T,
-  log: Log,
+  log: Logger,
 ): T {
   of.on('error', (err) => log.warn({ err }, 'queue'))
   return of
@@ -91,7 +91,7 @@ const heals = (err: Error): boolean =>
  * Listens until it is closed. After an error a new receiver is opened, a second later: BullMQ itself would try again without a pause, and
  * one that never became ready would not let go of the event loop any more.
  */
-function listening(open: () => Receiver, log: Log): { close(): Promise<void> } {
+function listening(open: () => Receiver, log: Logger): { close(): Promise<void> } {
   const closing = new AbortController()
   const closed = new Promise<void>((resolve) => closing.signal.addEventListener('abort', () => resolve()))
   const listen = async (): Promise<void> => {
@@ -128,7 +128,10 @@ export interface QueueOptions {
   readonly redisUrl: string | null
 }
 
-export async function createQueues({ databaseUrl, redisUrl }: QueueOptions, log: Log): Promise<WakeQueues> {
+export async function createQueues(
+  { databaseUrl, redisUrl }: QueueOptions,
+  log: Logger,
+): Promise<WakeQueues> {
   const backend = redisUrl === null ? await postgresBackend(databaseUrl, log) : redisBackend(redisUrl, log)
   const open: { close(): Promise<void> }[] = []
   const opened = <T extends { close(): Promise<void> }>(one: T): T => {

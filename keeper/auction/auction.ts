@@ -10,7 +10,7 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import { type FundingIndex, type Millis, maxOf, type Quote, type UserId } from '../../domain/units.ts'
-import type { AuctionStore, Clock, Log, Metrics, Peek, Reached, Turn } from '../ports.ts'
+import type { AuctionStore, Clock, Logger, Metrics, Peek, Reached, Turn } from '../ports.ts'
 import { catchUp, type Desk, isIdle, type MarketView, usableReport } from './market-memory.ts'
 
 export interface AuctionPorts {
@@ -18,7 +18,7 @@ export interface AuctionPorts {
   readonly clock: Clock
   readonly reached: Reached
   readonly metrics: Metrics
-  readonly log: Log
+  readonly log: Logger
   /** Tells the market's settlement that there is work. Losing this loses nothing. */
   readonly wake: (batchId: number) => void
 }

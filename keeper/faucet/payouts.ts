@@ -9,7 +9,7 @@ import type {
   FaucetStore,
   Fee,
   Lane,
-  Log,
+  Logger,
   RelayerStore,
   Signer,
 } from '../ports.ts'
@@ -22,7 +22,7 @@ export interface FaucetPorts {
   readonly signer: Signer
   readonly calls: Calls
   readonly clock: Clock
-  readonly log: Log
+  readonly log: Logger
   readonly fee: () => Fee
   readonly token: Address
   /** What a request gets that names no amounts, wei. */

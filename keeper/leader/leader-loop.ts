@@ -3,7 +3,7 @@
 import type { Fence } from '../../db/fence.ts'
 import { LeaseLost } from '../../db/fence.ts'
 import type { Leases } from '../../db/leases.ts'
-import type { Clock, Log } from '../ports.ts'
+import type { Clock, Logger } from '../ports.ts'
 
 export interface OwnedWork {
   /** Under a new lease, before the first step. */
@@ -19,7 +19,7 @@ export interface OwnedWork {
 export interface OwnedLoopPorts {
   readonly leases: Leases
   readonly clock: Clock
-  readonly log: Log
+  readonly log: Logger
   readonly leaseMs: number
 }
 

@@ -11,7 +11,7 @@ import type {
   Clock,
   Fee,
   Lane,
-  Log,
+  Logger,
   Metrics,
   Reached,
   Receipt,
@@ -39,7 +39,7 @@ export interface DeliveryPorts {
   readonly clock: Clock
   readonly reached: Reached
   readonly metrics: Metrics
-  readonly log: Log
+  readonly log: Logger
   readonly policy: DeliveryPolicy
   readonly fee: () => Fee
   /** Something has happened to a transaction. */

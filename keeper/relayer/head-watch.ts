@@ -1,6 +1,6 @@
 /** Keeps an eye on the chain's head: the fee to sign with, whether the node answers, and what the relayers have left. */
 
-import type { Chain, Clock, Fee, Head, Lane, Log, Metrics } from '../ports.ts'
+import type { Chain, Clock, Fee, Head, Lane, Logger, Metrics } from '../ports.ts'
 import type { DeliveryPolicy } from './deliver.ts'
 
 export interface HeadWatch {
@@ -16,7 +16,7 @@ export interface HeadWatchPorts {
   readonly chain: Chain
   readonly clock: Clock
   readonly metrics: Metrics
-  readonly log: Log
+  readonly log: Logger
   readonly policy: DeliveryPolicy
   readonly lowBalance: bigint
   readonly lanes: () => readonly Lane[]

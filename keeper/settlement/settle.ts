@@ -11,7 +11,7 @@ import type {
   Fee,
   Lane,
   LaneView,
-  Log,
+  Logger,
   Metrics,
   PendingAction,
   Reached,
@@ -33,7 +33,7 @@ export interface SettlePorts {
   readonly clock: Clock
   readonly reached: Reached
   readonly metrics: Metrics
-  readonly log: Log
+  readonly log: Logger
   /** Parts of one market between signing and receipt, at most. */
   readonly maxInFlight: number
   /** How many blocks deep a revert must lie before it is believed. */

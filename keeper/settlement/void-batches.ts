@@ -5,13 +5,13 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type Culprit, planVoid } from '../../domain/settlement/void-batch.ts'
 import type { Quote } from '../../domain/units.ts'
-import type { Chain, Clock, Log, StoredTransaction, VoidStore } from '../ports.ts'
+import type { Chain, Clock, Logger, StoredTransaction, VoidStore } from '../ports.ts'
 
 export interface VoidPorts {
   readonly voids: VoidStore
   readonly chain: Chain
   readonly clock: Clock
-  readonly log: Log
+  readonly log: Logger
 }
 
 export interface Failure {

@@ -2,13 +2,13 @@
 
 import type { Fence } from '../../db/fence.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Clock, FiredSwitch, Log, Reached, SwitchStore } from '../ports.ts'
+import type { Clock, FiredSwitch, Logger, Reached, SwitchStore } from '../ports.ts'
 
 export interface SwitchPorts {
   readonly switches: SwitchStore
   readonly clock: Clock
   readonly reached: Reached
-  readonly log: Log
+  readonly log: Logger
 }
 
 /** How late a switch may be taken up that was armed meanwhile. */

@@ -11,7 +11,7 @@ import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.t
 import type { Address, Millis, Price, Seconds, Steps, Ticks } from '../../../domain/units.ts'
 import { createChain } from '../../../indexer/adapters/chain.ts'
 import { Follower, type FollowOptions } from '../../../indexer/ingest/follow.ts'
-import type { Chain, Log } from '../../../indexer/ports.ts'
+import type { Chain, Logger } from '../../../indexer/ports.ts'
 import { projectAll as projectShards } from '../../../indexer/project/projector.ts'
 import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
@@ -206,7 +206,7 @@ export class World {
   }
 }
 
-const SILENT: Log = { info() {}, warn() {}, error() {} }
+const SILENT: Logger = { info() {}, warn() {}, error() {} }
 
 /** Passes until the head is reached; a fork or a race may need more than one. */
 export async function catchUp(follower: Follower): Promise<void> {

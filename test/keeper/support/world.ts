@@ -23,12 +23,12 @@ import { reservationsOf, reservedPriceOf } from '../../../domain/orders/reservat
 import type { Address, Millis, Price, Quote, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import type { AuctionPorts } from '../../../keeper/auction/auction.ts'
 import { createAuctionStore } from '../../../keeper/auction/store.ts'
-import type { Log, Metrics } from '../../../keeper/ports.ts'
+import type { Logger, Metrics } from '../../../keeper/ports.ts'
 import { addReserved, writeOrders } from '../../../keeper/rows.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
-export const quiet: Log = { info: () => {}, warn: () => {}, error: () => {} }
+export const quiet: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
 export const noMetrics: Metrics = {
   turn: () => {},
