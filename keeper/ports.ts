@@ -59,7 +59,7 @@ export interface JournalEntry {
 }
 
 /** What can make a market's next turn differ from its last one. One cheap read, without a lock. */
-export interface Peek {
+export interface MarketSnapshot {
   readonly head: number
   readonly mode: MarketMode
   readonly lastBatchId: number
@@ -72,8 +72,8 @@ export interface Peek {
 }
 
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
-export interface Turn {
-  readonly peek: Peek
+export interface MarketTransaction {
+  readonly peek: MarketSnapshot
   /** Null where they are too many to be worth replaying. */
   rowsAfter(seq: number): Promise<readonly JournalEntry[] | null>
   /** All orders that are open or wait for a trigger, and the matched positions of all accounts that ever had one. */
@@ -93,9 +93,9 @@ export interface Turn {
 }
 
 export interface AuctionStore {
-  peek(marketId: MarketId): Promise<Peek>
+  peek(marketId: MarketId): Promise<MarketSnapshot>
   /** Runs `work` in one transaction; what it writes is committed with it or not at all. */
-  turn<T>(marketId: MarketId, fence: Fence, work: (turn: Turn) => Promise<T>): Promise<T>
+  turn<T>(marketId: MarketId, fence: Fence, work: (turn: MarketTransaction) => Promise<T>): Promise<T>
 }
 
 // ---------------------------------------------------------------------- dead-man switches

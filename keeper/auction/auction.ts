@@ -10,7 +10,15 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import { type FundingIndex, type Millis, maxOf, type Quote, type UserId } from '../../domain/units.ts'
-import type { AuctionStore, Clock, Logger, Metrics, Peek, Reached, Turn } from '../ports.ts'
+import type {
+  AuctionStore,
+  Clock,
+  Logger,
+  MarketSnapshot,
+  MarketTransaction,
+  Metrics,
+  Reached,
+} from '../ports.ts'
 import { catchUp, type Desk, isIdle, type MarketView, usableReport } from './market-memory.ts'
 
 export interface AuctionPorts {
@@ -43,7 +51,7 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, desk: Desk)
       desk.view = before
       return null
     }
-    const work = (open: Turn) => runTurn(ports, { spec, desk }, open, before)
+    const work = (open: MarketTransaction) => runTurn(ports, { spec, desk }, open, before)
     const done = await ports.store.turn(spec.marketId, fence, work)
     desk.view = done.view
     ports.metrics.turn(spec.marketId, (ports.clock.now() - started) / 1000)
@@ -61,7 +69,12 @@ interface Terms {
   readonly desk: Desk
 }
 
-async function runTurn(ports: AuctionPorts, terms: Terms, turn: Turn, before: MarketView | null) {
+async function runTurn(
+  ports: AuctionPorts,
+  terms: Terms,
+  turn: MarketTransaction,
+  before: MarketView | null,
+) {
   const { spec } = terms
   const { peek } = turn
   const { feed, positions } = await catchUp(spec, turn, before)
@@ -92,7 +105,7 @@ const auction = (
   positions: ReadonlyMap<UserId, Position>,
   report: OracleReport,
   asOf: Millis,
-  { lastPrice }: Peek,
+  { lastPrice }: MarketSnapshot,
 ): BatchOutcome =>
   clearAndMatch({
     ...{ spec, book, asOf },
@@ -112,7 +125,7 @@ interface Found {
 /** Writes what was found, if anything. Returns the batch's number. */
 async function write(
   spec: MarketSpec,
-  turn: Turn,
+  turn: MarketTransaction,
   { feed }: MarketView,
   found: Found,
 ): Promise<number | null> {

@@ -8,7 +8,7 @@ import type { Position } from '../../domain/positions/position.ts'
 import { isUsable, type ReportRules } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import { type Millis, maxOf, type UserId } from '../../domain/units.ts'
-import type { Peek, Turn } from '../ports.ts'
+import type { MarketSnapshot, MarketTransaction } from '../ports.ts'
 
 /** What the jobs of one market share. */
 export interface Desk {
@@ -31,13 +31,13 @@ export interface MarketView {
   readonly seq: number
   readonly positions: Map<UserId, Position>
   /** What the last auction ran on to its end; null where none did. */
-  readonly cleared: Pick<Peek, 'report' | 'mode'> | null
+  readonly cleared: Pick<MarketSnapshot, 'report' | 'mode'> | null
 }
 
 /** Brings the book and the matched positions to the head that the turn has locked. Loads them anew where the log does not tell all. */
 export async function catchUp(
   spec: MarketSpec,
-  turn: Turn,
+  turn: MarketTransaction,
   before: MarketView | null,
 ): Promise<Pick<MarketView, 'feed' | 'positions'>> {
   const rows = before === null ? null : await turn.rowsAfter(before.seq)
@@ -53,14 +53,14 @@ export async function catchUp(
 }
 
 /** The report to run a batch on now; null where the market may not have one. */
-export function usableReport({ rules, pace }: Desk, peek: Peek, now: Millis): OracleReport | null {
+export function usableReport({ rules, pace }: Desk, peek: MarketSnapshot, now: Millis): OracleReport | null {
   const { report, usedReport, mode, backlog, lastAsOf } = peek
   if (mode !== 'open' || report === null || rules === null || !mayAuction(backlog, pace, now)) return null
   return isUsable(report, usedReport, rules, maxOf(now, lastAsOf)) ? report : null
 }
 
 /** Nothing can have changed since the last auction: no row, no price, nothing that waits, nothing that expires. */
-export function isIdle({ feed, seq, cleared }: MarketView, peek: Peek, asOf: Millis): boolean {
+export function isIdle({ feed, seq, cleared }: MarketView, peek: MarketSnapshot, asOf: Millis): boolean {
   const { book } = feed
   const waits = book.markets('LONG').length + book.markets('SHORT').length > 0
   const sameReport = cleared?.report?.observedAt === peek.report?.observedAt

@@ -9,7 +9,7 @@ import type { Plan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
-import type { AuctionStore, Peek, Turn } from '../ports.ts'
+import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../ports.ts'
 import {
   addReserved,
   liveOrders,
@@ -24,7 +24,7 @@ import {
 /** More log rows than this are not replayed: the book is loaded anew. */
 export const REPLAY_MOST = 20_000
 
-interface PeekRow {
+interface SnapshotRow {
   head: number
   mode: MarketMode
   last_batch_id: number
@@ -41,7 +41,7 @@ interface PeekRow {
   used_at: number | null
 }
 
-const toPeek = (row: PeekRow): Peek => ({
+const toPeek = (row: SnapshotRow): MarketSnapshot => ({
   head: row.head,
   mode: row.mode,
   lastBatchId: row.last_batch_id,
@@ -61,8 +61,8 @@ const toPeek = (row: PeekRow): Peek => ({
   backlog: { unsettled: row.unsettled, queued: row.queued, oldest: row.oldest as Millis | null },
 })
 
-async function peek(db: Db | Tx, marketId: MarketId): Promise<Peek> {
-  const { rows } = await sql<PeekRow>`
+async function peek(db: Db | Tx, marketId: MarketId): Promise<MarketSnapshot> {
+  const { rows } = await sql<SnapshotRow>`
     select s.head, m.mode, m.last_batch_id, m.last_as_of, m.last_price, m.last_price_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
@@ -84,7 +84,7 @@ async function peek(db: Db | Tx, marketId: MarketId): Promise<Peek> {
     ) used on true
     where m.market_id = ${marketId}
   `.execute(db)
-  return toPeek(rows[0] as PeekRow)
+  return toPeek(rows[0] as SnapshotRow)
 }
 
 async function loadBook(tx: Tx, marketId: MarketId) {
@@ -197,7 +197,7 @@ async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: Plan): Pr
 async function openTurn(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fence) {
   let head = locked
   await checkFence(tx, fence)
-  const turn: Turn = {
+  const turn: MarketTransaction = {
     peek: await peek(tx, marketId),
     rowsAfter: async (seq) =>
       head.head - seq > REPLAY_MOST ? null : readRows(tx, head.shard, seq, REPLAY_MOST),

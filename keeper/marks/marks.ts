@@ -10,7 +10,7 @@ import { type Prices, planMark } from '../../domain/prices/mark-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote } from '../../domain/units.ts'
 import { catchUp, type Desk, type MarketView, usableReport } from '../auction/market-memory.ts'
-import type { AuctionStore, Clock, Metrics, Peek, Turn } from '../ports.ts'
+import type { AuctionStore, Clock, MarketSnapshot, MarketTransaction, Metrics } from '../ports.ts'
 
 export interface MarkPorts {
   readonly store: AuctionStore
@@ -38,17 +38,26 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, desk: Desk): Mar
   let looked = 0
   let last: Prices | null = null
 
-  function quote({ book }: BookFeed, { lastPrice }: Peek, oracle: OracleReport, now: Millis): Prices {
+  function quote(
+    { book }: BookFeed,
+    { lastPrice }: MarketSnapshot,
+    oracle: OracleReport,
+    now: Millis,
+  ): Prices {
     const input = { spec, oracle: oracle.price, book, last: lastPrice, now }
     basis = nextBasis(basis, input)
     return { oracle, mark: markPrice(input, basis), at: now }
   }
 
-  function reachedBy({ mark, at }: Prices, { waiting }: BookFeed, peek: Peek): readonly WaitingOrder[] {
+  function reachedBy(
+    { mark, at }: Prices,
+    { waiting }: BookFeed,
+    peek: MarketSnapshot,
+  ): readonly WaitingOrder[] {
     return usableReport(desk, peek, at) === null ? [] : waiting.triggered(mark, spec.tick)
   }
 
-  async function write(turn: Turn, before: MarketView, now: Millis): Promise<MarketView> {
+  async function write(turn: MarketTransaction, before: MarketView, now: Millis): Promise<MarketView> {
     const { peek } = turn
     const { feed, positions } = await catchUp(spec, turn, before)
     const view: MarketView = { feed, positions, seq: peek.head, cleared: before.cleared }
