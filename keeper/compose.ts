@@ -18,7 +18,7 @@ import { createFaucetStore } from './faucet/store.ts'
 import { type OwnedLoop, runOwned } from './leader/leader-loop.ts'
 import { auctionWork, faucetWork, type Pauses, settlementWork } from './leader/work.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
-import type { Lane, Signer, WakeQueues } from './ports.ts'
+import type { RelayerLane, Signer, WakeQueues } from './ports.ts'
 import { settleQueue } from './queues.ts'
 import { createHeadWatch, type HeadWatch } from './relayer/head-watch.ts'
 import { createRelayerStore } from './relayer/store.ts'
@@ -43,7 +43,7 @@ function adaptersOf(
   log: Logger,
   db: Db,
   metrics: KeeperMetrics,
-  lanes: () => readonly Lane[],
+  lanes: () => readonly RelayerLane[],
 ) {
   const { chainId, rpcUrl: url, rpcTimeoutMs: requestTimeoutMs, sendTimeoutMs } = config
   const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
@@ -66,7 +66,7 @@ function adaptersOf(
 
 type Adapters = ReturnType<typeof adaptersOf>
 
-function signerOf({ relayerKeys, chainId }: Config, name: string): { signer: Signer; lane: Lane } {
+function signerOf({ relayerKeys, chainId }: Config, name: string): { signer: Signer; lane: RelayerLane } {
   const key = relayerKeys.get(name)
   if (key === undefined) throw new Error(`RELAYER_KEYS has no key for lane ${name}`)
   const signer = createSigner(chainId, key)

@@ -192,7 +192,7 @@ export interface Calls {
 // ---------------------------------------------------------------------- relayers
 
 /** One key and its row of nonces. */
-export interface Lane {
+export interface RelayerLane {
   readonly name: string
   readonly relayer: Address
   readonly chainId: number
@@ -213,22 +213,22 @@ export interface StoredTransaction extends SignedTransaction {
 
 export interface RelayerStore {
   /** Makes the lane known. `firstNonce` counts only where nothing was ever signed. */
-  register(lane: Lane, firstNonce: number): Promise<void>
+  register(lane: RelayerLane, firstNonce: number): Promise<void>
   /** Not yet in a block, all hashes of a nonce, by nonce and time of signing. */
-  open(lane: Lane): Promise<readonly StoredTransaction[]>
+  open(lane: RelayerLane): Promise<readonly StoredTransaction[]>
   /** Everything signed with this nonce or a later one, whatever has become of it. */
-  from(lane: Lane, nonce: number): Promise<readonly StoredTransaction[]>
+  from(lane: RelayerLane, nonce: number): Promise<readonly StoredTransaction[]>
   /** Keeps another transaction with the nonce of an open one. */
   addReplacement(
     fence: Fence,
-    lane: Lane,
+    lane: RelayerLane,
     transaction: Pick<StoredTransaction, 'hash' | 'raw' | 'nonce' | 'purpose' | 'signedAt'>,
   ): Promise<void>
   noteSend(hash: string, at: Millis, error: string | null): Promise<void>
   /** Records a receipt: the nonce is used, its other hashes are replaced. Wakes whoever follows the chain. */
-  noteReceipt(lane: Lane, nonce: number, receipt: Receipt): Promise<void>
+  noteReceipt(lane: RelayerLane, nonce: number, receipt: Receipt): Promise<void>
   /** Their block left the chain: they wait for a receipt again. */
-  reopen(lane: Lane, nonces: readonly number[]): Promise<void>
+  reopen(lane: RelayerLane, nonces: readonly number[]): Promise<void>
 }
 
 // ---------------------------------------------------------------------- settlement
@@ -243,7 +243,7 @@ export interface PendingAction {
   readonly nonce: number | null
 }
 
-export interface LaneView {
+export interface RelayerLaneView {
   /** By queue number. */
   readonly actions: readonly PendingAction[]
   /** Every transaction with a nonce of these actions. */
@@ -254,11 +254,11 @@ export interface LaneView {
 export type SignPart = (part: SettlementPart, nonce: number) => SignedTransaction
 
 export interface SettlementStore {
-  view(marketId: MarketId, lane: Lane): Promise<LaneView>
+  view(marketId: MarketId, lane: RelayerLane): Promise<RelayerLaneView>
   /** Gives the next queued action its number and nonce, signs it and keeps it: one transaction. Null where none is queued. */
   signNext(
     marketId: MarketId,
-    lane: Lane,
+    lane: RelayerLane,
     fence: Fence,
     now: Millis,
     sign: SignPart,
@@ -310,11 +310,11 @@ export interface FaucetStore {
   /** Keeps the transactions of a request, the first of which is the one it is known by: one transaction. */
   sign(
     request: FaucetRequest,
-    lane: Lane,
+    lane: RelayerLane,
     fence: Fence,
     now: Millis,
     sign: (firstNonce: number) => readonly SignedTransaction[],
   ): Promise<readonly StoredTransaction[]>
   /** Marks requests whose transactions are mined. */
-  finish(lane: Lane): Promise<void>
+  finish(lane: RelayerLane): Promise<void>
 }

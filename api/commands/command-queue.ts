@@ -6,7 +6,7 @@
 import { ApiError } from '../errors.ts'
 import type { Command } from './command.ts'
 
-export interface LaneOptions {
+export interface CommandQueueOptions {
   /** Answers every command of the group; never rejects. */
   readonly run: (group: readonly Command[]) => Promise<void>
   /** Items of one transaction. A command with more has one of its own. */
@@ -15,7 +15,7 @@ export interface LaneOptions {
   readonly maxQueue: number
 }
 
-export interface Lane {
+export interface CommandQueue {
   /** Throws OVERLOADED when too much waits. */
   push(command: Command): void
   /** Resolves when nothing waits and nothing runs. */
@@ -42,7 +42,7 @@ function urgentFirst(queue: Command[]): Command[] {
   return [...urgent, ...others]
 }
 
-export function createLane({ run, maxGroup, maxQueue }: LaneOptions): Lane {
+export function createCommandQueue({ run, maxGroup, maxQueue }: CommandQueueOptions): CommandQueue {
   let queue: Command[] = []
   let waiting = 0
   let running: Promise<void> | null = null

@@ -5,41 +5,41 @@ import { ApiError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import { createAnnouncer } from './announce.ts'
 import type { Command } from './command.ts'
-import { createLane, type Lane } from './command-queue.ts'
+import { type CommandQueue, createCommandQueue } from './command-queue.ts'
 import { createGroupRunner, type GroupOptions, type GroupPorts } from './group.ts'
 
 export type NewCommand<Result> = Omit<Command<Result>, 'arrivedAt' | 'resolve' | 'reject'>
 
-export interface Lanes {
+export interface CommandQueues {
   /** Waits for the command's transaction and gives its answer. */
   submit<Result>(command: NewCommand<Result>): Promise<Result>
   /** Takes nothing more, and resolves when everything taken is answered and announced. */
   stop(): Promise<void>
 }
 
-export interface LanesPorts extends Omit<GroupPorts, 'announcer' | 'observe'> {
+export interface CommandQueuesPorts extends Omit<GroupPorts, 'announcer' | 'observe'> {
   readonly db: Db
   readonly metrics: Pick<Metrics, 'group' | 'watch'>
 }
 
-export interface LanesOptions extends GroupOptions {
+export interface CommandQueuesOptions extends GroupOptions {
   readonly maxGroup: number
   readonly maxQueue: number
 }
 
 const SPANNING = 'spanning'
 
-export function createLanes(ports: LanesPorts, options: LanesOptions): Lanes {
-  const lanes = new Map<number | typeof SPANNING, Lane>()
+export function createCommandQueues(ports: CommandQueuesPorts, options: CommandQueuesOptions): CommandQueues {
+  const lanes = new Map<number | typeof SPANNING, CommandQueue>()
   const announcer = createAnnouncer(ports.db)
   const run = createGroupRunner({ ...ports, announcer, observe: ports.metrics.group }, options)
   let isStopping = false
 
-  const laneOf = ({ markets }: NewCommand<unknown>): Lane => {
+  const laneOf = ({ markets }: NewCommand<unknown>): CommandQueue => {
     const key = markets.length === 1 ? (markets[0]?.marketId as number) : SPANNING
     const known = lanes.get(key)
     if (known !== undefined) return known
-    const lane = createLane({ run, maxGroup: options.maxGroup, maxQueue: options.maxQueue })
+    const lane = createCommandQueue({ run, maxGroup: options.maxGroup, maxQueue: options.maxQueue })
     lanes.set(key, lane)
     return lane
   }

@@ -18,7 +18,7 @@ import type { Clock, Reached, RecoverSigners } from '../ports.ts'
 import { type JsonText, placeBatch } from './batch.ts'
 import { cancelAll, cancelBatch } from './cancels.ts'
 import { sweepRequests } from './client-requests.ts'
-import { createLanes } from './command-queues.ts'
+import { createCommandQueues } from './command-queues.ts'
 import type { GroupLog } from './group.ts'
 import { createHashIndex } from './hash-index.ts'
 import { cancelOrder, placeOrder } from './single.ts'
@@ -85,7 +85,7 @@ function startSweeping(
 
 export function createIntake(parts: IntakeParts, options: IntakeOptions): Intake {
   const { db, markets, metrics } = parts
-  const lanes = createLanes(parts, options)
+  const lanes = createCommandQueues(parts, options)
   const ports = {
     db,
     lanes,

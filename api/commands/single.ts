@@ -11,14 +11,14 @@ import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { CancelAnswer, Fill, PlaceOrderAnswer, PlaceOrderBody } from '../orders/schema.ts'
 import { orderView } from '../orders/view.ts'
 import type { Answer, Cancelled, Placed, Report } from './command.ts'
-import type { Lanes } from './command-queues.ts'
+import type { CommandQueues } from './command-queues.ts'
 import type { HashIndex } from './hash-index.ts'
 import { parseOrder } from './parse-order.ts'
 import type { Verifier } from './verify-signature.ts'
 
 export interface IntakePorts {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly lanes: CommandQueues
   readonly hashes: HashIndex
   readonly markets: MarketDirectory
   readonly verifier: Verifier

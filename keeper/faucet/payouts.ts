@@ -8,8 +8,8 @@ import type {
   FaucetRequest,
   FaucetStore,
   Fee,
-  Lane,
   Logger,
+  RelayerLane,
   RelayerStore,
   Signer,
 } from '../ports.ts'
@@ -36,7 +36,7 @@ const AT_ONCE = 20
 /** One look at the requests. Safe to repeat: a request is signed for in the transaction that marks it. */
 export async function faucetRequests(
   ports: FaucetPorts,
-  lane: Lane,
+  lane: RelayerLane,
   fence: Fence,
 ): Promise<'idle' | 'waiting'> {
   const requests = await ports.store.requested(AT_ONCE)
@@ -47,7 +47,12 @@ export async function faucetRequests(
   return open.length > 0 ? 'waiting' : 'idle'
 }
 
-async function pay(ports: FaucetPorts, lane: Lane, fence: Fence, request: FaucetRequest): Promise<void> {
+async function pay(
+  ports: FaucetPorts,
+  lane: RelayerLane,
+  fence: Fence,
+  request: FaucetRequest,
+): Promise<void> {
   const { calls, signer, token, clock } = ports
   const fee = ports.fee()
   const wanted = [calls.mint(token, request.to, request.collateral ?? ports.collateral)]

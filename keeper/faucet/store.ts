@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import type { Address } from '../../domain/units.ts'
-import type { FaucetRequest, FaucetStore, Lane } from '../ports.ts'
+import type { FaucetRequest, FaucetStore, RelayerLane } from '../ports.ts'
 import { toTransaction } from '../rows.ts'
 
 const toRequest = (row: { request_id: number; payload: Record<string, string> }): FaucetRequest => ({
@@ -83,7 +83,7 @@ export const createFaucetStore = (db: Db): FaucetStore => ({
   },
 })
 
-async function takeNonces(tx: Tx, lane: Lane): Promise<number> {
+async function takeNonces(tx: Tx, lane: RelayerLane): Promise<number> {
   const { next_nonce } = await tx
     .selectFrom('relayers')
     .select('next_nonce')

@@ -5,7 +5,7 @@ import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createDesk } from '../auction/market-memory.ts'
 import { type FaucetPorts, faucetRequests } from '../faucet/payouts.ts'
 import { createMarks } from '../marks/marks.ts'
-import type { Chain, Lane, RelayerStore } from '../ports.ts'
+import type { Chain, RelayerLane, RelayerStore } from '../ports.ts'
 import { Delivery, type DeliveryPorts } from '../relayer/deliver.ts'
 import { type SettlePorts, settleMarket } from '../settlement/settle.ts'
 import type { OwnedWork } from './leader-loop.ts'
@@ -66,7 +66,11 @@ export interface DeliveringPorts {
 }
 
 /** Makes the lane known and sends everything again that the chain has not mined. */
-async function takeUp({ relayers, chain }: DeliveringPorts, lane: Lane, delivery: Delivery): Promise<void> {
+async function takeUp(
+  { relayers, chain }: DeliveringPorts,
+  lane: RelayerLane,
+  delivery: Delivery,
+): Promise<void> {
   await relayers.register(lane, await chain.transactionCount(lane.relayer))
   await delivery.recover()
 }
@@ -76,7 +80,7 @@ export type SettlementParts = Omit<SettlePorts, 'delivery'> & Omit<DeliveryPorts
 /** A market's settlement: woken by the queue, by answers of the node, and by the sweep. */
 export function settlementWork(
   parts: SettlementParts,
-  { spec, lane, pauses }: { readonly spec: MarketSpec; readonly lane: Lane; readonly pauses: Pauses },
+  { spec, lane, pauses }: { readonly spec: MarketSpec; readonly lane: RelayerLane; readonly pauses: Pauses },
   wiring: { readonly onNews: () => void; readonly listen: () => { close(): Promise<void> } },
 ): OwnedWork {
   const delivery = new Delivery({ ...parts, onNews: wiring.onNews }, lane)
@@ -105,7 +109,12 @@ export function settlementWork(
 
 export type FaucetParts = Omit<FaucetPorts, 'delivery'> & Omit<DeliveryPorts, 'onNews'>
 
-export function faucetWork(parts: FaucetParts, lane: Lane, pauses: Pauses, onNews: () => void): OwnedWork {
+export function faucetWork(
+  parts: FaucetParts,
+  lane: RelayerLane,
+  pauses: Pauses,
+  onNews: () => void,
+): OwnedWork {
   const delivery = new Delivery({ ...parts, onNews }, lane)
   return {
     start: () => takeUp(parts, lane, delivery),

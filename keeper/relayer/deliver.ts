@@ -10,11 +10,11 @@ import type {
   Chain,
   Clock,
   Fee,
-  Lane,
   Logger,
   Metrics,
   Reached,
   Receipt,
+  RelayerLane,
   RelayerStore,
   SendResult,
   SignedTransaction,
@@ -53,11 +53,11 @@ export const NOTHING = 'nothing'
 
 export class Delivery {
   readonly #ports: DeliveryPorts
-  readonly #lane: Lane
+  readonly #lane: RelayerLane
   readonly #sending = new Map<string, Promise<void>>()
   #recoveredAt = Number.NEGATIVE_INFINITY
 
-  constructor(ports: DeliveryPorts, lane: Lane) {
+  constructor(ports: DeliveryPorts, lane: RelayerLane) {
     this.#ports = ports
     this.#lane = lane
   }

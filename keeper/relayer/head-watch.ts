@@ -1,6 +1,6 @@
 /** Keeps an eye on the chain's head: the fee to sign with, whether the node answers, and what the relayers have left. */
 
-import type { Chain, Clock, Fee, Head, Lane, Logger, Metrics } from '../ports.ts'
+import type { Chain, Clock, Fee, Head, Logger, Metrics, RelayerLane } from '../ports.ts'
 import type { DeliveryPolicy } from './deliver.ts'
 
 export interface HeadWatch {
@@ -19,7 +19,7 @@ export interface HeadWatchPorts {
   readonly log: Logger
   readonly policy: DeliveryPolicy
   readonly lowBalance: bigint
-  readonly lanes: () => readonly Lane[]
+  readonly lanes: () => readonly RelayerLane[]
 }
 
 const LOOK_MS = 1000

@@ -2,10 +2,10 @@
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
-import type { Lane, RelayerStore } from '../ports.ts'
+import type { RelayerLane, RelayerStore } from '../ports.ts'
 import { toTransaction } from '../rows.ts'
 
-const ofLane = (db: Db, { relayer, chainId }: Lane) =>
+const ofLane = (db: Db, { relayer, chainId }: RelayerLane) =>
   db
     .selectFrom('relayer_transactions')
     .selectAll()

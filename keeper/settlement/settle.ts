@@ -9,12 +9,12 @@ import type {
   Chain,
   Clock,
   Fee,
-  Lane,
-  LaneView,
   Logger,
   Metrics,
   PendingAction,
   Reached,
+  RelayerLane,
+  RelayerLaneView,
   SettlementStore,
   Signer,
   StoredTransaction,
@@ -61,7 +61,7 @@ export function fateOf(action: PendingAction, transactions: readonly StoredTrans
 export async function settleMarket(
   ports: SettlePorts,
   spec: MarketSpec,
-  lane: Lane,
+  lane: RelayerLane,
   fence: Fence,
 ): Promise<Progress> {
   const { actions, transactions } = await ports.store.view(spec.marketId, lane)
@@ -90,7 +90,7 @@ export async function settleMarket(
 const isForgotten = (actions: readonly PendingAction[], fates: readonly Fate[], now: Millis): boolean =>
   actions.some(({ asOf }, at) => fates[at] === 'mined' && now - asOf > FORGOTTEN_MS)
 
-function report({ metrics }: SettlePorts, lane: Lane, fates: readonly Fate[], inFlight: number): void {
+function report({ metrics }: SettlePorts, lane: RelayerLane, fates: readonly Fate[], inFlight: number): void {
   metrics.inFlight(lane.name, inFlight)
   metrics.queued(lane.name, fates.filter((fate) => fate === 'queued').length)
 }
@@ -110,7 +110,7 @@ async function tellSubmitted(
 async function signQueued(
   ports: SettlePorts,
   spec: MarketSpec,
-  lane: Lane,
+  lane: RelayerLane,
   fence: Fence,
   most: number,
 ): Promise<number> {
@@ -134,7 +134,7 @@ async function takeBack(
   ports: SettlePorts,
   spec: MarketSpec,
   fence: Fence,
-  { actions, transactions }: LaneView,
+  { actions, transactions }: RelayerLaneView,
   bad: number,
 ): Promise<void> {
   const { queueNo, nonce } = actions[bad] as PendingAction

@@ -9,7 +9,7 @@ import type { ActionsTable, RelayerTransactionsTable } from '../../db/schema.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
-import type { Lane, PendingAction, SettlementStore, SignPart, StoredTransaction } from '../ports.ts'
+import type { PendingAction, RelayerLane, SettlementStore, SignPart, StoredTransaction } from '../ports.ts'
 import { toSignedOrder, toTransaction } from '../rows.ts'
 
 type ActionRow = Selectable<ActionsTable>
@@ -36,7 +36,7 @@ async function pendingActions(db: Db, marketId: MarketId): Promise<PendingAction
 
 async function transactionsOf(
   db: Db,
-  lane: Lane,
+  lane: RelayerLane,
   actions: readonly PendingAction[],
 ): Promise<StoredTransaction[]> {
   const nonces = actions.flatMap(({ nonce }) => (nonce === null ? [] : [nonce]))
@@ -108,7 +108,7 @@ async function nextAction(tx: Tx, marketId: MarketId): Promise<ActionRow | undef
     .executeTakeFirst()
 }
 
-async function takeNumbers(tx: Tx, marketId: MarketId, { relayer, chainId }: Lane) {
+async function takeNumbers(tx: Tx, marketId: MarketId, { relayer, chainId }: RelayerLane) {
   const { next_nonce } = await tx
     .updateTable('relayers')
     .set((eb) => ({ next_nonce: eb('next_nonce', '+', 1) }))
@@ -128,7 +128,7 @@ async function takeNumbers(tx: Tx, marketId: MarketId, { relayer, chainId }: Lan
 async function signNext(
   tx: Tx,
   marketId: MarketId,
-  lane: Lane,
+  lane: RelayerLane,
   { sign, now }: { readonly sign: SignPart; readonly now: Millis },
 ): Promise<StoredTransaction | null> {
   const action = await nextAction(tx, marketId)

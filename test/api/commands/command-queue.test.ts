@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Command } from '../../../api/commands/command.ts'
-import { createLane } from '../../../api/commands/command-queue.ts'
+import { createCommandQueue } from '../../../api/commands/command-queue.ts'
 import { ApiError } from '../../../api/errors.ts'
 
 interface Wanted {
@@ -20,7 +20,7 @@ const nameOf = (taken: Command): string => (taken as unknown as Wanted).name
 function heldLane({ maxGroup = 10, maxQueue = 100 } = {}) {
   const groups: string[][] = []
   const releases: (() => void)[] = []
-  const lane = createLane({
+  const lane = createCommandQueue({
     maxGroup,
     maxQueue,
     run(group) {

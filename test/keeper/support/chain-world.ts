@@ -10,7 +10,7 @@ import { Follower } from '../../../indexer/ingest/follow.ts'
 import { createCalls, createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
 import { createDesk } from '../../../keeper/auction/market-memory.ts'
-import type { Chain, Lane } from '../../../keeper/ports.ts'
+import type { Chain, RelayerLane } from '../../../keeper/ports.ts'
 import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/deliver.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { type SettlePorts, settleMarket } from '../../../keeper/settlement/settle.ts'
@@ -93,7 +93,11 @@ export const POLICY = { resendAfterMs: 200, stuckAfterMs: 1500, feeCap: 10n ** 1
 
 export class ChainWorld extends World {
   readonly chainSide!: Deployed
-  readonly lane: Lane = { name: 'm1', relayer: createSigner(CHAIN_ID, laneKey).address, chainId: CHAIN_ID }
+  readonly lane: RelayerLane = {
+    name: 'm1',
+    relayer: createSigner(CHAIN_ID, laneKey).address,
+    chainId: CHAIN_ID,
+  }
   follower!: Follower
 
   static async openOn(deployed: Deployed): Promise<ChainWorld> {
