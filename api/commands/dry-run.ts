@@ -9,26 +9,26 @@ import { openGroup } from './group-state.ts'
 import { type Ages, admissionInput } from './place.ts'
 import { single } from './single.ts'
 
-export interface LookPorts {
+export interface DryRunPorts {
   /** Connections of its own: whoever only looks must not hold up a placement. */
   readonly trials: pg.Pool
   readonly clock: Clock
 }
 
-export interface LookOptions extends Ages {
+export interface DryRunOptions extends Ages {
   readonly chainId: number
 }
 
-export interface Looking {
+export interface DryRunCommand {
   readonly userId: number
   readonly spec: MarketSpec
   readonly items: readonly Item[]
 }
 
-export async function look<Seen>(
-  { trials, clock }: LookPorts,
-  { chainId }: LookOptions,
-  { userId, spec, items }: Looking,
+export async function dryRun<Seen>(
+  { trials, clock }: DryRunPorts,
+  { chainId }: DryRunOptions,
+  { userId, spec, items }: DryRunCommand,
   see: (draft: GroupChanges) => Seen,
 ): Promise<Seen> {
   const command: Command = {
@@ -50,11 +50,11 @@ export async function look<Seen>(
 
 /** What a placement of the account would be admitted against at this moment. */
 export const dryRunAdmission = (
-  ports: LookPorts,
-  options: LookOptions,
+  ports: DryRunPorts,
+  options: DryRunOptions,
   spec: MarketSpec,
   userId: number,
 ): Promise<AdmissionInput> =>
-  look(ports, options, { userId, spec, items: [] }, (draft) =>
+  dryRun(ports, options, { userId, spec, items: [] }, (draft) =>
     admissionInput(spec, userId, draft, ports.clock.now(), options),
   )

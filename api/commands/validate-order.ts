@@ -14,19 +14,19 @@ import { bandView, type Reservation, reservationView } from '../orders/reservati
 import type { PlaceOrderBody } from '../orders/schema.ts'
 import { amount } from '../wire/amounts.ts'
 import type { Placed } from './command.ts'
-import { type LookPorts, look } from './dry-run.ts'
+import { type DryRunPorts, dryRun } from './dry-run.ts'
 import type { GroupOptions } from './group.ts'
 import type { Funds, MarketNow } from './group-state.ts'
 import { parseOrder } from './parse-order.ts'
 import { place } from './place.ts'
 import type { Verifier } from './verify-signature.ts'
 
-export interface ValidatePorts extends LookPorts {
+export interface ValidatePorts extends DryRunPorts {
   readonly markets: MarketDirectory
   readonly verifier: Verifier
 }
 
-interface Tried {
+interface DryRunResult {
   readonly placed: Placed
   readonly funds: Funds
   readonly market: MarketNow
@@ -50,9 +50,9 @@ function tryPlacing(
   userId: number,
   spec: MarketSpec,
   order: SignedOrder,
-): Promise<Tried> {
+): Promise<DryRunResult> {
   const item = { kind: 'place', spec, order } as const
-  return look(ports, options, { userId, spec, items: [item] }, (draft) => {
+  return dryRun(ports, options, { userId, spec, items: [item] }, (draft) => {
     const placed = place(item, userId, draft, ports.clock.now(), options)
     return { placed, funds: draft.funds(userId), market: draft.market(spec.marketId) }
   })
