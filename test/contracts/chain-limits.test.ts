@@ -1,4 +1,4 @@
-/** The largest part that settlement takes, held against what the chains it is meant for allow of one transaction. */
+/** The largest settlement part compared with the limits per transaction of the target chains. */
 import { expect } from 'chai'
 import hre from 'hardhat'
 import { fitsOnePart, MARKET_SLOTS, PART_ORDERS, PART_SLOTS } from '../../domain/auction/parts.ts'
@@ -7,10 +7,10 @@ import { chain, crowdedExchange, type FillInput, settle } from '../support/excha
 
 const TOTAL_GAS = 200_000_000
 const GAS_AFTER_TIME = 20_000_000
-/** Only a slot that was zero costs this much to write. */
+/** Cost of an SSTORE to a slot that was zero; no other write costs as much. */
 const NEW_SLOT = 20_000
 
-/** The most orders of as many accounts, all of them new, that make one part. */
+/** The largest number of orders, each of a new account, that fits into one part. */
 function mostNewcomers(): number {
   const left = 0 as Steps
   const newcomers = Array.from({ length: PART_ORDERS }, (_, at) => ({ account: at as UserId, left }))
@@ -25,15 +25,15 @@ interface Step {
   readonly gasCost: number
 }
 
-describe('a part of the largest size', () => {
+describe('a part of the maximum size', () => {
   before(function () {
     if (hre.globalOptions.coverage) this.skip()
   })
 
-  it('takes no more new slots and gas than the chain allows, and reads the time late', async () => {
+  it('stays within the chain’s limits for new slots and gas, and reads the block time late', async () => {
     const count = mostNewcomers()
     const exchange = await crowdedExchange(count)
-    // Everybody is new to the market and to his salt word: the most that a part can write.
+    // Every account is new to the market, with a salt word of its own: the maximum number of writes in a part.
     const fills = exchange.users.map((by, index): FillInput => {
       const side = index % 2 === 0 ? 'LONG' : 'SHORT'
       return { by, side, fill: 10, salt: BigInt(index) << 20n }
@@ -47,7 +47,7 @@ describe('a part of the largest size', () => {
     const trace = await provider.send('debug_traceTransaction', [sent.hash, options])
     const steps = trace.structLogs as Step[]
     const written = steps.filter(({ op, gasCost }) => op === 'SSTORE' && Number(gasCost) >= NEW_SLOT)
-    // The market's own slots are new too, in the first batch of all.
+    // The market's own slots are also new in its first batch.
     expect(written.length).to.equal(2 * count + MARKET_SLOTS)
     expect(written.length).to.be.at.most(PART_SLOTS)
 

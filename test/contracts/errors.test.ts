@@ -1,4 +1,4 @@
-/** A refusal that no test has ever seen may be the wrong one, or none at all. */
+/** Every custom error is thrown somewhere in the contracts and expected by name in a test. */
 import { globSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 
@@ -15,12 +15,12 @@ describe('custom errors', () => {
   const contracts = textOf('contracts/**/*.sol')
   const declared = namesIn(contracts, /^\s+error (\w+)\(/gm)
 
-  it('are each thrown somewhere', () => {
+  it('are each thrown by a contract', () => {
     const thrown = new Set(namesIn(contracts, /\brevert (?:\w+\.)?(\w+)\(/g))
     expect(declared.filter((name) => !thrown.has(name))).to.deep.equal([])
   })
 
-  it('are each expected by a test, by name', () => {
+  it('are each expected by name in a test', () => {
     const expected = new Set(
       namesIn(textOf('test/{contracts,parity,support}/**/*.ts'), /['"`/|](\w+)(?=['"`/|(])/g),
     )

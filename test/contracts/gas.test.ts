@@ -1,6 +1,6 @@
 /**
- * Gas is a golden file: a settled order may not cost 1 % more than test/contracts/gas.json says. Where it costs less, or
- * more on purpose, run with UPDATE_GAS=1 and commit the file.
+ * Gas per settled order and per owner call must stay within 1 % of test/contracts/gas.json. To record a decrease or an
+ * intended increase, run with UPDATE_GAS=1 and commit the file.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
@@ -12,18 +12,18 @@ import { ownerGas } from './support/gas-owner.ts'
 const file = new URL('gas.json', import.meta.url)
 const SIZE_LIMIT = 24_576
 
-/** Differences of two batches are small, and vary by the zero bytes of addresses and signatures. */
+/** Absolute tolerance in gas: differences of two batches are small and vary with the zero bytes of addresses and signatures. */
 const CHANCE = 100
 
 const hasGrown = (now: number, golden: number): boolean => now > Math.max(golden * 1.01, golden + CHANCE)
 
 describe('gas', () => {
   before(function () {
-    // Instrumented for coverage, code is neither as small nor as cheap.
+    // Code instrumented for coverage is larger and costs more gas.
     if (hre.globalOptions.coverage) this.skip()
   })
 
-  it('per settled order and per call of an owner stays where it was', async () => {
+  it('per settled order and per owner call stays within 1 % of the recorded figures', async () => {
     const table = { ...(await gasTable()), ...(await ownerGas()), ...(await adjustmentGas()) }
     if (process.env.UPDATE_GAS) writeFileSync(file, `${JSON.stringify(table, null, 2)}\n`)
     const golden = JSON.parse(readFileSync(file, 'utf8')) as GasTable
@@ -32,7 +32,7 @@ describe('gas', () => {
     expect(grown).to.deep.equal([])
   }).timeout(120_000)
 
-  it('meets the budget of the design in batches of 50', () => {
+  it('stays within the design’s budget in batches of 50', () => {
     const golden = JSON.parse(readFileSync(file, 'utf8')) as GasTable
     expect(golden['sequential 2 growing']).to.be.at.most(65_000)
     expect(golden['sequential 2 reducing']).to.be.at.most(65_000)
@@ -47,7 +47,7 @@ describe('gas', () => {
     expect(2 * (forced - (golden['sequential 2 reducing'] as number))).to.be.at.most(90_000)
   })
 
-  it('meets the budget of the design where positions are taken over or closed', () => {
+  it('stays within the design’s budget for inheritance and deleveraging', () => {
     const golden = JSON.parse(readFileSync(file, 'utf8')) as GasTable
     expect(golden['inherit, first position']).to.be.at.most(110_000)
     expect(golden.inherit).to.be.at.most(110_000)
@@ -56,7 +56,7 @@ describe('gas', () => {
     expect(golden['deleverage, one counterparty, at the last report']).to.be.at.most(90_000)
   })
 
-  it('meets the budget of the design for owners', () => {
+  it('stays within the design’s budget for owner calls', () => {
     const golden = JSON.parse(readFileSync(file, 'utf8')) as GasTable
     expect(golden['deposit, first']).to.be.at.most(70_000)
     expect(golden.deposit).to.be.at.most(53_000)
@@ -71,7 +71,7 @@ describe('gas', () => {
     expect(golden['adjust leverage']).to.be.at.most(75_000)
   })
 
-  it('every contract fits the chain', async () => {
+  it('leaves every contract’s runtime below the size limit', async () => {
     const isOurs = (name: string) => name.startsWith('contracts/') && !name.startsWith('contracts/mocks/')
     const names = [...(await artifacts.getAllFullyQualifiedNames())].filter(isOurs)
     expect(names.length).to.be.greaterThan(20)

@@ -1,4 +1,4 @@
-/** Adjustments, forward requests and reports: chain, domain and ethers agree on what is signed, and one bit voids it. */
+/** Adjustments, forward requests and price reports: chain, domain and ethers compute the same digests, and flipping any bit invalidates a signature. */
 import { expect } from 'chai'
 import { getBytes, hexlify, recoverAddress, TypedDataEncoder, toBeHex, verifyMessage } from 'ethers'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -34,7 +34,7 @@ describe('signing vectors of actions', () => {
   const specOf = ({ verifyingContract }: Readonly<Record<string, string>>): MarketSpec =>
     markets.find(({ trader }) => trader === verifyingContract) as MarketSpec
 
-  it('have the digest that ethers gives, and the signer that it finds', () => {
+  it('have the digest that ethers computes and the signer that it recovers', () => {
     for (const { primary_type, domain, struct, digest, signature } of [
       ...adjustments,
       ...forward_requests,
@@ -51,7 +51,7 @@ describe('signing vectors of actions', () => {
     }
   })
 
-  it('have the digest that the domain gives', () => {
+  it('have the digest that domain/ computes', () => {
     for (const { primary_type, domain, struct, digest } of adjustments) {
       const big = (name: string): never => BigInt(struct[name] ?? 0) as never
       const whose = {
@@ -81,7 +81,7 @@ describe('signing vectors of actions', () => {
     }
   })
 
-  it('have the digest that the contracts give at their addresses', async () => {
+  it('have the digest that the contracts compute at their addresses', async () => {
     const { connection, trader, oracle } = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
     const { provider } = connection.ethers
     for (const { trader: at } of markets) {
@@ -108,12 +108,12 @@ describe('signing vectors of actions', () => {
     }
   })
 
-  it('pass the forwarder, one after the other', async () => {
+  it('are executed by the forwarder one after the other', async () => {
     const { connection, shared, admin } = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
     const { networkHelpers, ethers } = connection
     await networkHelpers.setCode(FORWARDER, await ethers.provider.getCode(shared.forwarder))
     const forwarder = Forwarder__factory.connect(FORWARDER, admin)
-    // Targets that trust everybody, and do nothing.
+    // Targets that trust every forwarder and do nothing.
     const TRUSTING = '0x60015f5260205ff3'
     for (const { struct, signature } of forward_requests) {
       await networkHelpers.setCode(struct.to as string, TRUSTING)
@@ -125,9 +125,9 @@ describe('signing vectors of actions', () => {
   })
 })
 
-// ---------------------------------------------------------------------- bit by bit
+// ---------------------------------------------------------------------- flipped bits
 
-/** A value with one bit turned over, for every bit of its width. */
+/** The value with one bit flipped, for each bit of its width. */
 function* flips(value: bigint, width: number): Generator<bigint> {
   for (let bit = 0n; bit < width; bit++) yield value ^ (1n << bit)
 }
@@ -139,7 +139,7 @@ function* flippedBytes(bytes: string): Generator<string> {
   for (let bit = 0; bit < 8 * given.length; bit++) yield hexlify(withBitFlipped(given, bit))
 }
 
-/** Every way to turn over one bit of the struct's fields: `widths` says how wide each is. */
+/** Every struct that differs in one bit of one field; `widths` are the fields' widths in bits. */
 function* spoiled<Struct extends object>(
   struct: Struct,
   widths: Readonly<Partial<Record<keyof Struct, number>>>,
@@ -151,7 +151,7 @@ function* spoiled<Struct extends object>(
   }
 }
 
-describe('signatures of actions, bit by bit', () => {
+describe('signatures of actions with one bit flipped', () => {
   let exchange: Exchange
 
   beforeEach(async () => {
@@ -165,7 +165,7 @@ describe('signatures of actions, bit by bit', () => {
       (error: unknown) => nameOfError(error) ?? (error as Error).message,
     )
 
-  /** What passed, or was refused for another reason than the signature, the deadline or the nonce. */
+  /** Attempts that succeeded, or reverted with an error other than `refusals`. */
   async function passed(
     attempts: Iterable<readonly [string, Promise<unknown>]>,
     refusals: ReadonlySet<string>,
@@ -186,7 +186,7 @@ describe('signatures of actions, bit by bit', () => {
   ])
 
   for (const form of ['typed', 'personal'] as const) {
-    it(`of a margin adjustment, ${form}`, async () => {
+    it(`when any bit of a margin adjustment (${form}) is flipped, it reverts`, async () => {
       const { trader } = exchange
       const { asOf, struct, signature, report } = await marginCall(exchange, {
         by: alice,
@@ -210,7 +210,7 @@ describe('signatures of actions, bit by bit', () => {
     }).timeout(120_000)
   }
 
-  it('of a leverage adjustment', async () => {
+  it('when any bit of a leverage adjustment is flipped, it reverts', async () => {
     const { trader } = exchange
     const { asOf, struct, signature, report } = await leverageCall(exchange, { by: alice, leverage: 4 })
     const { account, leverage, maxMarginIn, minMarginOut, nonce, deadline } = struct
@@ -232,7 +232,7 @@ describe('signatures of actions, bit by bit', () => {
     await trader.adjustLeverage.staticCall(asOf, signed, report, signature)
   }).timeout(120_000)
 
-  it('of a request that voids margin nonces', async () => {
+  it('when any bit of a forwarded nonce invalidation is flipped, the forwarder rejects it', async () => {
     const { trader, spec } = exchange
     const owner = await caller(exchange, alice)
     const data = trader.interface.encodeFunctionData('invalidateMarginNonces', [8])
@@ -250,12 +250,12 @@ describe('signatures of actions, bit by bit', () => {
     expect(found).to.deep.equal([])
     expect(await forwarder.verify(request as never)).to.equal(true)
     await forwarder.execute(request as never)
-    // Its nonce is part of what is signed: it counts once.
+    // The nonce is signed, so the request executes once.
     expect(await forwarder.verify(request as never)).to.equal(false)
     expect((await trader.floors(alice.address)).marginNonce).to.equal(8n)
   }).timeout(120_000)
 
-  it('of a price report', async () => {
+  it('when any bit of a price report is flipped, verify reverts', async () => {
     const { oracle, spec } = exchange
     const price = e18('100')
     const observedAt = (await nextSecond(exchange)) * 1000

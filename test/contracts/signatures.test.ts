@@ -1,4 +1,4 @@
-/** Chain, domain and ethers agree on what is signed, and one bit anywhere voids a signature. */
+/** Chain, domain and ethers compute the same digests, and flipping any bit invalidates a signature. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { getBytes, TypedDataEncoder, verifyMessage } from 'ethers'
@@ -24,12 +24,12 @@ const file = new URL('../../docs/signing-vectors.json', import.meta.url)
 describe('signing vectors', () => {
   const given = vectors()
 
-  it('are those that are published', () => {
+  it('equal the published ones', () => {
     if (process.env.UPDATE_VECTORS) writeFileSync(file, `${JSON.stringify(given, null, 2)}\n`)
     expect(JSON.parse(readFileSync(file, 'utf8'))).to.deep.equal(given)
   })
 
-  it('have the digest that ethers gives, and the signer that it finds', () => {
+  it('have the digest that ethers computes and the signer that it recovers', () => {
     for (const { domain, struct, order_hash, signature } of given.orders) {
       expect(TypedDataEncoder.hash(domain, given.types, struct)).to.equal(order_hash)
       expect(verifyMessage(getBytes(order_hash), signature.slice(0, 132)).toLowerCase()).to.equal(
@@ -38,7 +38,7 @@ describe('signing vectors', () => {
     }
   })
 
-  it('have the digest that the contract gives at their address', async () => {
+  it('have the digest that the contract computes at their address', async () => {
     const { connection, trader } = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
     const code = await connection.ethers.provider.getCode(trader)
     for (const [index, { spec, order }] of ORDERS.entries()) {
@@ -49,9 +49,9 @@ describe('signing vectors', () => {
   })
 })
 
-describe('signatures, bit by bit', () => {
+describe('signatures with one bit flipped', () => {
   const HEADER = 64
-  /** Bits of a record that are the operator's to set: fill, taker steps, slot. */
+  /** Bits of a record that the operator sets and that are not signed: fill, taker steps, slot. */
   const OPERATORS: readonly (readonly [from: number, end: number])[] = [
     [208, 256],
     [440, 488],
@@ -87,7 +87,7 @@ describe('signatures, bit by bit', () => {
     }
   }
 
-  it('of a record, every one of the signed 1,024 voids the order', async () => {
+  it('when any signed bit of a record is flipped, the order reverts', async () => {
     const [alice, bob] = exchange.users
     const fills = pair(alice!, bob!, 1000, { quantity: 5000, slot: 0, limit: 500_000 })
     const asOf = (await nextSecond(exchange)) * 1000
@@ -103,7 +103,7 @@ describe('signatures, bit by bit', () => {
     await send(exchange, bytes)
   }).timeout(120_000)
 
-  it('of a domain, every one of chain and contract gives another separator', () => {
+  it('when any bit of chain id or contract address is flipped, the domain separator differs', () => {
     const { spec } = exchange
     const seen = new Set<string>([String(domainSeparator(spec, keccak))])
     for (let bit = 0n; bit < 160n; bit++) {
@@ -116,7 +116,7 @@ describe('signatures, bit by bit', () => {
     expect(seen.size).to.equal(1 + 160 + 64)
   })
 
-  it('of a domain, one voids a signature on the chain', async () => {
+  it('when one bit of the signing domain is flipped, the order reverts with SignerUnauthorized', async () => {
     const { spec } = exchange
     const [alice, bob] = exchange.users
     const fills = pair(alice!, bob!, 1000)
@@ -136,7 +136,7 @@ describe('signatures, bit by bit', () => {
     }
   })
 
-  it('agree with the domain on an order of the market itself', async () => {
+  it('when the market hashes an order, the digest equals the one that domain/ computes', async () => {
     const { trader, spec } = exchange
     const { order } = ORDERS[0]!
     expect(await trader.hashOrder(signedStruct(order, spec))).to.equal(hashOrder(order, spec, keccak))

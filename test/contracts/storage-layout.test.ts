@@ -1,4 +1,4 @@
-/** A market runs its extension's code on its own storage: both must have the same storage layout. */
+/** A market runs its extension's code on its own storage, so both contracts must have the same layout. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { expect } from 'chai'
@@ -34,7 +34,7 @@ const read = (path: string) => ({
   contents: readFileSync(path.startsWith('contracts/') ? path : `node_modules/${path}`, 'utf8'),
 })
 
-/** By contract. Nothing but the layout is asked for, which takes a moment. */
+/** Layouts by contract. Only the layout is requested from the compiler, which keeps it fast. */
 function layoutsOf(...names: readonly string[]): Record<string, Layout> {
   const paths = names.map((name) => `contracts/${name}.sol`)
   const input = {
@@ -50,7 +50,7 @@ function layoutsOf(...names: readonly string[]): Record<string, Layout> {
   )
 }
 
-/** The type down to its last member; identifiers of the syntax tree, which differ between compilations, left out. */
+/** The type with all members, without the syntax-tree identifiers, which differ between compilations. */
 function resolve(type: string, types: Layout['types']): object {
   const found = types[type] as Type
   const inner = [found.key, found.value, found.base].flatMap((of) => (of ? [resolve(of, types)] : []))
@@ -78,13 +78,13 @@ describe('storage of a market', () => {
     return storage.map((variable) => place(variable, types))
   }
 
-  it('lies where the extension reads it, to the last member', () => {
+  it('is laid out as in the extension, to the last member', () => {
     const extension = variablesOf('MarketExtension')
     expect(extension.map((variable) => (variable as Variable).label)).to.deep.equal(['_state', '_operators'])
     expect(variablesOf('IsolatedTrader').slice(0, extension.length)).to.deep.equal(extension)
   })
 
-  it('keeps what an action reads in a slot each', () => {
+  it('packs each struct that an action reads into one slot', () => {
     const { types } = layouts.IsolatedTrader as Layout
     const bytes = (struct: string) =>
       types[Object.keys(types).find((type) => type.startsWith(`t_struct(${struct})`)) as string]

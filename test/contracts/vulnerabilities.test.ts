@@ -1,6 +1,6 @@
 /**
- * Attacks that other exchanges were open to, one group per class, named as auditors name them. Classes that unit tests
- * cover already are listed in the README of this folder, not repeated.
+ * Attacks known from other exchanges, one group per class, named as auditors name them. The README of this folder lists the
+ * classes that unit tests cover.
  */
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
@@ -40,8 +40,8 @@ describe('vulnerability classes', () => {
   const freeOf = async (user: Wallet): Promise<bigint> => (await exchange.bank.account(user.address)).free
   const latest = async (): Promise<number> => exchange.connection.networkHelpers.time.latest()
 
-  describe('rounding of tiny fills: an order nibbled step by step', () => {
-    it('costs and holds what one fill costs and holds, to the wei', async () => {
+  describe('rounding of tiny fills: an order filled step by step', () => {
+    it('costs the same as a single fill and leaves the same position, to the wei', async () => {
       const [, , carol, dave] = exchange.users as Wallet[]
       const order: Partial<FillInput> = { quantity: 7, leverage: 3, salt: 77n }
       for (let step = 0; step < 7; step++) {
@@ -59,8 +59,8 @@ describe('vulnerability classes', () => {
     })
   })
 
-  describe('stray inventory: tokens that nobody deposited', () => {
-    it('are credited to nobody, and paid out to nobody', async () => {
+  describe('stray inventory: tokens transferred without a deposit', () => {
+    it('are credited and paid out to no account', async () => {
       const { usdm, bank, shared } = exchange
       await usdm.mint(shared.marginBank, START_BALANCE)
       await settle(exchange, { price: PRICE, fills: pair(alice, bob, 1000) })
@@ -71,16 +71,16 @@ describe('vulnerability classes', () => {
   })
 
   describe('callbacks of makers, and accounts with code', () => {
-    it('are never called: an account whose code burns all gas settles like any other', async () => {
+    it('never occur: an account whose code burns all gas settles as any other', async () => {
       const { networkHelpers } = exchange.connection
       const plain = await (await settle(exchange, { price: PRICE, fills: pair(alice, bob, 1000) })).wait()
-      // INVALID takes all the gas it is given.
+      // INVALID consumes all the gas of the call.
       for (const user of [alice, bob]) await networkHelpers.setCode(user.address, '0xfe')
       const coded = await (await settle(exchange, { price: PRICE, fills: pair(alice, bob, 1000) })).wait()
       expect(coded?.gasUsed).to.be.lessThan(plain?.gasUsed ?? 0n)
     })
 
-    it('cannot vouch for themselves: code that answers yes to every question signs nothing', async () => {
+    it('do not authorize: code that returns the ERC-1271 magic value validates no signature', async () => {
       const { networkHelpers } = exchange.connection
       // Returns the magic value of ERC-1271 to any call.
       const yes = '0x631626ba7e60e01b5f5260205ff3'
@@ -92,7 +92,7 @@ describe('vulnerability classes', () => {
   })
 
   describe('starved gas', () => {
-    it('settles a part whole or not at all, whatever gas it is given', async () => {
+    it('when settlement runs out of gas, it reverts without any effect', async () => {
       const { trader, connection } = exchange
       const part = await buildPart(exchange, { price: PRICE, fills: pair(alice, bob, 1000) })
       const bytes = encodeSettleBatch(part, exchange.spec)
@@ -108,7 +108,7 @@ describe('vulnerability classes', () => {
       }
     })
 
-    it('of a permit loses nothing: the deposit fails with it', async () => {
+    it('when a deposit’s permit fails, the deposit reverts and the tokens stay with the owner', async () => {
       const { bank, usdm } = exchange
       const user = await caller(exchange, alice)
       await usdm.mint(user.address, 100n)
@@ -120,8 +120,8 @@ describe('vulnerability classes', () => {
     })
   })
 
-  describe('the forwarder as somebody’s sender', () => {
-    /** A request that `from` signs, executed by anybody. */
+  describe('the forwarder as sender', () => {
+    /** A request signed by `from`, executed by another account. */
     async function forward(from: Wallet, to: string, data: string): Promise<unknown> {
       const { connection, admin, shared, spec } = exchange
       const forwarder = await connection.ethers.getContractAt('Forwarder', shared.forwarder, admin)
@@ -154,7 +154,7 @@ describe('vulnerability classes', () => {
       return forwarder.execute({ ...message, signature })
     }
 
-    it('is believed by no contract that does not ask for it', async () => {
+    it('is rejected by contracts that do not trust it', async () => {
       const { bank, usdm, shared, connection } = exchange
       const forwarder = await connection.ethers.getContractAt('Forwarder', shared.forwarder)
       const withdraw = bank.interface.encodeFunctionData('requestWithdrawal', [1n])
@@ -169,7 +169,7 @@ describe('vulnerability classes', () => {
       )
     })
 
-    it('speaks for no operator and no role', async () => {
+    it('does not act for an operator or a role', async () => {
       const { trader, spec, connection } = exchange
       const operator = Wallet.createRandom() as unknown as Wallet
       const asOperator = trader.interface.encodeFunctionData('heartbeat')
@@ -184,7 +184,7 @@ describe('vulnerability classes', () => {
       await expect(forward(alice, spec.trader, asAdmin)).to.revert(connection.ethers)
     })
 
-    it('is nobody’s to imitate: an address appended to a call stays data', async () => {
+    it('cannot be imitated: an address appended to a direct call stays data', async () => {
       const { trader, spec } = exchange
       const thief = await caller(exchange, bob)
       const data = trader.interface.encodeFunctionData('cancelSaltsBelow', [100n])
@@ -194,8 +194,8 @@ describe('vulnerability classes', () => {
     })
   })
 
-  describe('invalidation after the match: a gift to a market that has ended', () => {
-    it('takes nothing that backs a match in another market', async () => {
+  describe('invalidation after the match: money moved to an ended market', () => {
+    it('leaves the balance that backs a match in another market', async () => {
       const { admin, operator, oracleSigners, shared, bank } = exchange
       const listed = { ...exchange.spec, marketId: 77 as MarketId }
       const trader = await deployMarket(admin, shared, listed, {
@@ -217,11 +217,11 @@ describe('vulnerability classes', () => {
     })
   })
 
-  describe('value carried off by a stolen session key, or by two accounts of one owner', () => {
+  describe('value extracted by a stolen session key, or between two accounts of one owner', () => {
     const edge = (share: number): number => Math.trunc((PRICE * (100 + share)) / 100)
     const oraclePrice = (): bigint => BigInt(PRICE) * exchange.spec.tick
 
-    it('ends at the band, on both sides, whoever signs', async () => {
+    it('is limited by the band on both sides', async () => {
       for (const share of [5.01, -5.01]) {
         const price = edge(share)
         const fills = pair(alice, bob, 10, { limit: price })
@@ -230,8 +230,8 @@ describe('vulnerability classes', () => {
       }
     })
 
-    it('does not come out of the pool: a fill away from the oracle price must be margined at it', async () => {
-      // Bought 5 % too dear at 20x, a position would be worth nothing from its first moment.
+    it('does not come out of the pool: a fill away from the oracle price needs margin at that price', async () => {
+      // Bought 5 % too dear at 20x, a position would start without equity.
       const price = edge(5)
       const fills = pair(alice, bob, 1000, { limit: price, leverage: 20 })
       await expectPartRefused(
@@ -241,7 +241,7 @@ describe('vulnerability classes', () => {
       )
     })
 
-    it('is never more than what the victim loses', async () => {
+    it('is at most the victim’s loss', async () => {
       const wealth = async (user: Wallet): Promise<bigint> => {
         const [equityX] = await exchange.trader.health(user.address, oraclePrice())
         return (await freeOf(user)) * 10n ** 18n + equityX

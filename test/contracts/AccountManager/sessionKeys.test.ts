@@ -19,7 +19,7 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
   })
 
-  it('when registered, the key has its permissions and no others', async () => {
+  it('when registered, it has the granted permission and no other, for the owner alone', async () => {
     await expect((await keys()).registerSessionKey(key, 1)).to.emit(exchange.keys, 'SessionKeyRegistered')
     const now = await latest()
     const [log] = await exchange.keys.queryFilter(
@@ -31,18 +31,18 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     expect(await isAuthorized(2, now * 1000)).to.equal(false)
     expect(await exchange.keys.isAuthorized(exchange.users[1]!.address, key, 1, now * 1000)).to.equal(false)
   })
-  it('when registered in the future of asOf, it counts: what is mined is known', async () => {
+  it('when asOf lies before the registration, it is already authorized', async () => {
     await (await keys()).registerSessionKey(key, 1)
     expect(await isAuthorized(1, 0)).to.equal(true)
   })
-  it('when the key is nobody or the owner himself', async () => {
+  it('when the key is the zero address or the owner, it reverts with KeyInvalid', async () => {
     for (const bad of [ZeroAddress, owner().address]) {
       await expect((await keys()).registerSessionKey(bad, 1))
         .to.be.revertedWithCustomError(exchange.keys, 'KeyInvalid')
         .withArgs(owner().address, bad)
     }
   })
-  it('when the permissions are none or unknown', async () => {
+  it('when the permissions are 0 or contain an unknown bit, it reverts with PermissionsInvalid', async () => {
     for (const bad of [0, 4]) {
       await expect((await keys()).registerSessionKey(key, bad))
         .to.be.revertedWithCustomError(exchange.keys, 'PermissionsInvalid')
@@ -50,7 +50,7 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     }
   })
 
-  it('when 30 days have passed, access has ended, whatever was registered since', async () => {
+  it('when 30 days have passed since the first registration, it expires despite later registrations', async () => {
     await (await keys()).registerSessionKey(key, 3)
     const end = ((await latest()) + DAYS_30) * 1000
     expect(await isAuthorized(1, end - 1)).to.equal(true)
@@ -60,7 +60,7 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     expect(await isAuthorized(1, end)).to.equal(false)
   })
 
-  it('when revoked, batches as of up to 5 s later are bound no more', async () => {
+  it('when revoked, it stays authorized for asOf up to the revocation + 5 s and no longer', async () => {
     await (await keys()).registerSessionKey(key, 1)
     await expect((await keys()).revokeSessionKey(key)).to.emit(exchange.keys, 'SessionKeyRevoked')
     const revokedAt = (await latest()) * 1000
@@ -68,14 +68,14 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     expect(await isAuthorized(1, revokedAt + 5001)).to.equal(false)
     expect((await exchange.keys.sessionKey(owner().address, key)).permissions).to.equal(1n)
   })
-  it('when revoked twice, the first counts', async () => {
+  it('when revoked twice, it keeps the time of the first revocation', async () => {
     await (await keys()).registerSessionKey(key, 1)
     await (await keys()).revokeSessionKey(key)
     const { revokedAt } = await exchange.keys.sessionKey(owner().address, key)
     await expect((await keys()).revokeSessionKey(key)).not.to.emit(exchange.keys, 'SessionKeyRevoked')
     expect((await exchange.keys.sessionKey(owner().address, key)).revokedAt).to.equal(revokedAt)
   })
-  it('when revoked and registered again, what is left of the 30 days comes back', async () => {
+  it('when revoked and registered again, it keeps its first registration time and so only the rest of the 30 days', async () => {
     await (await keys()).registerSessionKey(key, 1)
     const { registeredAt } = await exchange.keys.sessionKey(owner().address, key)
     await (await keys()).revokeSessionKey(key)
@@ -83,7 +83,7 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     await (await keys()).registerSessionKey(key, 2)
     expect([...(await exchange.keys.sessionKey(owner().address, key))]).to.deep.equal([2n, registeredAt, 0n])
   })
-  it('when an approved key would lose a permission, batches under way are protected', async () => {
+  it('when an approved or just revoked key is registered with fewer permissions, it reverts with PermissionsNarrowed', async () => {
     await (await keys()).registerSessionKey(key, 3)
     const refused = async () =>
       expect((await keys()).registerSessionKey(key, 2))
@@ -93,12 +93,12 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     await (await keys()).revokeSessionKey(key)
     await refused()
   })
-  it('when an approved key gains a permission, it has both at once', async () => {
+  it('when an approved key is registered with one more permission, it has both at once', async () => {
     await (await keys()).registerSessionKey(key, 1)
     await (await keys()).registerSessionKey(key, 3)
     expect(await isAuthorized(2, (await latest()) * 1000)).to.equal(true)
   })
-  it('when its 30 days are over, a key is not registered again, approved or revoked', async () => {
+  it('when its 30 days are over, it cannot be registered again, revoked or not: KeyExpired', async () => {
     await (await keys()).registerSessionKey(key, 1)
     const end = (await latest()) + DAYS_30
     const { time } = exchange.connection.networkHelpers
@@ -113,7 +113,7 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     await expect((await keys()).revokeSessionKey(key)).to.emit(exchange.keys, 'SessionKeyRevoked')
     await refused()
   })
-  it('when the time is the last second, it still is', async () => {
+  it('when registered again in the last second of its 30 days, it is authorized until they end', async () => {
     await (await keys()).registerSessionKey(key, 1)
     const end = (await latest()) + DAYS_30
     const again = await keys()
@@ -121,7 +121,7 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     await again.registerSessionKey(key, 3)
     expect(await isAuthorized(3, end * 1000 - 1)).to.equal(true)
   })
-  it('when revoked, permissions may shrink once no batch that relies on them can be settled', async () => {
+  it('when revoked, it can be registered with fewer permissions 16 s later, not 15 s', async () => {
     await (await keys()).registerSessionKey(key, 3)
     await (await keys()).revokeSessionKey(key)
     const revokedAt = await latest()
@@ -136,20 +136,20 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     await again.registerSessionKey(key, 1)
     expect(await isAuthorized(2, revokedAt * 1000)).to.equal(false)
   })
-  it('when revoked and approved again at once, the revocation never was', async () => {
+  it('when revoked and registered again with the same permissions, it stays authorized without a gap', async () => {
     await (await keys()).registerSessionKey(key, 1)
     await (await keys()).revokeSessionKey(key)
     await (await keys()).registerSessionKey(key, 1)
     expect(await isAuthorized(1, ((await latest()) + 60) * 1000)).to.equal(true)
   })
-  it('when an owner registers a key, it acts for him alone', async () => {
+  it('when one owner registers a key, it is not authorized for another owner, who cannot revoke it either', async () => {
     const [, other] = exchange.users
     await (await keys()).registerSessionKey(key, 3)
     expect(await exchange.keys.isAuthorized(other!.address, key, 1, 0)).to.equal(false)
     await (await keys(other)).revokeSessionKey(key).catch(() => undefined)
     expect(await isAuthorized(1, (await latest()) * 1000)).to.equal(true)
   })
-  it('when never registered, there is nothing to revoke', async () => {
+  it('when never registered, its revocation reverts with KeyNotRegistered', async () => {
     await expect((await keys()).revokeSessionKey(key))
       .to.be.revertedWithCustomError(exchange.keys, 'KeyNotRegistered')
       .withArgs(owner().address, key)
@@ -162,14 +162,14 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     }
     const data = () => exchange.keys.interface.encodeFunctionData('registerSessionKey', [key, 1])
 
-    it('when the owner signed, his key is registered without his gas', async () => {
+    it('when the owner signs the request, it registers the key without gas from the owner', async () => {
       await request(owner(), data())
       expect((await exchange.keys.sessionKey(owner().address, key)).permissions).to.equal(1n)
     })
-    it('when somebody else signed', async () => {
+    it('when another account signs the request, it is rejected with ERC2771ForwarderInvalidSigner', async () => {
       await expectRejected(request(exchange.users[1]!, data()), /ERC2771ForwarderInvalidSigner/)
     })
-    it('when a stranger appends an address to his call, he stays himself', async () => {
+    it('when an unauthorized caller appends the owner’s address to a direct call, it registers the key for the caller', async () => {
       const { connection, shared, admin } = exchange
       await admin.sendTransaction({ to: shared.accountManager, data: data() + owner().address.slice(2) })
       expect((await exchange.keys.sessionKey(owner().address, key)).registeredAt).to.equal(0n)
@@ -177,7 +177,7 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
         BigInt(await connection.networkHelpers.time.latest()),
       )
     })
-    it('trusts this forwarder only', async () => {
+    it('is the only forwarder that the contract trusts', async () => {
       const { keys: manager, shared, admin } = exchange
       expect(await manager.isTrustedForwarder(shared.forwarder)).to.equal(true)
       expect(await manager.isTrustedForwarder(admin.address)).to.equal(false)

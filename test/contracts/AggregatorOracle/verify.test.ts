@@ -13,9 +13,9 @@ const GRACE = 600
 const AHEAD = 2_000
 const ANSWER = 50_000_12345678n
 const PRICE = e18('50000.12345678')
-/** Round 5 of phase 2, as the feeds number them. */
+/** Round 5 of phase 2, in the numbering of Chainlink feeds. */
 const ROUND = (2n << 64n) + 5n
-/** When it was answered, in seconds. */
+/** The time of its answer, in seconds. */
 const AT = 1_800_000_000
 
 async function deployed() {
@@ -53,15 +53,15 @@ describe('AggregatorOracle', () => {
       .to.be.revertedWithCustomError(at.oracle, error)
       .withArgs(...args)
 
-  describe('a round that is the latest', () => {
-    it('is right from its answer to its heartbeat, not a millisecond longer', async () => {
+  describe('given the latest round', () => {
+    it('is valid from its answer until its heartbeat ends, to the millisecond', async () => {
       const [from, to] = [AT * 1000, (AT + HEARTBEAT) * 1000]
       await verify({ at: from })
       await verify({ at: to - 1 })
       await refused(verify({ at: from - 1 }), 'ObservedOutsideRound', ROUND, from, to, from - 1)
       await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, from, to, to)
     })
-    it('is scaled to 18 decimals, exactly', async () => {
+    it('accepts only the answer scaled exactly to 18 decimals', async () => {
       for (const wrong of [PRICE + 1n, PRICE - 1n, ANSWER, 0n])
         await refused(verify({ price: wrong }), 'AnswerDiffers', FEED, ROUND, PRICE, wrong)
       const { admin, oracle } = at
@@ -72,13 +72,13 @@ describe('AggregatorOracle', () => {
         await verify({ price: ANSWER * 10n ** BigInt(18 - decimals) })
       }
     })
-    it('when its answer is not positive', async () => {
+    it('when its answer is not positive, it reverts with AnswerNotPositive', async () => {
       for (const answer of [0n, -1n]) {
         await at.push(ROUND, { answer })
         await refused(verify({ price: 0n }), 'AnswerNotPositive', FEED, ROUND, answer)
       }
     })
-    it('when it has no answer yet, or was answered in an earlier round', async () => {
+    it('when it has no answer yet or was answered in an earlier round, it reverts with RoundIncomplete', async () => {
       await at.push(ROUND, { updatedAt: 0 })
       await refused(verify(), 'RoundIncomplete', FEED, ROUND)
       await at.push(ROUND, { answeredInRound: ROUND - 1n })
@@ -86,14 +86,14 @@ describe('AggregatorOracle', () => {
       await at.push(ROUND, { answeredInRound: ROUND + 1n })
       await verify()
     })
-    it('when there is no such round', async () => {
+    it('when the round does not exist, it reverts with NoDataPresent of the feed', async () => {
       await expect(verify({ round: ROUND - 1n })).to.be.revertedWithCustomError(at.feed, 'NoDataPresent')
     })
   })
 
-  describe('a round that was followed by another', () => {
+  describe('given a round followed by another', () => {
     const LATER = AT + 60
-    it('is right until two seconds after it, however late that is settled', async () => {
+    it('is valid until 2 s after the next round’s answer, also when verified later', async () => {
       await at.push(ROUND + 1n, { updatedAt: LATER })
       const to = LATER * 1000 + AHEAD
       await verify({ at: LATER * 1000 })
@@ -103,25 +103,25 @@ describe('AggregatorOracle', () => {
       await verify({ at: to - 1 })
       await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, AT * 1000, to, to)
     })
-    it('ends with its heartbeat if that is sooner', async () => {
+    it('when the heartbeat ends before the next round, it is valid until the heartbeat ends', async () => {
       await at.push(ROUND + 1n, { updatedAt: AT + HEARTBEAT + 1 })
       const to = (AT + HEARTBEAT) * 1000
       await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, AT * 1000, to, to)
     })
-    it('when the feed has changed its phase, nobody knows until when it was right', async () => {
+    it('when the next round belongs to a new phase, it reverts with RoundSuperseded because the end of validity is unknown', async () => {
       const phase3 = (3n << 64n) + 1n
       await at.push(phase3, { updatedAt: LATER })
       await refused(verify(), 'RoundSuperseded', ROUND, phase3)
       await verify({ round: phase3, at: LATER * 1000 })
     })
-    it('when the next round is begun and a later one is the latest', async () => {
+    it('when the next round has no answer and a later one is the latest, it reverts with RoundSuperseded', async () => {
       await at.push(ROUND + 1n, { updatedAt: 0 })
       await at.push(ROUND + 2n, { updatedAt: LATER })
       await refused(verify(), 'RoundSuperseded', ROUND, ROUND + 2n)
     })
   })
 
-  describe('with an uptime feed', () => {
+  describe('given an uptime feed', () => {
     const RESUMED = AT + 100
     const status = (down: bigint, startedAt: number) =>
       at.uptime.push(1, { answer: down, startedAt, updatedAt: startedAt, answeredInRound: 1 })
@@ -129,12 +129,12 @@ describe('AggregatorOracle', () => {
       at.oracle = await at.factory.deploy(at.access, 0, at.uptime, GRACE)
       await at.oracle.setFeed(FEED, at.feed, HEARTBEAT)
     })
-    it('when the chain is down, or the feed has said nothing yet', async () => {
+    it('when the sequencer is down or the uptime feed has no answer, it reverts with SequencerDown', async () => {
       await refused(verify(), 'SequencerDown')
       await status(1n, RESUMED)
       await refused(verify({ at: (RESUMED + GRACE) * 1000 }), 'SequencerDown')
     })
-    it('when it is up again, prices count after the grace', async () => {
+    it('when the sequencer is up again, it reverts with SequencerResuming until the grace has passed', async () => {
       await status(0n, RESUMED)
       const from = (RESUMED + GRACE) * 1000
       await refused(verify({ at: from - 1 }), 'SequencerResuming', from, from - 1)
@@ -143,15 +143,15 @@ describe('AggregatorOracle', () => {
     })
   })
 
-  it('when the proof is not the number of a round', async () => {
+  it('when the proof is not a 10-byte round number, it reverts with ProofLengthWrong', async () => {
     await refused(at.oracle.verify(FEED, PRICE, AT * 1000, '0x'), 'ProofLengthWrong', 10, 0)
     await refused(at.oracle.verify(FEED, PRICE, AT * 1000, toBeHex(ROUND, 32)), 'ProofLengthWrong', 10, 32)
   })
-  it('when the feed is unknown', () =>
+  it('when the feed is unknown, it reverts with FeedUnknown', () =>
     refused(verify({ feedId: toBeHex(8, 32) }), 'FeedUnknown', toBeHex(8, 32)))
 
   describe('setFeed and cancelFeed', () => {
-    it('when a source is set, it says which', async () => {
+    it('when a source is set, it emits FeedSet and returns the source for any observation time', async () => {
       const { oracle, feed } = at
       const address = await feed.getAddress()
       await expect(oracle.setFeed(FEED, feed, HEARTBEAT))
@@ -159,7 +159,7 @@ describe('AggregatorOracle', () => {
         .withArgs(FEED, address, HEARTBEAT, 8, 0)
       expect([...(await oracle.sourceAt(FEED, 0))]).to.deep.equal([address, BigInt(HEARTBEAT), 8n, 0n])
     })
-    it('when the source has no code, more than 18 decimals, or a heartbeat out of range', async () => {
+    it('when the source has no code, more than 18 decimals or a heartbeat out of range, it reverts with SourceInvalid', async () => {
       const { oracle, feed, admin } = at
       const nobody = wallet('nobody').address
       await refused(oracle.setFeed(FEED, nobody, 1), 'SourceInvalid', nobody, 1, 0)
@@ -175,7 +175,7 @@ describe('AggregatorOracle', () => {
         )
       await oracle.setFeed(FEED, feed, 2 * DAY)
     })
-    it('when there is a notice, the time of the observation decides between the sources', async () => {
+    it('when a notice applies, the observation time selects the source, and the pending change can be cancelled once', async () => {
       const { factory, access, feed, admin, connection } = at
       const { time } = connection.networkHelpers
       at.oracle = await factory.deploy(access, DAY, ZeroAddress, 0)
@@ -194,7 +194,7 @@ describe('AggregatorOracle', () => {
       await refused(at.oracle.cancelFeed(FEED), 'NoChangePending', FEED)
       expect(await at.oracle.notice()).to.equal(BigInt(DAY))
     })
-    it('when the caller has no role', async () => {
+    it('when the caller lacks the role, it reverts with AccessManagedUnauthorized', async () => {
       const { oracle, feed, stranger } = at
       for (const call of [
         () => oracle.connect(stranger).setFeed(FEED, feed, 1),
@@ -204,7 +204,7 @@ describe('AggregatorOracle', () => {
     })
   })
 
-  it('when deployed with a grace above a day, or a notice above thirty', async () => {
+  it('when deployed with a grace above 1 day or a notice above 30 days, it reverts with DelayOutOfRange', async () => {
     const { factory, access } = at
     const none = ZeroAddress
     await refused(factory.deploy(access, 0, none, DAY + 1), 'DelayOutOfRange', DAY + 1, 0, DAY)

@@ -27,7 +27,7 @@ describe('Backstop', () => {
   })
   afterEach(() => audit(exchange))
 
-  it('when funded by anyone, its free balance grows', async () => {
+  it('when any account deposits for it, its free balance grows', async () => {
     const { usdm, bank, shared } = exchange
     const from = await caller(exchange, carol)
     await usdm.connect(from).mint(carol.address, 5n)
@@ -36,7 +36,7 @@ describe('Backstop', () => {
     expect((await bank.account(shared.backstop)).free).to.equal(FUNDS + 5n)
   })
 
-  it('when its trading key is registered, it trades what was inherited by signed orders', async () => {
+  it('when its trading key is registered as a session key, it closes an inherited position by a signed order', async () => {
     const { shared, trader, keys } = exchange
     await trade(exchange, alice, bob, { steps: 1000, price: 1000, sellerLeverage: 1 })
     await inherit(exchange, alice, { price: e18('97') })
@@ -52,7 +52,7 @@ describe('Backstop', () => {
     expect((await trader.position(shared.backstop)).size).to.equal(0n)
   })
 
-  it('when the trading key is revoked, its orders are refused once G has passed', async () => {
+  it('when its trading key is revoked, orders signed by that key revert with SignerUnauthorized after CANCEL_GRACE', async () => {
     const { shared, trader } = exchange
     await backstopOf().registerSessionKey(tradingKey.address, 1)
     await backstopOf().revokeSessionKey(tradingKey.address)
@@ -68,7 +68,7 @@ describe('Backstop', () => {
     ).to.be.revertedWithCustomError(trader, 'SignerUnauthorized')
   })
 
-  it('when the treasury takes funds out, it waits like anyone, and pays whom it says', async () => {
+  it('when the treasury withdraws funds, the withdrawal delay applies and the chosen receiver is paid', async () => {
     const { usdm, bank, shared } = exchange
     const backstop = backstopOf()
     await backstop.requestWithdrawal(e18('400'))
@@ -79,7 +79,7 @@ describe('Backstop', () => {
     expect((await bank.account(shared.backstop)).free).to.equal(e18('600'))
   })
 
-  it('when the receiver is nobody', async () => {
+  it('when the receiver is the zero address, it reverts with ReceiverZero', async () => {
     const backstop = backstopOf()
     await expect(backstop.withdraw(`0x${'00'.repeat(20)}`)).to.be.revertedWithCustomError(
       backstop,
@@ -87,7 +87,7 @@ describe('Backstop', () => {
     )
   })
 
-  it('when the caller has no role, nothing goes', async () => {
+  it('when the caller lacks the role, every restricted function reverts with AccessManagedUnauthorized', async () => {
     const backstop = backstopOf().connect(await caller(exchange, carol))
     const calls = [
       backstop.setBacked(exchange.spec.trader, true),
@@ -101,7 +101,7 @@ describe('Backstop', () => {
     }
   })
 
-  it('when it backs a market no more, that market cannot name it again', async () => {
+  it('when it no longer backs a market, that market’s setBackstop reverts with BackstopUnwilling', async () => {
     const { trader, admin, spec, shared } = exchange
     const backstop = backstopOf()
     await expect(backstop.setBacked(spec.trader, false))
@@ -113,7 +113,7 @@ describe('Backstop', () => {
     )
   })
 
-  it('names what it works with', async () => {
+  it('returns the addresses of its bank and account manager', async () => {
     const { bank, keys } = exchange
     expect([await backstopOf().bank(), await backstopOf().accountManager()]).to.deep.equal([
       await bank.getAddress(),

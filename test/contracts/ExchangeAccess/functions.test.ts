@@ -11,7 +11,7 @@ const contracts = new URL('../../../contracts/', import.meta.url)
 /** A `restricted` function of an implementation: its name, up to the brace that opens its body. */
 const RESTRICTED = /function (\w+)\([^{;]*?\brestricted\b[^{;]*\{/g
 
-/** Restricted functions by the contract whose source they stand in; those of a base count for the market. */
+/** Restricted functions by the contract that declares them; those of a base contract count for the market. */
 function declared(): Record<string, string[]> {
   const found: Record<string, string[]> = {}
   for (const folder of ['', 'base/'])
@@ -24,8 +24,8 @@ function declared(): Record<string, string[]> {
   return found
 }
 
-describe('functions of roles', () => {
-  it('names every restricted function of every contract once, and no other', () => {
+describe('role permissions', () => {
+  it('list every restricted function of every contract exactly once and no other function', () => {
     const listed = Object.entries(FUNCTIONS).map(([contract, roles]) => [
       contract,
       Object.values(roles).flat().sort(),
@@ -33,7 +33,7 @@ describe('functions of roles', () => {
     expect(Object.fromEntries(listed)).to.deep.equal(declared())
   })
 
-  it('gives them to their roles when deployed', async () => {
+  it('are assigned to their roles at deployment', async () => {
     const { access, shared, spec, bank, oracle, trader } = await (await chain()).networkHelpers.loadFixture(
       perpetualExchange,
     )
@@ -50,7 +50,7 @@ describe('functions of roles', () => {
         }
   })
 
-  it('are asked of one authority for good: not even the admin exchanges it', async () => {
+  it('stay under one authority: every attempt to change it, the admin’s included, reverts with AuthorityFixed', async () => {
     const { access, shared, bank, oracle, trader, admin } = await (await chain()).networkHelpers.loadFixture(
       perpetualExchange,
     )
@@ -70,7 +70,7 @@ describe('functions of roles', () => {
     }
   })
 
-  it('lets a role do its own, and nothing of another', async () => {
+  it('allow each role its own functions and revert with AccessManagedUnauthorized for those of another role', async () => {
     const { access, bank, oracle, trader, connection } = await (await chain()).networkHelpers.loadFixture(
       perpetualExchange,
     )

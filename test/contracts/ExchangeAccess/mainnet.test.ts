@@ -1,4 +1,4 @@
-/** What no deployment can leave out where something is at stake: on every chain that is not known as a test chain. */
+/** Minimum delays that the constructors enforce on every chain that is not a known test chain. */
 import { expect } from 'chai'
 import { ZeroAddress } from 'ethers'
 import { network } from 'hardhat'
@@ -13,9 +13,9 @@ import { firstSigner } from '../../support/exchange.ts'
 const DAY = 86_400
 const WEI = { value: LATCH_WEI }
 
-describe('delays', () => {
+describe('delays on production chains', () => {
   for (const chainId of [4326, 1])
-    it(`when shorter than the code asks for, nothing is deployed on chain ${chainId}`, () =>
+    it(`when shorter or longer than the allowed range, every deployment on chain ${chainId} reverts with DelayOutOfRange`, () =>
       refusedOn(chainId))
 
   async function refusedOn(chainId: number): Promise<void> {

@@ -27,8 +27,8 @@ describe('roles of ExchangeAccess', () => {
       .to.be.revertedWithCustomError(at.access, error)
       .withArgs(...args)
 
-  describe('a role is taken up in two steps', () => {
-    it('when granted, it is offered; when accepted, it is held', async () => {
+  describe('granting a role in two steps', () => {
+    it('when granted, the role is offered; when accepted, the account is a member with its execution delay', async () => {
       const { access, grantee, time } = at
       await expect(offer(ROLES.guardian, 60))
         .to.emit(access, 'RoleOffered')
@@ -39,21 +39,21 @@ describe('roles of ExchangeAccess', () => {
       expect(await has(ROLES.guardian)).to.deep.equal([true, 60n])
       expect([...(await access.offeredRole(ROLES.guardian, grantee))]).to.deep.equal([0n, 0n])
     })
-    it('when accepted twice, or never offered', async () => {
+    it('when never offered or accepted a second time, it reverts with RoleNotOffered', async () => {
       const { grantee } = at
       await refused(accept(ROLES.listing), 'RoleNotOffered', ROLES.listing, grantee.address)
       await offer(ROLES.listing)
       await accept(ROLES.listing)
       await refused(accept(ROLES.listing), 'RoleNotOffered', ROLES.listing, grantee.address)
     })
-    it('when another role was offered, or to somebody else', async () => {
+    it('when another role or another account was offered, it reverts with RoleNotOffered', async () => {
       const { access, stranger } = at
       await offer(ROLES.listing)
       await refused(accept(ROLES.treasury), 'RoleNotOffered', ROLES.treasury, at.grantee.address)
       const call = access.connect(stranger).acceptRole(ROLES.listing)
       await refused(call, 'RoleNotOffered', ROLES.listing, stranger.address)
     })
-    it('when a week has passed, the offer has lapsed; a second before, it stands', async () => {
+    it('when a week has passed, the offer has expired; one second earlier it can be accepted', async () => {
       const { access, grantee, time } = at
       await offer(ROLES.listing)
       await time.increase(60)
@@ -67,7 +67,7 @@ describe('roles of ExchangeAccess', () => {
       await time.setNextBlockTimestamp(later.expiresAt - 1n)
       await accept(ROLES.guardian)
     })
-    it('when the offer is withdrawn or declined', async () => {
+    it('when the offer is withdrawn or declined, accepting it reverts with RoleNotOffered', async () => {
       const { access, grantee } = at
       await offer(ROLES.listing)
       await expect(access.revokeRole(ROLES.listing, grantee))
@@ -78,9 +78,9 @@ describe('roles of ExchangeAccess', () => {
       await access.connect(grantee).renounceRole(ROLES.listing, grantee)
       await refused(accept(ROLES.listing), 'RoleNotOffered', ROLES.listing, grantee.address)
     })
-    it('when the role has a grant delay, it begins with the acceptance', async () => {
+    it('when the role has a grant delay, the delay starts at acceptance', async () => {
       const { grantee, time } = at
-      // Without a minimum, so that the admin may act after the five days that a grant delay takes to begin.
+      // No minimum delay: the admin may then act after the five days until a grant delay takes effect.
       const delayed = await new ExchangeAccess__factory(at.admin).deploy(at.admin, 0)
       await delayed.setGrantDelay(ROLES.guardian, DAY)
       await time.increase(5 * DAY)
@@ -91,7 +91,7 @@ describe('roles of ExchangeAccess', () => {
       await time.increase(DAY)
       expect((await delayed.hasRole(ROLES.guardian, grantee)).isMember).to.equal(true)
     })
-    it('when held already, a grant changes the delay: longer at once, shorter after the difference', async () => {
+    it('when a member is granted the role again, a longer delay applies at once, a shorter one after the difference', async () => {
       const { access, time } = at
       await offer(ROLES.guardian, 600)
       await accept(ROLES.guardian)
@@ -102,29 +102,29 @@ describe('roles of ExchangeAccess', () => {
       await time.increase(900)
       expect(await has(ROLES.guardian)).to.deep.equal([true, 100n])
     })
-    it('when everybody is meant, there is nobody to accept', async () => {
+    it('when the role is PUBLIC_ROLE, granting it reverts with AccessManagerLockedRole', async () => {
       const everybody = await at.access.PUBLIC_ROLE()
       await refused(offer(everybody), 'AccessManagerLockedRole', everybody)
     })
-    it('when the caller is not the admin', async () => {
+    it('when the caller is not the admin, it reverts with AccessManagerUnauthorizedAccount', async () => {
       const { access, stranger } = at
       const call = access.connect(stranger).grantRole(ROLES.listing, stranger, 0)
       await refused(call, 'AccessManagerUnauthorizedAccount', stranger.address, ROLES.admin)
     })
   })
 
-  describe('the last admin stays', () => {
-    it('when he leaves, or removes himself', async () => {
+  describe('protecting the last admin', () => {
+    it('when the last admin renounces or revokes the role, it reverts with LastAdmin', async () => {
       const { access, admin } = at
       await refused(access.renounceRole(ROLES.admin, admin), 'LastAdmin', admin.address)
       await refused(access.revokeRole(ROLES.admin, admin), 'LastAdmin', admin.address)
       expect(await access.adminCount()).to.equal(1n)
     })
-    it('when his successor was only offered the role', async () => {
+    it('when the successor has only been offered the role, renouncing it reverts with LastAdmin', async () => {
       await offer(ROLES.admin)
       await refused(at.access.renounceRole(ROLES.admin, at.admin), 'LastAdmin', at.admin.address)
     })
-    it('when his successor has accepted, he may leave; then the successor is the last', async () => {
+    it('when a successor has accepted, the first admin may renounce; the successor is then the last admin', async () => {
       const { access, admin, grantee } = at
       await offer(ROLES.admin, MINIMUM)
       await accept(ROLES.admin)
@@ -134,7 +134,7 @@ describe('roles of ExchangeAccess', () => {
       const call = access.connect(grantee).renounceRole(ROLES.admin, grantee)
       await refused(call, 'LastAdmin', grantee.address)
     })
-    it('when a delay is granted again, nobody is counted twice', async () => {
+    it('when a delay is granted again or a non-member is revoked, adminCount stays 1', async () => {
       const { access, admin } = at
       await access.grantRole(ROLES.admin, admin, 0)
       await access.revokeRole(ROLES.admin, at.stranger)
@@ -143,8 +143,8 @@ describe('roles of ExchangeAccess', () => {
     })
   })
 
-  describe('delays are bounded', () => {
-    it('when set-up is over, no role but the guardian acts faster than the minimum', async () => {
+  describe('bounded delays', () => {
+    it('when set-up is over, every role except the guardian’s has at least the minimum delay', async () => {
       const { access, admin, time } = at
       for (const role of [ROLES.listing, ROLES.guardian]) {
         await offer(role)
@@ -160,7 +160,7 @@ describe('roles of ExchangeAccess', () => {
       expect(await has(ROLES.guardian)).to.deep.equal([true, 0n])
       expect(await has(await access.PUBLIC_ROLE())).to.deep.equal([true, 0n])
     })
-    it('when the admin acts after set-up, only what was scheduled long enough ago', async () => {
+    it('when the admin acts after set-up, it reverts unless the operation was scheduled at least the minimum delay ago', async () => {
       const { access, admin, grantee, time } = at
       await time.increaseTo(await access.setupEnd())
       const grant = access.interface.encodeFunctionData('grantRole', [ROLES.listing, grantee.address, 0])
@@ -173,7 +173,7 @@ describe('roles of ExchangeAccess', () => {
       await expect(offer(ROLES.listing)).to.emit(access, 'RoleOffered')
       await refused(offer(ROLES.listing), 'AccessManagerNotScheduled', id)
     })
-    it('when a delay above 30 days is granted, or deployed', async () => {
+    it('when a delay above 30 days is granted or deployed, it reverts with DelayOutOfRange', async () => {
       const { access, admin } = at
       await offer(ROLES.listing, 30 * DAY)
       await refused(offer(ROLES.listing, 30 * DAY + 1), 'DelayOutOfRange', 30 * DAY + 1, 0, 30 * DAY)
@@ -183,9 +183,9 @@ describe('roles of ExchangeAccess', () => {
     })
   })
 
-  it('has no multicall', () => refused(at.access.multicall([]), 'NoMulticall'))
+  it('rejects multicall with NoMulticall', () => refused(at.access.multicall([]), 'NoMulticall'))
 
-  it('lets the guardian cancel what every role but the admin has scheduled', async () => {
+  it('lets the guardian cancel scheduled operations of every role except the admin’s', async () => {
     const { access } = at
     for (const role of [ROLES.listing, ROLES.parameters, ROLES.treasury])
       expect(await access.getRoleGuardian(role)).to.equal(ROLES.guardian)

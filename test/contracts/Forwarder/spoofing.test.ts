@@ -1,4 +1,4 @@
-/** A forwarder speaks for owners in what owners may do through it, and for no role, no payer and no operator. */
+/** A forwarder acts for owners in the functions that trust it, and never for a role, a payer or an operator. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
@@ -25,7 +25,7 @@ describe('the forwarder', () => {
   ) => signForward(exchange, from, { to, data }, signer)
 
   describe('when an admin who holds every role signs a request', () => {
-    it('it passes for none of his roles', async () => {
+    it('fails for every restricted function', async () => {
       const { bank, trader, oracle, access, spec, shared, admin } = exchange
       const calls: readonly (readonly [string, string])[] = [
         [shared.marginBank, bank.interface.encodeFunctionData('pause')],
@@ -43,13 +43,13 @@ describe('the forwarder', () => {
       ]
       for (const [to, data] of calls) {
         await exchange.connection.ethers.provider.call({ from: admin.address, to, data })
-        // Targets that do not know the forwarder are refused before; the market knows it for owners, and refuses by role.
+        // Contracts that do not trust the forwarder fail before the call; the market trusts it for owners and reverts by role.
         const failure = spec.trader === to ? 'FailedCall' : 'ERC2771UntrustfulTarget'
         const request = await signed(admin, to, data)
         await expect(forwarder().execute(request)).to.be.revertedWithCustomError(forwarder(), failure)
       }
     })
-    it('nor with his address appended, sent by a stranger or by the forwarder itself', async () => {
+    it('fails with the admin’s address appended, sent by an unauthorized caller or by the forwarder itself', async () => {
       const { bank, trader, spec, shared, admin, operator, connection } = exchange
       await connection.networkHelpers.impersonateAccount(shared.forwarder)
       await connection.networkHelpers.setBalance(shared.forwarder, 10n ** 18n)
@@ -66,7 +66,7 @@ describe('the forwarder', () => {
     })
   })
 
-  it('when an operator signs a request, it settles nothing and accepts nothing', async () => {
+  it('when an operator signs a request, settleBatch and acceptOperator fail', async () => {
     const { trader, spec, operator } = exchange
     for (const data of [
       trader.interface.encodeFunctionData('settleBatch', ['0x']),
@@ -76,7 +76,7 @@ describe('the forwarder', () => {
       await expect(forwarder().execute(request)).to.be.revertedWithCustomError(forwarder(), 'FailedCall')
     }
   })
-  it('when an owner asks it for his money, the bank does not listen', async () => {
+  it('when an owner signs a withdrawal request, it reverts because the bank does not trust the forwarder', async () => {
     const { bank, shared } = exchange
     for (const data of [
       bank.interface.encodeFunctionData('requestWithdrawal', [1]),
@@ -89,7 +89,7 @@ describe('the forwarder', () => {
       )
     }
   })
-  it('when owners sign, their orders are cancelled for each of them, in one batch or alone', async () => {
+  it('when owners sign, it cancels the orders of each signer, in a batch of requests or alone', async () => {
     const { trader, spec, users, admin } = exchange
     const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
     const requests = [await signed(users[0]!, spec.trader, data), await signed(users[1]!, spec.trader, data)]
@@ -97,7 +97,7 @@ describe('the forwarder', () => {
     for (const at of [0, 1]) expect(await trader.saltState(users[at]!.address, 7)).to.equal(3n)
     expect(await trader.saltState(users[2]!.address, 7)).to.equal(0n)
   })
-  it('when a request is sent twice, late, changed, or signed by another', async () => {
+  it('when a request is repeated, expired, changed or signed by another account, it reverts', async () => {
     const { trader, spec, users } = exchange
     const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
     const request = await signed(alice(), spec.trader, data)
@@ -119,7 +119,7 @@ describe('the forwarder', () => {
     await exchange.connection.networkHelpers.time.increase(601)
     await refused(forwarder().execute(late), 'ERC2771ForwarderExpiredRequest')
   })
-  it('when a stranger appends an owner’s address to his own call, he cancels his own orders', async () => {
+  it('when an unauthorized caller appends an owner’s address to a call, it cancels the caller’s own orders only', async () => {
     const { trader, spec, users } = exchange
     const stranger = await caller(exchange, users[1]!)
     const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
@@ -127,7 +127,7 @@ describe('the forwarder', () => {
     expect(await trader.saltState(alice().address, 7)).to.equal(0n)
     expect(await trader.saltState(stranger.address, 7)).to.equal(3n)
   })
-  it('when another forwarder passes an owner’s request on, it is a stranger', async () => {
+  it('when a second forwarder passes an owner’s request on, the market does not trust it', async () => {
     const { trader, spec, admin } = exchange
     const second = await new Forwarder__factory(admin).deploy()
     const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
@@ -137,8 +137,8 @@ describe('the forwarder', () => {
   })
 })
 
-describe('calls that carry calls', () => {
-  it('are nowhere: no contract of ours has a multicall or a fallback', async () => {
+describe('nested calls', () => {
+  it('are impossible: no contract of the exchange has a multicall or a fallback', async () => {
     const { trader, bank, oracle, keys, access, shared } = await (await chain()).networkHelpers.loadFixture(
       perpetualExchange,
     )

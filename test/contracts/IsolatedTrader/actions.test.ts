@@ -1,4 +1,4 @@
-/** The queue of actions, attacked through each kind: replays, gaps, times that fall, run ahead or are dead. */
+/** The sequence of actions, attacked through each kind: replays, gaps, and `asOf` that decreases, runs ahead or is stale. */
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Millis } from '../../../domain/units.ts'
@@ -28,7 +28,7 @@ type Place = Pick<ActionInput, 'actionId' | 'asOf' | 'observedAt'>
 
 interface Kind {
   readonly name: string
-  /** A market in which the action is taken, if its number and time are right. */
+  /** A market in which the action succeeds if its number and time are valid. */
   readonly market: () => Promise<Exchange>
   readonly encode: (exchange: Exchange, place: Place) => Promise<string>
 }
@@ -106,7 +106,7 @@ const finalOf = async (exchange: Exchange, place: Place): Promise<string> => {
   return exchange.trader.interface.encodeFunctionData('finalizeMarket', [actionId, asOf, report])
 }
 
-/** Each leaves its market as it was judged: nobody is inherited without a backstop, and one step of many is closed. */
+/** No kind changes what the next attempt depends on: the inheritance fails for lack of a backstop; deleveraging closes one step of many. */
 const KINDS: readonly Kind[] = [
   { name: 'a batch', market: bought, encode: batchOf },
   { name: 'an update of funding', market: bought, encode: fundingOf },
@@ -118,7 +118,7 @@ const KINDS: readonly Kind[] = [
 // ---------------------------------------------------------------------- attacks
 
 for (const { name, market, encode } of KINDS) {
-  describe(`${name} in the queue of actions`, () => {
+  describe(`${name} in the sequence of actions`, () => {
     let exchange: Exchange
     beforeEach(async () => {
       exchange = await fresh(market)
@@ -126,7 +126,7 @@ for (const { name, market, encode } of KINDS) {
     const ms = async (): Promise<number> => (await nextSecond(exchange)) * 1000
     const last = () => exchange.trader.clock()
 
-    /** Mined a second after the latest block. */
+    /** Mined one second after the latest block. */
     async function sent(data: string) {
       await tick(exchange)
       return exchange.operator.sendTransaction({ to: exchange.spec.trader, data })
@@ -146,7 +146,7 @@ for (const { name, market, encode } of KINDS) {
       expect((await last()).actionId).to.equal(actionId + 1n)
     }
 
-    it('when its number was given before, is to come, or none', async () => {
+    it('when its actionId is not the last + 1, it reverts with ActionOutOfOrder', async () => {
       const { actionId } = await last()
       const next = Number(actionId) + 1
       for (const given of [0, next - 1, next + 1, next + 1000]) {
@@ -155,7 +155,7 @@ for (const { name, market, encode } of KINDS) {
       await taken({ actionId: next })
     })
 
-    it('when it is sent again as it was', async () => {
+    it('when the same call is sent again, it reverts with ActionOutOfOrder', async () => {
       const data = await encode(exchange, {})
       await sent(data)
       const { actionId } = await last()
@@ -164,30 +164,30 @@ for (const { name, market, encode } of KINDS) {
         .withArgs(actionId + 1n, actionId)
     })
 
-    it('when two are sent in the wrong order, the second waits for the first', async () => {
+    it('when two actions are sent in the wrong order, the second reverts until the first is mined', async () => {
       const { actionId } = await last()
       await refused({ actionId: Number(actionId) + 2 }, 'ActionOutOfOrder', [actionId + 1n, actionId + 2n])
       await taken({})
     })
 
-    it('when it is as of a millisecond before the last action', async () => {
+    it('when asOf is 1 ms before the last action’s, it reverts with AsOfDecreased', async () => {
       const { asOf } = await last()
       await refused({ asOf: Number(asOf) - 1 }, 'AsOfDecreased', [asOf, asOf - 1n])
     })
 
-    it('when it is as of 2 s from now, it is taken; a millisecond more, refused', async () => {
+    it('when asOf is 2 s ahead of block time, it succeeds; 1 ms more reverts with AsOfAhead', async () => {
       const blockTime = await ms()
       await refused({ asOf: blockTime + 2001 }, 'AsOfAhead', [blockTime, blockTime + 2001])
       await taken({ asOf: (await ms()) + 2000 })
     })
 
-    it('when it is as of 10 s ago, it is taken; a millisecond more, it is dead', async () => {
+    it('when asOf is 10 s old, it succeeds; 1 ms more reverts with AsOfStale', async () => {
       const blockTime = await ms()
       await refused({ asOf: blockTime - 10_001 }, 'AsOfStale', [blockTime, blockTime - 10_001])
       await taken({ asOf: (await ms()) - 10_000 })
     })
 
-    it('when it is dead once, it is dead for ever, and its number can be given again', async () => {
+    it('when it has become stale, it keeps reverting and its actionId can be used by another action', async () => {
       const data = await encode(exchange, {})
       await pass(exchange, 11)
       for (const _again of [1, 2]) {
@@ -199,11 +199,11 @@ for (const { name, market, encode } of KINDS) {
 }
 
 describe('an unfinished batch', () => {
-  it('when an action of another kind comes between its parts, it is over', async () => {
+  it('when an action of another kind is mined between its parts, its further parts revert', async () => {
     for (const between of [fundingOf, inheritanceOf, deleveragingOf]) {
       const exchange = await fresh(bought)
       const asOf = ((await nextSecond(exchange)) * 1000) as Millis
-      // The report of the action that comes between, so that nothing but the order is at fault.
+      // The same price and report time as the action in between, so that only the order of actions can be wrong.
       const oraclePrice = between === fundingOf ? e18('100') : BELOW
       const part = { price: 1000, oraclePrice, asOf, observedAt: asOf, batchId: 5, parts: 2 }
       const partOf = (number: number, salt: bigint) => {

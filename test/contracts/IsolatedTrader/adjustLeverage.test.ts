@@ -18,7 +18,7 @@ describe('adjustLeverage', () => {
   })
   afterEach(() => audit(exchange))
 
-  it('when it falls, margin comes in for what is missing, and not a wei more', async () => {
+  it('when leverage falls, it debits exactly the missing margin and emits LeverageAdjusted', async () => {
     const { trader, bank } = exchange
     const { free } = await bank.account(alice.address)
     const sent = await adjust({ leverage: 2, nonce: 4n })
@@ -31,7 +31,7 @@ describe('adjustLeverage', () => {
     expect((await bank.account(alice.address)).free).to.equal(free - e18('30'))
   })
 
-  it('when asOf is ahead of the block by more than 2 s, or behind by more than 10', async () => {
+  it('when asOf is more than 2 s ahead of block time or more than 10 s old, it reverts', async () => {
     const blockTime = async () => (await nextSecond(exchange)) * 1000
     await refused({ leverage: 4, asOf: (await blockTime()) + 2001 }, 'AsOfAhead')
     await adjust({ leverage: 4, asOf: (await blockTime()) + 2000 })
@@ -40,24 +40,24 @@ describe('adjustLeverage', () => {
     await adjust({ leverage: 3, asOf: (await blockTime()) - 10_000 })
   })
 
-  it('when it rises, margin returns', async () => {
+  it('when leverage rises, it credits the released margin', async () => {
     const { free } = await exchange.bank.account(alice.address)
     await adjust({ leverage: 20 })
     expect((await exchange.trader.position(alice.address)).margin).to.equal(e18('5'))
     expect((await exchange.bank.account(alice.address)).free).to.equal(free + e18('15'))
   })
 
-  it('when the oracle price has left the entry, equity counts, and profit stays', async () => {
+  it('when the oracle price has left the entry price, margin follows equity and profit is not paid out', async () => {
     await adjust({ leverage: 20, price: e18('110') })
-    // 5.5 are asked for and 10 are profit: all of the margin may go.
+    // 5.5 are required and the profit is 10: all of the margin is released.
     expect((await exchange.trader.position(alice.address)).margin).to.equal(0n)
     await pass(exchange, 2)
     await adjust({ by: bob, leverage: 5, price: e18('110') })
-    // The other side lost 10: equity 10, and 22 are asked for.
+    // The other side lost 10: equity 10, and 22 are required.
     expect((await exchange.trader.position(bob.address)).margin).to.equal(e18('32'))
   })
 
-  it('when the move is a wei outside what was signed', async () => {
+  it('when the margin moved exceeds the signed bounds by 1 wei, it reverts with MarginInTooLarge or MarginOutTooSmall', async () => {
     const needed = e18('30')
     await refused({ leverage: 2, maxMarginIn: needed - 1n }, 'MarginInTooLarge', [
       alice.address,
@@ -74,7 +74,7 @@ describe('adjustLeverage', () => {
     await adjust({ leverage: 2, maxMarginIn: e18('45') })
   })
 
-  it('when the leverage is none of the market’s', async () => {
+  it('when the leverage is 0, above the maximum or fractional, it reverts with LeverageInvalid', async () => {
     for (const leverage of [0, 21]) {
       await refused({ leverage }, 'LeverageInvalid', [alice.address, e18('20'), e18(String(leverage))])
     }
@@ -88,7 +88,7 @@ describe('adjustLeverage', () => {
     for (const leverage of [1, 20]) await adjust({ leverage })
   })
 
-  it('when there is no position, only the leverage is set', async () => {
+  it('when there is no position, it only sets the leverage', async () => {
     const { free } = await exchange.bank.account(carol.address)
     await adjust({ by: carol, leverage: 7 })
     expect((await exchange.trader.position(carol.address)).leverage).to.equal(7n)
@@ -96,7 +96,7 @@ describe('adjustLeverage', () => {
     await refused({ by: carol, leverage: 7, minMarginOut: 1n }, 'MarginOutTooSmall')
   })
 
-  it('when the position could be liquidated, what it takes saves it', async () => {
+  it('when the position is liquidatable, it debits the margin that restores the requirement', async () => {
     await pass(exchange, 5)
     const price = e18('81')
     await refused({ leverage: 20, price, maxMarginIn: e18('3.05') - 1n }, 'MarginInTooLarge')
@@ -104,7 +104,7 @@ describe('adjustLeverage', () => {
     expect((await exchange.trader.position(alice.address)).margin).to.equal(e18('23.05'))
   })
 
-  it('when the free balance does not suffice, nothing changes', async () => {
+  it('when the free balance does not suffice, it reverts with FreeBalanceInsufficient and the leverage stays', async () => {
     const { free } = await exchange.bank.account(alice.address)
     await exchange.bank.connect(await caller(exchange, alice)).requestWithdrawal(free - 1n)
     await expect(adjust({ leverage: 2 })).to.be.revertedWithCustomError(
@@ -114,7 +114,7 @@ describe('adjustLeverage', () => {
     expect((await exchange.trader.position(alice.address)).leverage).to.equal(5n)
   })
 
-  it('when any field is another than the signed one', async () => {
+  it('when any field differs from the signed one, it reverts with AdjusterUnauthorized', async () => {
     const call = await leverageCall(exchange, { by: alice, leverage: 4, maxMarginIn: e18('9') })
     const changes = [
       { account: bob.address },
@@ -134,7 +134,7 @@ describe('adjustLeverage', () => {
     expect(await exchange.trader.hashLeverageAdjustment(call.struct)).to.equal(call.digest)
   })
 
-  it('when nonce, deadline or sender are not good, as for margin', async () => {
+  it('when nonce, deadline, signer or sender is invalid, it reverts as adjustMargin does', async () => {
     await adjust({ leverage: 4, nonce: 6n })
     await refused({ leverage: 3, nonce: 6n }, 'MarginNonceUsed')
     await refused({ leverage: 3, deadline: 1 }, 'DeadlinePassed')
@@ -148,19 +148,19 @@ describe('adjustLeverage', () => {
     await adjust({ leverage: 3, signer: key, form: 'personal' })
   })
 
-  it('when the market is halted', async () => {
+  it('when the market is halted, it reverts with MarketNotOpen', async () => {
     await exchange.trader.connect(exchange.admin).restrictMode(2)
     await pass(exchange, 6)
     await refused({ leverage: 4 }, 'MarketNotOpen', [2])
   })
 })
 
-describe('adjustLeverage, binary', () => {
-  it('when it rises from 1, full collateral is given up at the owner’s word', async () => {
+describe('adjustLeverage in a binary market', () => {
+  it('when leverage rises from 1, it releases the collateral above the new requirement', async () => {
     const exchange = await (await chain()).networkHelpers.loadFixture(binaryExchange)
     await trade(exchange, alice, bob, { steps: 10, price: 600, leverage: 1 })
     await adjustLeverage(exchange, { by: bob, leverage: 5, price: e18('0.6') })
-    // 10 short at 0.6: 4 can be lost, a fifth of it stays.
+    // 10 short at 0.6: the maximum loss is 4; one fifth of it stays.
     expect((await exchange.trader.position(bob.address)).margin).to.equal(e18('0.8'))
     await adjustLeverage(exchange, { by: bob, leverage: 1, price: e18('0.6') })
     expect((await exchange.trader.position(bob.address)).margin).to.equal(e18('4'))

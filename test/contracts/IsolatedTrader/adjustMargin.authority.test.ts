@@ -10,7 +10,7 @@ const key = wallet('session key')
 const SIGN_ORDERS = 1
 const CHANGE_MARGIN = 2
 
-describe('adjustMargin: who may, until when', () => {
+describe('adjustMargin: authorization and time limits', () => {
   let exchange: Exchange
   const { adjust, refused } = adjusting(() => exchange, adjustMargin)
 
@@ -21,7 +21,7 @@ describe('adjustMargin: who may, until when', () => {
 
   // ---------------------------------------------------------------------- nonces
 
-  it('when a nonce was used, is too low or too high', async () => {
+  it('when the nonce is used, below the minimum or above 2^64 − 1, it reverts', async () => {
     await adjust({ amount: 1n, nonce: 9n })
     await refused({ amount: 1n, nonce: 9n }, 'MarginNonceUsed', [alice.address, 9n])
     await refused({ amount: 1n, nonce: 1n << 64n }, 'MarginNonceTooLarge', [alice.address, 1n << 64n])
@@ -31,13 +31,13 @@ describe('adjustMargin: who may, until when', () => {
     await adjust({ amount: 1n, nonce: (1n << 64n) - 1n })
   })
 
-  it('when nonces come in any order, each counts once, and accounts do not share them', async () => {
+  it('when nonces come in any order, each is accepted once per account', async () => {
     for (const nonce of [300n, 2n, 0n, 255n, 256n]) await adjust({ amount: 1n, nonce })
     await adjust({ by: bob, amount: 1n, nonce: 300n })
     await refused({ amount: 1n, nonce: 256n }, 'MarginNonceUsed')
   })
 
-  it('when the same transaction comes twice, it is refused the second time', async () => {
+  it('when the same call is sent twice, the second reverts with MarginNonceUsed', async () => {
     const { asOf, struct, signature, report } = await marginCall(exchange, { by: alice, amount: 1n })
     await exchange.trader.adjustMargin(asOf, struct, report, signature)
     await expect(exchange.trader.adjustMargin(asOf, struct, report, signature)).to.be.revertedWithCustomError(
@@ -46,7 +46,7 @@ describe('adjustMargin: who may, until when', () => {
     )
   })
 
-  it('when it is refused, its nonce is not spent', async () => {
+  it('when an adjustment reverts, its nonce stays unused', async () => {
     await refused({ amount: -1n, nonce: 5n }, 'RemovalTooLarge')
     expect(await exchange.trader.isMarginNonceUsed(alice.address, 5n)).to.equal(false)
     expect(await exchange.trader.isMarginNonceUsed(alice.address, 1n << 64n)).to.equal(false)
@@ -54,7 +54,7 @@ describe('adjustMargin: who may, until when', () => {
 
   // ---------------------------------------------------------------------- time
 
-  it('when the deadline is as old as asOf, to the millisecond', async () => {
+  it('when asOf is later than the deadline by 1 ms or more, it reverts with DeadlinePassed', async () => {
     const second = await nextSecond(exchange)
     const asOf = second * 1000
     await refused({ amount: 1n, asOf, deadline: second - 1 }, 'DeadlinePassed', [
@@ -70,7 +70,7 @@ describe('adjustMargin: who may, until when', () => {
     })
   })
 
-  it('when asOf is ahead of the block by more than 2 s, or behind by more than 10', async () => {
+  it('when asOf is more than 2 s ahead of block time or more than 10 s old, it reverts', async () => {
     const blockTime = async () => (await nextSecond(exchange)) * 1000
     await refused({ amount: 1n, asOf: (await blockTime()) + 2001 }, 'AsOfAhead')
     await adjust({ amount: 1n, asOf: (await blockTime()) + 2000 })
@@ -79,19 +79,19 @@ describe('adjustMargin: who may, until when', () => {
     await adjust({ amount: 1n, asOf: (await blockTime()) - 10_000 })
   })
 
-  it('when asOf lies before the last action, it is judged by the clock alone', async () => {
+  it('when asOf lies before the last action, it succeeds: only block time bounds it', async () => {
     await pass(exchange, 9)
     await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
     await adjust({ amount: 1n, asOf: (await nextSecond(exchange)) * 1000 - 5000 })
   })
 
-  // ---------------------------------------------------------------------- who
+  // ---------------------------------------------------------------------- signers
 
-  it('when it is signed as a personal message, it counts as well', async () => {
+  it('when it is signed as a personal message, it succeeds', async () => {
     await adjust({ amount: 1n, form: 'personal' })
   })
 
-  it('when one form stands for the other, or for neither', async () => {
+  it('when the signature’s form marker is wrong, it reverts with AdjusterUnauthorized or AdjustmentSignatureInvalid', async () => {
     const unauthorized = 'AdjusterUnauthorized'
     await refused({ amount: 1n, signature: (typed) => `${typed}01` }, unauthorized)
     await refused({ amount: 1n, form: 'personal', signature: (s) => s.slice(0, -2) }, unauthorized)
@@ -104,7 +104,7 @@ describe('adjustMargin: who may, until when', () => {
     await refused({ amount: 1n, signature: (s) => s.slice(0, -2) }, invalid)
   })
 
-  it('when the signature has a high s, an impossible v, or no signer', async () => {
+  it('when the signature has a high s, an invalid v or no recoverable signer, it reverts with AdjustmentSignatureInvalid', async () => {
     const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
     const invalid = 'AdjustmentSignatureInvalid'
     const flipped = (s: string): string => {
@@ -116,11 +116,11 @@ describe('adjustMargin: who may, until when', () => {
     await refused({ amount: 1n, signature: () => `0x${'00'.repeat(31)}05${'00'.repeat(31)}011b` }, invalid)
   })
 
-  it('when a stranger signs', async () => {
+  it('when an unauthorized account signs, it reverts with AdjusterUnauthorized', async () => {
     await refused({ amount: 1n, signer: bob }, 'AdjusterUnauthorized', [alice.address, bob.address])
   })
 
-  it('when any field is another than the signed one', async () => {
+  it('when any field differs from the signed one, it reverts with AdjusterUnauthorized', async () => {
     const call = await marginCall(exchange, { by: alice, amount: 5n, minAmount: 1n })
     const changes = [
       { account: bob.address },
@@ -139,7 +139,7 @@ describe('adjustMargin: who may, until when', () => {
     }
   })
 
-  it('when it is signed for another market or another chain', async () => {
+  it('when it is signed for another market or chain, it reverts with AdjusterUnauthorized', async () => {
     for (const spec of [
       { ...exchange.spec, trader: bob.address.toLowerCase() as typeof exchange.spec.trader },
       { ...exchange.spec, chainId: 4326n },
@@ -154,7 +154,7 @@ describe('adjustMargin: who may, until when', () => {
     }
   })
 
-  it('when it is a leverage change’s signature, or an order’s', async () => {
+  it('when the struct is a leverage adjustment, its digest differs from that of a margin adjustment', async () => {
     const { struct, digest } = await marginCall(exchange, { by: alice, amount: 5n })
     expect(await exchange.trader.hashMarginAdjustment(struct)).to.equal(digest)
     const { deadline, nonce, account } = struct
@@ -162,7 +162,7 @@ describe('adjustMargin: who may, until when', () => {
     expect(await exchange.trader.hashLeverageAdjustment(other)).not.to.equal(digest)
   })
 
-  it('when a session key signs: with the permission, until it ends', async () => {
+  it('when a session key signs, it needs the margin permission of the account’s owner', async () => {
     const owner = exchange.keys.connect(await caller(exchange, alice))
     const mine = { amount: 1n, signer: key }
     await refused(mine, 'AdjusterUnauthorized', [alice.address, key.address])
@@ -174,7 +174,7 @@ describe('adjustMargin: who may, until when', () => {
     await refused({ ...mine, by: bob }, 'AdjusterUnauthorized', [bob.address, key.address])
   })
 
-  it('when a session key is revoked, asOf up to the revocation + 5 s still counts', async () => {
+  it('when a session key is revoked, its signatures are accepted for asOf up to the revocation + 5 s', async () => {
     const owner = exchange.keys.connect(await caller(exchange, alice))
     await owner.registerSessionKey(key.address, CHANGE_MARGIN)
     await owner.revokeSessionKey(key.address)
@@ -185,7 +185,7 @@ describe('adjustMargin: who may, until when', () => {
     await adjust({ amount: 1n, signer: key, asOf })
   })
 
-  it('when a session key is 30 days old', async () => {
+  it('when a session key is 30 days old, its signature reverts with AdjusterUnauthorized; 1 ms earlier it is accepted', async () => {
     const owner = exchange.keys.connect(await caller(exchange, alice))
     await owner.registerSessionKey(key.address, CHANGE_MARGIN)
     const { registeredAt } = await exchange.keys.sessionKey(alice.address, key.address)
@@ -195,7 +195,7 @@ describe('adjustMargin: who may, until when', () => {
     await adjust({ amount: 1n, signer: key, asOf: end - 1, observedAt: end - 1 })
   })
 
-  it('when anybody but an operator sends it', async () => {
+  it('when the sender is not an operator, it reverts with NotOperator', async () => {
     const { asOf, struct, signature, report } = await marginCall(exchange, { by: alice, amount: 1n })
     const sender = await caller(exchange, alice)
     await expect(exchange.trader.connect(sender).adjustMargin(asOf, struct, report, signature))

@@ -18,9 +18,9 @@ describe('adjustMargin', () => {
   })
   afterEach(() => audit(exchange))
 
-  // ---------------------------------------------------------------------- what moves
+  // ---------------------------------------------------------------------- amounts
 
-  it('when margin is added, it leaves the free balance and nothing else changes', async () => {
+  it('when margin is added, it moves from the free balance to the position and nothing else changes', async () => {
     const [free, before] = [await freeOf(alice.address), await exchange.trader.position(alice.address)]
     const sent = await adjust({ amount: 7n, nonce: 3n })
     const asOf = BigInt((await sent.getBlock())!.timestamp) * 1000n
@@ -38,7 +38,7 @@ describe('adjustMargin', () => {
     expect(await exchange.trader.isMarginNonceUsed(alice.address, 3n)).to.equal(true)
   })
 
-  it('when margin is removed, up to the last wei above 1 / leverage', async () => {
+  it('when margin is removed, it succeeds down to 1 / leverage; 1 wei more reverts with RemovalTooLarge', async () => {
     await adjust({ amount: e18('5') })
     const free = await freeOf(alice.address)
     await refused({ amount: -e18('5') - 1n }, 'RemovalTooLarge', [alice.address, e18('5'), e18('5') + 1n])
@@ -48,7 +48,7 @@ describe('adjustMargin', () => {
     await refused({ amount: -1n }, 'RemovalTooLarge', [alice.address, 0n, 1n])
   })
 
-  it('when up to an amount is removed, what can be is, if it reaches the minimum', async () => {
+  it('when removing up to an amount, it removes the maximum or reverts with AmountBelowMinimum', async () => {
     await adjust({ amount: e18('5') })
     const asked = { amount: -e18('9'), removeMode: 'up_to' as const }
     await refused({ ...asked, minAmount: e18('5') + 1n }, 'AmountBelowMinimum', [
@@ -61,13 +61,13 @@ describe('adjustMargin', () => {
     await refused(asked, 'NothingMoves', [alice.address])
   })
 
-  it('when profit stands behind the position, only margin is paid out', async () => {
+  it('when the position has a profit, it pays out margin only', async () => {
     await adjust({ amount: -e18('20'), price: e18('108'), removeMode: 'up_to' })
-    // Equity 28 of 108: 21.6 must stay, 6.4 may go.
+    // Equity 28 of 108: 21.6 must stay, 6.4 may leave.
     expect(await marginOf(alice.address)).to.equal(e18('13.6'))
   })
 
-  it('when the amount is what no balance or slot holds', async () => {
+  it('when the amount exceeds any slot or the balance, it reverts', async () => {
     await refused({ amount: (1n << 255n) - 1n }, 'PositionOutOfRange', [alice.address])
     await refused({ amount: -(1n << 255n) }, 'RemovalTooLarge', [alice.address, 0n, 1n << 255n])
     const free = await freeOf(alice.address)
@@ -78,7 +78,7 @@ describe('adjustMargin', () => {
     expect(await freeOf(alice.address)).to.equal(0n)
   })
 
-  it('when a withdrawal is pending, it backs no adjustment, however fresh', async () => {
+  it('when a withdrawal is pending, the pending amount backs no addition', async () => {
     const free = await freeOf(alice.address)
     await exchange.bank.connect(await caller(exchange, alice)).requestWithdrawal(free - 5n)
     await expect(adjust({ amount: 6n }))
@@ -87,7 +87,7 @@ describe('adjustMargin', () => {
     await adjust({ amount: 5n })
   })
 
-  it('when nothing is asked for, or there is nothing to ask of', async () => {
+  it('when the amount, mode or minimum is invalid or there is no position, it reverts', async () => {
     await refused({ amount: 0n }, 'NothingMoves', [alice.address])
     await refused({ amount: 5n, by: wallet('carol') }, 'NoPosition', [wallet('carol').address])
     await refused({ amount: 5n, removeMode: 'up_to' }, 'RemoveModeInvalid', [alice.address, 1])
@@ -100,8 +100,8 @@ describe('adjustMargin', () => {
 
   // ---------------------------------------------------------------------- near liquidation
 
-  it('when the position can be liquidated, only an addition that reaches IMR is taken', async () => {
-    // Equity 20 + P - 100, liquidatable below 2.75 %: at 82 it is 2 of 82, and IMR asks for 3.69.
+  it('when the position is liquidatable, only an addition that reaches IMR succeeds', async () => {
+    // Equity 20 + P - 100, liquidatable below 2.75 %: at 82 it is 2 of 82, and IMR requires 3.69.
     await pass(exchange, 5)
     const sick = { price: e18('82') }
     await refused({ amount: e18('1.69') - 1n, ...sick }, 'AdditionInsufficient', [
@@ -113,17 +113,17 @@ describe('adjustMargin', () => {
     await adjust({ amount: e18('1.69'), ...sick })
   })
 
-  it('when it cannot, any addition is', async () => {
+  it('when the position is not liquidatable, an addition of 1 wei succeeds', async () => {
     await pass(exchange, 5)
     await adjust({ amount: 1n, price: e18('83') })
   })
 
-  it('when funding that is due makes it liquidatable, it counts before any action has settled it', async () => {
+  it('when accrued funding makes it liquidatable, a small addition reverts before any action has settled the funding', async () => {
     await pass(exchange, 5)
-    // 0.2 an hour on a thousand steps.
+    // A rate of 0.2 per hour on a thousand steps.
     await setFunding(exchange, { price: e18('82.5'), rate: e18('0.0002') })
     await pass(exchange, 3000)
-    // 0.167 are due: equity 2.333 of 82.5, eligible below 2.269.
+    // 0.167 have accrued: equity 2.333 of 82.5, liquidatable below 2.269.
     await adjust({ amount: 1n, price: e18('82.5') })
     await setFunding(exchange, { price: e18('82.5'), rate: e18('0.0002') })
     await pass(exchange, 1500)
@@ -134,7 +134,7 @@ describe('adjustMargin', () => {
     )
   })
 
-  it('when no rate runs any more, what funding took still counts', async () => {
+  it('when no funding rate is active any more, funding accrued earlier still reduces the margin', async () => {
     await pass(exchange, 5)
     await setFunding(exchange, { price: AT_100, rate: e18('0.0002') })
     await pass(exchange, 3000)
@@ -149,7 +149,7 @@ describe('adjustMargin', () => {
 
   // ---------------------------------------------------------------------- the report
 
-  it('when the report is the market’s last, or older, the market’s last counts and needs no proof', async () => {
+  it('when the report is the last used or older, the last used price applies without a proof', async () => {
     await adjustMargin(exchange, { by: alice, amount: e18('5') })
     const older = { price: e18('1000'), observedAt: 1 }
     await refused({ amount: -e18('5') - 1n, ...older }, 'RemovalTooLarge', [
@@ -161,12 +161,12 @@ describe('adjustMargin', () => {
     const { oraclePrice, observedAt } = await exchange.trader.lastReference()
     expect(oraclePrice).to.equal(AT_100)
     await adjust({ amount: 1n, price: e18('1000'), observedAt: Number(observedAt) })
-    // To the wei, also for whom a higher price is worse.
+    // Exact to the wei, also for the short, for which a higher price is worse.
     await adjustMargin(exchange, { by: bob, amount: e18('5') })
     await adjustMargin(exchange, { by: bob, amount: -e18('5') })
   })
 
-  it('when the market’s last is as old as may be, it still counts', async () => {
+  it('when the last used report has its maximum age, it is accepted; 1 ms later it reverts with ReportStale', async () => {
     const end = Number((await exchange.trader.lastReference()).observedAt) + 10_000
     await pass(exchange, 8)
     await adjustMargin(exchange, { by: alice, amount: 1n, asOf: end })
@@ -175,7 +175,7 @@ describe('adjustMargin', () => {
       .withArgs(end + 1, end - 10_000, 10_000)
   })
 
-  it('when the market’s last has gone stale, one must be brought', async () => {
+  it('when the last used report is stale, the adjustment needs a newer report', async () => {
     await pass(exchange, 15)
     await expect(adjustMargin(exchange, { by: alice, amount: 1n })).to.be.revertedWithCustomError(
       exchange.trader,
@@ -184,7 +184,7 @@ describe('adjustMargin', () => {
     await adjust({ amount: 1n })
   })
 
-  it('when the report is brought, it is checked like a batch’s and kept nowhere', async () => {
+  it('when a newer report is supplied, it passes the checks of a batch’s report and is not stored', async () => {
     const before = await exchange.trader.lastReference()
     const asOf = (await nextSecond(exchange)) * 1000
     await refused({ amount: 1n, asOf, observedAt: asOf + 2001 }, 'ReportAhead')
@@ -197,7 +197,7 @@ describe('adjustMargin', () => {
     await refused({ amount: 1n, asOf: late, observedAt: late - 10_001 }, 'ReportStale')
   })
 
-  it('when the report is signed by strangers', async () => {
+  it('when the report’s price differs from the signed price, it reverts with SignerUnknown', async () => {
     const call = await marginCall(exchange, { by: alice, amount: 1n, price: e18('101') })
     const report = { ...call.report, price: e18('102') }
     await expect(
@@ -207,14 +207,14 @@ describe('adjustMargin', () => {
 
   // ---------------------------------------------------------------------- modes
 
-  it('takes no action number and does not hold up a batch', async () => {
+  it('does not consume an actionId and leaves the next batch valid', async () => {
     const { actionId } = await exchange.trader.clock()
     await adjust({ amount: 1n })
     expect((await exchange.trader.clock()).actionId).to.equal(actionId)
     await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
   })
 
-  it('when the market is halted, margin can be added and not removed', async () => {
+  it('when the market is halted, additions succeed and removals revert with MarketNotOpen', async () => {
     const HALTED = 2
     await exchange.trader.connect(exchange.admin).restrictMode(HALTED)
     await pass(exchange, 6)
@@ -223,16 +223,16 @@ describe('adjustMargin', () => {
   })
 })
 
-describe('adjustMargin, binary', () => {
+describe('adjustMargin in a binary market', () => {
   let exchange: Exchange
   beforeEach(async () => {
     exchange = await (await chain()).networkHelpers.loadFixture(binaryExchange)
-    // 10 at 0.6: the long posts 6, the short 4, and nobody can lose more.
+    // 10 at 0.6: the long posts 6, the short 4, each its maximum loss.
     await trade(exchange, alice, bob, { steps: 10, price: 600, leverage: 1 })
   })
   afterEach(() => audit(exchange))
 
-  it('when a position is fully collateralised, not a wei can leave, whatever the price', async () => {
+  it('when a position is fully collateralised, removing 1 wei reverts at any price', async () => {
     for (const by of [alice, bob]) {
       for (const price of [e18('0.6'), e18('0.62'), e18('0.58')]) {
         const asked = { by, price, amount: -1n } as const
@@ -244,7 +244,7 @@ describe('adjustMargin, binary', () => {
     }
   })
 
-  it('when more than the largest loss is posted, the rest can', async () => {
+  it('when more than the maximum loss is posted, exactly the excess can be removed', async () => {
     const price = e18('0.6')
     await adjustMargin(exchange, { by: bob, price, amount: 9n })
     const asked = { by: bob, price, amount: -10n } as const

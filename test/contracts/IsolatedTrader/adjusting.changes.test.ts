@@ -1,4 +1,4 @@
-/** Adjustments take no number, so they put no change into force: each is judged by what holds as of its own moment. */
+/** Adjustments consume no `actionId` and activate no scheduled change: each is judged by the parameters valid at its own `asOf`. */
 import { expect } from 'chai'
 import type { Millis } from '../../../domain/units.ts'
 import { parametersOf } from '../../../stack/deploy.ts'
@@ -10,7 +10,7 @@ import { audit } from '../support/audit.ts'
 
 const DAY = 86_400_000
 
-describe('adjustments while a change of parameters waits', () => {
+describe('adjustments while a change of parameters is scheduled', () => {
   let exchange: Exchange
   let activeFrom: number
   let before: { asOf: number; observedAt: number }
@@ -18,7 +18,7 @@ describe('adjustments while a change of parameters waits', () => {
   const leverageRefused = refusing(() => exchange, adjustLeverage)
   const marginRefused = refusing(() => exchange, adjustMargin)
 
-  /** A change that is due, in a market where no action has come as of its time. */
+  /** Schedules a change and advances to its activation time without an action at or after it. */
   async function announce(change: object): Promise<void> {
     const { time } = exchange.connection.networkHelpers
     activeFrom = ((await time.latest()) + 60) * 1000 + DAY
@@ -37,7 +37,7 @@ describe('adjustments while a change of parameters waits', () => {
     await audit(exchange)
   })
 
-  it('when the highest leverage falls, it holds from then on', async () => {
+  it('when maxLeverage falls, it applies to adjustments with asOf at or after the change', async () => {
     await announce({ maxLeverage: 4 })
     const asked = { by: alice, price: AT_100, leverage: 10 }
     await leverageRefused({ ...asked, ...after }, 'LeverageInvalid', [alice.address, e18('4'), e18('10')])
@@ -45,7 +45,7 @@ describe('adjustments while a change of parameters waits', () => {
     await adjustLeverage(exchange, { ...asked, leverage: 4, ...after })
   })
 
-  it('when the initial requirement rises, what it asks for stays', async () => {
+  it('when IMR rises, more margin has to stay from then on', async () => {
     await adjustMargin(exchange, { by: alice, price: AT_100, amount: e18('20') })
     await announce({ imr: 300_000, maxLeverage: 3 })
     const asked = { by: alice, price: AT_100, amount: -e18('10') - 1n }
@@ -53,7 +53,7 @@ describe('adjustments while a change of parameters waits', () => {
     await adjustMargin(exchange, { ...asked, ...before })
   })
 
-  it('when maintenance rises, an addition has to save who stands below it', async () => {
+  it('when MMR rises, an addition below the new maintenance has to reach IMR from then on', async () => {
     await announce({ imr: 200_000, mmr: 150_000, maxLeverage: 5 })
     // Equity 15 of 95: 15.8 %, above 2.25 % and less than half a point above 15 %; 20 % are 19.
     const asked = { by: alice, price: e18('95'), amount: 1n }
@@ -63,7 +63,7 @@ describe('adjustments while a change of parameters waits', () => {
     await adjustMargin(exchange, { ...sick, ...before })
   })
 
-  it('when reports may be older, or less old, that holds for the market’s last and for one that is brought', async () => {
+  it('when reportMaxAge changes, it applies to the last used report and to a supplied one', async () => {
     await announce({ reportMaxAge: 5_000 })
     const asked = { by: alice, amount: 1n }
     const last = activeFrom - 6_000
@@ -80,7 +80,7 @@ describe('adjustments while a change of parameters waits', () => {
     await adjustMargin(exchange, { ...asked, asOf: activeFrom - 1 })
   })
 
-  it('when reports may move less, that holds for one that is brought', async () => {
+  it('when the allowed price move shrinks, it applies to a supplied report', async () => {
     const { moveSlope } = parametersOf(exchange.spec)
     await announce({ moveBase: 10_000, moveSlope: 0 })
     const asked = { by: alice, price: e18('102'), amount: 1n }
@@ -89,7 +89,7 @@ describe('adjustments while a change of parameters waits', () => {
     await adjustMargin(exchange, { ...asked, ...before })
   })
 
-  it('when the market will be halted, margin leaves until then', async () => {
+  it('when a halt is scheduled, margin can be removed and leverage changed until then', async () => {
     const { time } = exchange.connection.networkHelpers
     await announce({})
     const halts = ((await time.latest()) + 60) * 1000

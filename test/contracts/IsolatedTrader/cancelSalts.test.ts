@@ -10,7 +10,7 @@ describe('cancelSalts', () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
   })
 
-  it('when called by a maker, his salts are requested and nobody else’s', async () => {
+  it('when called by a maker, it marks the maker’s salts as requested and no other account’s', async () => {
     const [alice, bob] = exchange.users
     const tx = await (await trader()).cancelSalts([1, 2, 1n << 52n])
     await expect(tx)
@@ -23,7 +23,7 @@ describe('cancelSalts', () => {
     expect(await exchange.trader.saltState(alice!.address, 3)).to.equal(0n)
   })
 
-  it('when salts are dead or requested already, nothing happens to them', async () => {
+  it('when salts are dead or already requested, it leaves their state unchanged', async () => {
     const [alice, bob] = exchange.users
     await settle(exchange, { price: 500_000, fills: pair(alice!, bob!, 10, { salt: 9n }) })
     await (await trader()).cancelSalts([8])
@@ -32,7 +32,7 @@ describe('cancelSalts', () => {
     expect(await exchange.trader.saltState(alice!.address, 8)).to.equal(3n)
   })
 
-  describe('salts that share a word', () => {
+  describe('salts that share a storage word', () => {
     const wait = (seconds: number) => exchange.connection.networkHelpers.time.increase(seconds)
     const trade = async (
       salt: bigint,
@@ -60,7 +60,7 @@ describe('cancelSalts', () => {
       return now()
     }
 
-    it('when one is requested while another ripens, each binds at its own time', async () => {
+    it('when a second salt is requested before the first is effective, each request takes effect at its own time', async () => {
       const first = await cancel(1n)
       await wait(3)
       const second = await cancel(2n, 3n)
@@ -72,7 +72,7 @@ describe('cancelSalts', () => {
       await refused(trade(3n, second + 5_001n), 3n, second, second + 5_001n)
     })
 
-    it('when one is requested after others have ripened, those are dead and it has a time of its own', async () => {
+    it('when a salt is requested after earlier requests took effect, those are dead and the new one has its own time', async () => {
       await cancel(1n, 2n)
       await wait(15)
       const third = await cancel(3n)
@@ -83,7 +83,7 @@ describe('cancelSalts', () => {
       await trade(3n, third + 1_000n)
     })
 
-    it('when a request that ripens apart outlives the time of its word, it keeps its own', async () => {
+    it('when the word’s time is taken over by a later request, the earlier request keeps its own time', async () => {
       await cancel(1n)
       await wait(13)
       const second = await cancel(2n)
@@ -98,7 +98,7 @@ describe('cancelSalts', () => {
       await refused(trade(4n, (await now()) + 1_000n), 4n, (await now()) - 6_000n, (await now()) + 1_000n)
     })
 
-    it('when a partly filled order is cancelled, what is left fills within 5 s and counts on', async () => {
+    it('when a partly filled order is cancelled, its rest fills for CANCEL_GRACE and then reverts with OrderCancelled', async () => {
       const at = await now()
       await trade(9n, at + 1_000n, 30, 10, 4)
       const requested = await cancel(9n)
@@ -112,13 +112,13 @@ describe('cancelSalts', () => {
     })
   })
 
-  it('when a salt is 2^53 or above, it is refused', async () => {
+  it('when a salt is 2^53 or above, it reverts with SaltTooLarge', async () => {
     await expect((await trader()).cancelSalts([1n << 53n]))
       .to.be.revertedWithCustomError(exchange.trader, 'SaltTooLarge')
       .withArgs(1n << 53n)
   })
 
-  it('when the owner’s request comes through the forwarder, his salts are cancelled', async () => {
+  it('when the owner’s request arrives through the forwarder, it marks the owner’s salts', async () => {
     const { trader, shared, connection, users, spec } = exchange
     const [alice] = users
     await connection.networkHelpers.impersonateAccount(shared.forwarder)

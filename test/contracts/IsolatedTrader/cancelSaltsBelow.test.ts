@@ -20,7 +20,7 @@ describe('cancelSaltsBelow', () => {
     const tx = await trader.cancelSaltsBelow(floor)
     return { tx, requestedAt: await latest() }
   }
-  /** Alice’s order with this salt in a batch as of then. */
+  /** Alice's order with this salt in a batch with the given `asOf`. */
   const trade = async (salt: bigint, asOf?: number) => {
     const [alice, bob] = exchange.users
     const [buy, sell] = pair(alice!, bob!, 10)
@@ -37,7 +37,7 @@ describe('cancelSaltsBelow', () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
   })
 
-  it('when requested, it says so and marks the position', async () => {
+  it('when requested, it emits SaltsCancelledBelow and flags the position', async () => {
     const { tx, requestedAt } = await request(100)
     const { address } = exchange.users[0]!
     await expect(tx).to.emit(exchange.trader, 'SaltsCancelledBelow').withArgs(address, 100, requestedAt)
@@ -47,7 +47,7 @@ describe('cancelSaltsBelow', () => {
     expect([hasFloors, leverage]).to.deep.equal([true, 0n])
   })
 
-  it('when the batch is as of up to 5 s later, salts below it fill; later, they do not', async () => {
+  it('when asOf is up to 5 s after the request, salts below the floor fill; later they revert with OrderCancelled', async () => {
     const { requestedAt } = await request(100)
     await wait(5)
     await trade(98n, requestedAt + 5000)
@@ -55,13 +55,13 @@ describe('cancelSaltsBelow', () => {
     await trade(100n, requestedAt + 5001)
   })
 
-  it('when the account trades on, the mark survives its fills', async () => {
+  it('when the account trades on, the position’s flag survives its fills', async () => {
     await request(100)
     await trade(100n)
     expect((await exchange.trader.position(exchange.users[0]!.address)).hasFloors).to.equal(true)
   })
 
-  it('when a second request comes within 15 s, the clock of the first starts again', async () => {
+  it('when a second request follows within 15 s, the time of the first restarts', async () => {
     await request(100)
     await wait(10)
     const { requestedAt } = await request(200)
@@ -70,7 +70,7 @@ describe('cancelSaltsBelow', () => {
     await refused(trade(51n), 51, requestedAt, (await latest()) + 1000)
   })
 
-  it('when a second request comes later, the first stays binding', async () => {
+  it('when a second request follows after 15 s, the first floor stays in force', async () => {
     await request(100)
     await wait(15)
     const { requestedAt } = await request(200)
@@ -78,7 +78,7 @@ describe('cancelSaltsBelow', () => {
     await trade(100n, requestedAt + 1000)
   })
 
-  it('when the floor is not above the standing one, nothing changes', async () => {
+  it('when the floor is not above the requested one, it changes nothing and emits no event', async () => {
     await request(100)
     for (const floor of [100, 99, 0]) {
       await expect((await request(floor)).tx).not.to.emit(exchange.trader, 'SaltsCancelledBelow')
@@ -86,14 +86,14 @@ describe('cancelSaltsBelow', () => {
     expect((await exchange.trader.floors(exchange.users[0]!.address)).requested).to.equal(100n)
   })
 
-  it('when the floor is 2^53, every salt is cancelled; above it, refused', async () => {
+  it('when the floor is 2^53, it cancels every salt; above that it reverts with SaltTooLarge', async () => {
     const { requestedAt } = await request(1n << 53n)
     await wait(6)
     await refused(trade((1n << 53n) - 1n), (1n << 53n) - 1n, requestedAt, (await latest()) + 1000)
     await expect(request((1n << 53n) + 1n)).to.be.revertedWithCustomError(exchange.trader, 'SaltTooLarge')
   })
 
-  it('when others trade, they do not notice', async () => {
+  it('when one account cancels, other accounts’ orders still settle', async () => {
     await request(1n << 53n)
     await wait(6)
     const [, bob, carol] = exchange.users

@@ -1,4 +1,4 @@
-/** Parameters and modes: announced, never by surprise, and never undone by accident. */
+/** Scheduled parameters and modes: notice periods, activation, and how restrictions and schedules combine. */
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import type { Millis } from '../../../domain/units.ts'
@@ -30,7 +30,7 @@ describe('scheduled parameters and modes', () => {
     return args.length === 0 ? assertion : assertion.withArgs(...args)
   }
 
-  /** A batch as of then, in a block that may settle it. */
+  /** A batch with the given `asOf`, mined within its lifetime. */
   async function tradeAsOf(asOf: number) {
     const [alice, bob] = exchange.users
     const time = { asOf: asOf as Millis, observedAt: asOf }
@@ -44,14 +44,14 @@ describe('scheduled parameters and modes', () => {
   })
 
   describe('parameters', () => {
-    /** Schedules a lower taker rate for a day and a minute from now. */
+    /** Schedules a change (by default a lower taker rate) for one day and one minute from now. */
     async function schedule(change: object = { takerFee: 400 }): Promise<number> {
       const activeFrom = (await latest()) + DAY + 60_000
       await trader.scheduleParameters(next(change), activeFrom)
       return activeFrom
     }
 
-    it('when scheduled, they are announced and change nothing yet', async () => {
+    it('when scheduled, parameters are pending and the current ones stay in force', async () => {
       const activeFrom = await schedule()
       expect((await trader.parameters()).takerFee).to.equal(500n)
       const { parameters, parametersFrom } = await trader.pendingChange()
@@ -59,7 +59,7 @@ describe('scheduled parameters and modes', () => {
       expect((await trader.lastReference()).changePending).to.equal(true)
     })
 
-    it('when an action is as of their time, they take over with it and not before', async () => {
+    it('when an action’s asOf reaches their time, they are activated and ParametersChanged is emitted; 1 ms before, not', async () => {
       const activeFrom = await schedule({ maxLeverage: 4 })
       await exchange.connection.networkHelpers.time.increaseTo(activeFrom / 1000 - 1)
       await tradeAsOf(activeFrom - 1)
@@ -77,7 +77,7 @@ describe('scheduled parameters and modes', () => {
       expect((await trader.pendingChange()).parametersFrom).to.equal(0n)
     })
 
-    it('when announced less than a day ahead, they are refused', async () => {
+    it('when scheduled less than a day ahead, it reverts with ChangeTooEarly', async () => {
       const block = (await latest()) + 1_000
       await exchange.connection.networkHelpers.time.setNextBlockTimestamp(block / 1000)
       await refused(
@@ -90,7 +90,7 @@ describe('scheduled parameters and modes', () => {
       await trader.scheduleParameters(next(), block + 1_000 + DAY)
     })
 
-    it('when they are out of bounds, they are refused', async () => {
+    it('when parameters are out of bounds, it reverts with ParametersInvalid', async () => {
       const later = (await latest()) + 2 * DAY
       for (const change of [
         { makerFee: 501 },
@@ -102,7 +102,7 @@ describe('scheduled parameters and modes', () => {
         await refused(trader.scheduleParameters(next(change), later), 'ParametersInvalid')
     })
 
-    it('when they name another mode, they are refused', async () => {
+    it('when they contain another mode, it reverts with ModeChangesApart', async () => {
       const later = (await latest()) + 2 * DAY
       await refused(
         trader.scheduleParameters(next({ mode: HALTED }), later),
@@ -112,7 +112,7 @@ describe('scheduled parameters and modes', () => {
       )
     })
 
-    it('when others wait already, they are refused until those are cancelled', async () => {
+    it('when a change is already scheduled, it reverts with ParametersAlreadyScheduled until that one is cancelled', async () => {
       const activeFrom = await schedule()
       const later = activeFrom + DAY
       await refused(trader.scheduleParameters(next(), later), 'ParametersAlreadyScheduled', activeFrom)
@@ -121,14 +121,14 @@ describe('scheduled parameters and modes', () => {
       await trader.scheduleParameters(next(), later)
     })
 
-    it('when the market was restricted meanwhile, they leave it restricted', async () => {
+    it('when the market was restricted in the meantime, activation leaves it restricted', async () => {
       const activeFrom = await schedule()
       await trader.restrictMode(HALTED)
       await exchange.connection.networkHelpers.time.increaseTo(activeFrom / 1000)
       await refused(tradeAsOf(activeFrom), 'MarketNotOpen', HALTED)
     })
 
-    it('when a stranger asks for any change, he is refused', async () => {
+    it('when an unauthorized caller schedules, cancels or restricts, it reverts with AccessManagedUnauthorized', async () => {
       const stranger = exchange.trader.connect(exchange.operator)
       const later = (await latest()) + 2 * DAY
       for (const call of [
@@ -142,7 +142,7 @@ describe('scheduled parameters and modes', () => {
   })
 
   describe('modes', () => {
-    it('when restricted, what was matched within 5 s still settles, and nothing after', async () => {
+    it('when restricted, batches with asOf up to CANCEL_GRACE later settle and later ones revert with MarketNotOpen', async () => {
       await trader.restrictMode(HALTED)
       const at = await latest()
       await wait(4_000)
@@ -150,7 +150,7 @@ describe('scheduled parameters and modes', () => {
       await refused(tradeAsOf(at + G + 1), 'MarketNotOpen', HALTED)
     })
 
-    it('when asked to loosen, or not to tighten, the guardian is refused', async () => {
+    it('when the guardian sets a mode that is not stricter, it reverts with ModeNotStricter', async () => {
       for (const mode of [OPEN, SETTLING, SETTLED]) {
         await refused(trader.restrictMode(mode), 'ModeNotStricter', OPEN, mode)
       }
@@ -161,7 +161,7 @@ describe('scheduled parameters and modes', () => {
       await refused(trader.restrictMode(HALTED), 'ModeNotStricter', HALTED, HALTED)
     })
 
-    it('when reopened by schedule, it trades again from then on', async () => {
+    it('when reopening is scheduled, batches settle again from that time', async () => {
       await trader.restrictMode(HALTED)
       const reopens = (await latest()) + 60_000
       await trader.scheduleMode(OPEN, reopens)
@@ -172,7 +172,7 @@ describe('scheduled parameters and modes', () => {
       expect((await trader.parameters()).mode).to.equal(BigInt(OPEN))
     })
 
-    it('when a restriction comes after a reopening was scheduled, it stays', async () => {
+    it('when a restriction follows a scheduled reopening, it stays in force', async () => {
       await trader.restrictMode(HALTED)
       const reopens = (await latest()) + 60_000
       await trader.scheduleMode(OPEN, reopens)
@@ -181,7 +181,7 @@ describe('scheduled parameters and modes', () => {
       await refused(tradeAsOf(await latest()), 'MarketNotOpen', HALTED)
     })
 
-    it('when a restriction comes before an announced end, both hold', async () => {
+    it('when a restriction precedes a scheduled settling, both take effect at their times', async () => {
       const ends = (await latest()) + DAY + 60_000
       await trader.scheduleMode(SETTLING, ends)
       await trader.restrictMode(HALTED)
@@ -192,7 +192,7 @@ describe('scheduled parameters and modes', () => {
       await refused(trader.restrictMode(HALTED), 'ModeNotStricter', SETTLING, HALTED)
     })
 
-    it('when announced too late, a mode is refused; an end is announced a day ahead', async () => {
+    it('when a mode is scheduled with too little notice, it reverts with ChangeTooEarly; settling needs a day', async () => {
       const block = (await latest()) + 1_000
       const { setNextBlockTimestamp } = exchange.connection.networkHelpers.time
       await setNextBlockTimestamp(block / 1000)
@@ -202,7 +202,7 @@ describe('scheduled parameters and modes', () => {
       await refused(trader.scheduleMode(SETTLING, end - 1), 'ChangeTooEarly', end, end - 1)
     })
 
-    it('when it settles, nothing brings it back; nobody can schedule it settled', async () => {
+    it('when a market is settling, reopening reverts with ModeFinal; SETTLED cannot be scheduled', async () => {
       const later = (await latest()) + DAY + 60_000
       await refused(trader.scheduleMode(SETTLED, later), 'ModeFinal', OPEN, SETTLED)
       await trader.scheduleMode(SETTLING, later)
@@ -211,7 +211,7 @@ describe('scheduled parameters and modes', () => {
     })
   })
 
-  // Rows: batch, funding, inherit, deleverage, finalize, freeze, add margin, remove margin, change leverage.
+  // Columns: batch, funding, inherit, deleverage, finalize, freeze, add margin, remove margin, change leverage.
   const ALLOWED: readonly [string, number, string][] = [
     ['open', OPEN as number, 'yyyynyyyy'],
     ['cancel-only', CANCEL_ONLY as number, 'yyyynyyyy'],
@@ -220,7 +220,7 @@ describe('scheduled parameters and modes', () => {
     ['settled', SETTLED as number, 'nnnnnnnnn'],
   ]
   for (const [name, mode, cells] of ALLOWED) {
-    it(`allows a market that is ${name} exactly what the table says`, async () => {
+    it(`when a market is ${name}, it allows exactly the actions of the table`, async () => {
       const rules = await harness()
       const allowed = await Promise.all(
         [...cells].map((_, kind) =>

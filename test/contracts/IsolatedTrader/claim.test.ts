@@ -25,8 +25,8 @@ describe('claims', () => {
   afterEach(() => audit(scene.exchange))
 
   /**
-   * Alice bought 1 at 100 with 5, Carol 1 at 100 with 100; Bob sold 2 with 40. At 90: Alice owes 5, Carol has 90, Bob 60; the
-   * pool holds 145 for 150.
+   * Alice bought 1 at 100 with 5, Carol 1 at 100 with 100; Bob sold 2 with 40. At 90 Alice owes 5, Carol has 90, Bob 60. The
+   * pool holds 145 for claims of 150.
    */
   const insolvent = async (): Promise<Exchange> => {
     const exchange = await perpetualExchange()
@@ -53,7 +53,7 @@ describe('claims', () => {
     await (await byAnyone(scene)).coverDeficit(e18(amount))
   }
 
-  it('when deficits are listed, one haircut is shared by value, whoever comes first', async () => {
+  it('when deficits are reported, claims share one haircut by value, in any order of claims', async () => {
     const { connection } = scene.exchange
     const trader = await byAnyone(scene)
     await expect(trader.listInsolvent(everyone.map(({ address }) => address)))
@@ -65,7 +65,7 @@ describe('claims', () => {
     await audit(scene.exchange)
     await snapshot.restore()
     expect(await claimAll(scene, [...everyone].reverse())).to.deep.equal(new Map([...paid].reverse()))
-    // 145 / 150 of each.
+    // 145 / 150 of each claim.
     expect([...paid]).to.deep.equal(
       [
         [bob.address, e18('58')],
@@ -78,21 +78,21 @@ describe('claims', () => {
     expect((await scene.exchange.bank.market(scene.exchange.spec.trader)).pool).to.equal(0n)
   })
 
-  it('when an account is listed twice, it is counted once', async () => {
+  it('when an account is reported twice, its deficit counts once', async () => {
     const trader = await byAnyone(scene)
     await trader.listInsolvent([alice.address, alice.address])
     await trader.listInsolvent([alice.address])
     expect((await trader.wind()).deficit).to.equal(e18('5'))
   })
 
-  it('when an account is solvent or empty, it is passed over', async () => {
+  it('when a reported account is solvent or flat, it is skipped', async () => {
     const trader = await byAnyone(scene)
     await trader.listInsolvent([bob.address, carol.address, dave.address])
     expect((await trader.wind()).deficit).to.equal(0n)
     expect((await trader.position(bob.address)).size).to.equal(-2000n)
   })
 
-  it('when the three days are over, deficits are no more counted; until then, nothing is paid', async () => {
+  it('when the report window of three days is over, reports revert and claims succeed; before, claims revert with ClaimEarly', async () => {
     const { exchange } = scene
     const trader = await byAnyone(scene)
     const { endedAt } = await trader.wind()
@@ -104,7 +104,7 @@ describe('claims', () => {
     await trader.claim(bob.address)
   })
 
-  it('when claimed twice, or without anything to claim', async () => {
+  it('when claimed twice or without a position, it reverts with NothingToClaim', async () => {
     const trader = await byAnyone(scene)
     await trader.listInsolvent([alice.address])
     await pass(scene.exchange, LISTING_WINDOW)
@@ -114,10 +114,10 @@ describe('claims', () => {
     }
   })
 
-  it('when nobody listed the insolvent, the pool pays what it has and owes the rest', async () => {
+  it('when the insolvent account was not reported, the pool pays what it holds and records the rest as unpaid', async () => {
     const trader = await byAnyone(scene)
     await pass(scene.exchange, LISTING_WINDOW)
-    // 60 and 90 are due without a haircut, 145 are there.
+    // 60 and 90 are due without a haircut; the pool holds 145.
     await expect(trader.claim(carol.address))
       .to.emit(trader, 'Claimed')
       .withArgs(carol.address, e18('90'), e18('90'), 0n)
@@ -127,13 +127,13 @@ describe('claims', () => {
     expect(await trader.unpaidClaim(bob.address)).to.equal(e18('5'))
     await expect(trader.claim(bob.address)).to.be.revertedWithCustomError(trader, 'NothingToClaim')
 
-    // Somebody makes up for it.
+    // A deposit covers the shortfall.
     await cover('6')
     await expect(trader.claim(bob.address)).to.emit(trader, 'Claimed').withArgs(bob.address, 0n, e18('5'), 0n)
     expect(await trader.unpaidClaim(bob.address)).to.equal(0n)
   })
 
-  it('when the pool is empty and nobody listed the insolvent, all is owed and nothing paid until it is covered', async () => {
+  it('when the pool is empty and the insolvent account was not reported, the claim is unpaid until the deficit is covered', async () => {
     scene.exchange = await fresh(perpetualExchange)
     const { exchange } = scene
     const fills = (long: Wallet, short: Wallet, leverage: number): FillInput[] => [
@@ -141,7 +141,7 @@ describe('claims', () => {
       { by: short, side: 'SHORT', fill: 1000, leverage },
     ]
     await settle(exchange, { price: 1000, fills: fills(alice, bob, 5) })
-    // Alice owes 5; Bob takes his 30 to Dave, who brings 5.
+    // Alice owes 5; Bob's 30 are paid out when Bob closes against Dave, who adds 5.
     await settle(exchange, { price: 900, fills: fills(bob, dave, 18) })
     expect((await exchange.bank.market(exchange.spec.trader)).pool).to.equal(0n)
     await freeze(scene)
@@ -156,7 +156,7 @@ describe('claims', () => {
       .withArgs(dave.address, 0n, e18('5'), 0n)
   })
 
-  it('when the deficit is covered before the haircut is fixed, everyone is paid in full', async () => {
+  it('when the deficit is covered before the haircut is fixed, claims are paid in full', async () => {
     const trader = await byAnyone(scene)
     await trader.listInsolvent([alice.address])
     await cover('5')
@@ -164,7 +164,7 @@ describe('claims', () => {
     expect([...(await claimAll(scene, [bob, carol])).values()]).to.deep.equal([e18('60'), e18('90')])
   })
 
-  it('when more is covered than is owed, nobody gets more than is due', async () => {
+  it('when more is covered than is owed, claims are paid in full and no more', async () => {
     const trader = await byAnyone(scene)
     await trader.listInsolvent([alice.address])
     await cover('50')
@@ -172,7 +172,7 @@ describe('claims', () => {
     expect([...(await claimAll(scene, [bob, carol])).values()]).to.deep.equal([e18('60'), e18('90')])
   })
 
-  it('when what covers it is nothing, or more than was deposited for the market', async () => {
+  it('when the cover is zero or more than was deposited for the market, it reverts', async () => {
     const { exchange } = scene
     const trader = await byAnyone(scene)
     await expect(trader.coverDeficit(0)).to.be.revertedWithCustomError(trader, 'AmountZero')
@@ -180,7 +180,7 @@ describe('claims', () => {
       trader,
       'PositionOutOfRange',
     )
-    // Whoever calls: nobody's own balance can be taken from under what it may back elsewhere.
+    // Only the market's own free balance pays: the caller's balance may back orders elsewhere.
     const before = await freeOf(scene, frank)
     await depositFor(exchange, exchange.spec.trader, 3n)
     await expect(trader.coverDeficit(4))
@@ -191,11 +191,11 @@ describe('claims', () => {
   })
 })
 
-describe('claims at a price that is no whole number of wei a step', () => {
+describe('claims at a price that is not a whole number of wei per step', () => {
   const scene = {} as Scene
   afterEach(() => audit(scene.exchange))
 
-  it('deficits are counted up and values down: the pool pays everybody', async () => {
+  it('rounds deficits up and values down, so the pool covers every claim', async () => {
     scene.exchange = await fresh(perpetualExchange)
     const { exchange } = scene
     await settle(exchange, {
@@ -209,20 +209,20 @@ describe('claims at a price that is no whole number of wei a step', () => {
     await poke(scene, e18('90') + 1n)
     await freeze(scene)
     const trader = await byAnyone(scene)
-    // Short of 5.005 by 1.001 wei.
+    // Below 5.005 by 1.001 wei.
     await expect(trader.listInsolvent([alice.address]))
       .to.emit(trader, 'InsolventListed')
       .withArgs(alice.address, e18('5.005') - 1n)
     await pass(exchange, LISTING_WINDOW)
     const { pool } = await exchange.bank.market(exchange.spec.trader)
     const paid = await claimAll(scene, [bob])
-    // All there is but the dust of the roundings.
+    // All of the pool but the rounding dust.
     expect(paid.get(bob.address)).to.be.within(pool - 3n, pool)
   })
 })
 
-describe('while the market lives', () => {
-  it('when it has not ended, nothing is listed, covered or claimed', async () => {
+describe('before the market has ended', () => {
+  it('when the market has not ended, reports, cover and claims revert with MarketNotEnded', async () => {
     const exchange = await fresh(perpetualExchange)
     const { trader } = exchange
     const early = (call: Promise<unknown>) =>
@@ -232,7 +232,7 @@ describe('while the market lives', () => {
     await early(trader.claim(alice.address))
   })
 
-  it('when the caller of a heartbeat is not the operator', async () => {
+  it('when the sender of a heartbeat is not an operator, it reverts with NotOperator', async () => {
     const exchange = await fresh(perpetualExchange)
     const trader = exchange.trader.connect(await caller(exchange, frank))
     await expect(trader.heartbeat()).to.be.revertedWithCustomError(trader, 'NotOperator')

@@ -45,7 +45,7 @@ describe('constructor', () => {
   const refused = (deployment: Promise<unknown>, error: string) =>
     expect(deployment).to.be.revertedWithCustomError(exchange.trader, error)
 
-  it('when every kind of market is listed, it says with what', async () => {
+  it('when any kind of market is deployed, it returns its grid and parameters and emits MarketCreated', async () => {
     for (const spec of markets) {
       const trader = await deploy(spec)
       const grid = await trader.grid()
@@ -62,7 +62,7 @@ describe('constructor', () => {
     }
   })
 
-  it('names its contracts and its domain', async () => {
+  it('returns its contracts’ addresses and its EIP-712 domain', async () => {
     const { trader, shared } = exchange
     expect((await trader.bank()).toLowerCase()).to.equal(shared.marginBank)
     expect((await trader.accountManager()).toLowerCase()).to.equal(shared.accountManager)
@@ -100,10 +100,10 @@ describe('constructor', () => {
     ['a session in a market without funding', { ...future, fundingSession: true }],
   ]
   for (const [name, spec] of grids) {
-    it(`when the grid has ${name}`, () => refused(deploy(spec), 'GridInvalid'))
+    it(`when the grid has ${name}, it reverts with GridInvalid`, () => refused(deploy(spec), 'GridInvalid'))
   }
 
-  it('when its price feed says when the session ends', () =>
+  it('when the session feed equals the price feed, it reverts with GridInvalid', () =>
     refused(deploy(perpetual, {}, {}, { sessionFeedId: feedIdOf(perpetual.marketId) }), 'GridInvalid'))
 
   const parameters: readonly [string, object][] = [
@@ -124,20 +124,21 @@ describe('constructor', () => {
     ['a funding cap above 4 % per hour', { fundingCap: 40_001 }],
   ]
   for (const [name, change] of parameters) {
-    it(`when the parameters have ${name}`, () => refused(deploy(perpetual, change), 'ParametersInvalid'))
+    it(`when the parameters have ${name}, it reverts with ParametersInvalid`, () =>
+      refused(deploy(perpetual, change), 'ParametersInvalid'))
   }
 
-  it('when a market that ends has a funding cap', () =>
+  it('when a market with an expiry has a funding cap, it reverts with ParametersInvalid', () =>
     refused(deploy(future, { fundingCap: 1 }), 'ParametersInvalid'))
 
-  it('when an address is missing', async () => {
+  it('when an address is zero or the extension has no code, it reverts with AddressZero', async () => {
     for (const name of ['marginBank', 'accountManager', 'oracle', 'extension'] as const) {
       await refused(deploy(future, {}, { [name]: ZeroAddress }), 'AddressZero')
     }
     await refused(deploy(future, {}, { extension: addressOf(exchange.treasury) }), 'AddressZero')
   })
 
-  it('when the market is not open, no batch settles', async () => {
+  it('when deployed in a mode other than open, batches revert with MarketNotOpen', async () => {
     const trader = await deploy({ ...future, imr: rate('0.18') }, { mode: 2 })
     await trader.proposeOperator(exchange.admin.address)
     await trader.acceptOperator()

@@ -20,8 +20,8 @@ const dave = wallet('dave')
 const erin = wallet('erin')
 
 /**
- * Alice bought 1 at 100 with 5 of margin: bankrupt at 95. Carol sold 0.6 with 3 of margin, Bob 0.4 with 20: Carol is the more
- * leveraged, so she comes first.
+ * Alice bought 1 at 100 with 5 of margin: bankrupt at 95. Carol sold 0.6 with 3 of margin, Bob 0.4 with 20: Carol's leverage is
+ * higher, so Carol precedes Bob in the order.
  */
 const opening = {
   price: 1000,
@@ -44,7 +44,7 @@ describe('deleverage', () => {
   const refused = (listed: readonly AskedLeg[], error: string, price = BANKRUPT) =>
     expect(run(listed, price)).to.be.revertedWithCustomError(exchange.trader, error)
 
-  /** Steps and payouts as the event tells them. */
+  /** Steps and payouts from the event. */
   async function legsOf(sent: ReturnType<typeof run>): Promise<[string, bigint, bigint][]> {
     const receipt = await (await sent).wait()
     const event = exchange.trader.interface.parseLog(receipt!.logs[0]!)
@@ -62,10 +62,10 @@ describe('deleverage', () => {
   })
   afterEach(() => audit(exchange))
 
-  it('when nothing is left of its margin, the position closes at its bankruptcy price, without fees', async () => {
+  it('when equity is negative, it closes the position at its bankruptcy price without fees', async () => {
     const before = [await freeOf(alice), await freeOf(bob), await freeOf(carol)]
     const closed = await legsOf(run(legs([carol, 600], [bob, 400])))
-    // Sold at 100 and bought back at 95: 3 of profit on 0.6, 2 on 0.4, and their margins.
+    // Sold at 100 and bought back at 95: 3 of profit on 0.6, 2 on 0.4, plus their margins.
     expect(closed).to.deep.equal([
       [carol.address, 600n, e18('6')],
       [bob.address, 400n, e18('22')],
@@ -79,7 +79,7 @@ describe('deleverage', () => {
     expect((await exchange.bank.market(exchange.spec.trader)).pool).to.equal(0n)
   })
 
-  it('when only some of it is asked for, the rest stays as it was', async () => {
+  it('when fewer steps are requested than the position has, the rest keeps its entry and margin in proportion', async () => {
     await run(legs([carol, 100]))
     const held = await exchange.trader.position(alice.address)
     expect([held.size, held.entryNotional, held.margin]).to.deep.equal([900n, e18('90'), e18('4.5')])
@@ -87,14 +87,14 @@ describe('deleverage', () => {
     expect(await sizeOf(alice)).to.equal(0n)
   })
 
-  it('when more is asked for than there is, it is cut: never a step too much', async () => {
+  it('when more steps are requested than exist, it cuts them to the counterparties’ sizes', async () => {
     const closed = await legsOf(run(legs([carol, 10n ** 30n], [bob, 10n ** 30n])))
     expect(closed.map(([, steps]) => steps)).to.deep.equal([600n, 400n])
     await trade(exchange, dave, erin, { steps: 100, price: 940 })
     expect(await sizeOf(alice)).to.equal(0n)
   })
 
-  it('when the account has less than the counterparties, the last one keeps the rest', async () => {
+  it('when the position is smaller than the counterparties’, the last one keeps its rest', async () => {
     await trade(exchange, erin, alice, { steps: 500, price: 1000, leverage: 20 })
     const closed = await legsOf(run(legs([carol, 600], [bob, 400])))
     expect(closed).to.deep.equal([
@@ -104,8 +104,8 @@ describe('deleverage', () => {
     expect([await sizeOf(carol), await sizeOf(bob)]).to.deep.equal([-100n, -400n])
   })
 
-  it('when it closes a short, the mirror image', async () => {
-    // Frank's side: short from 100 with 5, bankrupt at 105; Dave is long from 100.
+  it('when the position is short, it closes against a long in the same way', async () => {
+    // Erin is short from 100 with 5, bankrupt at 105; Dave is long from 100.
     await trade(exchange, dave, erin, { steps: 1000, price: 1000, leverage: 2, sellerLeverage: 20 })
     const before = await freeOf(dave)
     await deleverage(exchange, erin, legs([dave, 1000]), { price: e18('106') })
@@ -114,27 +114,27 @@ describe('deleverage', () => {
     expect(await sizeOf(erin)).to.equal(0n)
   })
 
-  describe('counterparties that do not qualify are passed over', () => {
+  describe('counterparties that do not qualify', () => {
     const passedOver = async (whom: { address: string }) => {
       const closed = await legsOf(run(legs([whom, 100], [carol, 600])))
       expect(closed[0]).to.deep.equal([whom.address, 0n, 0n])
       expect(closed[1]?.[1]).to.equal(600n)
     }
 
-    it('when it is on the same side', async () => {
+    it('when one is on the same side, it is skipped', async () => {
       await trade(exchange, dave, erin, { steps: 100, price: 1000, leverage: 1 })
       await passedOver(dave)
     })
 
-    it('when it is the account itself', () => passedOver(alice))
-    it('when it has no position', () => passedOver(dave))
+    it('when one is the account itself, it is skipped', () => passedOver(alice))
+    it('when one has no position, it is skipped', () => passedOver(dave))
 
-    it('when it has no profit at the oracle price', async () => {
+    it('when one has no profit at the oracle price, it is skipped', async () => {
       await trade(exchange, erin, dave, { steps: 100, price: 940, leverage: 1 })
       await passedOver(dave)
     })
 
-    it('when it could not pay the bankruptcy price', async () => {
+    it('when one could not pay the bankruptcy price, it is skipped', async () => {
       // Dave sells at 81, and would have to buy at 95 with 4.05 of margin.
       await pass(exchange, 30)
       await trade(exchange, erin, dave, { steps: 1000, price: 810, leverage: 20 })
@@ -142,7 +142,7 @@ describe('deleverage', () => {
       expect(closed.map(([, steps]) => steps)).to.deep.equal([100n, 100n, 0n])
     })
 
-    it('when none does, the action is spent and nothing moves', async () => {
+    it('when none qualifies, the action is consumed and no position changes', async () => {
       const { actionId } = await exchange.trader.clock()
       expect(await legsOf(run(legs([dave, 100])))).to.deep.equal([[dave.address, 0n, 0n]])
       expect((await exchange.trader.clock()).actionId).to.equal(actionId + 1n)
@@ -150,22 +150,25 @@ describe('deleverage', () => {
     })
   })
 
-  describe('order', () => {
-    it('when a lower score comes before a higher one', () =>
+  describe('order of the counterparties', () => {
+    it('when a lower score precedes a higher one, it reverts with CounterpartyOutOfOrder', () =>
       refused(legs([bob, 400], [carol, 600]), 'CounterpartyOutOfOrder'))
 
-    it('when scores are equal, the lower address comes first', async () => {
+    it('when scores are equal and the higher address precedes, it reverts with CounterpartyOutOfOrder', async () => {
       await trade(exchange, alice, dave, { steps: 600, price: 1000, leverage: 20 })
       const [first, second] = [carol, dave].sort(byAddress) as [typeof carol, typeof dave]
       await refused(legs([second, 1], [first, 1]), 'CounterpartyOutOfOrder')
       await run(legs([first, 1], [second, 1]))
     })
 
-    it('when one is listed twice', () => refused(legs([carol, 1], [carol, 1]), 'CounterpartyRepeated'))
-    it('when no steps are asked of one', () => refused(legs([carol, 0]), 'StepsZero'))
-    it('when nobody is listed', () => refused([], 'CounterpartiesInvalid'))
+    it('when a counterparty is repeated, it reverts with CounterpartyRepeated', () =>
+      refused(legs([carol, 1], [carol, 1]), 'CounterpartyRepeated'))
+    it('when zero steps are requested, it reverts with StepsZero', () =>
+      refused(legs([carol, 0]), 'StepsZero'))
+    it('when there are no counterparties, it reverts with CounterpartiesInvalid', () =>
+      refused([], 'CounterpartiesInvalid'))
 
-    it('when there are more names than steps', async () => {
+    it('when there are more counterparties than steps, it reverts with CounterpartiesInvalid', async () => {
       const { actionId, asOf, report } = await actionOf(exchange, { price: BANKRUPT })
       const { trader } = exchange
       await expect(
@@ -174,40 +177,41 @@ describe('deleverage', () => {
     })
   })
 
-  describe('who may be deleveraged', () => {
-    it('when the ratio is at maintenance', () => refused(legs([carol, 1]), 'NotLiquidatable', e18('97.2')))
-    it('when there is no position', async () => {
+  describe('conditions for the deleveraged account', () => {
+    it('when its ratio is at least maintenance, it reverts with NotLiquidatable', () =>
+      refused(legs([carol, 1]), 'NotLiquidatable', e18('97.2')))
+    it('when it has no position, it reverts with NotLiquidatable', async () => {
       await expect(
         deleverage(exchange, erin, legs([carol, 1]), { price: BANKRUPT }),
       ).to.be.revertedWithCustomError(exchange.trader, 'NotLiquidatable')
     })
 
-    it('when it has a wei of equity and the backstop could take it, the backstop comes first', async () => {
+    it('when it has 1 wei of equity and the backstop could inherit, it reverts with BackstopFirst', async () => {
       await withBackstop(exchange, e18('10000'), e18('1000'))
       await refused(legs([carol, 1]), 'BackstopFirst', e18('95') + 1n)
-      // Nothing left.
+      // Equity is exactly 0.
       await run(legs([carol, 1]), e18('95'))
     })
 
-    it('when the market has no backstop, equity does not protect', async () => {
+    it('when the market has no backstop, it succeeds despite positive equity', async () => {
       await run(legs([carol, 600], [bob, 400]), e18('96'))
       expect(await sizeOf(alice)).to.equal(0n)
     })
 
-    it('when the cap of the backstop is a wei short', async () => {
+    it('when the backstop’s cap is 1 wei short, it succeeds; at the cap it reverts with BackstopFirst', async () => {
       await withBackstop(exchange, e18('96'), e18('1000'))
       await refused(legs([carol, 1]), 'BackstopFirst', e18('96'))
       await exchange.trader.connect(exchange.admin).setBackstop(exchange.shared.backstop, e18('96') - 1n)
       await run(legs([carol, 1]), e18('96'))
     })
 
-    it('when the free balance of the backstop is a wei short', async () => {
+    it('when the backstop’s free balance is 1 wei short, it succeeds', async () => {
       // 4.32 are required, 1 comes with the position.
       await withBackstop(exchange, e18('10000'), e18('3.32') - 1n)
       await run(legs([carol, 1]), e18('96'))
     })
 
-    it('when it is the backstop itself, only without equity', async () => {
+    it('when it is the backstop itself, it reverts with BackstopFirst unless equity is 0 or less', async () => {
       const backstop = { address: await withBackstop(exchange, e18('10000'), e18('3.395')) }
       await inherit(exchange, alice, { price: e18('97') })
       await pass(exchange, 10)
@@ -219,7 +223,7 @@ describe('deleverage', () => {
     })
   })
 
-  it('when the caller is not an operator', async () => {
+  it('when the caller is not an operator, it reverts with NotOperator', async () => {
     const { actionId, asOf, report } = await actionOf(exchange, { price: BANKRUPT })
     const stranger = await caller(exchange, dave)
     await expect(

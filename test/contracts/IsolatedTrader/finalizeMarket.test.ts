@@ -20,7 +20,7 @@ describe('finalizeMarket', () => {
   afterEach(() => audit(scene.exchange))
   const SETTLING = 3
 
-  /** Settling was announced a day ago. */
+  /** A market that is settling after a day's notice. */
   async function settling(exchange: Exchange): Promise<void> {
     const later = (await nextSecond(exchange)) * 1000 + DAY * 1000
     await exchange.trader.connect(exchange.admin).scheduleMode(SETTLING, later)
@@ -32,7 +32,7 @@ describe('finalizeMarket', () => {
     await trade(scene.exchange, alice, bob, { steps: 1000, price, leverage: 1 })
   }
 
-  it('when the final price is in, everyone is paid by it', async () => {
+  it('when the final price is reported, claims are paid by it', async () => {
     await opened(futureExchange, 1000)
     await settling(scene.exchange)
     const { trader } = scene.exchange
@@ -42,7 +42,7 @@ describe('finalizeMarket', () => {
     expect([...(await claimAll(scene, [alice, bob])).values()]).to.deep.equal([e18('6000'), e18('4000')])
   })
 
-  it('when a binary market ends at 0 or at 1, all of it goes to one side', async () => {
+  it('when a binary market ends at 0 or 1, one side receives the whole pool', async () => {
     for (const [price, yes, no] of [
       [0n, 0n, e18('1000')],
       [e18('1'), e18('1000'), 0n],
@@ -58,7 +58,7 @@ describe('finalizeMarket', () => {
     }
   })
 
-  it('when a binary price is neither, or a future price out of bounds', async () => {
+  it('when a binary price is neither 0 nor 1 or a future’s price is out of bounds, it reverts with FinalPriceInvalid', async () => {
     await opened(binaryExchange, 300)
     await settling(scene.exchange)
     for (const price of [e18('0.5'), 1n, e18('1') - 1n, e18('1') + 1n]) {
@@ -78,7 +78,7 @@ describe('finalizeMarket', () => {
     }
   })
 
-  it('when the report is of the ordinary feed, or stale', async () => {
+  it('when the report is signed for the ordinary feed or is stale, it reverts', async () => {
     await opened(futureExchange, 1000)
     await settling(scene.exchange)
     const { trader, oracle } = scene.exchange
@@ -93,7 +93,7 @@ describe('finalizeMarket', () => {
     ).to.be.revertedWithCustomError(trader, 'ReportStale')
   })
 
-  it('when the market is not settling, or is a perpetual', async () => {
+  it('when the market is not settling or is a perpetual, it reverts with MarketNotOpen or MarketWithoutExpiry', async () => {
     await opened(futureExchange, 1000)
     await expect(finalize(scene.exchange, { price: e18('600') })).to.be.revertedWithCustomError(
       scene.exchange.trader,
@@ -107,7 +107,7 @@ describe('finalizeMarket', () => {
     )
   })
 
-  it('when the operator leaves before the final price, the market can still be frozen', async () => {
+  it('when the operator stops before the final price, the market can still be frozen and claimed', async () => {
     await opened(futureExchange, 1000)
     await settling(scene.exchange)
     await freeze(scene)

@@ -18,7 +18,7 @@ describe('freeze', () => {
   })
   afterEach(() => audit(scene.exchange))
 
-  it('when a day has passed in silence, anyone may; a second before, nobody', async () => {
+  it('when a day has passed without an action, any account can freeze; a second earlier it reverts with FreezeEarly', async () => {
     const { exchange } = scene
     const trader = await byAnyone(scene)
     await trader.requestFreeze()
@@ -34,13 +34,13 @@ describe('freeze', () => {
     expect((await trader.wind()).price).to.equal(e18('100'))
   })
 
-  it('when nobody has asked', async () => {
+  it('when no freeze was requested, it reverts with FreezeNotRequested', async () => {
     const trader = await byAnyone(scene)
     await pass(scene.exchange, 2 * SILENCE)
     await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeNotRequested')
   })
 
-  it('when the operator gave a heartbeat in between, the request is void and has to be made again', async () => {
+  it('when the operator sends a heartbeat after the request, it reverts with FreezeRequestVoid and a new request works', async () => {
     const { exchange } = scene
     const trader = await byAnyone(scene)
     await trader.requestFreeze()
@@ -52,7 +52,7 @@ describe('freeze', () => {
     expect((await trader.wind()).endedAt).to.not.equal(0n)
   })
 
-  it('when the operator settled a batch in between, likewise', async () => {
+  it('when the operator settles a batch after the request, it reverts with FreezeRequestVoid', async () => {
     const trader = await byAnyone(scene)
     await trader.requestFreeze()
     await pass(scene.exchange, 100)
@@ -61,14 +61,14 @@ describe('freeze', () => {
     await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeRequestVoid')
   })
 
-  it('when a request stands, another does not restart its clock', async () => {
+  it('when a request is pending, another reverts with FreezeAlreadyRequested', async () => {
     const trader = await byAnyone(scene)
     await trader.requestFreeze()
     await pass(scene.exchange, 100)
     await expect(trader.requestFreeze()).to.be.revertedWithCustomError(trader, 'FreezeAlreadyRequested')
   })
 
-  it('when the last action is as of a moment to come, it does not make void what was asked after it', async () => {
+  it('when the last action’s asOf is ahead of block time, a request made after it stays valid', async () => {
     const { exchange } = scene
     const { spec } = exchange
     const asOf = (await nextSecond(exchange)) * 1000 + 2000
@@ -88,7 +88,7 @@ describe('freeze', () => {
     expect(spec.kind).to.equal('perpetual')
   })
 
-  it('when frozen, nothing else happens in the market', async () => {
+  it('when frozen, every other state change of the market reverts', async () => {
     await freeze(scene)
     const { exchange } = scene
     const { trader, admin } = exchange
@@ -125,7 +125,7 @@ describe('freeze', () => {
     )
   })
 
-  it('when parameters were waiting, they wait for ever', async () => {
+  it('when a change of parameters was scheduled, freezing drops it', async () => {
     const { exchange } = scene
     const { trader, admin } = exchange
     const fields = fieldsOf(await trader.parameters())
@@ -136,8 +136,8 @@ describe('freeze', () => {
     expect((await trader.parameters()).takerFee).to.equal(fields.takerFee)
   })
 
-  describe('at the newest price known', () => {
-    it('when a newer report was poked, at that', async () => {
+  describe('price of a frozen market', () => {
+    it('when a newer report was poked, it is the poked price', async () => {
       await pass(scene.exchange, 60)
       await expect(poke(scene, e18('103'))).to.emit(scene.exchange.trader, 'PricePoked')
       expect((await scene.exchange.trader.poked()).price).to.equal(e18('103'))
@@ -145,7 +145,7 @@ describe('freeze', () => {
       expect((await scene.exchange.trader.wind()).price).to.equal(e18('103'))
     })
 
-    it('when the operator has used a newer one since, at that', async () => {
+    it('when the operator used a newer report after the poke, it is that price', async () => {
       await pass(scene.exchange, 60)
       await poke(scene, e18('103'))
       await trade(scene.exchange, alice, bob, { steps: 1000, price: 1020, leverage: 5 })
@@ -153,7 +153,7 @@ describe('freeze', () => {
       expect((await scene.exchange.trader.wind()).price).to.equal(e18('102'))
     })
 
-    it('when the poked report is older than the last one, leaps, is stale, to come, or not signed', async () => {
+    it('when a poked report is older, conflicting, too far off, stale, ahead or unsigned, poke reverts', async () => {
       const { exchange } = scene
       const { trader, oracle } = exchange
       const { observedAt } = await trader.lastReference()
@@ -163,7 +163,7 @@ describe('freeze', () => {
       await refused(poke(scene, e18('101'), { observedAt: Number(observedAt) }), 'ReportConflict')
       await refused(poke(scene, e18('150')), 'ReportMoveTooLarge')
       await poke(scene, e18('110'))
-      // Measured from what was poked, too.
+      // The allowed move is also measured from the poked price.
       await refused(poke(scene, e18('95')), 'ReportMoveTooLarge')
       await refused(
         poke(scene, e18('110'), { observedAt: (await nextSecond(exchange)) * 1000 + 2001 }),
@@ -181,7 +181,7 @@ describe('freeze', () => {
       )
     })
 
-    it('when poked, no action is judged by it', async () => {
+    it('when a price is poked, the reference price of actions stays unchanged', async () => {
       await pass(scene.exchange, 60)
       await poke(scene, e18('103'))
       expect((await scene.exchange.trader.lastReference()).oraclePrice).to.equal(e18('100'))

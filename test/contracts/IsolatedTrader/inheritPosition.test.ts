@@ -29,7 +29,7 @@ const fixture = async (): Promise<Exchange> => {
   return exchange
 }
 
-/** Bought at 100 with 5 of margin: maintenance (2.25 %) is met down to 97.187 (equity 2.187 of 97.187). */
+/** Bought at 100 with 5 of margin: the ratio is at maintenance (2.25 %) at 97.187 (equity 2.187 of 97.187). */
 const BELOW = e18('97')
 
 describe('inheritPosition', () => {
@@ -42,11 +42,11 @@ describe('inheritPosition', () => {
   })
   afterEach(() => audit(exchange))
 
-  it('when the ratio is below maintenance, everything moves and the backstop is at its initial requirement', async () => {
+  it('when the ratio is below maintenance, the whole position moves and the backstop posts its initial margin', async () => {
     const { shared, trader } = exchange
     const sent = await inherit(exchange, alice, { price: BELOW })
     const held = await trader.position(shared.backstop)
-    // Equity 2 of 97: 4.365 are required, 2.365 came out of its free balance.
+    // Equity 2 of 97: 4.365 are required, 2.365 came from the backstop's free balance.
     expect([held.size, held.entryNotional, held.margin]).to.deep.equal([1000n, e18('100'), e18('7.365')])
     expect(await freeOf(shared.backstop)).to.equal(RICH - e18('2.365'))
     const gone = await trader.position(alice.address)
@@ -55,7 +55,7 @@ describe('inheritPosition', () => {
     expect((await trader.lastReference()).oraclePrice).to.equal(BELOW)
   })
 
-  it('when the ratio is exactly at maintenance, nothing can be taken; a wei of price less, it can', async () => {
+  it('when the ratio is at maintenance, it reverts with NotLiquidatable; 1 wei of price lower it succeeds', async () => {
     // equity = 5 + P - 100 = 0.0225 P  <=>  P = 95 / 0.9775, between two wei.
     const edge = (95n * 10n ** 22n) / 9775n
     await expect(inherit(exchange, alice, { price: edge + 1n })).to.be.revertedWithCustomError(
@@ -65,7 +65,7 @@ describe('inheritPosition', () => {
     await inherit(exchange, alice, { price: edge })
   })
 
-  it('when the account has no position, is healthy or fully collateralised', async () => {
+  it('when the account is flat, healthy or fully collateralised, it reverts with NotLiquidatable', async () => {
     for (const whom of [carol, bob]) {
       await expect(inherit(exchange, whom, { price: BELOW })).to.be.revertedWithCustomError(
         exchange.trader,
@@ -74,7 +74,7 @@ describe('inheritPosition', () => {
     }
   })
 
-  it('when the account is the backstop itself', async () => {
+  it('when the account is the backstop itself, it reverts with BackstopItself', async () => {
     const { shared, trader } = exchange
     await inherit(exchange, alice, { price: BELOW })
     await pass(exchange, 10)
@@ -83,7 +83,7 @@ describe('inheritPosition', () => {
       .withArgs(exchange.connection.ethers.getAddress(shared.backstop))
   })
 
-  it('when the account owes more than it has, the backstop bears it', async () => {
+  it('when the account’s equity is negative, the backstop pays the deficit', async () => {
     const { shared, trader } = exchange
     await pass(exchange, 10)
     await inherit(exchange, alice, { price: e18('90') })
@@ -93,20 +93,20 @@ describe('inheritPosition', () => {
     expect(await freeOf(shared.backstop)).to.equal(RICH - e18('9.05'))
   })
 
-  it('when the backstop holds the other side, the two cancel out and what is left is paid out', async () => {
+  it('when the backstop holds the opposite position, both cancel out and the rest is credited to the backstop', async () => {
     const { shared, trader } = exchange
     await inherit(exchange, alice, { price: BELOW })
     const before = await freeOf(shared.backstop)
-    // Bob sold at 100 with 100 of margin; at 197 he has 3 left of 197.
+    // Bob sold at 100 with 100 of margin; at 197 Bob has 3 left of 197.
     await pass(exchange, 60)
     await inherit(exchange, bob, { price: e18('197') })
     const held = await trader.position(shared.backstop)
     expect([held.size, held.entryNotional, held.margin]).to.deep.equal([0n, 0n, 0n])
-    // Its 7.365, his 100, less nothing: entries agree.
+    // The backstop's 7.365 plus Bob's 100; the entries agree.
     expect(await freeOf(shared.backstop)).to.equal(before + e18('107.365'))
   })
 
-  it('when the backstop holds less of the other side, it turns around', async () => {
+  it('when the backstop holds a smaller opposite position, its position flips', async () => {
     const { shared, trader } = exchange
     await trade(exchange, carol, wallet('dave'), { steps: 400, price: 1000, sellerLeverage: 1 })
     await inherit(exchange, carol, { price: BELOW })
@@ -116,7 +116,7 @@ describe('inheritPosition', () => {
     expect([held.size, held.entryNotional]).to.deep.equal([-600n, e18('60')])
   })
 
-  describe('nothing moves, and the action is spent', () => {
+  describe('failed inheritance', () => {
     async function expectFailure(reason: number, needed: bigint, available: bigint, price = BELOW) {
       const { trader, shared } = exchange
       const backstop = (await trader.riskTerms()).backstop
@@ -147,12 +147,12 @@ describe('inheritPosition', () => {
       expect((await trader.lastReference()).oraclePrice).to.equal(price)
     }
 
-    it('when the market has no backstop', async () => {
+    it('when the market has no backstop, it emits BackstopInheritanceFailed and consumes the action', async () => {
       await exchange.trader.connect(exchange.admin).setBackstop(`0x${'00'.repeat(20)}`, 0)
       await expectFailure(NO_BACKSTOP, 0n, 0n)
     })
 
-    it('when its cap is a wei short, and not when it is met', async () => {
+    it('when the backstop’s cap is 1 wei short, it emits BackstopInheritanceFailed; at the cap it succeeds', async () => {
       const { trader, admin, shared } = exchange
       await trader.connect(admin).setBackstop(shared.backstop, BELOW - 1n)
       await expectFailure(CAP_EXCEEDED, BELOW, BELOW - 1n)
@@ -161,11 +161,11 @@ describe('inheritPosition', () => {
       expect((await trader.position(alice.address)).size).to.equal(0n)
     })
 
-    it('when its free balance is a wei short, and not when it suffices', async () => {
+    it('when the backstop’s free balance is 1 wei short, it emits BackstopInheritanceFailed; with that wei it succeeds', async () => {
       const { bank, usdm, admin, shared } = exchange
       const backstop = Backstop__factory.connect(shared.backstop, admin)
       await backstop.requestWithdrawal(RICH - e18('2.365') + 1n)
-      // What is pending still backs batches, and is not counted on here.
+      // A pending withdrawal still backs batches but does not back an inheritance.
       await expectFailure(FREE_BALANCE_SHORT, e18('2.365'), e18('2.365') - 1n)
       await usdm.connect(admin).mint(await admin.getAddress(), 1n)
       await usdm.connect(admin).approve(shared.marginBank, 1n)
@@ -176,8 +176,8 @@ describe('inheritPosition', () => {
     })
   })
 
-  describe('is an action of the queue', () => {
-    it('when its number is not the next', async () => {
+  describe('sequence of actions', () => {
+    it('when its actionId is not the next, it reverts with ActionOutOfOrder', async () => {
       await inherit(exchange, alice, { price: BELOW })
       const { actionId } = await exchange.trader.clock()
       for (const given of [Number(actionId), Number(actionId) + 2]) {
@@ -187,7 +187,7 @@ describe('inheritPosition', () => {
       }
     })
 
-    it('when it is as of a moment before the last, too far ahead, or dead', async () => {
+    it('when asOf is before the last action, too far ahead or stale, it reverts', async () => {
       const { asOf } = await exchange.trader.clock()
       await expect(
         inherit(exchange, alice, { price: BELOW, asOf: Number(asOf) - 1 }),
@@ -204,7 +204,7 @@ describe('inheritPosition', () => {
       ).to.be.revertedWithCustomError(exchange.trader, 'AsOfStale')
     })
 
-    it('when its report is stale, leaps or is not signed', async () => {
+    it('when its report is stale, too far off or not signed, it reverts', async () => {
       const { trader, oracle } = exchange
       const { asOf } = await actionOf(exchange, { price: BELOW })
       await expect(inherit(exchange, alice, { price: e18('50') })).to.be.revertedWithCustomError(
@@ -223,7 +223,7 @@ describe('inheritPosition', () => {
       ).to.be.revertedWithCustomError(trader, 'ReportStale')
     })
 
-    it('when the caller is not an operator', async () => {
+    it('when the caller is not an operator, it reverts with NotOperator', async () => {
       const { actionId, asOf, report } = await actionOf(exchange, { price: BELOW })
       const stranger = await caller(exchange, carol)
       await expect(
@@ -234,17 +234,17 @@ describe('inheritPosition', () => {
 })
 
 describe('setBackstop', () => {
-  it('when the account has not agreed, or takes its word back', async () => {
+  it('when the account does not back the market, it reverts with BackstopUnwilling', async () => {
     const exchange = await (await chain()).networkHelpers.loadFixture(futureExchange)
     const { trader, admin, shared } = exchange
     await expect(trader.connect(admin).setBackstop(shared.backstop, 1))
       .to.be.revertedWithCustomError(trader, 'BackstopUnwilling')
       .withArgs(exchange.connection.ethers.getAddress(shared.backstop))
-    // A trader cannot be made a backstop against his will.
+    // A trader's account cannot be made a backstop.
     await expect(trader.connect(admin).setBackstop(alice.address, 1)).to.revert(exchange.connection.ethers)
   })
 
-  it('when the caller has no role', async () => {
+  it('when the caller lacks the role, it reverts with AccessManagedUnauthorized', async () => {
     const exchange = await (await chain()).networkHelpers.loadFixture(futureExchange)
     const stranger = await caller(exchange, carol)
     await expect(
@@ -252,7 +252,7 @@ describe('setBackstop', () => {
     ).to.be.revertedWithCustomError(exchange.trader, 'AccessManagedUnauthorized')
   })
 
-  it('when changed, a former backstop keeps its position', async () => {
+  it('when the backstop is removed, it keeps its position', async () => {
     const exchange = await (await chain()).networkHelpers.loadFixture(fixture)
     const { trader, admin, shared } = exchange
     await trade(exchange, alice, bob, BOUGHT)

@@ -16,7 +16,7 @@ describe('invalidateMarginNonces', () => {
   })
   const owner = async () => exchange.trader.connect(await caller(exchange, alice))
 
-  it('when the minimum rises, nonces below it are void at once, for this account', async () => {
+  it('when the minimum rises, lower nonces of this account revert with MarginNonceBelowMinimum at once', async () => {
     await trade(exchange, alice, bob, { steps: 1000, price: 1000, leverage: 5 })
     await expect((await owner()).invalidateMarginNonces(10))
       .to.emit(exchange.trader, 'MarginNoncesInvalidated')
@@ -31,7 +31,7 @@ describe('invalidateMarginNonces', () => {
     await adjustMargin(exchange, { ...asked, by: bob, nonce: 9n })
   })
 
-  it('when it does not rise, or beyond the last nonce', async () => {
+  it('when the minimum does not rise or exceeds 2^64, it reverts', async () => {
     const refused = async (minimum: bigint, error: string, ...args: unknown[]) =>
       expect((await owner()).invalidateMarginNonces(minimum))
         .to.be.revertedWithCustomError(exchange.trader, error)
@@ -43,7 +43,7 @@ describe('invalidateMarginNonces', () => {
     await (await owner()).invalidateMarginNonces(NONCE_END)
   })
 
-  it('when the forwarder relays it, the owner’s nonces are void, not the forwarder’s', async () => {
+  it('when sent through the forwarder, it applies to the signing owner and not to the forwarder', async () => {
     const { shared, spec, admin, trader, connection } = exchange
     const forwarder = Forwarder__factory.connect(shared.forwarder, admin)
     const deadline = (await connection.networkHelpers.time.latest()) + 100
@@ -74,7 +74,7 @@ describe('invalidateMarginNonces', () => {
     expect((await trader.floors(shared.forwarder)).marginNonce).to.equal(0n)
   })
 
-  it('when a stranger appends an address, it is his own nonces that are void', async () => {
+  it('when an unauthorized caller appends an owner’s address, it applies to the caller’s own nonces', async () => {
     const stranger = await caller(exchange, bob)
     const call = exchange.trader.interface.encodeFunctionData('invalidateMarginNonces', [7])
     await stranger.sendTransaction({ to: exchange.spec.trader, data: call + alice.address.slice(2) })

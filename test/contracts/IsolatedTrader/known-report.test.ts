@@ -16,7 +16,7 @@ import { inherit, trade, withBackstop } from '../support/risk.ts'
 
 const PRICE = 500_000
 
-describe('a report that the market used last', () => {
+describe('the report that the market used last', () => {
   let exchange: Exchange
   beforeEach(async () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
@@ -34,7 +34,7 @@ describe('a report that the market used last', () => {
   const lastObservedAt = async (): Promise<number> =>
     Number((await exchange.trader.lastReference()).observedAt)
 
-  it('settles another batch without a proof', async () => {
+  it('when another batch uses it, no proof is needed', async () => {
     await settle(exchange, plain())
     const observedAt = await lastObservedAt()
     await unproven(plain({ observedAt }))
@@ -42,7 +42,7 @@ describe('a report that the market used last', () => {
     await audit(exchange)
   })
 
-  it('settles the further parts of a batch without a proof', async () => {
+  it('when further parts of a batch use it, no proof is needed', async () => {
     const first = await buildPart(exchange, plain({ parts: 2 }))
     await send(exchange, encodeSettleBatch(first, exchange.spec))
     const { batchId, asOf } = first
@@ -50,7 +50,7 @@ describe('a report that the market used last', () => {
     await audit(exchange)
   })
 
-  it('lets a position be inherited without a proof', async () => {
+  it('when an inheritance uses it, no proof is needed', async () => {
     const [carol, dave] = [exchange.users[2]!, exchange.users[3]!]
     await withBackstop(exchange, e18('1000000000'), e18('100000'))
     await trade(exchange, carol, dave, { steps: 1_000, price: PRICE })
@@ -60,23 +60,23 @@ describe('a report that the market used last', () => {
     await audit(exchange)
   })
 
-  it('proves nothing newer', async () => {
+  it('when a newer report has no proof, it reverts with ProofLengthWrong', async () => {
     await settle(exchange, plain())
     await expect(unproven(plain())).to.be.revertedWithCustomError(exchange.oracle, 'ProofLengthWrong')
   })
 
-  it('proves no other price of its time', async () => {
+  it('when another price is given for its time, it reverts with ReportConflict', async () => {
     await settle(exchange, plain())
     const other = plain({ oraclePrice: e18('50001'), observedAt: await lastObservedAt() })
     await expect(unproven(other)).to.be.revertedWithCustomError(exchange.trader, 'ReportConflict')
   })
 
-  it('is none where no report was ever used', async () => {
+  it('when no report was ever used, an empty report reverts with ReportPriceInvalid', async () => {
     const nothing = plain({ oraclePrice: 0n, observedAt: 0 })
     await expect(unproven(nothing)).to.be.revertedWithCustomError(exchange.trader, 'ReportPriceInvalid')
   })
 
-  it('grows too old like any other', async () => {
+  it('when it exceeds the maximum age, it reverts with ReportStale', async () => {
     await settle(exchange, plain())
     const observedAt = await lastObservedAt()
     await exchange.connection.networkHelpers.time.increase(11)
@@ -87,8 +87,8 @@ describe('a report that the market used last', () => {
   })
 })
 
-describe('a backstop, once named', () => {
-  it('has its slot open, and trades as before', async () => {
+describe('a newly set backstop', () => {
+  it('has an initialized position slot and zero floors', async () => {
     const exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
     const backstop = await withBackstop(exchange, e18('1000000'), 0n)
     const { hasFloors, leverage, size } = await exchange.trader.position(backstop)

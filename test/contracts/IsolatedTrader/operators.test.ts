@@ -15,7 +15,7 @@ describe('proposeOperator, acceptOperator, revokeOperator', () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
   })
 
-  it('when proposed, he is none yet; when he accepts, he may settle', async () => {
+  it('when proposed, settleBatch reverts with NotOperator until the account accepts', async () => {
     const { trader, spec, users } = exchange
     await expect(asAdmin().proposeOperator(proposed().address))
       .to.emit(trader, 'OperatorChanged')
@@ -30,7 +30,7 @@ describe('proposeOperator, acceptOperator, revokeOperator', () => {
       .withArgs(proposed().address, STATUS.approved)
     await asProposed().settleBatch(encodeSettleBatch(await buildPart(exchange, input), spec))
   })
-  it('when nobody proposed him, or he has accepted before, there is nothing to accept', async () => {
+  it('when not proposed or already accepted, acceptOperator reverts with OperatorNotProposed', async () => {
     const refused = () =>
       expect(asProposed().acceptOperator())
         .to.be.revertedWithCustomError(exchange.trader, 'OperatorNotProposed')
@@ -40,12 +40,12 @@ describe('proposeOperator, acceptOperator, revokeOperator', () => {
     await asProposed().acceptOperator()
     await refused()
   })
-  it('when an operator is proposed again, he stays one', async () => {
+  it('when an operator is proposed again, it stays approved', async () => {
     const { trader, operator } = exchange
     await expect(asAdmin().proposeOperator(operator.address)).not.to.emit(trader, 'OperatorChanged')
     expect(await trader.operatorStatus(operator.address)).to.equal(STATUS.approved)
   })
-  it('when revoked, a proposal and a role end at once', async () => {
+  it('when revoked, a proposal or approval ends at once', async () => {
     await asAdmin().proposeOperator(proposed().address)
     await asAdmin().revokeOperator(proposed().address)
     await expect(asProposed().acceptOperator()).to.be.revertedWithCustomError(
@@ -58,7 +58,7 @@ describe('proposeOperator, acceptOperator, revokeOperator', () => {
     expect(await status()).to.equal(STATUS.none)
     await expect(asProposed().settleBatch('0x')).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
   })
-  it('when somebody without the role tries', async () => {
+  it('when the caller lacks the role, it reverts with AccessManagedUnauthorized', async () => {
     const { trader, operator } = exchange
     for (const call of [
       () => trader.proposeOperator(operator.address),

@@ -17,7 +17,7 @@ import { audit } from '../support/audit.ts'
 
 const X = e18('1')
 
-describe('settleBatch: every account', () => {
+describe('settleBatch: checks per account', () => {
   let exchange: Exchange
   const load = async (fixture: () => Promise<Exchange>) => {
     exchange = await (await chain()).networkHelpers.loadFixture(fixture)
@@ -27,20 +27,20 @@ describe('settleBatch: every account', () => {
   afterEach(() => audit(exchange))
 
   describe('initial margin', () => {
-    it('when a buy at 20x clears above the oracle price, it stands below IMR', async () => {
+    it('when a buy at 20x clears above the oracle price, it reverts with MarginInsufficient', async () => {
       const { alice, bob } = await load(perpetualExchange)
       const input = {
         price: 505_000,
         oraclePrice: e18('50000'),
         fills: pair(alice, bob, 1000, { leverage: 20 }),
       }
-      // Margin 2525, loss 500 against the oracle price; 4.5 % of 50000 is needed.
+      // Margin 2525, loss 500 against the oracle price; 4.5 % of 50000 is required.
       await expectPartRefused(exchange, input, {
         error: 'MarginInsufficient',
         args: [alice.address, e18('2250') * X, e18('2025') * X],
       })
     })
-    it('when a market sell at 20x clears below the oracle price, it stands below IMR', async () => {
+    it('when a market sell at 20x clears below the oracle price, it reverts with MarginInsufficient', async () => {
       const { alice, bob } = await load(perpetualExchange)
       const fills: FillInput[] = [
         { by: alice, side: 'LONG', fill: 1000 },
@@ -52,7 +52,7 @@ describe('settleBatch: every account', () => {
         args: [bob.address, e18('2250') * X, e18('1975') * X],
       })
     })
-    it('when equity is exactly the requirement, it is taken', async () => {
+    it('when equity equals the requirement, it settles; one tick higher it reverts with MarginInsufficient', async () => {
       const { alice, bob } = await load(perpetualExchange)
       // p(1 - 1/20) = O(1 - 0.045) at O = 50000: p = 50263.157..., the tick below.
       const fills: FillInput[] = [
@@ -63,7 +63,7 @@ describe('settleBatch: every account', () => {
       await expectPartRefused(exchange, at(502_632), { error: 'MarginInsufficient' })
       await settle(exchange, at(502_631))
     })
-    it('when a position stands below IMR, it may shrink but not grow', async () => {
+    it('when a position is below IMR, reducing it settles and growing it reverts with MarginInsufficient', async () => {
       const { alice, bob, carol } = await load(perpetualExchange)
       const thin: FillInput[] = [
         { by: alice, side: 'LONG', fill: 1000, leverage: 20 },
@@ -78,7 +78,7 @@ describe('settleBatch: every account', () => {
         { error: 'MarginInsufficient' },
       )
     })
-    it('when a binary short at 5x clears far below the oracle price, NO is too dear', async () => {
+    it('when a binary short at 5x clears far below the oracle price, it reverts with MarginInsufficient', async () => {
       const { alice, bob } = await load(binaryExchange)
       const fills: FillInput[] = [
         { by: alice, side: 'LONG', fill: 100, leverage: 1 },
@@ -93,7 +93,7 @@ describe('settleBatch: every account', () => {
     })
   })
 
-  it('when a binary report says more than 1', async () => {
+  it('when a binary report exceeds 1, it reverts with ReportPriceInvalid', async () => {
     const { alice, bob } = await load(binaryExchange)
     const fills = pair(alice, bob, 100, { leverage: 1 })
     await expectPartRefused(
@@ -104,7 +104,7 @@ describe('settleBatch: every account', () => {
     await settle(exchange, { price: 999, oraclePrice: e18('1'), fills })
   })
 
-  it('when a close is worth less than nothing', async () => {
+  it('when a close has negative proceeds, it reverts with ProceedsNegative', async () => {
     const { alice, bob } = await load(perpetualExchange)
     await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 20 }) })
     const fills = pair(bob, alice, 1000).map((fill) => ({ ...fill, salt: 77n }))
@@ -116,7 +116,7 @@ describe('settleBatch: every account', () => {
   })
 
   describe('free balance', () => {
-    it('when it does not cover margin and fee, the bank names the account', async () => {
+    it('when it does not cover margin and fee, it reverts with FreeBalanceInsufficient and the account', async () => {
       const { alice, bob } = await load(perpetualExchange)
       const fills = pair(alice, bob, 20_000, { leverage: 1 })
       const debit = e18('1000000') + e18('500')
@@ -131,7 +131,7 @@ describe('settleBatch: every account', () => {
       )
     })
 
-    it('when a withdrawal is pending, it backs batches as of up to 5 s later, after free', async () => {
+    it('when a withdrawal is pending, it backs batches with asOf up to 5 s later, after the free balance', async () => {
       const { alice, bob } = await load(perpetualExchange)
       await exchange.bank
         .connect(await caller(exchange, alice))
@@ -162,15 +162,15 @@ describe('settleBatch: every account', () => {
     })
   })
 
-  it('when a position outgrows its slot, the account is named', async () => {
+  it('when a position exceeds its slot, it reverts with PositionOutOfRange and the account', async () => {
     const { alice, bob } = await load(perpetualExchange)
-    // 5e9 USDM of entry.
+    // Entry notional of 5e9 USDM.
     const fills = pair(alice, bob, 100_000_000, { leverage: 20 })
     const refusal = { error: 'PositionOutOfRange', args: [alice.address] }
     await expectPartRefused(exchange, { price: 500_000, fills }, refusal)
   })
 
-  it('when a change of the free balance outgrows the log, the order is named', async () => {
+  it('when a change of the free balance exceeds its event field, it reverts with AmountOutOfRange and the order', async () => {
     const { alice, bob } = await load(perpetualExchange)
     const fills = pair(alice, bob, 2 ** 47, { leverage: 20, salt: 77n })
     const margin = (BigInt(2 ** 47) * e18('50')) / 20n
@@ -179,14 +179,14 @@ describe('settleBatch: every account', () => {
     await expectPartRefused(exchange, { price: 500_000, fills }, refusal)
   })
 
-  it('when several orders together change the free balance by more than the bank takes', async () => {
+  it('when several orders together exceed the bank’s delta range, it reverts with PositionOutOfRange', async () => {
     const { alice, bob, carol } = await load(perpetualExchange)
     const { usdm, bank, shared, admin } = exchange
     const funds = e18('300000000')
     await usdm.mint(admin.address, 2n * funds)
     await usdm.approve(shared.marginBank, 2n * funds)
     for (const { address } of [alice, bob]) await bank.depositFor(address, funds)
-    // 4.9e9 of entry, worth 4.9e10 after a while: 2^95 wei are 3.96e10, less than both halves, more than each.
+    // Entry notional 4.9e9, later worth 4.9e10: 2^95 wei are 3.96e10, less than both halves together, more than each.
     const half = 49_000_000
     await settle(exchange, { price: 500_000, fills: pair(alice, bob, 2 * half, { leverage: 20 }) })
     await exchange.connection.networkHelpers.time.increase(1_000)
@@ -199,7 +199,7 @@ describe('settleBatch: every account', () => {
     await expectPartRefused(exchange, { price: 5_000_000, fills }, refusal)
   })
 
-  it('when an account opens and closes in one part, it is flat and owes no margin', async () => {
+  it('when an account opens and closes in one part, it ends flat without margin', async () => {
     const { alice, bob, carol } = await load(perpetualExchange)
     const fills: FillInput[] = [
       { by: alice, side: 'LONG', fill: 100 },
@@ -211,7 +211,7 @@ describe('settleBatch: every account', () => {
     expect((await exchange.trader.position(alice.address)).size).to.equal(0n)
   })
 
-  it('health says equity and notional at a price', async () => {
+  it('when a price is given, health returns equity and notional at it', async () => {
     const { alice, bob } = await load(perpetualExchange)
     await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 5 }) })
     const at = async (of: { address: string }) => [
@@ -221,7 +221,7 @@ describe('settleBatch: every account', () => {
     expect(await at(bob)).to.deep.equal([e18('9000') * X, e18('51000') * X])
   })
 
-  it('when two parts settle one after the other, the second starts from the first', async () => {
+  it('when two parts of a batch settle, the second starts from the first part’s state', async () => {
     const { alice, bob } = await load(perpetualExchange)
     const asOf = ((await nextSecond(exchange)) * 1000) as never
     const batch = { batchId: 3, parts: 2, asOf, observedAt: asOf as number, price: 500_000 }

@@ -1,4 +1,4 @@
-/** Liquidations by the book: records that nobody signed, allowed by the account's ratio alone. */
+/** Forced (liquidation) records: not signed, allowed only by the account's margin ratio. */
 import { expect } from 'chai'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
 import {
@@ -17,18 +17,18 @@ import { e18 } from '../../support/markets.ts'
 import { expectPartRefused, expectRefused, withBytes } from '../../support/refusals.ts'
 import { audit } from '../support/audit.ts'
 
-/** Bought at 50,000 with 5 %: below 2.75 % of the price from here on, to the wei. */
+/** Bought at 50,000 with 5 %: liquidatable (below 2.75 %) from 1 wei below this price. */
 const LAST_SAFE = 48_843_187_660_668_380_462_725n
 const FALLEN = e18('48750')
 const CLEARING = 488_000
-/** Where the second record begins. */
+/** Offset of the second record. */
 const FORCED = 64 + 128
 
 describe('settleBatch: forced records', () => {
   let exchange: Exchange
   const user = (index: number) => exchange.users[index]!
 
-  /** Alice holds 1,000 steps long and Bob as many short, at the highest leverage. */
+  /** Alice is long 1,000 steps and Bob short 1,000, at the highest leverage. */
   beforeEach(async () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
     await settle(exchange, { price: 500_000, fills: pair(user(0), user(1), 1_000, { leverage: 20 }) })
@@ -47,23 +47,23 @@ describe('settleBatch: forced records', () => {
     }
   }
 
-  it('when the account is below the requirement and its buffer, its position is reduced', async () => {
+  it('when the ratio is below requirement and buffer, it reduces the position without using a salt', async () => {
     await settle(exchange, liquidation())
     expect((await exchange.trader.position(user(0).address)).size).to.equal(600n)
     expect(await exchange.trader.saltState(user(0).address, 7)).to.equal(0n)
     await audit(exchange)
   })
 
-  it('when it is closed whole, what is left is free', async () => {
+  it('when it closes the whole position, the remaining margin is credited', async () => {
     const before = (await exchange.bank.account(user(0).address)).free
     await settle(exchange, liquidation({ fill: 1_000 }))
-    // 2,500 margin less 1,200 lost at 48,800, less 5 bps of 48,800 where it is the taker: here it is the maker at 1 bp.
+    // 2,500 margin less 1,200 lost at 48,800, less the fee: as maker 1 bp (as taker it would be 5 bps of 48,800).
     const free = (await exchange.bank.account(user(0).address)).free
     expect(free - before).to.equal(e18('2500') - e18('1200') - e18('4.88'))
     await audit(exchange)
   })
 
-  it('when the ratio is the requirement exactly, it is refused; one wei of price below, it is not', async () => {
+  it('when the ratio equals the requirement, it reverts with NotLiquidatable; 1 wei of price lower it settles', async () => {
     const at = (oraclePrice: bigint) => liquidation({}, { oraclePrice })
     const [equity, notional] = await exchange.trader.health(user(0).address, LAST_SAFE)
     await expectPartRefused(exchange, at(LAST_SAFE), {
@@ -73,7 +73,7 @@ describe('settleBatch: forced records', () => {
     await settle(exchange, at(LAST_SAFE - 1n))
   })
 
-  it('when the account is healthy or flat, it is refused', async () => {
+  it('when the account is healthy or flat, it reverts with NotLiquidatable', async () => {
     await expectPartRefused(exchange, liquidation({}, { oraclePrice: e18('49500') }), {
       error: 'NotLiquidatable',
     })
@@ -83,7 +83,7 @@ describe('settleBatch: forced records', () => {
     })
   })
 
-  it('when it would open, grow or flip, it is refused', async () => {
+  it('when it would open, grow or flip a position, it reverts with ReduceOnlyExceeded', async () => {
     await expectPartRefused(exchange, liquidation({ fill: 1_001 }), {
       error: 'ReduceOnlyExceeded',
       args: [user(0).address, 7, 1_000, 1_001],
@@ -103,7 +103,7 @@ describe('settleBatch: forced records', () => {
     )
   })
 
-  it('when the price is worse than bankruptcy, it is refused: a liquidation leaves no bad debt', async () => {
+  it('when the price is worse than the bankruptcy price, it reverts with ProceedsNegative', async () => {
     await expectPartRefused(exchange, liquidation({}, { price: 474_999, oraclePrice: e18('47400') }), {
       error: 'ProceedsNegative',
     })
@@ -111,7 +111,7 @@ describe('settleBatch: forced records', () => {
     await audit(exchange)
   })
 
-  it('when a signed order of the account comes first, each is judged by what is held before it', async () => {
+  it('when a signed order of the account precedes it, opening reverts with MarginInsufficient and reducing settles', async () => {
     const { fills, ...rest } = liquidation()
     const [buy, forced] = fills
     const opening: FillInput = { by: user(0), side: 'LONG', fill: 10, leverage: 5 }
@@ -121,13 +121,13 @@ describe('settleBatch: forced records', () => {
       { ...rest, fills: [buy!, seller, opening, forced!] },
       { error: 'MarginInsufficient' },
     )
-    // Reducing first is fine: it improves nothing that the liquidation is judged by.
+    // Reducing first does not improve the ratio that decides over the liquidation.
     const reducing: FillInput = { by: user(0), side: 'SHORT', fill: 10 }
     await settle(exchange, { ...rest, fills: [{ ...buy!, fill: 410 }, reducing, forced!] })
     await audit(exchange)
   })
 
-  it('when one part liquidates twice, the second is judged after the first', async () => {
+  it('when one part liquidates an account twice, the second is judged after the first', async () => {
     const { fills, ...rest } = liquidation()
     const [buy, forced] = fills
     await settle(exchange, { ...rest, fills: [{ ...buy!, fill: 800 }, forced!, { ...forced!, forced: 8n }] })
@@ -151,7 +151,7 @@ describe('settleBatch: forced records', () => {
     ['a taker share above the fill', 56, 1],
   ]
   for (const [what, at, value] of spoiled) {
-    it(`when the record has ${what}, it is refused`, () =>
+    it(`when the record has ${what}, it reverts with ForcedEncoding`, () =>
       expectPartRefused(
         exchange,
         liquidation(),
@@ -160,13 +160,13 @@ describe('settleBatch: forced records', () => {
       ))
   }
 
-  it('when the mark is taken off a forced record, it is an order without leverage', async () => {
+  it('when its forced flag is removed, it reverts as an order with leverage 0', async () => {
     const part = await buildPart(exchange, liquidation())
     const bytes = withBytes(encodeSettleBatch(part, exchange.spec), FORCED + 63, 0xc0)
     await expectRefused(exchange, bytes, { error: 'LeverageOutOfRange' })
   })
 
-  it('when the market is cancel-only, liquidations trade and nothing else does', async () => {
+  it('when the market is cancel-only, it settles and every other order reverts with MarketNotOpen', async () => {
     const { trader, admin, connection } = exchange
     await trader.connect(admin).restrictMode(1)
     await connection.networkHelpers.time.increase(6)
@@ -181,7 +181,7 @@ describe('settleBatch: forced records', () => {
     await expectPartRefused(exchange, { ...rest, fills: strangers }, { error: 'MarketNotOpen', args: [1] })
   })
 
-  it('when a binary position is fully collateralised, no price liquidates it', async () => {
+  it('when a binary position is fully collateralised, it reverts with NotLiquidatable', async () => {
     const binary = await (await chain()).networkHelpers.loadFixture(binaryExchange)
     const [alice, bob, carol] = binary.users
     await settle(binary, { price: 100, fills: pair(alice!, bob!, 10, { leverage: 1 }) })

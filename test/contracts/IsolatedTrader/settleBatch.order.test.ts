@@ -29,7 +29,7 @@ import { audit } from '../support/audit.ts'
 
 const PRICE = 500_000
 const SALT = 77n
-/** Where the first record's fields begin. */
+/** Offsets of the first record's fields. */
 const AT = {
   maker: 64,
   quantity: 84,
@@ -44,7 +44,7 @@ const AT = {
   s: 160,
 }
 
-describe('settleBatch: every order', () => {
+describe('settleBatch: checks per order', () => {
   let exchange: Exchange
   let maker: string
 
@@ -54,7 +54,7 @@ describe('settleBatch: every order', () => {
   })
   afterEach(() => audit(exchange))
 
-  /** The maker's order, as given, and a plain order of somebody else on the other side. */
+  /** The maker's order as given, and another account's plain order on the opposite side. */
   const against = (input: Partial<FillInput> = {}, price = PRICE): PartInput => {
     const [by, other] = exchange.users
     const mine: FillInput = { by: by!, side: 'LONG', fill: 1000, salt: SALT, ...input }
@@ -74,8 +74,8 @@ describe('settleBatch: every order', () => {
     change?: (bytes: Uint8Array) => Uint8Array,
   ) => expectPartRefused(exchange, against(input), { error, args: [maker, SALT, ...args] }, change)
 
-  describe('shape of the record', () => {
-    it('when a reserved flag bit is set', async () => {
+  describe('record encoding', () => {
+    it('when a reserved flag bit is set, it reverts with ReservedBits', async () => {
       for (const value of [4, 8]) {
         const flags = Number(SALT << 4n) + 1 + value
         await expectPartRefused(
@@ -86,32 +86,35 @@ describe('settleBatch: every order', () => {
         )
       }
     })
-    it('when the salt is 2^53 or above', () =>
+    it('when the salt is 2^53 or above, it reverts with ReservedBits', () =>
       expectPartRefused(exchange, against(), { error: 'ReservedBits' }, (bytes) =>
         withBytes(bytes, AT.flags, 2),
       ))
-    it('when a reserved bit of the record is set', () =>
+    it('when a reserved bit of the record is set, it reverts with ReservedBits', () =>
       refused({}, 'ReservedBits', [], (bytes) => withBytes(bytes, AT.tail + 1, bytes[AT.tail + 1]! | 1)))
-    it('when nothing is filled', () => refused({ quantity: 1000, fill: 0 }, 'ZeroFill'))
-    it('when the taker share exceeds the fill', () =>
+    it('when the fill is zero, it reverts with ZeroFill', () =>
+      refused({ quantity: 1000, fill: 0 }, 'ZeroFill'))
+    it('when the taker share exceeds the fill, it reverts with TakerAboveFill', () =>
       refused({ taker: 1001 }, 'TakerAboveFill', [1000, 1001]))
   })
 
-  describe('what was signed', () => {
-    it('when a buy clears above its limit', () =>
+  describe('signed limits', () => {
+    it('when a buy clears above its limit, it reverts with LimitViolated', () =>
       refused({ limit: PRICE - 1 }, 'LimitViolated', [PRICE - 1, PRICE]))
-    it('when a sell clears below its limit', () =>
+    it('when a sell clears below its limit, it reverts with LimitViolated', () =>
       refused({ side: 'SHORT', limit: PRICE + 1 }, 'LimitViolated', [PRICE + 1, PRICE]))
-    it('when leverage is zero', () => refused({ leverage: 0 }, 'LeverageOutOfRange', [20, 0]))
-    it('when leverage exceeds the cap', () => refused({ leverage: 21 }, 'LeverageOutOfRange', [20, 21]))
-    it('when it has expired', async () => {
+    it('when leverage is zero, it reverts with LeverageOutOfRange', () =>
+      refused({ leverage: 0 }, 'LeverageOutOfRange', [20, 0]))
+    it('when leverage exceeds the market’s maximum, it reverts with LeverageOutOfRange', () =>
+      refused({ leverage: 21 }, 'LeverageOutOfRange', [20, 21]))
+    it('when it has expired, it reverts with OrderExpired', async () => {
       const second = await nextSecond(exchange)
       await refused({ expiration: second - 1 }, 'OrderExpired', [second - 1, second * 1000])
     })
-    it('when it expires in the second of asOf, it is taken', async () => {
+    it('when it expires in the second of asOf, it settles', async () => {
       await settle(exchange, against({ expiration: await nextSecond(exchange) }))
     })
-    it('when it never expires, it is taken', () => settle(exchange, against({ expiration: 0 })))
+    it('when it never expires, it settles', () => settle(exchange, against({ expiration: 0 })))
   })
 
   describe('trigger fields', () => {
@@ -120,26 +123,27 @@ describe('settleBatch: every order', () => {
 
     for (const type of ['STOP_MARKET', 'STOP_LIMIT'] as OrderType[]) {
       for (const side of ['LONG', 'SHORT'] as const) {
-        it(`when a ${side} ${type} settles, it is taken`, () =>
+        it(`when it is a ${side} ${type} with valid trigger fields, it settles`, () =>
           settle(
             exchange,
             against({ side, type, trigger: PRICE, limit: type === 'STOP_MARKET' ? 0 : PRICE }),
           ))
       }
     }
-    it('when a plain order names a condition', () => refused({}, 'TriggerEncoding', [1, 0], tail(1)))
-    it('when a trigger has no condition', () =>
+    it('when a plain order has a trigger condition, it reverts with TriggerEncoding', () =>
+      refused({}, 'TriggerEncoding', [1, 0], tail(1)))
+    it('when a trigger order has no condition, it reverts with TriggerEncoding', () =>
       refused({ type: 'STOP_LIMIT', trigger: 9 }, 'TriggerEncoding', [0, 9], tail(0)))
-    it('when the condition is 3', () =>
+    it('when the condition is 3, it reverts with TriggerEncoding', () =>
       refused({ type: 'STOP_LIMIT', trigger: 9 }, 'TriggerEncoding', [3, 9], tail(3)))
-    it('when a take-profit is not reduce-only', async () => {
+    it('when a take-profit is not reduce-only, it reverts with TriggerEncoding', async () => {
       await refused({ type: 'TAKE_PROFIT_LIMIT', trigger: 9 }, 'TriggerEncoding', [2, 9])
       await refused({ side: 'SHORT', type: 'TAKE_PROFIT_LIMIT', trigger: 9 }, 'TriggerEncoding', [1, 9])
     })
   })
 
   describe('signature', () => {
-    it('when any one bit of the order is turned over, it is void', async () => {
+    it('when any signed bit of the order is flipped, it reverts', async () => {
       const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
       const fields = [
         AT.maker,
@@ -160,14 +164,14 @@ describe('settleBatch: every order', () => {
         )
       }
     })
-    it('when only the fill is turned over, nothing is void but the sums', async () => {
+    it('when only the fill is flipped, the signature stays valid and the part reverts with Unbalanced', async () => {
       const bytes = encodeSettleBatch(
         await buildPart(exchange, against({ quantity: 5000, slot: 0 })),
         exchange.spec,
       )
       await expectRefused(exchange, withBitFlipped(bytes, (AT.fill + 5) * 8 + 7), { error: 'Unbalanced' })
     })
-    it('when s is in the upper half', async () => {
+    it('when s is in the upper half, it reverts with SignatureInvalid', async () => {
       const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
       await refused({}, 'SignatureInvalid', [], (bytes) => {
         const s = BigInt(`0x${Buffer.from(bytes.subarray(AT.s, AT.s + 32)).toString('hex')}`)
@@ -176,19 +180,19 @@ describe('settleBatch: every order', () => {
         return withBytes(flipped, AT.tail + 1, flipped[AT.tail + 1]! ^ 8)
       })
     })
-    it('when nobody can have signed', () =>
+    it('when r is zero, it reverts with SignatureInvalid', () =>
       refused({}, 'SignatureInvalid', [], (bytes) =>
         withBytes(bytes, AT.r, ...new Array<number>(32).fill(0)),
       ))
-    it('when nobody can have signed, and the order is nobody’s', async () => {
+    it('when r is zero and the maker is the zero address, it reverts with SignatureInvalid', async () => {
       const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
       const nobodys = withBytes(bytes, AT.maker, ...new Array<number>(20).fill(0))
       const unsigned = withBytes(nobodys, AT.r, ...new Array<number>(32).fill(0))
       await expectRefused(exchange, unsigned, { error: 'SignatureInvalid', args: [ZeroAddress, SALT] })
     })
-    it('when a stranger signed', () =>
+    it('when an unauthorized account signed, it reverts with SignerUnauthorized', () =>
       refused({ signer: wallet('stranger') }, 'SignerUnauthorized', [wallet('stranger').address]))
-    it('when it was signed for another market', async () => {
+    it('when it was signed for another market, it reverts with SignerUnauthorized', async () => {
       const part = await buildPart(exchange, against())
       const elsewhere = { ...exchange, spec: { ...exchange.spec, trader: addressOf(wallet('other market')) } }
       const foreign = await buildPart(elsewhere, against())
@@ -203,21 +207,21 @@ describe('settleBatch: every order', () => {
     const signed = { signer: key }
     const stranger: Refusal = { error: 'SignerUnauthorized' }
 
-    it('when the key may sign orders, it is taken', async () => {
+    it('when the key has the order permission, it settles', async () => {
       await (await manage()).registerSessionKey(key.address, 1)
       await settle(exchange, against(signed))
     })
-    it('when the key may only adjust margin', async () => {
+    it('when the key has only the margin permission, it reverts with SignerUnauthorized', async () => {
       await (await manage()).registerSessionKey(key.address, 2)
       await expectPartRefused(exchange, against(signed), stranger)
     })
-    it('when the key is of another owner', async () => {
+    it('when the key belongs to another owner, it reverts with SignerUnauthorized', async () => {
       await exchange.keys
         .connect(await caller(exchange, exchange.users[1]!))
         .registerSessionKey(key.address, 1)
       await expectPartRefused(exchange, against(signed), stranger)
     })
-    it('when the key was revoked, batches as of up to 5 s later are still settled', async () => {
+    it('when the key was revoked, it settles for asOf up to 5 s later and then reverts with SignerUnauthorized', async () => {
       const keys = await manage()
       await keys.registerSessionKey(key.address, 1)
       await keys.revokeSessionKey(key.address)
@@ -226,7 +230,7 @@ describe('settleBatch: every order', () => {
       await expectPartRefused(exchange, { ...against(signed), asOf: (revokedAt + 5001) as never }, stranger)
       await settle(exchange, { ...against(signed), asOf: (revokedAt + 5000) as never })
     })
-    it('when 30 days have passed since the first registration, a new one does not help', async () => {
+    it('when 30 days have passed since the first registration, it reverts with SignerUnauthorized despite a second one', async () => {
       const keys = await manage()
       await keys.registerSessionKey(key.address, 1)
       await exchange.connection.networkHelpers.time.increase(29 * 86_400)
@@ -237,20 +241,21 @@ describe('settleBatch: every order', () => {
   })
 
   describe('reduce-only', () => {
-    it('when there is no position', () => refused({ reduceOnly: true }, 'ReduceOnlyExceeded', [0, 1000]))
-    it('when the position lies on the same side', async () => {
+    it('when there is no position, it reverts with ReduceOnlyExceeded', () =>
+      refused({ reduceOnly: true }, 'ReduceOnlyExceeded', [0, 1000]))
+    it('when the position is on the same side, it reverts with ReduceOnlyExceeded', async () => {
       await settle(exchange, against({ salt: 1n }))
       await refused({ reduceOnly: true }, 'ReduceOnlyExceeded', [0, 1000])
     })
-    it('when the fill exceeds the position', async () => {
+    it('when the fill exceeds the position, it reverts with ReduceOnlyExceeded', async () => {
       await settle(exchange, against({ salt: 1n }))
       await refused({ side: 'SHORT', reduceOnly: true, fill: 1001 }, 'ReduceOnlyExceeded', [1000, 1001])
     })
-    it('when the fill closes the position, it is taken', async () => {
+    it('when the fill closes the position, it settles', async () => {
       await settle(exchange, against({ salt: 1n }))
       await settle(exchange, against({ side: 'SHORT', reduceOnly: true }))
     })
-    it('when earlier records of the part used the position up', async () => {
+    it('when earlier records of the part leave less position than the fill, it reverts with ReduceOnlyExceeded', async () => {
       await settle(exchange, against({ salt: 1n }))
       const [alice, bob] = exchange.users
       const fills: FillInput[] = [
@@ -263,14 +268,14 @@ describe('settleBatch: every order', () => {
     })
   })
 
-  it('when the same maker and salt stand twice in one part', async () => {
+  it('when the same maker and salt occur twice in one part, it reverts with OrderDead', async () => {
     const [alice, bob] = exchange.users
     const fills = [...pair(alice!, bob!, 500, { quantity: 500 })].map((fill) => ({ ...fill, salt: SALT }))
     const error = { error: 'OrderDead', args: [maker, SALT] }
     await expectPartRefused(exchange, { price: PRICE, fills: [...fills, ...fills] }, error)
   })
 
-  it('header and record sizes are as documented', async () => {
+  it('encodes header and records in the documented sizes', async () => {
     const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
     expect(bytes.length).to.equal(HEADER_BYTES + 2 * 128 + 2 * 65)
   })

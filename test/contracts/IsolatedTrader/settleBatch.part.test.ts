@@ -22,7 +22,7 @@ import { audit } from '../support/audit.ts'
 const PRICE = 500_000
 const O = e18('50000')
 
-describe('settleBatch: the part as a whole', () => {
+describe('settleBatch: checks per part', () => {
   let exchange: Exchange
   let fills: PartInput['fills']
 
@@ -36,55 +36,56 @@ describe('settleBatch: the part as a whole', () => {
   const part = (input: Partial<PartInput> = {}): PartInput => ({ price: PRICE, fills, ...input })
   const ms = async (): Promise<Millis> => ((await nextSecond(exchange)) * 1000) as Millis
 
-  it('when the caller is no operator, it is refused', async () => {
+  it('when the caller is not an operator, it reverts with NotOperator', async () => {
     const bytes = encodeSettleBatch(await buildPart(exchange, part()), exchange.spec)
     await expect(exchange.trader.connect(exchange.admin).settleBatch(bytes))
       .to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
       .withArgs(exchange.admin.address)
   })
 
-  describe('bytes', () => {
-    it('when shorter than a header', () =>
+  describe('part encoding', () => {
+    it('when shorter than a header, it reverts with PartLengthWrong', () =>
       expectRefused(exchange, new Uint8Array(63), { error: 'PartLengthWrong', args: [64, 63] }))
-    it('when of another codec version', () =>
+    it('when its codec version differs, it reverts with HeaderInvalid', () =>
       expectPartRefused(exchange, part(), { error: 'HeaderInvalid' }, (bytes) => withBytes(bytes, 31, 1)))
-    it('when a reserved bit of the header is set', () =>
+    it('when a reserved bit of the header is set, it reverts with HeaderInvalid', () =>
       expectPartRefused(exchange, part(), { error: 'HeaderInvalid' }, (bytes) => withBytes(bytes, 63, 1)))
-    it('when without orders', () => expectPartRefused(exchange, part({ fills: [] }), { error: 'EmptyPart' }))
-    it('when with more than 200 orders', () =>
+    it('when it contains no orders, it reverts with EmptyPart', () =>
+      expectPartRefused(exchange, part({ fills: [] }), { error: 'EmptyPart' }))
+    it('when it contains more than 200 orders, it reverts with PartTooLarge', () =>
       expectPartRefused(exchange, part(), { error: 'PartTooLarge', args: [200, 201] }, (bytes) =>
         withBytes(bytes, 20, 0, 201),
       ))
-    it('when a byte is missing', () =>
+    it('when one byte is missing, it reverts with PartLengthWrong', () =>
       expectPartRefused(exchange, part(), { error: 'PartLengthWrong', args: [450, 449] }, (bytes) =>
         bytes.slice(0, -1),
       ))
-    it('when a byte is added', () =>
+    it('when one byte is added, it reverts with PartLengthWrong', () =>
       expectPartRefused(exchange, part(), { error: 'PartLengthWrong', args: [450, 451] }, (bytes) =>
         Uint8Array.from([...bytes, 0]),
       ))
   })
 
-  describe('order of actions', () => {
+  describe('sequence of actions', () => {
     for (const actionId of [0, 2, 7]) {
-      it(`when the first action is numbered ${actionId}`, () =>
+      it(`when the first actionId is ${actionId}, it reverts with ActionOutOfOrder`, () =>
         expectPartRefused(exchange, part({ actionId }), { error: 'ActionOutOfOrder', args: [1, actionId] }))
     }
 
-    it('when a settled part is sent again', async () => {
+    it('when a settled part is sent again, it reverts with ActionOutOfOrder', async () => {
       const bytes = encodeSettleBatch(await buildPart(exchange, part()), exchange.spec)
       await send(exchange, bytes)
       await expectRefused(exchange, bytes, { error: 'ActionOutOfOrder', args: [2, 1] })
     })
 
-    it('when a settled part is sent again under the next action, its batch is complete', async () => {
+    it('when a settled part is sent again as the next action, it reverts with PartOutOfOrder', async () => {
       const first = await buildPart(exchange, part())
       await send(exchange, encodeSettleBatch(first, exchange.spec))
       const bytes = encodeSettleBatch({ ...first, actionId: 2 }, exchange.spec)
       await expectRefused(exchange, bytes, { error: 'PartOutOfOrder', args: [2, 1] })
     })
 
-    it('when asOf falls behind the last action', async () => {
+    it('when asOf is before the last action’s, it reverts with AsOfDecreased', async () => {
       const asOf = await ms()
       await settle(exchange, part({ asOf }))
       const earlier = (asOf - 1) as Millis
@@ -94,7 +95,7 @@ describe('settleBatch: the part as a whole', () => {
       })
     })
 
-    it('when asOf lies 2 s ahead of block time, it is taken; a millisecond more, refused', async () => {
+    it('when asOf is 2 s ahead of block time, it settles; 1 ms more reverts with AsOfAhead', async () => {
       const blockTime = await ms()
       const ahead = (blockTime + 2001) as Millis
       await expectPartRefused(exchange, part({ asOf: ahead }), {
@@ -105,20 +106,20 @@ describe('settleBatch: the part as a whole', () => {
       await settle(exchange, part({ asOf: taken }))
     })
 
-    it('when asOf is 10 s old, it is taken; a millisecond more, refused for ever', async () => {
+    it('when asOf is 10 s old, it settles; 1 ms more reverts with AsOfStale', async () => {
       const blockTime = await ms()
       const old = (blockTime - 10_001) as Millis
       await expectPartRefused(exchange, part({ asOf: old }), { error: 'AsOfStale', args: [blockTime, old] })
       await settle(exchange, part({ asOf: ((await ms()) - 10_000) as Millis }))
     })
 
-    it('when the batch number falls or is zero', async () => {
+    it('when the batch number decreases or is zero, it reverts with BatchOutOfOrder', async () => {
       await expectPartRefused(exchange, part({ batchId: 0 }), { error: 'BatchOutOfOrder', args: [0, 0] })
       await settle(exchange, part({ batchId: 9 }))
       await expectPartRefused(exchange, part({ batchId: 8 }), { error: 'BatchOutOfOrder', args: [9, 8] })
     })
 
-    it('when the batch number runs ahead of the clock: no operator can leave none to the next', async () => {
+    it('when the batch number exceeds block time in ms, it reverts with BatchOutOfOrder', async () => {
       const ahead = (await ms()) + 1
       const refusal = { error: 'BatchOutOfOrder', args: [0, ahead] }
       await expectPartRefused(exchange, part({ batchId: ahead }), refusal)
@@ -134,21 +135,21 @@ describe('settleBatch: the part as a whole', () => {
       return { ...given, part: 2 }
     }
 
-    it('when they follow each other, all settle', async () => {
+    it('when they are sent in order, all settle', async () => {
       const second = await first()
       await settle(exchange, second)
       await settle(exchange, { ...second, part: 3 })
       expect((await exchange.trader.clock()).part).to.equal(3n)
     })
 
-    it('when an incomplete batch is left, the next one closes it', async () => {
+    it('when a batch is incomplete, the next batch closes it', async () => {
       await first()
       await settle(exchange, part({ batchId: 6 }))
     })
 
-    it('when a batch begins with its second part', () =>
+    it('when a batch begins with its second part, it reverts with PartOutOfOrder', () =>
       expectPartRefused(exchange, part({ part: 2, parts: 2 }), { error: 'PartOutOfOrder', args: [1, 2] }))
-    it('when a part lies beyond the number of parts', () =>
+    it('when a part number exceeds the number of parts, it reverts with PartOutOfOrder', () =>
       expectPartRefused(exchange, part({ part: 1, parts: 0 }), { error: 'PartOutOfOrder', args: [1, 1] }))
 
     const changes: readonly [string, (second: PartInput) => Partial<PartInput>][] = [
@@ -161,7 +162,7 @@ describe('settleBatch: the part as a whole', () => {
       ['report time', ({ observedAt }) => ({ observedAt: observedAt! + 1 })],
     ]
     for (const [name, change] of changes) {
-      it(`when a later part has another ${name}`, async () => {
+      it(`when a later part has another ${name}, it reverts with BatchTermsChanged`, async () => {
         const second = await first()
         await expectPartRefused(
           exchange,
@@ -176,7 +177,7 @@ describe('settleBatch: the part as a whole', () => {
   })
 
   describe('price and rates', () => {
-    it('when the price stands at either end of the band, it is taken; a tick further, refused', async () => {
+    it('when the price is at either end of the band, it settles; one tick further it reverts with PriceOffBand', async () => {
       const low = part({ price: 475_000, oraclePrice: O })
       const high = part({ price: 525_000, oraclePrice: O })
       const args = (price: number) => [475_000, 525_000, price]
@@ -188,7 +189,7 @@ describe('settleBatch: the part as a whole', () => {
       }
     })
 
-    it('when a rate exceeds the schedule', async () => {
+    it('when a rate exceeds the schedule, it reverts with FeeAboveSchedule', async () => {
       await expectPartRefused(exchange, part({ makerFee: excessive }), {
         error: 'FeeAboveSchedule',
         args: [100, 10_000],
@@ -199,7 +200,7 @@ describe('settleBatch: the part as a whole', () => {
       })
     })
 
-    it('when fees are off, nobody pays', async () => {
+    it('when both fee rates are zero, no fee is charged', async () => {
       await settle(exchange, part({ makerFee: 0n as Rate, takerFee: 0n as Rate }))
       expect((await exchange.bank.market(exchange.spec.trader)).fees).to.equal(0n)
     })
@@ -210,17 +211,17 @@ describe('settleBatch: the part as a whole', () => {
     const unbalanced = (index: number) =>
       fills.map((fill, at) => (at === index ? { ...fill, quantity: 1100, fill: 1100 } : fill))
 
-    it('when more is bought than sold', () =>
+    it('when more is bought than sold, it reverts with Unbalanced', () =>
       expectPartRefused(exchange, part({ fills: unbalanced(buy) }), {
         error: 'Unbalanced',
         args: [1100, 1000],
       }))
-    it('when more is sold than bought', () =>
+    it('when more is sold than bought, it reverts with Unbalanced', () =>
       expectPartRefused(exchange, part({ fills: unbalanced(sell) }), {
         error: 'Unbalanced',
         args: [1000, 1100],
       }))
-    it('when taker quantity is not the matched volume', async () => {
+    it('when the taker quantity differs from the matched volume, it reverts with TakerMismatch', async () => {
       for (const [taker, sum] of [
         [0, 0],
         [999, 999],
@@ -236,11 +237,11 @@ describe('settleBatch: the part as a whole', () => {
     })
   })
 
-  describe('the oracle report', () => {
-    it('when its price is zero', () =>
+  describe('oracle report', () => {
+    it('when its price is zero, it reverts with ReportPriceInvalid', () =>
       expectPartRefused(exchange, part({ oraclePrice: 0n }), { error: 'ReportPriceInvalid', args: [0] }))
 
-    it('when it is older than allowed before asOf', async () => {
+    it('when it is older than reportMaxAge before asOf, it reverts with ReportStale', async () => {
       const asOf = await ms()
       const observedAt = asOf - 10_001
       await expectPartRefused(exchange, part({ asOf, observedAt }), {
@@ -250,7 +251,7 @@ describe('settleBatch: the part as a whole', () => {
       await settle(exchange, part({ observedAt: (await ms()) - 10_000 }))
     })
 
-    it('when it is observed more than 2 s after asOf', async () => {
+    it('when it is observed more than 2 s after asOf, it reverts with ReportAhead', async () => {
       const asOf = await ms()
       await expectPartRefused(exchange, part({ asOf, observedAt: asOf + 2001 }), {
         error: 'ReportAhead',
@@ -258,7 +259,7 @@ describe('settleBatch: the part as a whole', () => {
       })
     })
 
-    it('when it is older than the one used last', async () => {
+    it('when it is older than the last used report, it reverts with ReportOlder', async () => {
       const observedAt = await ms()
       await settle(exchange, part({ observedAt }))
       await expectPartRefused(exchange, part({ observedAt: observedAt - 1 }), {
@@ -268,7 +269,7 @@ describe('settleBatch: the part as a whole', () => {
       await settle(exchange, part({ observedAt }))
     })
 
-    it('when it has the time of the last one and another price', async () => {
+    it('when it has the last report’s time and another price, it reverts with ReportConflict', async () => {
       const observedAt = await ms()
       await settle(exchange, part({ observedAt }))
       await expectPartRefused(exchange, part({ observedAt, oraclePrice: O + 1n }), {
@@ -277,10 +278,10 @@ describe('settleBatch: the part as a whole', () => {
       })
     })
 
-    it('when it leaps further than base and slope allow', async () => {
+    it('when the price moves further than base and slope allow, it reverts with ReportMoveTooLarge', async () => {
       const observedAt = await ms()
       await settle(exchange, part({ observedAt }))
-      // 10 % and 2 % a second, half a second later.
+      // Base 10 % and slope 2 % per second, half a second later.
       const highest = O + (O * 110_000n) / 1_000_000n
       const leap = { price: 550_000, observedAt: observedAt + 500 }
       await expectPartRefused(exchange, part({ ...leap, oraclePrice: highest + 1n }), {
@@ -312,7 +313,7 @@ describe('settleBatch: the part as a whole', () => {
         'SignersNotAscending|SignerUnknown',
       ],
       [
-        'a stranger',
+        'unauthorized signers',
         ({ oracle }) =>
           signReport(exchange, { ...oracle, signers: [wallet('stranger'), wallet('stranger 2')] }),
         'SignersNotAscending|SignerUnknown',
@@ -324,7 +325,7 @@ describe('settleBatch: the part as a whole', () => {
       ],
     ]
     for (const [name, forge, errors] of forged) {
-      it(`when it is signed for or by ${name}`, async () => {
+      it(`when the proof was made with ${name}, it reverts`, async () => {
         const built = await buildPart(exchange, part())
         const bytes = encodeSettleBatch(
           { ...built, oracle: { ...built.oracle, signatures: forge(built) } },

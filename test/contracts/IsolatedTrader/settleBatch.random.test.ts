@@ -14,7 +14,7 @@ const cases = [
 describe('settleBatch: random batches', () => {
   for (const { kind, fixture, middle, range } of cases) {
     for (const seed of SEEDS) {
-      it(`given a ${kind} and seed ${seed}, logs rebuild it and money is conserved`, async () => {
+      it(`given a ${kind} and seed ${seed}, it conserves money and its events rebuild the state`, async () => {
         const exchange = await (await chain()).networkHelpers.loadFixture(fixture)
         const random = randomOf(seed)
         for (let batch = 1; batch <= 12; batch++) {

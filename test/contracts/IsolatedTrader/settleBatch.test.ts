@@ -31,7 +31,7 @@ describe('settleBatch', () => {
   afterEach(() => audit(exchange))
 
   describe('given a perpetual', () => {
-    it('when two flat accounts trade, both open at their leverage and pay their own rate', async () => {
+    it('when two flat accounts trade, both positions open with their margin and each pays its own fee rate', async () => {
       const { alice, bob } = await load(perpetualExchange)
       await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 10 }) })
 
@@ -53,7 +53,7 @@ describe('settleBatch', () => {
       expect([market.pool, market.fees]).to.deep.equal([e18('10000'), e18('30')])
     })
 
-    it('when a position grows, entry and margin add up and the latest leverage counts', async () => {
+    it('when a position grows, entry and margin add up and the latest leverage applies', async () => {
       const { alice, bob } = await load(perpetualExchange)
       await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 10 }) })
       await settle(exchange, { price: 510_000, fills: pair(alice, bob, 500, { leverage: 5 }) })
@@ -66,7 +66,7 @@ describe('settleBatch', () => {
       })
     })
 
-    it('when a position is reduced, margin and result leave in proportion', async () => {
+    it('when a position is reduced, margin and profit are paid out in proportion', async () => {
       const { alice, bob } = await load(perpetualExchange)
       await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 10 }) })
       const before = await free(alice)
@@ -82,14 +82,14 @@ describe('settleBatch', () => {
       expect((await free(alice)) - before).to.equal(e18('2400') - e18('2.04'))
     })
 
-    it('when a position is closed, its slot keeps the leverage and nothing else', async () => {
+    it('when a position is closed, its slot keeps only the leverage', async () => {
       const { alice, bob } = await load(perpetualExchange)
       await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 10 }) })
       await settle(exchange, { price: 490_000, fills: pair(bob, alice, 1000) })
       expect(await position(alice)).to.deep.equal({ size: 0n, entryNotional: 0n, margin: 0n, leverage: 10n })
     })
 
-    it('when an order flips a position, it closes all and opens the rest at its leverage', async () => {
+    it('when an order flips a position, it closes it and opens the rest at the order’s leverage', async () => {
       const { alice, bob } = await load(perpetualExchange)
       await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 10 }) })
       await settle(exchange, { price: 510_000, fills: pair(bob, alice, 1500, { leverage: 4 }) })
@@ -102,7 +102,7 @@ describe('settleBatch', () => {
       })
     })
 
-    it('when a sell fills above its limit, it is margined at the limit', async () => {
+    it('when a sell fills above its limit, its margin is based on the limit', async () => {
       const { alice, bob } = await load(perpetualExchange)
       const fills = [
         { by: alice, side: 'LONG', fill: 1000, limit: 510_000 },
@@ -113,14 +113,14 @@ describe('settleBatch', () => {
       expect((await position(bob)).margin).to.equal(e18('9800'))
     })
 
-    it('when a market sell fills above the oracle price, it is margined at the oracle price', async () => {
+    it('when a market sell fills above the oracle price, its margin is based on the oracle price', async () => {
       const { alice, bob } = await load(perpetualExchange)
       const fills = pair(alice, bob, 1000, { limit: 0 })
       await settle(exchange, { price: 505_000, oraclePrice: e18('50000'), fills })
       expect((await position(bob)).margin).to.equal(e18('10000'))
     })
 
-    it('when the closing fee exceeds the proceeds, it is cut to them', async () => {
+    it('when the closing fee exceeds the proceeds, it is capped at them', async () => {
       const { alice, bob } = await load(perpetualExchange)
       await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000, { leverage: 20 }) })
       const before = await free(alice)
@@ -139,7 +139,7 @@ describe('settleBatch', () => {
       expect([fill?.isFeeCapped, fill?.fee, fill?.freeDelta]).to.deep.equal([true, e18('10'), 0n])
     })
 
-    it('when one account has several orders, its slot is written once and all of them count', async () => {
+    it('when one account has several orders in a part, all of them apply to its position', async () => {
       const { alice, bob, carol } = await load(perpetualExchange)
       await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000) })
       const fills = [
@@ -152,7 +152,7 @@ describe('settleBatch', () => {
       expect((await position(alice)).size).to.equal(-300n)
     })
 
-    it('when taker quantity is mixed, it falls on the closing share first', async () => {
+    it('when an order is partly taker, the taker quantity applies to the closing share first', async () => {
       const { alice, bob } = await load(perpetualExchange)
       await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000) })
       const fills = [
@@ -165,16 +165,16 @@ describe('settleBatch', () => {
   })
 
   describe('given a binary market', () => {
-    it('when both open at 1x, together they post exactly 1 per contract', async () => {
+    it('when both sides open at 1x, together they post exactly 1 per contract', async () => {
       const { alice, bob } = await load(binaryExchange)
       await settle(exchange, { price: 370, fills: pair(alice, bob, 100, { leverage: 1 }) })
       expect((await position(alice)).margin).to.equal(e18('37'))
       expect((await position(bob)).margin).to.equal(e18('63'))
-      // 0.02 x 0.37 x 0.63 x 100 for the taker.
+      // The taker pays 0.02 x 0.37 x 0.63 x 100.
       expect(await free(alice)).to.equal(START_BALANCE - e18('37') - e18('0.4662'))
     })
 
-    it('when a 1x short trades below the oracle price, its posted loss keeps it above any requirement', async () => {
+    it('when a 1x short trades below the oracle price, it settles: its margin covers the maximum loss', async () => {
       const { alice, bob } = await load(binaryExchange)
       const fills = pair(alice, bob, 100, { leverage: 1 })
       await settle(exchange, { price: 100, oraclePrice: e18('0.12'), fills })
@@ -183,7 +183,7 @@ describe('settleBatch', () => {
   })
 
   describe('given a numeric future', () => {
-    it('when it trades and closes at a loss, what is lost is what the other side won', async () => {
+    it('when a position closes at a loss, the loss equals the other side’s profit and the pool is empty', async () => {
       const { alice, bob } = await load(futureExchange)
       await settle(exchange, { price: 200, fills: pair(alice, bob, 1000, { leverage: 2 }) })
       await settle(exchange, { price: 190, fills: pair(bob, alice, 1000) })

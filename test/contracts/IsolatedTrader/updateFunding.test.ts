@@ -27,7 +27,7 @@ const alice = wallet('alice')
 const bob = wallet('bob')
 const DEAL = { steps: 1000, price: 1000, leverage: 5 }
 const PRICE = e18('100')
-/** 1 % an hour of 0.1, the price of a step. */
+/** 1 % per hour of 0.1, the price of a step. */
 const CAP = e18('0.001')
 const THIRD = CAP / 3n
 
@@ -56,7 +56,7 @@ describe('updateFunding', () => {
 
   // ---------------------------------------------------------------------- accrual
 
-  it('when a rate runs, longs pay to the wei what shorts get, from action to action', async () => {
+  it('when a rate is active, longs pay exactly what shorts receive, at each action', async () => {
     const [long, short] = [await marginOf(alice.address), await marginOf(bob.address)]
     const sent = await update({ rate: THIRD })
     const { timestamp } = (await sent.getBlock())!
@@ -73,14 +73,14 @@ describe('updateFunding', () => {
     expect(await marginOf(bob.address)).to.equal(short + 1000n * grown + posted)
   })
 
-  it('when the rate is negative, shorts pay', async () => {
+  it('when the rate is negative, the index decreases', async () => {
     await update({ rate: -THIRD })
     await pass(exchange, 1799)
     await update({ rate: -THIRD })
     expect(await indexOf()).to.equal(-(THIRD * 1800n) / 3600n)
   })
 
-  it('when the operator falls silent, the rate ends with its validity', async () => {
+  it('when no action follows, accrual ends with the rate’s validity', async () => {
     await update({ rate: THIRD, validUntil: (await asOfNext()) + 90_000 })
     expect((await exchange.trader.lastReference()).funded).to.equal(true)
     await pass(exchange, 10_000)
@@ -93,7 +93,7 @@ describe('updateFunding', () => {
     expect(await indexOf()).to.equal((THIRD * 90n) / 3600n)
   })
 
-  it('when two actions have one asOf, nothing accrues between them', async () => {
+  it('when two actions have the same asOf, nothing accrues between them', async () => {
     await update({ rate: THIRD })
     const asOf = await asOfNext()
     await update({ rate: THIRD, asOf })
@@ -102,7 +102,7 @@ describe('updateFunding', () => {
     expect(await indexOf()).to.equal(index)
   })
 
-  it('when an adjustment is as of before the last action, nothing is taken back', async () => {
+  it('when an adjustment’s asOf is before the last action, accrued funding is not reversed', async () => {
     await update({ rate: THIRD })
     await pass(exchange, 8)
     await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
@@ -113,7 +113,7 @@ describe('updateFunding', () => {
     expect([await indexOf(), await marginOf(alice.address)]).to.deep.equal([index, margin + 1n])
   })
 
-  it('when it is 0, nothing accrues and nothing is read', async () => {
+  it('when the rate is 0, nothing accrues and the reference is marked as not funded', async () => {
     await update({ rate: 0n })
     expect((await exchange.trader.lastReference()).funded).to.equal(false)
     await pass(exchange, 100)
@@ -123,14 +123,14 @@ describe('updateFunding', () => {
 
   // ---------------------------------------------------------------------- bounds
 
-  it('when a first rate lies a wei beyond a third of the cap', async () => {
+  it('when the first rate exceeds a third of the cap by 1 wei, it reverts with FundingRateOutOfRange', async () => {
     for (const rate of [THIRD + 1n, -THIRD - 1n]) {
       await refused({ rate }, 'FundingRateOutOfRange', [-THIRD, THIRD, rate])
     }
     await update({ rate: -THIRD })
   })
 
-  it('when the swing is faster than from end to end in 45 minutes', async () => {
+  it('when the rate changes faster than from end to end in 45 minutes, it reverts with FundingRateOutOfRange', async () => {
     await update({ rate: THIRD })
     await pass(exchange, 59)
     const swing = (2n * CAP * 60_000n) / BigInt(FULL_SWING)
@@ -145,21 +145,21 @@ describe('updateFunding', () => {
     await update({ rate: THIRD - swing, asOf })
   })
 
-  it('when it exceeds the cap, however slowly it came', async () => {
+  it('when the rate exceeds the cap, it reverts with FundingRateOutOfRange', async () => {
     await update({ rate: THIRD })
     await pass(exchange, 3000)
     await refused({ rate: CAP + 1n }, 'FundingRateOutOfRange', [-CAP, CAP, CAP + 1n])
     await update({ rate: CAP })
   })
 
-  it('when it comes twice at one asOf, only the same rate is taken', async () => {
+  it('when updated twice at one asOf, only the same rate is accepted', async () => {
     const asOf = await asOfNext()
     await update({ rate: THIRD, asOf })
     await refused({ rate: THIRD - 1n, asOf }, 'FundingRateOutOfRange', [THIRD, THIRD, THIRD - 1n])
     await update({ rate: THIRD, asOf, validUntil: asOf + 1 })
   })
 
-  it('when it lapsed a moment ago, the swing counts on, and it starts near zero in the end', async () => {
+  it('when the last rate has expired, the allowed swing is measured from it and finally from zero', async () => {
     await update({ rate: THIRD })
     await pass(exchange, 1200)
     await update({ rate: CAP, validUntil: (await asOfNext()) + 1 })
@@ -179,7 +179,7 @@ describe('updateFunding', () => {
     }
   })
 
-  it('when its validity is none, over an hour, or past', async () => {
+  it('when the validity is empty, in the past or over an hour, it reverts with FundingValidityInvalid', async () => {
     for (const [ahead, isFine] of [
       [0, false],
       [-1, false],
@@ -194,7 +194,7 @@ describe('updateFunding', () => {
     }
   })
 
-  it('when the index could leave its bits, it is refused, not wrapped as it accrues', async () => {
+  it('when the index could exceed its field, it reverts with FundingIndexOutOfRange', async () => {
     const coarse = await (await chain()).networkHelpers.loadFixture(coarseExchange)
     const price = e18('100000000')
     const largest = 2n ** 95n - 1n
@@ -209,7 +209,7 @@ describe('updateFunding', () => {
     )
   })
 
-  it('when the market is no perpetual', async () => {
+  it('when the market is not a perpetual, it reverts with NotPerpetual', async () => {
     const future = await (await chain()).networkHelpers.loadFixture(futureExchange)
     await expect(setFunding(future, { price: PRICE, rate: 0n })).to.be.revertedWithCustomError(
       future.trader,
@@ -217,9 +217,9 @@ describe('updateFunding', () => {
     )
   })
 
-  // ---------------------------------------------------------------------- the queue
+  // ---------------------------------------------------------------------- sequence and report
 
-  it('takes the next number, once, and keeps the report', async () => {
+  it('consumes the next actionId once and stores the report', async () => {
     await update({ rate: 0n, price: e18('101') })
     expect((await exchange.trader.lastReference()).oraclePrice).to.equal(e18('101'))
     await refused({ rate: 0n, actionId: 2 }, 'ActionOutOfOrder', [3, 2])
@@ -232,7 +232,7 @@ describe('updateFunding', () => {
     await update({ rate: 0n, asOf: (await asOfNext()) - 10_000 })
   })
 
-  it('when it is refused, the clock has not moved and nothing has accrued', async () => {
+  it('when it reverts, clock and index stay unchanged', async () => {
     await update({ rate: THIRD })
     const [before, index] = [await exchange.trader.clock(), await indexOf()]
     await pass(exchange, 100)
@@ -241,7 +241,7 @@ describe('updateFunding', () => {
     expect(await indexOf()).to.equal(index)
   })
 
-  it('when the report is stale, leaping, older, or of another feed', async () => {
+  it('when the report is stale, too far off, older or of another feed, it reverts', async () => {
     const asOf = await asOfNext()
     await refused({ rate: 0n, asOf, observedAt: asOf - 1001 }, 'ReportOlder')
     await refused({ rate: 0n, price: e18('130') }, 'ReportMoveTooLarge')
@@ -255,7 +255,7 @@ describe('updateFunding', () => {
     ).to.be.revertedWithCustomError(exchange.oracle, 'SignerUnknown')
   })
 
-  it('when the report is the one that the market used last, it needs no second proof', async () => {
+  it('when the report is the last used one, it needs no proof', async () => {
     const { trader } = exchange
     const { oraclePrice: price, observedAt } = await trader.lastReference()
     const { actionId } = await trader.clock()
@@ -269,20 +269,20 @@ describe('updateFunding', () => {
     ).to.be.revertedWithCustomError(exchange.oracle, 'ProofLengthWrong')
   })
 
-  it('when anybody but an operator sends it', async () => {
+  it('when the sender is not an operator, it reverts with NotOperator', async () => {
     const { actionId, asOf, report } = await actionOf(exchange, { price: PRICE })
     await expect(
       exchange.trader.connect(exchange.admin).updateFunding(actionId, asOf, 0, asOf + 1, report, report),
     ).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
   })
 
-  it('when the market is halted', async () => {
+  it('when the market is halted, it reverts with MarketNotOpen', async () => {
     await exchange.trader.connect(exchange.admin).restrictMode(2)
     await pass(exchange, 6)
     await refused({ rate: 0n }, 'MarketNotOpen', [2])
   })
 
-  it('when updates, batches and silences follow each other, the domain has the same index', async () => {
+  it('when updates, batches and pauses alternate, the index equals the one that domain/ computes', async () => {
     let index = 0n as FundingIndex
     let running: FundingRate = { rate: 0n as HourlyFunding, validFrom: 0 as Millis, validUntil: 0 as Millis }
     let last = Number((await exchange.trader.clock()).asOf) as Millis
@@ -305,7 +305,7 @@ describe('updateFunding', () => {
   })
 })
 
-describe('updateFunding, in sessions', () => {
+describe('updateFunding with trading sessions', () => {
   let exchange: Exchange
   beforeEach(async () => {
     exchange = await (await chain()).networkHelpers.loadFixture(sessionExchange)
@@ -322,7 +322,7 @@ describe('updateFunding, in sessions', () => {
     })
   }
 
-  it('when the session runs, the rate may last as long as it', async () => {
+  it('when the session is running, the rate’s validity may last until its end', async () => {
     const asOf = (await nextSecond(exchange)) * 1000
     const end = asOf + 60_000
     await expect(update(end, { asOf, validUntil: end + 1 }))
@@ -331,7 +331,7 @@ describe('updateFunding, in sessions', () => {
     await update(end, { validUntil: end })
   })
 
-  it('when the session goes on for longer, the rate ends after an hour', async () => {
+  it('when the session lasts longer than an hour, the validity is at most an hour', async () => {
     const asOf = (await nextSecond(exchange)) * 1000
     const end = asOf + 2 * HOUR
     await expect(update(end, { asOf, validUntil: asOf + HOUR + 1 }))
@@ -339,7 +339,7 @@ describe('updateFunding, in sessions', () => {
       .withArgs(asOf, asOf + HOUR, asOf + HOUR + 1)
   })
 
-  it('when it is closed, or has just ended', async () => {
+  it('when the session is closed or has just ended, it reverts with SessionClosed', async () => {
     const asOf = (await nextSecond(exchange)) * 1000
     await expect(update(0, { asOf }))
       .to.be.revertedWithCustomError(exchange.trader, 'SessionClosed')
@@ -351,7 +351,7 @@ describe('updateFunding, in sessions', () => {
     })
   })
 
-  it('when nobody has said so, not long ago, or somebody else has', async () => {
+  it('when the session report is stale, ahead or of another feed, it reverts', async () => {
     const asOf = (await nextSecond(exchange)) * 1000
     const stale = { asOf, sessionObservedAt: asOf - 10_001 }
     await expect(update(asOf + HOUR, stale)).to.be.revertedWithCustomError(exchange.trader, 'ReportStale')

@@ -36,7 +36,7 @@ describe('hashOrder and validateOrder', () => {
     const order = orderOf({ by, side: 'LONG', fill: 1000, salt: SALT, ...input }, 500_000, exchange.spec)
     return signOrder(order, exchange.spec, input.signer ?? by)
   }
-  /** As the contract's ABI takes it. */
+  /** The order in the form of the contract's ABI. */
   const struct = (order: SignedOrder) => ({
     flags: `0x${packFlags(order).toString(16).padStart(16, '0')}`,
     quantity: BigInt(order.quantity) * exchange.spec.step,
@@ -55,21 +55,21 @@ describe('hashOrder and validateOrder', () => {
     await (args.length > 0 ? assertion.withArgs(...args) : assertion)
   }
 
-  it('gives the digest that the domain gives', async () => {
+  it('returns the same digest as domain/', async () => {
     const order = sign({ reduceOnly: true, type: 'STOP_LIMIT', trigger: 7 })
     expect(await exchange.trader.hashOrder(struct(order))).to.equal(hashOrder(order, exchange.spec, keccak))
   })
-  it('when all is well, it names digest and signer', async () => {
+  it('when the order is valid, it returns digest and signer', async () => {
     const order = sign()
     const [hash, signer] = await validate(order)
     expect([hash, signer]).to.deep.equal([order.hash, alice])
   })
-  it('when a session key signed, it names the key', async () => {
+  it('when a session key signed, it returns the key as signer', async () => {
     const key = wallet('session key')
     await exchange.keys.connect(await caller(exchange, exchange.users[0]!)).registerSessionKey(key.address, 3)
     expect((await validate(sign({ signer: key })))[1]).to.equal(key.address)
   })
-  it('when a stranger signed', () =>
+  it('when an unauthorized account signed, it reverts with SignerUnauthorized', () =>
     refused(
       validate(sign({ signer: wallet('stranger') })),
       'SignerUnauthorized',
@@ -78,7 +78,7 @@ describe('hashOrder and validateOrder', () => {
       wallet('stranger').address,
     ))
 
-  it('when a field lies off the grid or beyond the record', async () => {
+  it('when a field is off the grid or exceeds the record, it reverts with AmountOffGrid', async () => {
     const { tick, step } = exchange.spec
     await refused(validate(sign(), { quantity: step + 1n }), 'AmountOffGrid', step + 1n, step)
     await refused(validate(sign(), { price: tick + 1n }), 'AmountOffGrid', tick + 1n, tick)
@@ -86,10 +86,11 @@ describe('hashOrder and validateOrder', () => {
     await refused(validate(sign(), { leverage: ONE + 1n }), 'AmountOffGrid', ONE + 1n, ONE)
     await refused(validate(sign(), { expiration: 1n << 40n }), 'AmountOffGrid', 1n << 40n, 1)
   })
-  it('when it is for nothing', () => refused(validate(sign(), { quantity: 0 }), 'ZeroFill', alice, SALT))
-  it('when reserved flag bits are set', () =>
+  it('when the quantity is zero, it reverts with ZeroFill', () =>
+    refused(validate(sign(), { quantity: 0 }), 'ZeroFill', alice, SALT))
+  it('when reserved flag bits are set, it reverts with ReservedBits', () =>
     refused(validate(sign(), { flags: '0x0000000000000054' }), 'ReservedBits', alice, SALT))
-  it('when the signature is of another length, form or way of signing', async () => {
+  it('when the signature has a wrong length, suffix, v or r, it reverts', async () => {
     const { signature } = sign()
     await refused(validate(sign(), {}, signature.slice(0, -2)), 'SignatureLengthWrong', 66, 65)
     await refused(validate(sign(), {}, `${signature.slice(0, -2)}00`), 'SignatureSuffixWrong', 0)
@@ -97,7 +98,7 @@ describe('hashOrder and validateOrder', () => {
     await refused(validate(sign(), {}, `${signature.slice(0, -4)}1a01`), 'SignatureInvalid', alice, SALT)
     await refused(validate(sign(), {}, `${word(0)}${signature.slice(66)}`), 'SignatureInvalid', alice, SALT)
   })
-  it('when leverage, trigger or life would fail settlement', async () => {
+  it('when leverage, trigger or expiration would fail settlement, it reverts with the same error', async () => {
     await refused(validate(sign({ leverage: 21 })), 'LeverageOutOfRange', alice, SALT, 20, 21)
     await refused(
       validate(sign({ type: 'TAKE_PROFIT_LIMIT', trigger: 7 })),
@@ -112,7 +113,7 @@ describe('hashOrder and validateOrder', () => {
     await refused(validate(sign({ expiration: second - 1 })), 'OrderExpired')
     await validate(sign({ expiration: second + 1 }))
   })
-  it('when its life is the longest, or it waits for a trigger, it is good', async () => {
+  it('when the expiration is the latest possible or a trigger is set, it is valid', async () => {
     await validate(sign({ expiration: 2 ** 40 - 1 }))
     for (const type of ['STOP_LIMIT', 'TAKE_PROFIT_LIMIT'] as const) {
       for (const side of ['LONG', 'SHORT'] as const) {
@@ -120,9 +121,9 @@ describe('hashOrder and validateOrder', () => {
       }
     }
   })
-  it('when the trigger condition does not fit the record', () =>
+  it('when the trigger condition exceeds the record’s field, it reverts with TriggerEncoding', () =>
     refused(validate(sign(), { triggerCondition: 4 }), 'TriggerEncoding', alice, SALT, 4, 0))
-  it('when it is dead, cancelled or below the floor', async () => {
+  it('when the salt is dead, cancelled or below the floor, it reverts with OrderDead or OrderCancelled', async () => {
     const [by, bob] = exchange.users
     await settle(exchange, { price: 500_000, fills: pair(by!, bob!, 10, { salt: 1n }) })
     const trader = exchange.trader.connect(await caller(exchange, by!))
@@ -134,7 +135,7 @@ describe('hashOrder and validateOrder', () => {
     await refused(validate(sign({ salt: 3n })), 'OrderCancelled')
     await validate(sign({ salt: 4n }))
   })
-  it('agrees with settlement on the same order', async () => {
+  it('returns the digest under which the same order settles', async () => {
     const part = await buildPart(exchange, {
       price: 500_000,
       fills: pair(exchange.users[0]!, exchange.users[1]!, 5),

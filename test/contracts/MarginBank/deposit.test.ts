@@ -41,54 +41,54 @@ describe('deposit, depositFor, depositWithPermit', () => {
     return Signature.from(await alice().signTypedData(domain, { Permit }, value))
   }
 
-  it('when allowed, the caller is credited', async () => {
+  it('when approved, deposit credits the caller and emits Deposited', async () => {
     await approve()
     await expect((await asAlice()).deposit(AMOUNT))
       .to.emit(exchange.bank, 'Deposited')
       .withArgs(alice().address, alice().address, AMOUNT)
     expect((await exchange.bank.account(alice().address)).free).to.equal(START_BALANCE + AMOUNT)
   })
-  it('when for somebody else, he is credited and the payer named', async () => {
+  it('when depositing for another account, it credits that account and names the payer in Deposited', async () => {
     await approve()
     const bob = exchange.users[1]!
     await expect((await asAlice()).depositFor(bob.address, AMOUNT))
       .to.emit(exchange.bank, 'Deposited')
       .withArgs(bob.address, alice().address, AMOUNT)
   })
-  it('when for nobody', async () => {
+  it('when depositing for the zero address, it reverts with AccountZero', async () => {
     await expect((await asAlice()).depositFor(ZeroAddress, AMOUNT)).to.be.revertedWithCustomError(
       exchange.bank,
       'AccountZero',
     )
   })
-  it('when of nothing', async () => {
+  it('when the amount is zero, it reverts with AmountZero', async () => {
     await expect((await asAlice()).deposit(0)).to.be.revertedWithCustomError(exchange.bank, 'AmountZero')
   })
-  it('when not allowed', async () => {
+  it('when not approved, it reverts with ERC20InsufficientAllowance', async () => {
     await expect((await asAlice()).deposit(AMOUNT)).to.be.revertedWithCustomError(
       exchange.usdm,
       'ERC20InsufficientAllowance',
     )
   })
-  it('when with a permit, no allowance is needed', async () => {
+  it('when a valid permit is supplied, it deposits without an allowance', async () => {
     const { v, r, s } = await permit()
     await (await asAlice()).depositWithPermit(AMOUNT, MaxUint256, v, r, s)
     expect((await exchange.bank.account(alice().address)).free).to.equal(START_BALANCE + AMOUNT)
   })
-  it('when somebody else has spent the permit first, the deposit goes through all the same', async () => {
+  it('when the permit was already spent by another caller, it deposits from the resulting allowance', async () => {
     const { v, r, s } = await permit()
     await exchange.usdm.permit(alice().address, exchange.shared.marginBank, AMOUNT, MaxUint256, v, r, s)
     await (await asAlice()).depositWithPermit(AMOUNT, MaxUint256, v, r, s)
     expect((await exchange.bank.account(alice().address)).free).to.equal(START_BALANCE + AMOUNT)
   })
-  it('when the permit is void and there is no allowance', async () => {
+  it('when the permit is expired and there is no allowance, it reverts with ERC20InsufficientAllowance', async () => {
     const { v, r, s } = await permit(1n)
     await expect((await asAlice()).depositWithPermit(AMOUNT, 1, v, r, s)).to.be.revertedWithCustomError(
       exchange.usdm,
       'ERC20InsufficientAllowance',
     )
   })
-  it('when a balance would not fit its field', async () => {
+  it('when the balance would not fit its 96-bit field, it reverts with AmountTooLarge', async () => {
     const { usdm, bank, admin, shared } = exchange
     const huge = 1n << 96n
     await usdm.mint(admin.address, huge)

@@ -23,7 +23,7 @@ describe('MarginBank with a hostile token', () => {
   })
   const callBack = async (data: string) => at.token.callBack(at.bank, data)
 
-  describe('that calls back', () => {
+  describe('given a token that calls back into the bank', () => {
     const guarded: readonly [string, string][] = [
       ['deposit', BANK.encodeFunctionData('deposit', [1])],
       ['depositFor', BANK.encodeFunctionData('depositFor', [wallet('thief').address, 1])],
@@ -40,14 +40,14 @@ describe('MarginBank with a hostile token', () => {
       ['withdraw', BANK.encodeFunctionData('withdraw')],
     ]
     for (const [name, data] of guarded) {
-      it(`into ${name} during a deposit, it is shut out`, async () => {
+      it(`when it calls ${name} during a deposit, it reverts with ReentrancyGuardReentrantCall`, async () => {
         await callBack(data)
         await expect(at.asOwner.deposit(AMOUNT)).to.be.revertedWithCustomError(
           at.bank,
           'ReentrancyGuardReentrantCall',
         )
       })
-      it(`into ${name} during a withdrawal, it is shut out`, async () => {
+      it(`when it calls ${name} during a withdrawal, it reverts with ReentrancyGuardReentrantCall`, async () => {
         await at.asOwner.requestWithdrawal(AMOUNT)
         await at.time.increase(16)
         await callBack(data)
@@ -57,13 +57,13 @@ describe('MarginBank with a hostile token', () => {
         )
       })
     }
-    it('into settle, it is no market', async () => {
+    it('when it calls settleDeltas, it reverts with MarketNotListed', async () => {
       await callBack(BANK.encodeFunctionData('settleDeltas', [0, 0, []]))
       await expect(at.asOwner.deposit(AMOUNT))
         .to.be.revertedWithCustomError(at.bank, 'MarketNotListed')
         .withArgs(await at.token.getAddress())
     })
-    it('into a request of its own, it has nothing to ask for', async () => {
+    it('when it calls requestWithdrawal for itself, it reverts with FreeBalanceInsufficient', async () => {
       await callBack(BANK.encodeFunctionData('requestWithdrawal', [1]))
       await expect(at.asOwner.deposit(AMOUNT)).to.be.revertedWithCustomError(
         at.bank,
@@ -72,41 +72,41 @@ describe('MarginBank with a hostile token', () => {
     })
   })
 
-  describe('that lies', () => {
-    it('when it says that it has moved what it has not, nothing is credited', async () => {
+  describe('given a token whose return values are false', () => {
+    it('when it reports success without moving tokens, it reverts with NothingArrived', async () => {
       await at.token.tell(LIE.moved)
       await expect(at.asOwner.deposit(AMOUNT))
         .to.be.revertedWithCustomError(at.bank, 'NothingArrived')
         .withArgs(AMOUNT)
     })
-    it('when it says that it has not moved what it has, the deposit fails', async () => {
+    it('when it moves tokens and reports failure, the deposit reverts with SafeERC20FailedOperation', async () => {
       await at.token.tell(LIE.notMoved)
       await expect(at.asOwner.deposit(AMOUNT))
         .to.be.revertedWithCustomError(at.bank, 'SafeERC20FailedOperation')
         .withArgs(await at.token.getAddress())
     })
-    it('when a payout says that it has failed, the claim stands', async () => {
+    it('when a payout reports failure, it reverts and the pending amount stays', async () => {
       await at.asOwner.requestWithdrawal(AMOUNT)
       await at.time.increase(16)
       await at.token.tell(LIE.notMoved)
       await expect(at.asOwner.withdraw()).to.be.revertedWithCustomError(at.bank, 'SafeERC20FailedOperation')
       expect((await at.bank.account(at.owner)).pending).to.equal(AMOUNT)
     })
-    it('when it takes what it should give, the deposit fails', async () => {
+    it('when it takes tokens from the bank instead of adding them, the deposit reverts with an underflow panic', async () => {
       await at.token.tell(LIE.taken)
       await expect(at.asOwner.deposit(AMOUNT)).to.be.revertedWithPanic(0x11)
     })
   })
 
   describe('constructor', () => {
-    it('when the collateral has no code, nobody could be paid', async () => {
+    it('when the collateral has no code, it reverts with CollateralWithoutCode', async () => {
       const { bank, access, admin } = at
       const nobody = wallet('no token').address
       await expect(new MarginBank__factory(admin).deploy(nobody, access, admin, 0, WEI))
         .to.be.revertedWithCustomError(bank, 'CollateralWithoutCode')
         .withArgs(nobody)
     })
-    it('when the authority has no code, or the treasury is nobody', async () => {
+    it('when the authority has no code or the treasury is the zero address, it reverts', async () => {
       const { bank, token, access, admin } = at
       const factory = new MarginBank__factory(admin)
       await expect(factory.deploy(token, wallet('no authority').address, admin, 0, WEI))
@@ -117,7 +117,7 @@ describe('MarginBank with a hostile token', () => {
         'AccountZero',
       )
     })
-    it('when the listing delay is above sixty days', async () => {
+    it('when the listing delay is above 60 days, it reverts with DelayOutOfRange', async () => {
       const { bank, token, access, admin } = at
       const factory = new MarginBank__factory(admin)
       await factory.deploy(token, access, admin, 60 * DAY, WEI)

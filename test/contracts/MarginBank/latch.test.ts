@@ -1,4 +1,4 @@
-/** The wei by which payments know that there is no pause: where it is, and what strangers can do with ether of their own. */
+/** `PauseLatch` holds 1 wei while no pause is active. These tests follow that wei through pauses and forced transfers of ether. */
 import { expect } from 'chai'
 import { getCreateAddress, ZeroAddress } from 'ethers'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
@@ -22,25 +22,25 @@ async function latched() {
   return { ...at, latch, guardian, ...(await chain()) }
 }
 
-describe('the latch of a pause', () => {
+describe('PauseLatch', () => {
   let at: Awaited<ReturnType<typeof latched>>
   beforeEach(async () => {
     at = await (await chain()).networkHelpers.loadFixture(latched)
   })
   const weiOf = (of: object) => at.ethers.provider.getBalance(of as never)
-  /** Wei of the bank, wei of the latch, whether it is paused. */
+  /** Wei of the bank, wei of the latch, and whether the bank is paused. */
   const state = async () => [await weiOf(at.bank), await weiOf(at.latch), await at.bank.isPaused()]
   const refused = (call: Promise<unknown>, contract: object, error: string, ...args: unknown[]) =>
     expect(call)
       .to.be.revertedWithCustomError(contract as never, error)
       .withArgs(...args)
   const stranger = async () => at.bank.connect(await firstSigner(at))
-  /** A contract that goes up in its constructor and leaves its ether where nobody is asked. */
+  /** Forces ether on an address: a contract that self-destructs in its constructor. */
   const force = async (to: object, value: bigint) => {
     const address = String(await (to as typeof at.bank).getAddress()).slice(2)
     await at.admin.sendTransaction({ data: `0x73${address}ff`, value })
   }
-  /** The end of the pause that runs. */
+  /** Advances to the end of the current pause. */
   const end = async () => at.time.increaseTo((await at.bank.lastPause()).endsAt)
   const nextPause = async () => at.time.increaseTo((await at.bank.lastPause()).startedAt + BigInt(30 * DAY))
 
@@ -48,13 +48,13 @@ describe('the latch of a pause', () => {
     const deploy = (value: bigint) =>
       new MarginBank__factory(at.admin).deploy(at.token, at.access, at.admin, 0, { value })
 
-    it('when given a wei, the latch has it, and knows its bank', async () => {
+    it('when the bank is deployed with 1 wei, the latch holds it and names its bank', async () => {
       expect(await state()).to.deep.equal([0n, LATCH_WEI, false])
       expect(await at.latch.bank()).to.equal(await at.bank.getAddress())
     })
-    it('when given nothing, no pause could ever be seen', () =>
+    it('when the bank is deployed without ether, it reverts with LatchWithoutWei', () =>
       refused(deploy(0n), at.bank, 'LatchWithoutWei'))
-    it('when given more, or a stranger was there before it, the latch has all of it', async () => {
+    it('when the bank is deployed with more, or its address already had ether, the latch receives all of it', async () => {
       const from = await at.admin.getAddress()
       const to = getCreateAddress({ from, nonce: (await at.admin.getNonce()) + 1 })
       await at.admin.sendTransaction({ to, value: 5n })
@@ -68,7 +68,7 @@ describe('the latch of a pause', () => {
   })
 
   describe('through pauses', () => {
-    it('when paused and ended early, again and again, the wei goes out and back', async () => {
+    it('when paused and unpaused repeatedly, the wei moves to the bank and back each time', async () => {
       for (let round = 0; round < 3; round++) {
         await at.bank.pause()
         expect(await state()).to.deep.equal([1n, 0n, true])
@@ -77,7 +77,7 @@ describe('the latch of a pause', () => {
         await nextPause()
       }
     })
-    it('when a pause ended by itself, payments go on with the wei still there, and anybody gives it back', async () => {
+    it('when a pause has ended by itself, payments work and any account may return the wei with restoreLatch', async () => {
       await at.bank.pause()
       const { endsAt } = await at.bank.lastPause()
       await refused((await stranger()).restoreLatch(), at.bank, 'BankPaused', endsAt)
@@ -89,7 +89,7 @@ describe('the latch of a pause', () => {
       expect(await state()).to.deep.equal([0n, 1n, false])
       await refused((await stranger()).restoreLatch(), at.bank, 'AmountZero')
     })
-    it('when it is not given back within thirty days, the next pause runs on it', async () => {
+    it('when the wei was not returned before the next pause, that pause works with it', async () => {
       await at.bank.pause()
       await nextPause()
       expect(await state()).to.deep.equal([1n, 0n, false])
@@ -100,7 +100,7 @@ describe('the latch of a pause', () => {
       await at.bank.unpause()
       expect(await state()).to.deep.equal([0n, 1n, false])
     })
-    it('when a second before the end, it is still paused; at the end it is not', async () => {
+    it('when the pause ends, restoreLatch succeeds in that second and reverts with BankPaused one second earlier', async () => {
       await at.bank.pause()
       const { endsAt } = await at.bank.lastPause()
       await at.time.setNextBlockTimestamp(endsAt - 1n)
@@ -109,7 +109,7 @@ describe('the latch of a pause', () => {
       await (await stranger()).restoreLatch()
       expect(await state()).to.deep.equal([0n, 1n, false])
     })
-    it('when the guardian owns no ether, he pauses and ends it all the same', async () => {
+    it('when the guardian owns no ether, pause and unpause still work', async () => {
       const { networkHelpers, ethers, guardian } = at
       await networkHelpers.impersonateAccount(guardian)
       const signer = await ethers.getSigner(guardian)
@@ -132,8 +132,8 @@ describe('the latch of a pause', () => {
     })
   })
 
-  describe('under attack', () => {
-    it('when ether is forced upon the bank, nothing is paused, and anybody takes it away', async () => {
+  describe('with forced or unexpected ether', () => {
+    it('when ether is forced on the bank, it is not paused, and any account may move the ether to the latch', async () => {
       await force(at.bank, 5n)
       expect(await state()).to.deep.equal([5n, 1n, false])
       await at.asOwner.requestWithdrawal(AMOUNT)
@@ -142,7 +142,7 @@ describe('the latch of a pause', () => {
       await (await stranger()).restoreLatch()
       expect(await state()).to.deep.equal([0n, 6n, false])
     })
-    it('when it was forced before a pause, or into one, the pause begins and ends as any other', async () => {
+    it('when ether is forced before or during a pause, the pause starts and ends as usual', async () => {
       await force(at.bank, 5n)
       await at.bank.pause()
       expect(await state()).to.deep.equal([5n, 1n, true])
@@ -157,11 +157,11 @@ describe('the latch of a pause', () => {
       const { endsAt } = await at.bank.lastPause()
       await refused(at.asOwner.deposit(1), at.bank, 'BankPaused', endsAt)
     })
-    it('when a stranger releases the latch', async () => {
+    it('when an unauthorized caller releases the latch, it reverts with SenderNotBank', async () => {
       const { latch, owner } = at
       await refused(latch.connect(owner).release(), latch, 'SenderNotBank', owner.address)
     })
-    it('when ether is sent to either of them in the open', async () => {
+    it('when ether is sent to bank or latch by an ordinary call, it reverts', async () => {
       const { bank, latch, owner } = at
       const pay = async (to: object, data = '0x') =>
         owner.sendTransaction({ to: await (to as typeof bank).getAddress(), value: 1n, data })
@@ -173,7 +173,7 @@ describe('the latch of a pause', () => {
       await expect(pay(bank, paid)).to.be.revertedWithoutReason(at.ethers)
       expect(await state()).to.deep.equal([0n, 1n, false])
     })
-    it('when a token calls back while it is moved, the wei stays where it belongs', async () => {
+    it('when a token calls back into latch or bank during a transfer, the wei stays in the latch', async () => {
       const { bank, latch, token, asOwner } = at
       await token.callBack(latch, latch.interface.encodeFunctionData('release'))
       await refused(asOwner.deposit(1), latch, 'SenderNotBank', String(token.target))

@@ -11,7 +11,7 @@ const DAY = 86_400
 const DELAY = 7 * DAY
 const WINDOW = 14 * DAY
 
-/** A bank that lists after a week, and a contract that wants to be a market. */
+/** A bank with a listing delay of a week, and a contract to list as a market. */
 async function strictBank() {
   const { token, access, admin, time } = await bankOver(TestUSDM__factory, 1n)
   const bank = await new MarginBank__factory(admin).deploy(token, access, admin, DELAY, { value: LATCH_WEI })
@@ -35,7 +35,7 @@ describe('announceMarket, withdrawAnnouncement, listMarket', () => {
     return Number((await at.bank.announcement(at.market)).listableFrom)
   }
 
-  it('when announced, it says what will be listed and when', async () => {
+  it('when announced, it emits MarketAnnounced with code hash and listing window', async () => {
     const { bank, market, codeHash, time } = at
     const sent = bank.announceMarket(market)
     await sent
@@ -51,7 +51,7 @@ describe('announceMarket, withdrawAnnouncement, listMarket', () => {
     expect((await bank.market(market)).openFrom).to.equal(0n)
     expect(await bank.listingDelay()).to.equal(BigInt(DELAY))
   })
-  it('when the delay is over, and not a second before, it is listed, once', async () => {
+  it('when the delay is over, the market can be listed once; one second earlier it reverts with ListingEarly', async () => {
     const { bank, market, codeHash, time } = at
     const listableFrom = await announce()
     await time.setNextBlockTimestamp(listableFrom - 1)
@@ -63,7 +63,7 @@ describe('announceMarket, withdrawAnnouncement, listMarket', () => {
     await refused(bank.listMarket(market), 'MarketNotAnnounced', market)
     await refused(bank.announceMarket(market), 'MarketAlreadyListed', market)
   })
-  it('when two weeks more have passed, the announcement has lapsed', async () => {
+  it('when two more weeks have passed, it reverts with AnnouncementLapsed', async () => {
     const { bank, market, time } = at
     const listableFrom = await announce()
     await time.increaseTo(listableFrom + WINDOW)
@@ -72,7 +72,7 @@ describe('announceMarket, withdrawAnnouncement, listMarket', () => {
     await time.setNextBlockTimestamp(again + WINDOW - 1)
     await bank.listMarket(market)
   })
-  it('when never announced, or the announcement was withdrawn', async () => {
+  it('when never announced or the announcement was withdrawn, it reverts with MarketNotAnnounced', async () => {
     const { bank, market, time } = at
     await refused(bank.listMarket(market), 'MarketNotAnnounced', market)
     await refused(bank.withdrawAnnouncement(market), 'MarketNotAnnounced', market)
@@ -81,28 +81,28 @@ describe('announceMarket, withdrawAnnouncement, listMarket', () => {
     await time.increaseTo(listableFrom)
     await refused(bank.listMarket(market), 'MarketNotAnnounced', market)
   })
-  it('when announced again, the time begins anew', async () => {
+  it('when announced again, the delay restarts', async () => {
     const { bank, market, time } = at
     const first = await announce()
     await time.increaseTo(first - 1)
     const second = await announce()
     await refused(bank.listMarket(market), 'ListingEarly', market, second)
   })
-  it('when the code is another than announced', async () => {
+  it('when the code differs from the announced code, it reverts with MarketCodeChanged', async () => {
     const { bank, market, codeHash, time, ethers, networkHelpers } = at
     await time.increaseTo(await announce())
     await networkHelpers.setCode(market, '0x6001')
     const found = keccak256(await ethers.provider.getCode(market))
     await refused(bank.listMarket(market), 'MarketCodeChanged', market, codeHash, found)
   })
-  it('when there is no code, or an account that delegates to code', async () => {
+  it('when the address has no code or only a delegation to code, it reverts with MarketWithoutCode', async () => {
     const { bank, networkHelpers } = at
     const { address } = wallet('no market')
     await refused(bank.announceMarket(address), 'MarketWithoutCode', address)
     await networkHelpers.setCode(address, `0xef0100${'11'.repeat(20)}`)
     await refused(bank.announceMarket(address), 'MarketWithoutCode', address)
   })
-  it('when the bank is paused at the end of the delay, listing waits', async () => {
+  it('when the bank is paused at the end of the delay, listing reverts with BankPaused until the pause ends', async () => {
     const { bank, market, time } = at
     const listableFrom = await announce()
     await time.increaseTo(listableFrom - 60)
@@ -113,7 +113,7 @@ describe('announceMarket, withdrawAnnouncement, listMarket', () => {
     await time.increaseTo(endsAt)
     await bank.listMarket(market)
   })
-  it('when the caller has no role', async () => {
+  it('when the caller lacks the role, it reverts with AccessManagedUnauthorized', async () => {
     const { bank, market, ethers } = at
     const [, stranger] = await ethers.getSigners()
     const asStranger = bank.connect(stranger)

@@ -1,4 +1,4 @@
-/** A market that a stolen listing role has listed: what it can say to the bank, and what stands whatever it says. */
+/** A malicious market, listed through a stolen listing role: the limits that the bank enforces whatever it submits. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { id } from 'ethers'
@@ -14,12 +14,12 @@ const EDGES = [0n, 1n, (1n << 95n) - 1n, -(1n << 95n), NEVER, 1n << 255n, (1n <<
 const delta = (account: string, amount: bigint): string =>
   `${account.toLowerCase()}${BigInt.asUintN(96, amount).toString(16).padStart(24, '0')}`
 
-describe('a market that lies', () => {
+describe('a malicious market', () => {
   let exchange: Exchange
   let bank: Exchange['bank']
   let everyone: readonly { readonly address: string }[]
 
-  /** Beside an honest market with positions: contract code that anyone may play. */
+  /** An honest market with positions, and a second market whose calls the test makes itself. */
   beforeEach(async () => {
     exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
     const [alice, bob] = exchange.users as [Wallet, Wallet]
@@ -48,7 +48,7 @@ describe('a market that lies', () => {
     return sum
   }
 
-  it('makes no money: whatever it says, the sum stands, and so does what other markets hold', async () => {
+  it('when it submits arbitrary deltas, the bank’s total and the other market’s balances stay unchanged', async () => {
     const { usdm, shared, spec, users, connection } = exchange
     const random = randomFrom(Number(BigInt(id('lies')) & 0xffffn))
     const honest = await bank.market(spec.trader)
@@ -76,7 +76,7 @@ describe('a market that lies', () => {
     expect([...seen]).to.include.members(['taken', 'FreeBalanceInsufficient', 'PoolInsufficient'])
   })
 
-  it('takes what is free, and what was asked for within 15 s; nothing that can be paid out', async () => {
+  it('when it debits an owner, it takes free and pending balance up to 15 s after the request and nothing after that', async () => {
     const { users, connection } = exchange
     const [, , carol] = users as [Wallet, Wallet, Wallet]
     await connection.networkHelpers.setBalance(carol.address, 10n ** 18n)
@@ -84,7 +84,7 @@ describe('a market that lies', () => {
     const { free } = await bank.account(carol.address)
     await owner.requestWithdrawal(free / 2n)
     const { requestedAt } = await bank.account(carol.address)
-    // It says that it speaks of a moment before the request.
+    // With a first argument of 0 it claims an effect from before the request.
     const take = (amount: bigint) =>
       bank.settleDeltas(0, 0, [delta(carol.address, -amount), delta(accomplice.address, amount)])
     const { time } = connection.networkHelpers

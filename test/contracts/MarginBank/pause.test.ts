@@ -38,7 +38,7 @@ describe('pause and unpause', () => {
   })
   afterEach(() => audit(exchange))
 
-  it('when paused, it says until when: three days', async () => {
+  it('when paused, it emits Paused with the end of the pause, three days later', async () => {
     const { bank } = exchange
     expect([...(await bank.lastPause())]).to.deep.equal([0n, 0n])
     const sent = bank.pause()
@@ -50,7 +50,7 @@ describe('pause and unpause', () => {
     expect([...(await bank.lastPause())]).to.deep.equal([BigInt(startedAt), BigInt(startedAt + 3 * DAY)])
     expect(await bank.isPaused()).to.equal(true)
   })
-  it('when paused, nothing that moves tokens or that a market asks for goes through', async () => {
+  it('when paused, deposits, payouts and settlements revert with BankPaused', async () => {
     await (await asAlice()).requestWithdrawal(e18('1'))
     const part = encodeSettleBatch(await buildPart(exchange, trade()), exchange.spec)
     const endsAt = await pause()
@@ -65,13 +65,13 @@ describe('pause and unpause', () => {
     ])
       await refused(call(), 'BankPaused', endsAt)
   })
-  it('when paused, owners may ask for their money, and fees may be collected', async () => {
+  it('when paused, withdrawal requests and collectFees still succeed', async () => {
     await settle(exchange, trade())
     await pause()
     await (await asAlice()).requestWithdrawal(e18('1'))
     await exchange.bank.collectFees(exchange.spec.trader)
   })
-  it('when three days are over, it ends by itself, and not a second before', async () => {
+  it('when three days are over, the pause ends by itself; one second earlier withdraw reverts with BankPaused', async () => {
     await (await asAlice()).requestWithdrawal(e18('1'))
     const endsAt = await pause()
     const bank = await asAlice()
@@ -83,15 +83,16 @@ describe('pause and unpause', () => {
     expect(await exchange.bank.isPaused()).to.equal(false)
     await send(exchange, encodeSettleBatch(await buildPart(exchange, trade()), exchange.spec))
   })
-  it('when ended early, everything goes on', async () => {
+  it('when unpaused early, settlements succeed again and a second unpause reverts with BankNotPaused', async () => {
     await pause()
     await expect(exchange.bank.unpause()).to.emit(exchange.bank, 'Unpaused')
     expect(await exchange.bank.isPaused()).to.equal(false)
     await settle(exchange, trade())
     await refused(exchange.bank.unpause(), 'BankNotPaused')
   })
-  it('when never paused, there is nothing to end', () => refused(exchange.bank.unpause(), 'BankNotPaused'))
-  it('when it was paused within thirty days, running, over or ended early, it cannot be again', async () => {
+  it('when never paused, unpause reverts with BankNotPaused', () =>
+    refused(exchange.bank.unpause(), 'BankNotPaused'))
+  it('when a pause began less than 30 days ago, running, ended or not, pause reverts with PauseTooSoon', async () => {
     const { bank } = exchange
     const endsAt = await pause()
     const startedAt = endsAt - 3 * DAY
@@ -107,7 +108,7 @@ describe('pause and unpause', () => {
     await time.setNextBlockTimestamp(startedAt + 30 * DAY)
     await bank.pause()
   })
-  it('when the caller is not the guardian', async () => {
+  it('when the caller is not the guardian, pause and unpause revert with AccessManagedUnauthorized', async () => {
     const { bank, operator } = exchange
     for (const call of [() => bank.connect(operator).pause(), () => bank.connect(operator).unpause()])
       await refused(call(), 'AccessManagedUnauthorized', operator.address)

@@ -1,4 +1,4 @@
-/** Whatever the token is like: an account is credited with what arrives, and the bank never owes more than it holds. */
+/** For each kind of token: the bank credits the amount that arrives and never owes more than it holds. */
 import { expect } from 'chai'
 import { MaxUint256, ZeroAddress } from 'ethers'
 import { chain } from '../../support/exchange.ts'
@@ -28,7 +28,7 @@ for (const [name, { factory, arrives }] of Object.entries(MODELS)) {
       expect(await token.balanceOf(bank)).to.equal(account.free + account.pending + given)
     })
 
-    it('when deposited, what arrives is credited', async () => {
+    it('when deposited, it credits the amount that arrives', async () => {
       const { bank, owner, asOwner } = at
       await approve(AMOUNT)
       await expect(asOwner.deposit(AMOUNT))
@@ -36,7 +36,7 @@ for (const [name, { factory, arrives }] of Object.entries(MODELS)) {
         .withArgs(owner.address, owner.address, arrives(AMOUNT))
       expect(await free(owner.address)).to.equal(arrives(AMOUNT))
     })
-    it('when deposited for another, he is credited and the payer named', async () => {
+    it('when deposited for another account, it credits that account and names the payer in Deposited', async () => {
       const { bank, token, admin, owner } = at
       await token.mint(admin, AMOUNT)
       await token.connect(admin).approve(bank, AMOUNT)
@@ -44,7 +44,7 @@ for (const [name, { factory, arrives }] of Object.entries(MODELS)) {
         .to.emit(bank, 'Deposited')
         .withArgs(owner.address, await admin.getAddress(), arrives(AMOUNT))
     })
-    it('when deposited with a permit, and when somebody has used the permit before', async () => {
+    it('when deposited with a permit, also one that was already used, it credits the amount that arrives', async () => {
       const { bank, token, owner, asOwner } = at
       const first = await permit()
       await asOwner.depositWithPermit(AMOUNT, MaxUint256, first.v, first.r, first.s)
@@ -53,7 +53,7 @@ for (const [name, { factory, arrives }] of Object.entries(MODELS)) {
       await asOwner.depositWithPermit(AMOUNT, MaxUint256, v, r, s)
       expect(await free(owner.address)).to.equal(2n * arrives(AMOUNT))
     })
-    it('when the permit is void, the allowance decides', async () => {
+    it('when the permit is expired, it deposits only from an allowance', async () => {
       const { bank, token, owner, asOwner } = at
       const { v, r, s } = await permit(1n)
       await expect(asOwner.depositWithPermit(AMOUNT, 1, v, r, s))
@@ -63,7 +63,7 @@ for (const [name, { factory, arrives }] of Object.entries(MODELS)) {
       await asOwner.depositWithPermit(AMOUNT, 1, v, r, s)
       expect(await free(owner.address)).to.equal(arrives(AMOUNT))
     })
-    it('when more than the allowance or the wallet holds is deposited', async () => {
+    it('when more than the allowance or the wallet’s balance is deposited, it reverts with the token’s error', async () => {
       const { token, asOwner } = at
       await approve(AMOUNT - 1n)
       await expect(asOwner.deposit(AMOUNT)).to.be.revertedWithCustomError(token, 'ERC20InsufficientAllowance')
@@ -73,12 +73,12 @@ for (const [name, { factory, arrives }] of Object.entries(MODELS)) {
         'ERC20InsufficientBalance',
       )
     })
-    it('when nothing is deposited, or for nobody', async () => {
+    it('when the amount is zero or the receiver is the zero address, it reverts', async () => {
       const { bank, asOwner } = at
       await expect(asOwner.deposit(0)).to.be.revertedWithCustomError(bank, 'AmountZero')
       await expect(asOwner.depositFor(ZeroAddress, 1)).to.be.revertedWithCustomError(bank, 'AccountZero')
     })
-    it('when withdrawn, the bank pays what it owed', async () => {
+    it('when withdrawn, it pays what it owed', async () => {
       const { bank, token, owner, asOwner, time } = at
       await approve(AMOUNT)
       await asOwner.deposit(AMOUNT)
@@ -90,7 +90,7 @@ for (const [name, { factory, arrives }] of Object.entries(MODELS)) {
       expect(await token.balanceOf(owner)).to.equal(before + arrives(owed))
       expect(await token.balanceOf(bank)).to.equal(0n)
     })
-    it('when tokens are given to the bank, they are nobody’s', async () => {
+    it('when tokens are transferred to the bank without a deposit, no account is credited', async () => {
       const { bank, token, admin, owner, asOwner } = at
       await approve(AMOUNT)
       await asOwner.deposit(AMOUNT)

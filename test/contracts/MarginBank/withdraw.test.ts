@@ -29,7 +29,7 @@ describe('requestWithdrawal and withdraw', () => {
   })
   afterEach(() => audit(exchange))
 
-  it('when requested, it leaves free at once', async () => {
+  it('when requested, the amount leaves the free balance at once and is pending', async () => {
     const sent = await (await bank()).requestWithdrawal(AMOUNT)
     const requestedAt = BigInt(await latest())
     await expect(sent)
@@ -38,12 +38,12 @@ describe('requestWithdrawal and withdraw', () => {
     const account = await exchange.bank.account(alice().address)
     expect([...account]).to.deep.equal([START_BALANCE - AMOUNT, AMOUNT, requestedAt])
   })
-  it('when more than free is requested', async () => {
+  it('when more than the free balance is requested, it reverts with FreeBalanceInsufficient', async () => {
     await expect((await bank()).requestWithdrawal(START_BALANCE + 1n))
       .to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
       .withArgs(alice().address, START_BALANCE, START_BALANCE + 1n)
   })
-  it('when what is pending would outgrow its field', async () => {
+  it('when the pending amount would not fit its field, it reverts with AmountTooLarge', async () => {
     const whale = await caller(exchange, wallet('whale'))
     const most = (1n << 96n) - 1n
     await exchange.usdm.mint(whale.address, most + 1n)
@@ -61,18 +61,18 @@ describe('requestWithdrawal and withdraw', () => {
     await exchange.connection.networkHelpers.time.increase(16)
     await asWhale.withdraw()
   })
-  it('when nothing is requested', async () => {
+  it('when the amount is zero, it reverts with AmountZero', async () => {
     await expect((await bank()).requestWithdrawal(0)).to.be.revertedWithCustomError(
       exchange.bank,
       'AmountZero',
     )
   })
-  it('when nothing is pending', async () => {
+  it('when nothing is pending, it reverts with NothingPending', async () => {
     await expect((await bank()).withdraw())
       .to.be.revertedWithCustomError(exchange.bank, 'NothingPending')
       .withArgs(alice().address)
   })
-  it('when 15 s have passed, not yet; a second later, it is paid', async () => {
+  it('when 15 s have passed, it reverts with WithdrawalEarly; one second later it pays', async () => {
     const caller_ = await bank()
     await caller_.requestWithdrawal(AMOUNT)
     const requestedAt = await latest()
@@ -85,7 +85,7 @@ describe('requestWithdrawal and withdraw', () => {
     expect(await exchange.usdm.balanceOf(alice().address)).to.equal(AMOUNT)
     expect((await exchange.bank.account(alice().address)).pending).to.equal(0n)
   })
-  it('when requested again, the clock restarts for the whole amount', async () => {
+  it('when requested again, the delay restarts for the whole amount', async () => {
     const caller_ = await bank()
     await caller_.requestWithdrawal(AMOUNT)
     await at((await latest()) + 14)
@@ -100,9 +100,9 @@ describe('requestWithdrawal and withdraw', () => {
   })
 })
 
-describe('withdrawals under way and batches that need them', () => {
+describe('pending withdrawals as backing of batches', () => {
   let exchange: Exchange
-  /** Leaves alice too little free for the trade below without what she has requested. */
+  /** Leaves the trader's free balance too small for the trade below unless the pending amount backs it. */
   const LEFT = e18('1')
   const alice = () => exchange.users[0]!
   const account = () => exchange.bank.account(alice().address)
@@ -115,13 +115,13 @@ describe('withdrawals under way and batches that need them', () => {
 
   const request = async (amount: bigint) => {
     const bank = exchange.bank.connect(await caller(exchange, alice()))
-    // The chain's time, not the machine's.
+    // The chain's clock, not the machine's.
     const at = (await second()) / 1000 + 1
     await exchange.connection.networkHelpers.time.setNextBlockTimestamp(at)
     await bank.requestWithdrawal(amount)
     return at * 1000
   }
-  /** A part as of `asOf`, mined in the second that follows the last block, or in `minedAt`. */
+  /** A part with the given `asOf`, mined in the second after the last block, or in `minedAt`. */
   const trade = async (asOf: number, minedAt?: number) => {
     const [buyer, seller] = exchange.users
     const fills = pair(buyer!, seller!, 1000, { leverage: 10 })
@@ -135,7 +135,7 @@ describe('withdrawals under way and batches that need them', () => {
       .to.be.revertedWithCustomError(exchange.bank, 'FreeBalanceInsufficient')
       .withArgs(alice().address, available, anyUint)
 
-  it('when as of the request + G, what is pending backs the batch; the rest is paid', async () => {
+  it('when asOf equals the request + CANCEL_GRACE, the pending amount backs the batch and the rest is paid', async () => {
     const requestedAt = await request(START_BALANCE - LEFT)
     await trade(requestedAt + 5_000)
     const { free, pending } = await account()
@@ -147,16 +147,16 @@ describe('withdrawals under way and batches that need them', () => {
     await exchange.bank.connect(await caller(exchange, alice())).withdraw()
     expect(await exchange.usdm.balanceOf(alice().address)).to.equal(pending)
   })
-  it('when as of a millisecond later, it does not', async () => {
+  it('when asOf is 1 ms later, it reverts with FreeBalanceInsufficient', async () => {
     const requestedAt = await request(START_BALANCE - LEFT)
     await refusedFor(trade(requestedAt + 5_001), LEFT)
   })
-  it('when as of before the request and mined long after it, it does', async () => {
+  it('when asOf lies before the request and the batch is mined 9 s after it, the pending amount backs it', async () => {
     const asOf = (await second()) + 1000
     const requestedAt = await request(START_BALANCE - LEFT)
     await trade(asOf, requestedAt / 1000 + 9)
   })
-  it('when the last batch that is backed is mined in its last second, the money is still there', async () => {
+  it('when the last backed batch is mined in its last second, the withdrawal has not been paid yet', async () => {
     const requestedAt = await request(START_BALANCE - LEFT)
     const last = requestedAt / 1000 + 15
     const bank = exchange.bank.connect(await caller(exchange, alice()))
@@ -164,7 +164,7 @@ describe('withdrawals under way and batches that need them', () => {
     await expect(bank.withdraw()).to.be.revertedWithCustomError(exchange.bank, 'WithdrawalEarly')
     await trade(requestedAt + 5_000, last)
   })
-  it('when requested twice, the second request backs, and holds back, everything', async () => {
+  it('when requested twice, the second request’s time governs backing and payout of the whole amount', async () => {
     await request(LEFT)
     await exchange.connection.networkHelpers.time.increase(10)
     const again = await request(START_BALANCE - 2n * LEFT)
@@ -175,7 +175,7 @@ describe('withdrawals under way and batches that need them', () => {
       .to.be.revertedWithCustomError(exchange.bank, 'WithdrawalEarly')
       .withArgs(alice().address, again / 1000 + 15)
   })
-  it('when requested twice, neither pays twice', async () => {
+  it('when requested twice, it pays the sum once', async () => {
     await request(LEFT)
     const again = await request(LEFT)
     await exchange.connection.networkHelpers.time.increaseTo(again / 1000 + 16)
@@ -184,7 +184,7 @@ describe('withdrawals under way and batches that need them', () => {
     expect(await exchange.usdm.balanceOf(alice().address)).to.equal(2n * LEFT)
     await expect(bank.withdraw()).to.be.revertedWithCustomError(exchange.bank, 'NothingPending')
   })
-  it('when more than free and pending is needed, it says what there was', async () => {
+  it('when more than free and pending balance is needed, it reverts with FreeBalanceInsufficient and the available sum', async () => {
     const requestedAt = await request(START_BALANCE)
     const [buyer, seller] = exchange.users
     const fills = pair(buyer!, seller!, 400_000, { leverage: 10 })

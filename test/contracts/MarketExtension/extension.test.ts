@@ -1,4 +1,4 @@
-/** The extension is code of the market at another address: the same functions, the same storage, no state of its own. */
+/** The extension is market code at a second address: same functions, same storage, no state of its own. */
 import { expect } from 'chai'
 import { type FunctionFragment, type Interface, type ParamType, ZeroAddress, zeroPadValue } from 'ethers'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
@@ -6,7 +6,7 @@ import { MarketExtension__factory } from '../../../typechain-types/factories/Mar
 import { nameOfError } from '../../support/errors.ts'
 import { chain, type Exchange, perpetualExchange } from '../../support/exchange.ts'
 
-/** An argument of every type that the extension takes. */
+/** A zero or empty argument of every type that the extension’s functions take. */
 const blank = (type: ParamType): unknown => {
   if (type.isArray()) return []
   if (type.isTuple()) return type.components.map(blank)
@@ -35,7 +35,7 @@ describe('MarketExtension', () => {
     for (const [selector, name] of extension) expect(delegating.get(selector), name).to.equal(name)
   })
 
-  it('refuses to be called directly, whatever is appended', async () => {
+  it('when called directly, it reverts whatever data is appended', async () => {
     const { shared, admin } = exchange
     const extension = MarketExtension__factory.connect(shared.extension, admin)
     const encode = extension.interface.encodeFunctionData.bind(
@@ -56,7 +56,7 @@ describe('MarketExtension', () => {
     expect(refusals.get('ExtensionCalledDirectly')).to.be.greaterThan(50)
   })
 
-  it('works on the storage of the market that calls, and on no other', async () => {
+  it('when called through a market, it writes that market’s storage and not its own', async () => {
     const { trader, shared, connection } = exchange
     await trader.heartbeat()
     expect((await trader.wind()).heartbeatAt).to.be.greaterThan(0n)
@@ -65,7 +65,7 @@ describe('MarketExtension', () => {
     }
   })
 
-  it('asks the market who may enter', async () => {
+  it('when the caller is not an operator, the market’s check reverts with NotOperator', async () => {
     const stranger = exchange.trader.connect(exchange.admin)
     await expect(stranger.heartbeat()).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
   })

@@ -12,7 +12,7 @@ import {
 } from '../../support/exchange.ts'
 
 describe('decodePart', () => {
-  it('shows as structs what was packed', async () => {
+  it('returns the encoded header, orders and proof as structs', async () => {
     const exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
     const [alice, bob] = exchange.users
     const fills = [

@@ -16,7 +16,7 @@ import { e18 } from '../../support/markets.ts'
 const DAY = 86_400
 const PRICE = e18('50000') as Price
 
-describe('signers that are known a day before they count', () => {
+describe('SignedPriceOracle with a notice of one day', () => {
   let exchange: Exchange
   let feedId: string
   const [old, fresh, other] = ['old signer', 'fresh signer', 'other signer'].map(wallet) as [
@@ -30,7 +30,7 @@ describe('signers that are known a day before they count', () => {
       .to.be.revertedWithCustomError(exchange.oracle, error)
       .withArgs(...args)
 
-  /** Gives the feed one signer; returns from when he counts, in milliseconds. */
+  /** Sets one signer for the feed; returns the time from which that signer is valid, in milliseconds. */
   const hand = async (to: Wallet): Promise<number> => {
     await exchange.oracle.setFeed(feedId, [to.address], 1)
     return ((await time().latest()) + DAY) * 1000
@@ -51,7 +51,7 @@ describe('signers that are known a day before they count', () => {
     exchange = { ...loaded, shared, oracle: SignedPriceOracle__factory.connect(shared.oracle, loaded.admin) }
   })
 
-  it('when a feed is new, nobody can price it before', async () => {
+  it('when a feed is new, reports before the end of the notice revert with FeedUnknown', async () => {
     const from = await hand(old)
     await refused(verify(old, from - 1), 'FeedUnknown', feedId)
     await verify(old, from)
@@ -59,7 +59,7 @@ describe('signers that are known a day before they count', () => {
     expect([...(await exchange.oracle.feedAt(feedId, from))]).to.deep.equal([[old.address], 1n])
     expect(await exchange.oracle.notice()).to.equal(BigInt(DAY))
   })
-  it('when signers change, the time of the observation decides between them, whenever it is settled', async () => {
+  it('when signers change, the observation time selects the signers, independently of the settlement time', async () => {
     await hand(old)
     await time().increase(2 * DAY)
     const from = await hand(fresh)
@@ -73,13 +73,13 @@ describe('signers that are known a day before they count', () => {
     await time().increase(3 * DAY)
     await both()
   })
-  it('when a change is announced, it says from when', async () => {
+  it('when a change is announced, FeedSet states the time from which it applies', async () => {
     const sent = exchange.oracle.setFeed(feedId, [old.address], 1)
     await sent
     const from = ((await time().latest()) + DAY) * 1000
     await expect(sent).to.emit(exchange.oracle, 'FeedSet').withArgs(feedId, [old.address], 1, from)
   })
-  it('when another change is made while one waits, the first is dropped', async () => {
+  it('when a second change replaces a pending one, the signers of the first never become valid', async () => {
     await hand(old)
     await time().increase(2 * DAY)
     const dropped = await hand(fresh)
@@ -89,7 +89,7 @@ describe('signers that are known a day before they count', () => {
     await verify(old, from - 1)
     await verify(other, from)
   })
-  it('when cancelled while it waits, the former signers stay, and the dropped ones never count', async () => {
+  it('when a pending change is cancelled, the former signers stay valid and the cancelled ones never become valid', async () => {
     await hand(old)
     await time().increase(2 * DAY)
     const dropped = await hand(fresh)
@@ -102,31 +102,31 @@ describe('signers that are known a day before they count', () => {
     await refused(verify(fresh, from), 'SignerUnknown', feedId, fresh.address)
     await verify(old, from - 1)
   })
-  it('when nothing waits, there is nothing to cancel', async () => {
+  it('when no change is pending, cancelFeed reverts with NoChangePending', async () => {
     await refused(exchange.oracle.cancelFeed(feedId), 'NoChangePending', feedId)
     const from = await hand(old)
     await time().setNextBlockTimestamp(from / 1000)
     await refused(exchange.oracle.cancelFeed(feedId), 'NoChangePending', feedId)
   })
-  it('when the caller is not the guardian, he cancels nothing', async () => {
+  it('when the caller is not the guardian, cancelFeed reverts with AccessManagedUnauthorized', async () => {
     const { oracle, operator } = exchange
     await refused(oracle.connect(operator).cancelFeed(feedId), 'AccessManagedUnauthorized', operator.address)
   })
-  it('when there are more than 32 signers', async () => {
+  it('when there are more than 32 signers, it reverts with TooManySigners', async () => {
     const signers = Array.from({ length: 33 }, (_, index) => addressOf(wallet(`signer ${index}`))).sort()
     await refused(exchange.oracle.setFeed(feedId, signers, 1), 'TooManySigners', 32, 33)
     await exchange.oracle.setFeed(feedId, signers.slice(1), 32)
   })
-  it('when the notice is above thirty days', async () => {
+  it('when deployed with a notice above 30 days, it reverts with DelayOutOfRange', async () => {
     const factory = new SignedPriceOracle__factory(exchange.admin)
     const deployment = factory.deploy(exchange.shared.access, 30 * DAY + 1)
     await refused(deployment, 'DelayOutOfRange', 30 * DAY + 1, 0, 30 * DAY)
   })
-  it('reports zero as it reports any price: a session that is closed, an event that did not happen', async () => {
+  it('accepts a reported price of zero: a closed session, or a binary event that did not happen', async () => {
     const from = await hand(old)
     await verify(old, from, 0n as Price)
   })
-  it('holds a report to its feed, its oracle and its chain', async () => {
+  it('when a report is signed for another feed, oracle or chain, it reverts with SignerUnknown', async () => {
     const from = await hand(old)
     const report = { price: PRICE, observedAt: from, signers: [old] }
     const verifyProof = (proof: string) => exchange.oracle.verify(feedId, PRICE, from, proof)

@@ -28,7 +28,7 @@ describe('setFeed and verify', () => {
     await (args.length > 0 ? assertion.withArgs(...args) : assertion)
   }
 
-  it('when two of three signed in order, any two will do', async () => {
+  it('when any two of three signers sign in ascending order, it accepts the report', async () => {
     const [a, b, c] = exchange.oracleSigners
     for (const signers of [
       [a!, b!],
@@ -38,7 +38,7 @@ describe('setFeed and verify', () => {
       await verify(signReport(exchange, { ...report, signers }))
     }
   })
-  it('when the order is reversed or one signs twice', async () => {
+  it('when signatures are in descending order or repeat a signer, it reverts with SignersNotAscending', async () => {
     const [a, b] = exchange.oracleSigners
     await refused(
       verify(signReport(exchange, { ...report, signers: [b!, a!] })),
@@ -53,7 +53,7 @@ describe('setFeed and verify', () => {
       a!.address,
     )
   })
-  it('when there are more or fewer signatures than the threshold', async () => {
+  it('when there are more or fewer signatures than the threshold, it reverts with ProofLengthWrong', async () => {
     await refused(
       verify(signReport(exchange, { ...report, signers: exchange.oracleSigners })),
       'ProofLengthWrong',
@@ -62,7 +62,7 @@ describe('setFeed and verify', () => {
     )
     await refused(verify('0x'), 'ProofLengthWrong', 130, 0)
   })
-  it('when a signer is unknown to the feed', async () => {
+  it('when a signer is not registered for the feed, it reverts with SignerUnknown', async () => {
     const signers = [wallet('x'), wallet('y')].sort((a, b) => (addressOf(a) < addressOf(b) ? -1 : 1))
     await refused(
       verify(signReport(exchange, { ...report, signers })),
@@ -71,12 +71,12 @@ describe('setFeed and verify', () => {
       signers[0]!.address,
     )
   })
-  it('when a signature is malformed', () =>
+  it('when a signature is malformed, it reverts with ReportSignatureInvalid', () =>
     refused(verify(`0x${'00'.repeat(130)}`), 'ReportSignatureInvalid', 0))
-  it('when the feed is unknown', () =>
+  it('when the feed is unknown, it reverts with FeedUnknown', () =>
     refused(verify(`0x${'00'.repeat(130)}`, feedIdOf(99)), 'FeedUnknown', feedIdOf(99)))
 
-  it('when signers are replaced, the old ones are forgotten', async () => {
+  it('when signers are replaced, the former ones revert with SignerUnknown', async () => {
     const [a] = exchange.oracleSigners
     await expect(exchange.oracle.setFeed(feedId, [a!.address], 1)).to.emit(exchange.oracle, 'FeedSet')
     await verify(signReport(exchange, { ...report, signers: [a!] }))
@@ -84,11 +84,11 @@ describe('setFeed and verify', () => {
     await exchange.oracle.setFeed(feedId, [wallet('new').address], 1)
     await refused(verify(signReport(exchange, { ...report, signers: [a!] })), 'SignerUnknown')
   })
-  it('when the threshold is zero or above the number of signers', async () => {
+  it('when the threshold is zero or above the number of signers, setFeed reverts with ThresholdInvalid', async () => {
     await refused(exchange.oracle.setFeed(feedId, [wallet('x').address], 0), 'ThresholdInvalid', 1, 0)
     await refused(exchange.oracle.setFeed(feedId, [wallet('x').address], 2), 'ThresholdInvalid', 1, 2)
   })
-  it('when signers are not ascending', async () => {
+  it('when signers are not ascending, setFeed reverts with SignersNotAscending', async () => {
     const [a, b] = exchange.oracleSigners
     await refused(
       exchange.oracle.setFeed(feedId, [b!.address, a!.address], 1),
@@ -97,7 +97,7 @@ describe('setFeed and verify', () => {
       a!.address,
     )
   })
-  it('when the caller is not the admin', async () => {
+  it('when the caller lacks the role, setFeed reverts with AccessManagedUnauthorized', async () => {
     const { oracle, operator } = exchange
     await refused(
       oracle.connect(operator).setFeed(feedId, [operator.address], 1),
@@ -105,7 +105,7 @@ describe('setFeed and verify', () => {
       operator.address,
     )
   })
-  it('gives the digest that signers sign', async () => {
+  it('returns the digest that signers sign', async () => {
     const [a] = exchange.oracleSigners
     const digest = await exchange.oracle.reportDigest(feedId, PRICE, AT)
     expect(a!.signingKey.sign(digest).serialized).to.equal(signReport(exchange, { ...report, signers: [a!] }))
