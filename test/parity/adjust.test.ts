@@ -91,7 +91,7 @@ describe('parity: adjustments', () => {
     rules = await ownerHarness()
   })
 
-  it(`moves ${RUNS} margins alike, or refuses for the same reason with the same figures`, async () => {
+  it(`moves ${RUNS} margins alike or reverts with the error and figures of domain/`, async () => {
     const random = randomOf(1)
     for (const scene of scenes(1)) {
       const { spec, index: fundingIndex, oracle } = scene
@@ -132,7 +132,7 @@ describe('parity: adjustments', () => {
     }
   }).timeout(60_000)
 
-  it('knows two modes, and removes the least number there is only up to', async () => {
+  it('reverts for an unknown mode, and removes the most negative amount only in mode up_to', async () => {
     const [scene] = scenes(2).filter((each) => held(each).size !== 0)
     const context = contextOf(scene!)
     const asked = { account, amount: -1n, removeMode: 2, minAmount: 0, nonce: 0, deadline: 0 }
@@ -151,7 +151,7 @@ describe('parity: adjustments', () => {
     )
   })
 
-  it('lets who can be liquidated only come back to the initial requirement', async () => {
+  it('lets a liquidatable position add only an amount that reaches the initial requirement', async () => {
     let asked = 0
     for (const scene of scenes(6)) {
       const { spec } = scene
@@ -160,7 +160,7 @@ describe('parity: adjustments', () => {
       const trigger = context.notionalX * (spec.mmr + LIQUIDATION_BUFFER)
       const signed = { account, amount: 1n, removeMode: 0, minAmount: 0, nonce: 0, deadline: 0 }
       for (const edge of [0n, -1n]) {
-        // Just at the ratio below which it can be liquidated, and just under it.
+        // At the ratio below which it is liquidatable, and one wei below it.
         const equityX = divCeil(trigger, ONE) + edge
         const needed = -divFloor(equityX - divCeil(context.notionalX * spec.imr, ONE), ONE)
         const isHeld = equityX * ONE < trigger && needed > 1n
@@ -173,7 +173,7 @@ describe('parity: adjustments', () => {
     expect(asked).to.be.greaterThan(50)
   })
 
-  it(`sets ${RUNS} leverages alike, or refuses for the same reason with the same figures`, async () => {
+  it(`sets ${RUNS} leverages alike or reverts with the error and figures of domain/`, async () => {
     const random = randomOf(3)
     for (const scene of scenes(3)) {
       const { spec, index: fundingIndex, oracle } = scene
@@ -200,7 +200,7 @@ describe('parity: adjustments', () => {
     }
   }).timeout(60_000)
 
-  it('moves to the wei, and keeps what full collateral needs', async () => {
+  it('computes the removable margin to the wei and keeps full collateral', async () => {
     const [scene] = scenes(2).filter((each) => held(each).size !== 0)
     const { position, ...rest } = contextOf(scene!)
     const contextWith = (
@@ -226,7 +226,7 @@ describe('parity: adjustments', () => {
     expect(await most({ size: -110, entryNotional: 10n, margin: 150n }, binary)).to.equal(50n)
     expect(await most({ size: 10, entryNotional: 100n, margin: 100n }, binary)).to.equal(0n)
     expect(await most({ size: 10, entryNotional: 1n, margin: 5n }, binary)).to.equal(4n)
-    // 7 wei, less the least part of one that an odd notional at leverage 2 takes.
+    // 7 wei, less the smallest fraction of a wei that an odd notional at leverage 2 requires.
     const odd = { notionalX: 2n * 5n + 1n, imr: 0n, equityX: 7n * ONE + 5n }
     expect(await most({ size: 10, entryNotional: 100n, margin: 150n, leverage: 2 }, odd)).to.equal(6n)
 
@@ -237,13 +237,13 @@ describe('parity: adjustments', () => {
     expect(await rules.marginForLeverage(rich, signed)).to.equal(-1n)
   })
 
-  it('takes whole leverages only', async () => {
+  it('reverts with LeverageInvalid for a fractional leverage', async () => {
     const [scene] = scenes(4)
     const signed = { account, leverage: ONE + 1n, maxMarginIn: 0, minMarginOut: 0, nonce: 0, deadline: 0 }
     expect(await refusalOf(rules.marginForLeverage(contextOf(scene!), signed))).to.match(/^LeverageInvalid/)
   })
 
-  it('hashes what the domain hashes', async () => {
+  it('returns the digests of domain/', async () => {
     const random = randomOf(5)
     for (const spec of markets) {
       const domain = toHex(domainSeparator(spec, keccak))
@@ -264,7 +264,7 @@ describe('parity: adjustments', () => {
     }
   })
 
-  it('keeps a bit for every nonce of every account', async () => {
+  it('stores one bit per nonce and account', async () => {
     const others = [wallet('bob').address, toBeHex(1, 20)]
     const nonces = [0n, 1n, 255n, 256n, 257n, (1n << 64n) - 1n]
     for (const [at, nonce] of nonces.entries()) {
@@ -275,7 +275,7 @@ describe('parity: adjustments', () => {
     }
     for (const other of others)
       for (const nonce of nonces) expect(await rules.isNonceUsed(other, nonce)).to.equal(false)
-    // Where the bits are: a word for 256 nonces, named by the account and what is left of the nonce.
+    // Storage of the bits: one word per 256 nonces, keyed by the account and the upper bits of the nonce.
     const words = Array.from({ length: 100 }, (_, place) => [(BigInt(account) << 96n) | 1n, BigInt(place)])
     const target = await rules.getAddress()
     const found = await Promise.all(
@@ -287,7 +287,7 @@ describe('parity: adjustments', () => {
       ),
     )
     expect(found.filter((bits) => BigInt(bits) === 3n)).to.have.length(1)
-    // Beyond 64 bits there are none, and no word of another account.
+    // A nonce above 64 bits is never used and does not map to another account's word.
     for (const nonce of [1n << 64n, (1n << 104n) + 1n, 1n << 255n]) {
       expect(await rules.isNonceUsed(account, nonce)).to.equal(false)
     }

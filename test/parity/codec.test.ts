@@ -19,7 +19,7 @@ import { harness, NO_SLOT, orderStruct, randomOf } from '../support/parity.ts'
 const RUNS = 60
 type Random = (end: number) => number
 
-/** Values up to the whole width of their field. */
+/** Values up to the full width of their field. */
 const wide = (random: Random, bits: number): bigint =>
   ((BigInt(random(2 ** 31)) << 64n) | (BigInt(random(2 ** 31)) << 32n) | BigInt(random(2 ** 31))) &
   ((1n << BigInt(bits)) - 1n)
@@ -81,7 +81,7 @@ function structOf(record: SettlementFill | ForcedFill): Omit<OrderFillStruct, 'r
 
 const UNSIGNED = { r: `0x${'0'.repeat(64)}`, s: `0x${'0'.repeat(64)}`, v: 27 }
 
-/** What the log says of a record whoever signed it. */
+/** The event's fields for a record that do not depend on its signer. */
 const settledOf = (record: SettlementFill | ForcedFill) =>
   'order' in record
     ? {
@@ -130,7 +130,7 @@ describe('parity: codec', () => {
     rules = await harness()
   })
 
-  it(`reads ${RUNS} parts as they were written`, async () => {
+  it(`decodes ${RUNS} parts to the values that were encoded`, async () => {
     const lens = await new SettlementLens__factory(await firstSigner(await chain())).deploy()
     const random = randomOf(1)
     for (let run = 0; run < RUNS; run++) {
@@ -154,7 +154,7 @@ describe('parity: codec', () => {
     }
   }).timeout(60_000)
 
-  it(`decodes ${RUNS} logs of every market kind`, async () => {
+  it(`decodes ${RUNS} events of every market kind`, async () => {
     const random = randomOf(2)
     for (let run = 0; run < RUNS; run++) {
       const spec = { ...markets[run % 3]!, marketId: perpetual.marketId }
@@ -196,13 +196,13 @@ describe('parity: codec', () => {
     }
   }).timeout(60_000)
 
-  it('knows the topic of the event', () => {
+  it('uses the event’s topic', () => {
     const { topicHash } = IsolatedTrader__factory.createInterface().getEvent('BatchSettled')
     expect(BATCH_SETTLED_TOPIC).to.equal(topicHash)
   })
 })
 
-/** Numbers as the ABI gives them back. */
+/** Numbers in the form in which the ABI returns them. */
 const big = (struct: object): object =>
   Object.fromEntries(
     Object.entries(struct).map(([name, value]) => [name, typeof value === 'number' ? BigInt(value) : value]),

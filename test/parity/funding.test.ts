@@ -43,7 +43,7 @@ describe('parity: funding', () => {
     }
   }
 
-  it(`grows ${RUNS} indices alike, however interval and validity overlap`, async () => {
+  it(`accrues ${RUNS} indices alike, for any overlap of interval and validity`, async () => {
     const random = randomOf(1)
     for (let run = 0; run < RUNS; run++) {
       const running = draw(random)
@@ -57,13 +57,13 @@ describe('parity: funding', () => {
       if (expected >= 1n << 95n || expected < -(1n << 95n)) continue
       const before = { oraclePrice: 5, observedAt: 6, fundingIndex: index, funded: true, changePending: true }
       const { fundingIndex, funded, ...rest } = fieldsOf(await rules.accrue(running, before, from, to))
-      // What has ended is forgotten.
+      // An expired rate is cleared.
       expect([fundingIndex, funded]).to.deep.equal([expected, to < validUntil])
       expect(rest).to.deep.equal({ oraclePrice: 5n, observedAt: 6n, changePending: true })
     }
   }).timeout(60_000)
 
-  it('leaves the index its bits, to the wei', async () => {
+  it('bounds the index by its field, to the wei', async () => {
     const end = 1n << 95n
     const grownIn = (rate: bigint, time: number) => (rate * BigInt(time)) / BigInt(HOUR)
     for (const time of [1, 1234, HOUR]) {
@@ -97,7 +97,7 @@ describe('parity: funding', () => {
     }
   })
 
-  it(`bounds ${RUNS} rates alike, at every distance from the last`, async () => {
+  it(`bounds ${RUNS} rates alike, at any distance from the last rate`, async () => {
     const random = randomOf(2)
     for (let run = 0; run < RUNS; run++) {
       const spec = { ...perpetual, fundingCap: (BigInt(random(40_001)) * MILLIONTH) as Rate }

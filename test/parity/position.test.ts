@@ -12,7 +12,7 @@ import { errorOf, harness, orderStruct, positionStruct, randomOf, termsStruct } 
 const RUNS = 150
 const alice = wallet('alice')
 
-/** Everything one fill needs, drawn from a seed. */
+/** All inputs of one fill, drawn from a seed. */
 function draw(spec: MarketSpec, random: (end: number) => number) {
   const top = spec.kind === 'binary_future' ? 998 : 900_000
   const price = (1 + random(top)) as Ticks
@@ -123,7 +123,7 @@ describe('parity: applyFill, exposure, margin rule', () => {
     ])
     const fills = { before: position, after, opened }
     const isHealthy = isHealthyAfterFills(spec, fills, terms.fundingIndex, oracle)
-    // The contract asks only where something was opened: a pure close is healthy by construction.
+    // The contract checks only parts that open: a pure close satisfies the rule by construction.
     const refusal = opened ? await errorOf(rules.requireInitial(held, struct)) : null
     expect(refusal).to.equal(isHealthy ? null : 'MarginInsufficient')
     if (!opened && after.size !== 0) {
@@ -133,7 +133,7 @@ describe('parity: applyFill, exposure, margin rule', () => {
   }
 
   for (const spec of markets) {
-    it(`gives the same results for ${RUNS} fills on a ${spec.kind}`, async () => {
+    it(`returns the same results for ${RUNS} fills in a ${spec.kind} market`, async () => {
       const random = randomOf(spec.marketId)
       const seen = new Map<string, number>()
       for (let run = 0; run < RUNS; run++) {
@@ -145,7 +145,7 @@ describe('parity: applyFill, exposure, margin rule', () => {
     }).timeout(60_000)
   }
 
-  it('asks a single step for its margin too', async () => {
+  it('requires margin for a single step', async () => {
     const random = randomOf(11)
     for (const spec of markets) {
       const drawn = draw(spec, random)
@@ -161,7 +161,7 @@ describe('parity: applyFill, exposure, margin rule', () => {
     }
   })
 
-  it('packs into one slot and back, at the bounds too', async () => {
+  it('packs a position into one slot and back, also at the bounds', async () => {
     const random = randomOf(7)
     const bounds: Position[] = [
       FLAT,
@@ -188,7 +188,7 @@ describe('parity: applyFill, exposure, margin rule', () => {
     }
   })
 
-  it('moves margin and sets leverage in the slot as if it were unpacked for it', async () => {
+  it('changes margin and leverage in the packed slot as in the unpacked position', async () => {
     const random = randomOf(8)
     for (let run = 0; run < 50; run++) {
       const { position } = draw(markets[0]!, random)
@@ -207,7 +207,7 @@ describe('parity: applyFill, exposure, margin rule', () => {
     }
   })
 
-  it('moves no more margin than the slot holds, whatever the number', async () => {
+  it('reverts with PositionOutOfRange when the margin exceeds the slot', async () => {
     const most = (1n << 91n) - 1n
     const refusal = `PositionOutOfRange(${alice.address})`
     for (const sign of [1n, -1n]) {
@@ -223,7 +223,7 @@ describe('parity: applyFill, exposure, margin rule', () => {
     }
   })
 
-  it('refuses what does not fit the slot, as the domain does', async () => {
+  it('reverts with PositionOutOfRange where domain/ reports a value out of range', async () => {
     const over: Partial<Position>[] = [
       { entryNotional: (1n << 92n) as Quote },
       { foldedMargin: (1n << 91n) as Quote },

@@ -1,4 +1,4 @@
-/** The record of an order, as settlement reads it: every rule at its bounds, every field in the digest, every signer. */
+/** Settlement's checks of an order record: every rule at its bounds, every field in the digest, every kind of signer. */
 import { expect } from 'chai'
 import { concat, getAddress, getBytes, toBeHex, ZeroAddress } from 'ethers'
 import { toHex } from '../../domain/hex.ts'
@@ -21,7 +21,7 @@ const CLEARING = 500
 const MAX_LEVERAGE = 20
 const AS_OF = 1_700_000_000_500
 const maker = wallet('alice')
-/** Of quantity, fill and taker steps. */
+/** Maximum of quantity, fill and taker steps. */
 const LARGEST = (1n << 48n) - 1n
 
 // ---------------------------------------------------------------------- records
@@ -30,7 +30,7 @@ interface Fields {
   quantity: bigint
   fill: bigint
   salt: bigint
-  /** Bits of the flags that no order has: 2, 3 and all above the salt. */
+  /** Flag bits that no order sets: 2, 3 and all above the salt. */
   reservedFlags: bigint
   buy: boolean
   reduceOnly: boolean
@@ -42,7 +42,7 @@ interface Fields {
   leverage: bigint
   slot: bigint
   forced: boolean
-  /** The last two bits. */
+  /** The last two bits of the record. */
   zero: bigint
 }
 
@@ -87,7 +87,7 @@ const PLAIN: Fields = {
 
 type Random = (end: number) => number
 
-/** Mostly sound, with every field now and then at either side of its bound. */
+/** Mostly valid, with every field now and then at either side of its bound. */
 function drawFields(random: Random): Fields {
   const pick = <Item>(...items: readonly Item[]): Item => items[random(items.length)] as Item
   const seldom = <Item>(usual: Item, ...others: readonly Item[]): Item =>
@@ -115,11 +115,11 @@ function drawFields(random: Random): Fields {
   }
 }
 
-// ---------------------------------------------------------------------- the rules, once more
+// ---------------------------------------------------------------------- independent copy of the rules
 
 const isTakeProfit = ({ buy, condition }: Fields): boolean => condition === (buy ? 2n : 1n)
 
-/** In the order in which they are asked: name and arguments of the error. */
+/** In the order of the contract's checks: name and arguments of the error. */
 const RULES: readonly (readonly [
   error: string,
   isBroken: (f: Fields) => boolean,
@@ -152,7 +152,7 @@ const RULES: readonly (readonly [
   ],
 ]
 
-/** The salt that an error names: everything above the flag bits. */
+/** The salt in an error: everything above the flag bits. */
 const saltOf = ({ salt, reservedFlags }: Fields): bigint => ((salt << 4n) | reservedFlags) >> 4n
 
 function expectedOf(fields: Fields): string | null {
@@ -179,7 +179,7 @@ describe('parity: records', () => {
     terms = { ...(await termsOf(perpetual)), asOf: AS_OF, maxLeverage: MAX_LEVERAGE }
   })
 
-  it(`passes or refuses ${RUNS} records for the reasons that are written down`, async () => {
+  it(`accepts ${RUNS} records or reverts with the expected error`, async () => {
     const random = randomOf(1)
     const seen = new Map<string, number>()
     for (let run = 0; run < RUNS; run++) {
@@ -195,7 +195,7 @@ describe('parity: records', () => {
     for (const [error] of [...RULES, ['valid'] as const]) expect(seen.get(error), error).to.be.greaterThan(4)
   }).timeout(60_000)
 
-  it('asks each rule alone, on either side of its bound', async () => {
+  it('checks each rule separately, on either side of its bound', async () => {
     const alone: readonly [Partial<Fields>, string | null][] = [
       [{}, null],
       ...[2n, 3n, 57n, 58n, 62n, 63n].map((bit): [Partial<Fields>, string] => [
@@ -235,7 +235,7 @@ describe('parity: records', () => {
       expect(refusal?.replace(/\(.*/, '') ?? null, JSON.stringify(change, big)).to.equal(error)
       expect(refusal).to.equal(expectedOf(fields))
     }
-    // Alive in the millisecond in which it expires, with or without something to look at, and dead in the next.
+    // Valid in the millisecond in which it expires, with or without a trigger, and expired in the next.
     const plain = { ...PLAIN, expiration: 1_700_000_000n }
     for (const dying of [plain, { ...plain, trigger: 1n, condition: 1n }]) {
       const at = (asOf: number) => refusalOf(rules.requireValid(recordOf(dying), { ...terms, asOf }))
@@ -246,10 +246,10 @@ describe('parity: records', () => {
     }
   })
 
-  it('takes a forced record as it must be, and with no bit more', async () => {
+  it('accepts a forced record in exactly one encoding', async () => {
     const random = randomOf(2)
     const free = new Set([
-      // Account, salt and side say what is closed.
+      // Account, salt and side identify what is closed.
       ...range(0, 160),
       ...range(263, 316),
       319,
@@ -281,7 +281,7 @@ describe('parity: records', () => {
       ] as const) {
         expect(await refusalOf(rules.requireForced(recordOf(fields, r, s)))).to.match(/^ForcedEncoding/)
       }
-      // A sum that comes to nothing is no zero.
+      // r and s whose sum overflows to zero are not zero.
       const cancelling = recordOf(fields, 1n, (1n << 256n) - 1n)
       expect(await refusalOf(rules.requireForced(cancelling))).to.match(/^ForcedEncoding/)
     }
@@ -289,7 +289,7 @@ describe('parity: records', () => {
 
   // -------------------------------------------------------------------- signatures
 
-  it('finds digest and signer of 150 orders', async () => {
+  it('recovers digest and signer of 150 orders', async () => {
     const random = randomOf(3)
     for (let run = 0; run < 150; run++) {
       const spec = markets[random(3)] as MarketSpec
@@ -301,7 +301,7 @@ describe('parity: records', () => {
     }
   }).timeout(60_000)
 
-  it('recovers nobody where there is nobody, or a high s', async () => {
+  it('when r or s is invalid or s is high, it recovers the zero address', async () => {
     const digest = keccak(new Uint8Array(32))
     const most = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
     const order = 2n * most + 1n
@@ -317,7 +317,7 @@ describe('parity: records', () => {
     expect(await recover(yParity, toBeHex(0n, 32), BigInt(s))).to.equal(ZeroAddress)
   })
 
-  it('lets the maker sign, and his keys that may', async () => {
+  it('accepts the maker and the maker’s session keys with the order permission', async () => {
     const signer = await firstSigner(await chain())
     const owner = getAddress(await signer.getAddress())
     const keys = await new AccountManager__factory(signer).deploy(maker.address)
@@ -357,7 +357,7 @@ function drawOrder(spec: MarketSpec, random: Random): Order {
   }
 }
 
-/** Its record in a part of nothing else. */
+/** The order's record, taken from a part that contains only this order. */
 function recordFrom(spec: MarketSpec, order: ReturnType<typeof signOrder>): Uint8Array {
   const part: SettlementPart = {
     ...{ marketId: spec.marketId, actionId: 1, batchId: 1, part: 1, parts: 1, asOf: 0 as never },

@@ -45,7 +45,7 @@ describe('parity: reports', () => {
     return { given, last, report: { price, observedAt, signatures: '0x' as const } }
   }
 
-  /** At the bounds of what it may have moved to. */
+  /** A price at the bounds of the allowed move. */
   function drawPrice(random: Random, rules: ReportRules, last: UsedReport | null, at: Millis): Price {
     const before = last?.price ?? e18('50')
     const elapsed = BigInt(Math.max(0, at - (last?.observedAt ?? at)))
@@ -56,7 +56,7 @@ describe('parity: reports', () => {
     return [0n, before, before + allowed + edge, before - allowed - edge, most][random(5)] as Price
   }
 
-  /** The error that tells a report is not usable; with what it says. */
+  /** The error expected for an unusable report, with its arguments. */
   function expectedOf({ given, last, report }: ReturnType<typeof draw>): RegExp {
     const { price, observedAt } = report
     if (price === 0n || (given.kind === 'binary_future' && price > ONE))
@@ -71,7 +71,7 @@ describe('parity: reports', () => {
     return new RegExp(`^ReportMoveTooLarge\\(${last?.price},${price},\\d+\\)`)
   }
 
-  it(`takes or refuses ${RUNS} reports alike, and says why`, async () => {
+  it(`accepts ${RUNS} reports alike or reverts with the expected error`, async () => {
     const random = randomOf(1)
     const seen = new Map<string, number>()
     for (let run = 0; run < RUNS; run++) {

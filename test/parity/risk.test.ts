@@ -44,7 +44,7 @@ describe('parity: requirements, backstop and deleveraging', () => {
       .requestWithdrawal((START_BALANCE * 99_999n) / 100_000n)
   })
 
-  it(`judges ${RUNS} positions alike: who may be liquidated, and who stands at the initial requirement`, async () => {
+  it(`decides alike for ${RUNS} positions whether they are liquidatable and whether they meet the initial requirement`, async () => {
     const seen = new Set<string>()
     for (const { spec, positions, index, oracle } of scenes(5)) {
       const [position] = positions as [Position]
@@ -65,7 +65,7 @@ describe('parity: requirements, backstop and deleveraging', () => {
       expect(await refusalOf(rules.requireInitial(held, terms))).to.equal(isSound ? null : short)
       seen.add(`${isForced} ${isSound}`)
     }
-    // At the bounds: the wei of margin that decides.
+    // At the bounds: the one wei of margin that decides.
     for (const { spec, positions, index, oracle } of scenes(6).slice(0, 60)) {
       const [position] = positions as [Position]
       if (position.size === 0) continue
@@ -96,11 +96,11 @@ describe('parity: requirements, backstop and deleveraging', () => {
     }
   }).timeout(60_000)
 
-  it(`inherits, or fails for the same reason, ${RUNS} times`, async () => {
+  it(`inherits ${RUNS} positions alike or fails for the same reason`, async () => {
     const random = randomOf(2)
     const seen = new Map<string, number>()
     const { bank, shared, users } = exchange
-    // Somebody rich or poor stands for the backstop.
+    // A rich or a poor account takes the place of the backstop.
     const named = await Promise.all(
       users.slice(0, 2).map(async ({ address }) => ({ address, free: (await bank.account(address)).free })),
     )
@@ -157,7 +157,7 @@ describe('parity: requirements, backstop and deleveraging', () => {
       const [a, b] = positions as [Position, Position]
       const asked = (1 + random(random(2) === 0 ? 60 : 3_000_000)) as Steps
       const leg = closeAgainst(spec, a, b, asked, index, oracle)
-      // Who qualifies is `score`'s to say.
+      // `score` decides whether a counterparty qualifies.
       if (a.size * b.size >= 0 || scoreOf(spec, b, index, oracle) === null) continue
       const result = await rules.closeAgainst(positionStruct(a, index), positionStruct(b, index), asked)
       const [rest, other, steps, payout] = result

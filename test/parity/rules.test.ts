@@ -20,7 +20,7 @@ describe('parity: fees, band', () => {
   const topOf = (spec: MarketSpec): number =>
     spec.kind === 'binary_future' ? oneInTicks(spec) - 1 : 10_000_000
 
-  it('rounds the lower edge up to the wei, and leaves a tick below any price', async () => {
+  it('rounds the lower edge of the band up to the wei and leaves at least one tick at any price', async () => {
     const [spec] = markets as [MarketSpec]
     const tick = MILLIONTH
     const unit = 1_000_000n * tick
@@ -41,7 +41,7 @@ describe('parity: fees, band', () => {
   })
 
   for (const spec of markets) {
-    it(`${spec.kind}: ${RUNS} fees, and the fee of parts is the sum of their fees`, async () => {
+    it(`${spec.kind}: computes ${RUNS} fees alike, and the fee of the parts is the sum of their fees`, async () => {
       const random = randomOf(100 + spec.marketId)
       for (let run = 0; run < RUNS; run++) {
         const price = (1 + random(topOf(spec))) as Ticks
@@ -60,21 +60,21 @@ describe('parity: fees, band', () => {
       }
     })
 
-    it(`${spec.kind}: ${RUNS} bands`, async () => {
+    it(`${spec.kind}: computes ${RUNS} bands alike`, async () => {
       const random = randomOf(200 + spec.marketId)
       const isBinary = spec.kind === 'binary_future'
       for (let run = 0; run < RUNS; run++) {
-        // Half of them narrower than a tick: then the ticks around the oracle price are the band.
+        // Half of them are narrower than a tick: then the ticks around the oracle price are the band.
         const share = (end: number) => (BigInt(random(random(2) === 0 ? 3 : end)) * MILLIONTH) as Rate
         const given: MarketSpec = { ...spec, mtbLong: share(1_000_001), mtbShort: share(1_000_000) }
-        // On a tick, a wei beside it, and anywhere.
+        // On a tick, one wei beside it, and anywhere.
         const beside = [0n, 1n, spec.tick - 1n, BigInt(random(1000)) * (spec.tick / 1000n)][
           random(4)
         ] as bigint
         const oracle = (BigInt(1 + random(topOf(spec))) * spec.tick + beside) as Price
         const { lo, hi } = priceBand(given, oracle)
         const [lowest, highest] = await rules.band(oracle, spec.tick, parametersOf(given), isBinary)
-        // The record of settlement ends at 2^40 ticks, the domain at the safe integers.
+        // A settlement record's price ends at 2^40 ticks, that of domain/ at the safe integers.
         expect([Number(lowest), Number(highest)]).to.deep.equal([lo, hi])
       }
     })

@@ -1,4 +1,4 @@
-/** A deployment from the first transaction to the hand-over, by the tasks that docs/deploy.md goes through, read back at the end. */
+/** A full deployment with the tasks of docs/deploy.md, from the first transaction to the hand-over, checked at the end. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,15 +19,15 @@ const [deployer, treasury, governor, guardian] = [0, 1, 2, 3].map(walletAt) as [
   HDNodeWallet,
 ]
 const operator = walletAt(7)
-/** Somebody with gas and nothing else. */
+/** An account with gas and no role. */
 const stranger = walletAt(9)
 
 const BTC = 'ignition/markets/local/btc-perp.json'
 const RAIN = 'ignition/markets/local/rain-tomorrow.json'
 
-/** A call as `complete-market` prints it. */
+/** A call in the form in which `complete-market` prints it. */
 interface PrintedCall {
-  /** A role, or `operator`. */
+  /** The role that has to send the call, or `operator`. */
   readonly by: string
   readonly target: string
   readonly data: string
@@ -44,7 +44,7 @@ const callsIn = (text: string): PrintedCall[] =>
     when,
   }))
 
-/** Stands where the main network has its collateral token: nothing here calls it. */
+/** Placeholder code at the address of the main network's collateral token, which no test calls. */
 const SOME_CODE = '0x00'
 
 interface Network {
@@ -82,7 +82,7 @@ for (const network of NETWORKS) {
     const parameters = join(folder, 'parameters.json')
     const markets = [BTC, RAIN].join(',')
 
-    /** Runs a task as somebody, as from the command line; returns what it printed. */
+    /** Runs a task with this account's key, as from the command line; returns its output. */
     async function run(
       by: HDNodeWallet,
       name: string | string[],
@@ -102,7 +102,7 @@ for (const network of NETWORKS) {
       provider.destroy()
     }
 
-    /** What a holder without this repository does with a call that was printed: his two transactions, from any wallet. */
+    /** Sends a printed call as a role holder without this repository would: by schedule and execute from any wallet. */
     async function sendPrinted(holder: HDNodeWallet, call: PrintedCall, roleDelay: number): Promise<void> {
       const provider = new JsonRpcProvider(chain.url, undefined, { cacheTimeout: -1 })
       const from = holder.connect(provider)
@@ -169,7 +169,7 @@ for (const network of NETWORKS) {
       expect([...readDeployment(deploymentId).markets.keys()]).to.deep.equal([1, 2])
     })
 
-    it('hands everything over, and lists what was announced once its delay is over', async () => {
+    it('hands over every role and lists the announced markets after the delay', async () => {
       await run(deployer, 'hand-over', { deploymentId, parameters })
       for (const role of ['admin', 'listing', 'parameters'])
         await run(governor, 'accept-role', { role, deploymentId })
@@ -187,14 +187,14 @@ for (const network of NETWORKS) {
       for (const market of [BTC, RAIN]) expect(await complete(governor, market)).to.match(/ is live$/)
     })
 
-    it('reads everything back as it was meant', async () => {
+    it('passes every check after the hand-over', async () => {
       const { text, failed } = await check(true)
       expect(text, text).not.to.contain('WRONG')
       expect(text).to.match(/\d{2,} as meant, 0 not$/)
       expect(failed).to.equal(false)
     })
 
-    it('says what a market added later needs; once its holders have sent that, it is live', async () => {
+    it('when a market is added later, it prints the missing calls, and the market is live once they are sent', async () => {
       const eth = join(folder, 'eth-perp.json')
       const terms = { ...JSON.parse(readFileSync(BTC, 'utf8')), market_id: 3, symbol: 'ETH-PERP' }
       writeFileSync(eth, JSON.stringify(terms))
@@ -232,7 +232,7 @@ for (const network of NETWORKS) {
       expect(text).to.match(/, 0 not$|as meant, 0 not/)
     })
 
-    it('notices an operator nobody has asked for', async () => {
+    it('when a market has an unexpected operator, the check fails and names it', async () => {
       const file = JSON.parse(readFileSync(BTC, 'utf8'))
       const tampered = join(folder, 'tampered.json')
       writeFileSync(tampered, JSON.stringify({ ...file, operators: [guardian.address] }))
@@ -248,7 +248,7 @@ for (const network of NETWORKS) {
       expect(text).to.contain(', 1 not')
     })
 
-    it('notices ether that was forced upon the bank, until somebody gives it to the latch', async () => {
+    it('when ether is forced on the bank, the check fails until restoreLatch moves it to the latch', async () => {
       const provider = new JsonRpcProvider(chain.url, undefined, { cacheTimeout: -1 })
       const from = stranger.connect(provider)
       const address = readDeployment(deploymentId).contracts.MarginBank ?? ''
@@ -262,7 +262,7 @@ for (const network of NETWORKS) {
       expect((await check(true)).failed).to.equal(false)
     })
 
-    it('finds nothing wrong with a pause, while it runs and after its early end', async () => {
+    it('when the bank is paused or was unpaused early, the check passes', async () => {
       const provider = new JsonRpcProvider(chain.url, undefined, { cacheTimeout: -1 })
       const bank = MarginBank__factory.connect(
         readDeployment(deploymentId).contracts.MarginBank ?? '',
@@ -277,7 +277,7 @@ for (const network of NETWORKS) {
       expect((await check(true)).failed).to.equal(false)
     })
 
-    it('notices other code at an address', async () => {
+    it('when the code at an address differs, the check fails and names the contract', async () => {
       const provider = new JsonRpcProvider(chain.url)
       const bank = readDeployment(deploymentId).contracts.MarginBank
       const code = await provider.getCode(bank ?? '')

@@ -1,4 +1,4 @@
-/** A deployment that is killed again and again goes on where it was, and ends as if nothing had happened. */
+/** A deployment that is killed several times resumes from its journal and ends in the same state as an uninterrupted one. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
@@ -9,13 +9,13 @@ import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
 import { useAnvil } from '../../support/anvil.ts'
 import { runTask } from '../support/tasks.ts'
 
-/** Of the well-known mnemonic, with its address. */
+/** First account of the well-known test mnemonic, with its address. */
 const KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 const DEPLOYER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const MARKET = 'ignition/markets/local/btc-perp.json'
 const PARAMETERS = 'ignition/parameters/local.json'
 
-describe('a deployment that is interrupted', function () {
+describe('an interrupted deployment', function () {
   this.timeout(300_000)
   const chain = useAnvil({ chainId: 6343 })
   const deploymentId = `test-resume-${process.pid}`
@@ -40,7 +40,7 @@ describe('a deployment that is interrupted', function () {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
 
-  /** Runs the command and kills it once its journal has grown by so many lines; tells whether it was still running then. */
+  /** Runs the command and kills it after its journal has grown by `lines`; returns whether it was still running then. */
   async function killAfter(lines: number, words: readonly string[]): Promise<boolean> {
     const from = linesOf()
     const child = command(words)
@@ -69,8 +69,8 @@ describe('a deployment that is interrupted', function () {
     ...['--market', MARKET, '--parameters', PARAMETERS, '--deployment-id', deploymentId],
   ]
 
-  it('is finished by running it again, with nothing sent twice', async () => {
-    // One after the other: in the middle of a deployment, between two of them, among the calls that give out roles.
+  it('when run again after each kill, it completes and sends no transaction twice', async () => {
+    // In sequence: in the middle of a deployment, between two of them, and among the calls that grant roles.
     const kills: boolean[] = []
     const recover = () => finish(['recover-deployment', '--deployment-id', deploymentId])
     for (const lines of [60, 23, 40]) {

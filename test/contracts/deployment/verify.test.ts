@@ -1,4 +1,4 @@
-/** What `ignition verify` sends to an explorer rebuilds every contract that was deployed, to the last byte. */
+/** The data that `ignition verify` sends to an explorer rebuilds every deployed contract to the last byte. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { useAnvil } from '../../support/anvil.ts'
 import { type Explorer, startExplorer } from '../support/explorer.ts'
 import { type HardhatConfig, runTask } from '../support/tasks.ts'
 
-/** Of the well-known mnemonic. */
+/** First account of the well-known test mnemonic. */
 const KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 
 describe('verifying the sources of a deployment', function () {
@@ -54,13 +54,13 @@ describe('verifying the sources of a deployment', function () {
     return latch
   }
 
-  it('both build profiles are one: what is deployed is what is tested', async () => {
+  it('compiles with the same settings for production as for tests', async () => {
     const { config: resolved } = await createHardhatRuntimeEnvironment(config)
     const { default: tested, production } = resolved.solidity.profiles
     expect(JSON.stringify(production)).to.equal(JSON.stringify(tested))
   })
 
-  it('every contract and library is rebuilt by its own sources and arguments alone', async () => {
+  it('rebuilds every contract and library from its own sources and constructor arguments', async () => {
     const { url } = explorer
     const chainDescriptors = {
       6343: { name: 'stub', blockExplorers: { blockscout: { url, apiUrl: `${url}/api` } } },

@@ -1,4 +1,4 @@
-/** What a batch comes to does not depend on the order of its records, nor on how it is cut into parts. */
+/** The result of a batch depends neither on the order of its records nor on its division into parts. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import {
@@ -25,7 +25,7 @@ const shuffled = <Item>(items: readonly Item[], random: Random): Item[] =>
     .sort((a, b) => a.place - b.place)
     .map(({ item }) => item)
 
-/** Pairs of a buyer and a seller of the same quantity, one of them the taker: each balanced by itself. */
+/** Pairs of a buyer and a seller of the same quantity, one of them the taker: each pair is balanced. */
 function drawPairs(users: readonly Wallet[], random: Random, leverage: number): FillInput[][] {
   return Array.from({ length: 3 + random(3) }, () => {
     const [buyer, seller] = shuffled(users, random) as [Wallet, Wallet]
@@ -39,7 +39,7 @@ function drawPairs(users: readonly Wallet[], random: Random, leverage: number): 
   })
 }
 
-/** The fills of each account next to each other, accounts in an order of their own. */
+/** The fills grouped by account, in the given order of accounts. */
 const byAccount = (fills: readonly FillInput[], order: readonly Wallet[]): FillInput[] =>
   order.flatMap((user) => fills.filter(({ by }) => by === user))
 
@@ -61,7 +61,7 @@ describe('a batch', () => {
     [futureExchange, 2_001],
     [binaryExchange, 333],
   ] as const) {
-    it(`${fixture.name}: comes to the same in any order of accounts and cut into any parts`, async () => {
+    it(`${fixture.name}: has the same result for any order of accounts and any division into parts`, async () => {
       const exchange = await (await chain()).networkHelpers.loadFixture(fixture)
       const { connection, users, spec } = exchange
       const random = randomOf(price)
@@ -81,7 +81,7 @@ describe('a batch', () => {
         expect(await stateOf(exchange)).to.deep.equal(whole)
         await snapshot.restore()
 
-        // In parts of a pair each.
+        // One part per pair.
         for (const [index, pair] of pairs.entries()) {
           const { batchId } = await exchange.trader.clock()
           const part = {

@@ -1,4 +1,4 @@
-/** What is signed besides orders: adjustments, requests to the forwarder, price reports. Part of `docs/signing-vectors.json`. */
+/** Signing vectors of adjustments, forward requests and price reports. Part of `docs/signing-vectors.json`. */
 import { getBytes, TypedDataEncoder, type TypedDataField, type Wallet } from 'ethers'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { feedIdOf, finalFeedIdOf, sessionFeedIdOf } from '../../../stack/deploy.ts'
@@ -22,7 +22,7 @@ export const ADJUST_LEVERAGE = fieldsOf(
 )
 export const PRICE_REPORT = fieldsOf('bytes32 feedId, uint256 price, uint256 observedAt')
 
-/** Contracts that the vectors name; nothing has to be there. */
+/** Addresses of contracts in the vectors; they need no code. */
 export const FORWARDER = '0x4444444444444444444444444444444444444444'
 export const ORACLE = '0x5555555555555555555555555555555555555555'
 const ACCOUNT_MANAGER = '0x6666666666666666666666666666666666666666'
@@ -41,7 +41,7 @@ export interface TypedVector {
   readonly struct: Readonly<Record<string, string>>
   readonly struct_hash: string
   readonly digest: string
-  /** 65 bytes over the digest: EIP-712. */
+  /** 65 bytes: an EIP-712 signature of the digest. */
   readonly signature: string
 }
 
@@ -81,7 +81,7 @@ const marketDomain = ({ trader, chainId }: MarketSpec) => ({
   verifyingContract: trader,
 })
 
-/** Owners may sign these as a personal message as well, like an order. */
+/** Owners may also sign adjustments as a personal message, like an order. */
 const personally = (vector: TypedVector) => ({
   ...vector,
   personal_signature: `${owner.signMessageSync(getBytes(vector.digest))}01`,
@@ -154,7 +154,7 @@ const forwardVector = (what: string, nonce: number, to: string, data: string) =>
     { from: addressOf(owner), to, value: 0, gas: 300_000, nonce, deadline: DEADLINE, data },
   )
 
-/** Requests count up by nonce, and are one after the other. */
+/** The nonces are consecutive, so the requests execute one after the other. */
 const forwardRequests = () => [
   forwardVector(
     'invalidateMarginNonces(8)',
@@ -217,7 +217,7 @@ const priceReports = () => [
   reportVector('market 3 ends with yes', finalFeedIdOf(binary.marketId), e18('1')),
 ]
 
-/** Beside the orders. */
+/** The vectors besides those of orders. */
 export const actionVectors = () => ({
   action_types: {
     AdjustMargin: ADJUST_MARGIN,

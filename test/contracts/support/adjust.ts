@@ -1,4 +1,4 @@
-/** Funding and adjustments on a deployed exchange, signed and sent as the keeper would. */
+/** Signs and sends funding updates and adjustments on a deployed exchange, as the keeper does. */
 import { type ContractTransactionResponse, getBytes, type Wallet } from 'ethers'
 import {
   type LeverageAdjustment,
@@ -22,9 +22,9 @@ import { type ActionInput, actionOf, tick } from './risk.ts'
 export interface FundingInput extends ActionInput {
   /** Wei per step and hour. */
   readonly rate: bigint
-  /** An hour after `asOf` by default. */
+  /** By default one hour after `asOf`. */
   readonly validUntil?: number
-  /** End of the session that runs, in milliseconds; for markets that have one. */
+  /** End of the running session, in milliseconds; for markets with sessions. */
   readonly sessionEnd?: number
   readonly sessionObservedAt?: number
 }
@@ -54,19 +54,19 @@ function sessionReport(exchange: Exchange, asOf: number, input: FundingInput) {
 
 export type Form = 'typed' | 'personal'
 
-/** What both adjustments share. */
+/** Input common to both adjustments. */
 interface SignedInput {
   readonly by: Wallet
   readonly nonce?: bigint
   readonly deadline?: number
-  /** Signs in the account's place. */
+  /** Signs instead of the account. */
   readonly signer?: Wallet
   readonly form?: Form
   readonly asOf?: number
-  /** Oracle price x 1e18; without it the market's last report counts. */
+  /** Oracle price x 1e18; without it the last report used by the market applies. */
   readonly price?: bigint
   readonly observedAt?: number
-  /** Spoils what was signed, or the signature. */
+  /** Alters the signature. */
   readonly signature?: (signature: string) => string
 }
 
@@ -77,7 +77,7 @@ export interface MarginInput extends SignedInput {
 }
 
 export interface LeverageInput extends SignedInput {
-  /** A plain number. */
+  /** As a plain number, not scaled. */
   readonly leverage: number
   readonly maxMarginIn?: bigint
   readonly minMarginOut?: bigint
@@ -107,7 +107,7 @@ async function termsOf(exchange: Exchange, input: SignedInput) {
 
 const spoiled = (signature: string, input: SignedInput): string => input.signature?.(signature) ?? signature
 
-/** Everything that `adjustMargin` takes, signed. */
+/** Signed arguments of `adjustMargin`. */
 export async function marginCall(exchange: Exchange, input: MarginInput) {
   const { asOf, report } = await termsOf(exchange, input)
   const adjustment: MarginAdjustment & Authorization = {
@@ -122,7 +122,7 @@ export async function marginCall(exchange: Exchange, input: MarginInput) {
   return { asOf, adjustment, struct, digest, signature, report }
 }
 
-/** Everything that `adjustLeverage` takes, signed. */
+/** Signed arguments of `adjustLeverage`. */
 export async function leverageCall(exchange: Exchange, input: LeverageInput) {
   const { asOf, report } = await termsOf(exchange, input)
   const adjustment: LeverageAdjustment & Authorization = {

@@ -1,4 +1,4 @@
-/** What tests of adjustments share: a position that may be adjusted, and calls that are taken or refused. */
+/** Fixture of the adjustment tests: two open positions, and calls that are expected to succeed or to revert. */
 import { expect } from 'chai'
 import type { ContractTransactionResponse, Wallet } from 'ethers'
 import { chain, type Exchange, perpetualExchange, wallet } from '../../support/exchange.ts'
@@ -8,11 +8,11 @@ import { trade } from './risk.ts'
 export const alice = wallet('alice')
 export const bob = wallet('bob')
 
-/** 1 unit at 100, five times: 20 of margin, 4.5 asked for by IMR, 20 by leverage. */
+/** 1 unit at 100 with leverage 5: 20 of margin, of which IMR requires 4.5 and the leverage 20. */
 export const DEAL = { steps: 1000, price: 1000, leverage: 5 }
 export const AT_100 = e18('100')
 
-/** Alice has bought, bob has sold. */
+/** Alice is long, Bob short. */
 export async function dealt(): Promise<Exchange> {
   const exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
   await trade(exchange, alice, bob, DEAL)
@@ -24,7 +24,7 @@ interface Given {
   readonly price: bigint
 }
 
-/** Calls on the exchange of the test at hand: by alice and with a report of 100, if nothing else is said. */
+/** Calls on the current test's exchange, by default for Alice with a report of 100. */
 export function adjusting<Input extends object>(
   exchange: () => Exchange,
   send: (exchange: Exchange, input: Input & Given) => Promise<ContractTransactionResponse>,

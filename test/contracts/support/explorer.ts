@@ -1,4 +1,4 @@
-/** A block explorer that verifies sources as the real ones do: it compiles what it is sent, and compares with what was deployed. */
+/** A block explorer for tests: it compiles submitted sources and compares them with the deployed code, as real ones do. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,11 +7,11 @@ import solc from 'solc'
 
 interface Submission {
   readonly address: string
-  /** As `contracts/MarginBank.sol:MarginBank`. */
+  /** For example `contracts/MarginBank.sol:MarginBank`. */
   readonly name: string
   /** `exact`: to the last byte. `partial`: all but the hash of sources and settings at the end of the code. */
   readonly match: 'exact' | 'partial' | 'none'
-  /** Where nothing matches. */
+  /** Set if nothing matches. */
   readonly problem?: string
 }
 
@@ -21,7 +21,7 @@ export interface Explorer {
   stop(): Promise<void>
 }
 
-/** Blockscout's API, as far as verification asks it. Everything that the chain has mined is known when it starts. */
+/** The part of Blockscout's API that verification uses. Contracts created before the start are known. */
 export async function startExplorer(provider: JsonRpcProvider): Promise<Explorer> {
   const creations = await creationsOn(provider)
   const submissions: Submission[] = []
@@ -78,7 +78,7 @@ const creationsIn = (call: Call): [string, string][] => [
   ...(call.calls ?? []).flatMap(creationsIn),
 ]
 
-/** Address => what it was created from, by a transaction or a contract: the code that was compiled, and the arguments after it. */
+/** By address: creation code and constructor arguments of every contract created by a transaction or another contract. */
 async function creationsOn(provider: JsonRpcProvider): Promise<Map<string, string>> {
   const creations = new Map<string, string>()
   for (let number = await provider.getBlockNumber(); number > 0; number--) {
@@ -92,10 +92,10 @@ async function creationsOn(provider: JsonRpcProvider): Promise<Map<string, strin
   return creations
 }
 
-/** The hash of sources and settings, as the compiler appends it: its length is in the last two bytes. */
+/** Hex digits of the hash of sources and settings that the compiler appends; its length is in the last two bytes. */
 const METADATA_DIGITS = 2 * 53
 
-/** Compiles what was sent, and compares the code and the arguments after it with what created the contract. */
+/** Compiles the submission and compares code and arguments with the contract's creation. */
 function judge(form: URLSearchParams, creations: ReadonlyMap<string, string>): Submission {
   const address = form.get('contractaddress') ?? ''
   const name = form.get('contractname') ?? ''

@@ -1,4 +1,4 @@
-/** Requests that an owner signs and somebody else sends. */
+/** Forward requests: signed by an owner, sent by another account. */
 import type { Signer } from 'ethers'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
 import type { Exchange } from '../../support/exchange.ts'
@@ -26,7 +26,7 @@ type SignerWithAddress = Signer & { readonly address: string }
 export const forwarderOf = ({ shared, admin }: Exchange) =>
   Forwarder__factory.connect(shared.forwarder, admin)
 
-/** A request of `from` that lives ten minutes, signed by him, or by another in his place. */
+/** A request of `from` valid for ten minutes, signed by `from` or, for negative tests, by `signer`. */
 export async function signForward(
   exchange: Exchange,
   from: SignerWithAddress,

@@ -1,4 +1,4 @@
-/** What funding costs, and an adjustment, relay included: receipt gas of the operator's transaction. */
+/** Gas of funding updates and adjustments, including the relay: receipt gas of the operator's transaction. */
 import type { ContractTransactionResponse, Wallet } from 'ethers'
 import {
   caller,
@@ -21,14 +21,14 @@ type Call = () => Promise<ContractTransactionResponse>
 
 const gasOf = async (call: Call): Promise<number> => Number((await (await call()).wait())?.gasUsed)
 
-/** Alice holds a position, and her accounts are in use. */
+/** Alice has a position, and the storage of Alice's accounts is already in use. */
 async function warmUp(exchange: Exchange): Promise<void> {
   for (const salt of [1n, 2n]) await settle(exchange, { price: PRICE, fills: pair(ALICE, BOB, 10, { salt }) })
   const keys = exchange.keys.connect(await caller(exchange, ALICE))
   await keys.registerSessionKey(wallet('a session key').address, 3)
 }
 
-/** Name => call, in order: each finds what the ones before have left. */
+/** Name => call, in order: each call starts from the state that the previous ones left. */
 async function adjustmentsOf(exchange: Exchange): Promise<[string, Call][]> {
   const by = ALICE
   const amount = e18('10')
@@ -49,7 +49,7 @@ async function adjustmentsOf(exchange: Exchange): Promise<[string, Call][]> {
   ]
 }
 
-/** A batch of two, with sequential salts and partial slots untouched. */
+/** A batch of two, with sequential salts and unused partial slots. */
 const batch = (exchange: Exchange, salt: bigint): Call => {
   const fills = pair(ALICE, BOB, 10, { salt })
   return () => settle(exchange, { price: PRICE, fills })

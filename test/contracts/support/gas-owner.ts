@@ -1,4 +1,4 @@
-/** What owners' own calls cost, sent by themselves or relayed: receipt gas. */
+/** Receipt gas of owners' own calls, sent directly or through the forwarder. */
 import type { ContractTransactionResponse } from 'ethers'
 import { caller, chain, type Exchange, perpetualExchange, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
@@ -8,21 +8,21 @@ import type { GasTable } from './gas.ts'
 const AMOUNT = e18('100')
 const SALTS = Array.from({ length: 20 }, (_, index) => 200 + index)
 
-/** Name => call, in order: each finds what the ones before have left. */
+/** Name => call, in order: each call starts from the state that the previous ones left. */
 async function callsOf(exchange: Exchange): Promise<[string, () => Promise<ContractTransactionResponse>][]> {
   const { usdm, shared, spec, users, connection } = exchange
   const owner = await caller(exchange, users[0]!)
   const fresh = await caller(exchange, wallet('never seen before'))
   for (const each of [owner, fresh]) {
     await usdm.mint(each.address, AMOUNT * 10n)
-    // One who comes for the first time allows what he deposits; the other has a standing allowance.
+    // The new account approves exactly its deposit; the other has a standing allowance.
     await usdm.connect(each).approve(shared.marginBank, each === fresh ? AMOUNT : AMOUNT * 10n)
   }
   const bank = exchange.bank.connect(owner)
   const keys = exchange.keys.connect(owner)
   const trader = exchange.trader.connect(owner)
   const key = wallet('a session key').address
-  /** When what was requested before has settled. */
+  /** After the delay of an earlier request. */
   const later = async <Answer>(call: () => Promise<Answer>) => {
     await connection.networkHelpers.time.increase(16)
     return call()
@@ -50,7 +50,7 @@ async function callsOf(exchange: Exchange): Promise<[string, () => Promise<Contr
     [
       'deposit, while the bank has ether',
       async () => {
-        // From a contract that ends in its constructor: the bank is not asked.
+        // Forced by a contract that self-destructs in its constructor.
         await owner.sendTransaction({ data: `0x73${shared.marginBank.slice(2)}ff`, value: 1n })
         return bank.deposit(AMOUNT)
       },

@@ -1,6 +1,6 @@
 /**
- * What everything but plain settlement costs, one named scenario each. To add one: a name, and what it measures on a fresh
- * exchange of the fixture. The golden file and `npm run bench:gas` take it from here.
+ * Named gas scenarios besides plain settlement. To add one: a name and a measurement on a fresh exchange of the fixture. The
+ * golden file and `npm run bench:gas` read this list.
  */
 import type { ContractTransactionResponse, Wallet } from 'ethers'
 import {
@@ -31,13 +31,13 @@ const [ALICE, BOB, CAROL, DAVE] = ['alice', 'bob', 'carol', 'dave'].map(wallet) 
 type Sent = Promise<ContractTransactionResponse> | ContractTransactionResponse
 const gasOf = async (sent: Sent): Promise<number> => Number((await (await sent).wait())?.gasUsed)
 
-/** Positions, words, slots and the market itself have been used before. */
+/** Positions, salt words, slots and the market itself are already in use. */
 async function warmUp(exchange: Exchange): Promise<void> {
   const used = pair(ALICE, BOB, 10, { salt: 1_000n, quantity: 20, slot: 3 })
   await settle(exchange, { price: PRICE, fills: [...used, ...pair(CAROL, DAVE, 10, { salt: 1_000n })] })
 }
 
-/** Of the same batch, with Alice’s order changed. */
+/** Extra gas of the same batch with Alice's order changed. */
 async function extra(exchange: Exchange, change: Partial<FillInput>): Promise<number> {
   const fills = (salt: bigint): FillInput[] => [...pair(ALICE, BOB, 10, { salt })]
   const plain = await gasOf(settle(exchange, { price: PRICE, fills: fills(1_001n) }))
@@ -46,7 +46,7 @@ async function extra(exchange: Exchange, change: Partial<FillInput>): Promise<nu
   return (await gasOf(settle(exchange, { price: PRICE, fills: changed }))) - plain
 }
 
-/** A batch of four, with this many of them signed by session keys. */
+/** A batch of four, `count` of them signed by session keys. */
 async function withSessionKeys(exchange: Exchange, count: number, salt: bigint): Promise<number> {
   const makers = [ALICE, CAROL, BOB, DAVE]
   const fills = makers.map((by, index): FillInput => {
@@ -56,7 +56,7 @@ async function withSessionKeys(exchange: Exchange, count: number, salt: bigint):
   return gasOf(settle(exchange, { price: PRICE, fills }))
 }
 
-/** The first of a batch also pays for the first look at the account manager. */
+/** The first session key of a batch also pays for the cold access to the account manager. */
 async function furtherSessionKey(exchange: Exchange): Promise<number> {
   for (const maker of [ALICE, CAROL]) {
     const key = wallet(`session key of ${maker.address}`)
@@ -68,7 +68,7 @@ async function furtherSessionKey(exchange: Exchange): Promise<number> {
   return (await withSessionKeys(exchange, 2, 1_003n)) - one
 }
 
-/** Bought at 50,000 with 5 %; at 48,750 the book may liquidate, at 48,400 the backstop may take over. */
+/** Bought at 50,000 with 5 %: liquidatable by the book at 48,750, by the backstop at 48,400. */
 async function fallen(exchange: Exchange): Promise<void> {
   await settle(exchange, { price: PRICE, fills: pair(CAROL, DAVE, 1_000, { leverage: 20, salt: 1_001n }) })
 }
@@ -85,7 +85,7 @@ async function forced(exchange: Exchange): Promise<number> {
 async function inherited(exchange: Exchange): Promise<number> {
   await withBackstop(exchange, e18('1000000000'), e18('100000'))
   await fallen(exchange)
-  // The second time its slot is in use.
+  // The second inheritance finds the backstop's slot in use.
   await gasOf(inherit(exchange, CAROL, { price: e18('48400') }))
   await settle(exchange, {
     price: 484_000,

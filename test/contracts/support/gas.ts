@@ -1,4 +1,4 @@
-/** What a settled order costs: receipt gas over orders, one order per account, non-zero expiry and fees; and what else costs. */
+/** Gas per settled order: receipt gas over orders, one order per account, non-zero expiry and fees. Includes the named scenarios. */
 import type { Wallet } from 'ethers'
 import { chain, crowdedExchange, type Exchange, type FillInput, settle } from '../../support/exchange.ts'
 import { riskGas } from './gas-risk.ts'
@@ -8,13 +8,13 @@ export const SIZES = [2, 20, 50, 100] as const
 export const SALTS = ['sequential', 'random'] as const
 export const MOVES = ['opening', 'growing', 'reducing'] as const
 
-/** `sequential 50 growing` => gas per order. */
+/** For example `sequential 50 growing` => gas per order. */
 export type GasTable = Record<string, number>
 
 const PRICE = 500_000
 const STEPS = 1_000
 
-/** Sequential: neighbours in one word. Random: a fresh word for every order. */
+/** Sequential: adjacent salts in one word. Random: a new word for every order. */
 const saltOf = (mode: (typeof SALTS)[number], move: number): bigint =>
   mode === 'sequential' ? BigInt(1 + move) : BigInt(1 + move) << 20n
 
@@ -26,7 +26,7 @@ function fillsOf(users: readonly Wallet[], mode: (typeof SALTS)[number], move: n
   })
 }
 
-/** An account that counts its salts up has used its word before: here, by a cancel. */
+/** Sequential salts share a word that the account has used before; here a cancel uses it. */
 async function useWords(exchange: Exchange, users: readonly Wallet[]): Promise<void> {
   const { connection, trader } = exchange
   for (const user of users) {
@@ -38,7 +38,7 @@ async function useWords(exchange: Exchange, users: readonly Wallet[]): Promise<v
 async function measure(exchange: Exchange, size: number, mode: (typeof SALTS)[number]): Promise<GasTable> {
   const users = exchange.users.slice(0, size)
   const table: GasTable = {}
-  // The market itself is used, and so is the pool.
+  // The storage of the market and its pool is already in use.
   await settle(exchange, { price: PRICE, fills: fillsOf(exchange.users.slice(100, 102), 'random', 5) })
   if (mode === 'sequential') await useWords(exchange, users)
   for (const [index, move] of MOVES.entries()) {

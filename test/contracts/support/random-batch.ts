@@ -1,14 +1,14 @@
-/** Batches as they come: for tests that settle many of them. */
+/** Random balanced batches, for tests that settle many of them. */
 import type { Wallet } from 'ethers'
 import type { Exchange, FillInput } from '../../support/exchange.ts'
 
-/** Cuts `total` into as many positive shares as there are users. */
+/** Divides `total` into at most one positive share per user. */
 function shares(total: number, users: readonly Wallet[], random: (end: number) => number): number[] {
   const cuts = Array.from({ length: users.length - 1 }, () => 1 + random(total - 1)).sort((a, b) => a - b)
   return [...cuts, total].map((cut, index) => cut - (cuts[index - 1] ?? 0)).filter((share) => share > 0)
 }
 
-/** Some buy, the others sell the same; partly filled orders, market orders and mixed taker shares among them. */
+/** Some users buy, the others sell the same quantity, with partial fills, market orders and mixed taker shares. */
 export function randomFills(
   exchange: Exchange,
   price: number,
@@ -43,7 +43,7 @@ export function randomFills(
   return spread(fills, taker)
 }
 
-/** Gives the taker quantity that is still missing to whoever has room. */
+/** Adds the missing taker quantity to the fills that have room for it. */
 function spread(fills: readonly FillInput[], missing: number): FillInput[] {
   let left = missing
   return fills.map((fill) => {

@@ -1,4 +1,4 @@
-/** Runs `npx hardhat` tasks as from the command line, and reads what they print. */
+/** Runs `npx hardhat` tasks as from the command line and captures their output. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,12 +9,12 @@ import config from '../../../hardhat.config.ts'
 export type HardhatConfig = typeof config
 
 export interface TaskRun {
-  /** Of the configuration. */
+  /** Name of a network in the configuration. */
   readonly network: string
   readonly config?: HardhatConfig
 }
 
-/** What the task printed. Fails as the task fails. */
+/** Output of the task. Throws the task's error. */
 export async function runTask(
   run: TaskRun,
   name: string | string[],
@@ -41,7 +41,7 @@ export interface ServedChain {
   stop(): Promise<void>
 }
 
-/** The chain of the tests as a node that answers over HTTP. */
+/** Serves the in-process chain of the tests as an HTTP node. */
 export async function serveChain(provider: EthereumProvider): Promise<ServedChain> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []

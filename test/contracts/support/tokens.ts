@@ -1,4 +1,4 @@
-/** Banks over other tokens than the exchange's own. */
+/** A bank over tokens with other behaviour than the exchange's own token. */
 import type { Wallet } from 'ethers'
 import { Signature } from 'ethers'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
@@ -11,7 +11,7 @@ import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__
 import type { TestUSDM } from '../../../typechain-types/TestUSDM.ts'
 import { chain, firstSigner, wallet } from '../../support/exchange.ts'
 
-/** How a token behaves, and what is left of an amount that it moves. */
+/** By behaviour: the token, and the part of a transferred amount that arrives. */
 export const MODELS = {
   standard: { factory: TestUSDM__factory, arrives: (amount: bigint) => amount },
   'without return values': { factory: NoReturnToken__factory, arrives: (amount: bigint) => amount },
@@ -22,7 +22,7 @@ export const MODELS = {
   hostile: { factory: HostileToken__factory, arrives: (amount: bigint) => amount },
 } as const
 
-/** A bank over a fresh token, and an owner with gas and `amount` of it. */
+/** A bank over a new token, and an owner with gas and `amount` of the token. */
 export async function bankOver<Token extends TestUSDM>(
   Factory: new (runner: Awaited<ReturnType<typeof firstSigner>>) => { deploy(): Promise<Token> },
   amount: bigint,
@@ -39,7 +39,7 @@ export async function bankOver<Token extends TestUSDM>(
   return { token, bank, access, admin, owner, time, asOwner: bank.connect(owner) }
 }
 
-/** The owner's consent that `spender` takes `value`, as EIP-2612 has it. */
+/** The owner's EIP-2612 permit for `spender` to transfer `value`. */
 export async function permitOf(
   token: TestUSDM,
   owner: Wallet,

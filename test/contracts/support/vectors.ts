@@ -1,4 +1,4 @@
-/** What clients in other languages check their signing against: `docs/signing-vectors.json`. */
+/** Vectors against which clients in other languages check their signing: `docs/signing-vectors.json`. */
 import { TypedDataEncoder } from 'ethers'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import {
@@ -28,7 +28,7 @@ const ORDER_FIELDS = [
 
 const maker = wallet('signing vectors')
 
-/** As ethers takes a domain, with numbers as text: chain ids and amounts do not fit a JSON number everywhere. */
+/** The domain in the form of ethers, with numbers as text: chain ids and amounts exceed a JSON number in some parsers. */
 export const domainOf = ({ chainId, trader }: Pick<MarketSpec, 'chainId' | 'trader'>) => ({
   name: DOMAIN_NAME,
   version: DOMAIN_VERSION,
@@ -36,7 +36,7 @@ export const domainOf = ({ chainId, trader }: Pick<MarketSpec, 'chainId' | 'trad
   verifyingContract: trader,
 })
 
-/** The struct that is signed, amounts x 1e18. */
+/** The signed struct, amounts x 1e18. */
 export const signedStruct = (order: Order, spec: MarketSpec) => ({
   flags: `0x${packFlags(order).toString(16).padStart(16, '0')}`,
   quantity: `${BigInt(order.quantity) * spec.step}`,
@@ -61,7 +61,7 @@ function drawOrder(spec: MarketSpec, type: Order['type'], side: Side, index: num
     leverage: 1 + (index % spec.maxLeverage),
     reduceOnly: mustReduceOnly(type) || index % 2 === 1,
     expiration: (index % 3 === 0 ? 0 : 1_900_000_000 + index) as Seconds,
-    // The largest salt there is, and small ones.
+    // The largest possible salt, and small ones.
     salt: index === 0 ? 2n ** 53n - 1n : BigInt(index),
   }
 }
@@ -95,7 +95,7 @@ const orderVector = ({ spec, order }: OrderVector) => {
   }
 }
 
-/** Everything in the file. */
+/** The complete content of the file. */
 export const vectors = () => ({
   about:
     'An order is signed as a personal message (EIP-191) over its EIP-712 digest, with the suffix 01. Amounts are x 1e18; ' +

@@ -1,9 +1,9 @@
-/** Ending a market on a deployed exchange: anyone's calls are made by one who has no part in it. */
+/** Calls that wind down a market. Calls open to any account are sent from an account without a position. */
 import type { ContractTransactionResponse, Wallet } from 'ethers'
 import { caller, chain, type Exchange, wallet } from '../../support/exchange.ts'
 import { actionOf, pass, SILENCE, tick } from './risk.ts'
 
-/** The exchange of the test at hand. */
+/** The exchange of the current test. */
 export interface Scene {
   exchange: Exchange
 }
@@ -16,11 +16,11 @@ export const fresh = async (fixture: () => Promise<Exchange>): Promise<Exchange>
 export const freeOf = async ({ exchange }: Scene, of: Wallet): Promise<bigint> =>
   (await exchange.bank.account(of.address)).free
 
-/** The market, called by anyone. */
+/** The market, called from an account without a role or position. */
 export const byAnyone = async ({ exchange }: Scene): Promise<Exchange['trader']> =>
   exchange.trader.connect(await caller(exchange, stranger))
 
-/** Stores a report as anyone may, in the second in which it is observed. */
+/** Pokes a report from an unprivileged account, in the second of its observation. */
 export async function poke(
   scene: Scene,
   price: bigint,
@@ -31,7 +31,7 @@ export async function poke(
   return (await byAnyone(scene)).poke(report)
 }
 
-/** A day of silence after a request, and the freeze. */
+/** Requests a freeze, waits for the day of silence and freezes. */
 export async function freeze(scene: Scene): Promise<void> {
   const trader = await byAnyone(scene)
   await trader.requestFreeze()
@@ -39,7 +39,7 @@ export async function freeze(scene: Scene): Promise<void> {
   await trader.freeze()
 }
 
-/** Claims for those who hold a position, in this order; returns what each was paid. */
+/** Claims for the accounts with a position, in this order; returns the amount paid to each. */
 export async function claimAll(scene: Scene, order: readonly Wallet[]): Promise<Map<string, bigint>> {
   const paid = new Map<string, bigint>()
   for (const each of order) {

@@ -1,4 +1,4 @@
-/** The tasks that show a market, an account and an order, run against a node. */
+/** Tasks that display a market, an account or an order, run against a node. */
 import { expect } from 'chai'
 import { HardhatPluginError } from 'hardhat/plugins'
 import { hashOrder } from '../../../domain/orders/order-hash.ts'
@@ -33,7 +33,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
   })
   after(() => served.stop())
 
-  /** Runs to an error, and answers with what it says. */
+  /** Runs the task until it fails and returns the error message. */
   async function refusalOf(name: string, given: Record<string, unknown>): Promise<string> {
     try {
       await run(name, given)
@@ -46,7 +46,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
 
   // -------------------------------------------------------------------- a market, an account
 
-  it('a market that has not traded is shown with its grid, parameters and offices', async () => {
+  it('when a market has not traded, show-market prints its grid, parameters and roles', async () => {
     const text = await run('show-market', { trader: exchange.spec.trader })
     expect(text).to.contain('market 1 (perpetual)')
     expect(text).to.match(/tick +0\.1 USDM per unit/)
@@ -59,7 +59,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     expect(text).to.match(/parameters {2}0x\w{40} \(at once\)/)
   })
 
-  it('what was settled, and what waits, is shown with its times', async () => {
+  it('when a batch is settled and a mode is scheduled, show-market prints both with their times', async () => {
     await withBackstop(exchange, e18('1000000'), 0n)
     await settle(exchange, { price: 500_000, fills: pair(user(0), user(1), 1_000, { leverage: 20 }) })
     const activeFrom = ((await nextSecond(exchange)) + 2 * 86_400) * 1_000
@@ -73,7 +73,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     expect(text).to.contain(`cancel_only from ${time} UTC`)
   })
 
-  it('an account is shown with its balance and its position', async () => {
+  it('when an account has a position, show-account prints balance, position, pending withdrawal and cancels', async () => {
     const { trader } = exchange.spec
     const long = await run('show-account', { trader, account: user(0).address })
     expect(long).to.match(/size +1 units \(long\)/)
@@ -90,7 +90,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     expect(await run('show-account', { trader, account: user(5).address })).to.match(/size +none/)
   })
 
-  it('what is no market, and no account, is named', async () => {
+  it('when the address is not a market or an account, it fails and names the argument', async () => {
     const { trader } = exchange.spec
     expect(await refusalOf('show-market', { trader: 'btc' })).to.equal(
       '--trader must be an address; received "btc"',
@@ -120,12 +120,12 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
       ...change,
     })
 
-  /** The same order, as the domain knows it. */
+  /** The same order in the form of domain/. */
   const order = () => ({
     ...orderOf({ by: user(2), side: 'LONG', fill: 250, salt: 2n ** 53n - 1n }, 500_001, exchange.spec),
   })
 
-  it('an order has the hash that domain, market and typed data agree on', async () => {
+  it('when given an order, hash-order prints the same hash as domain/, market and typed data', async () => {
     const text = await run('hash-order', { trader: exchange.spec.trader, order: body() })
     const hash = hashOrder(order(), exchange.spec, keccak)
     expect(text).to.match(new RegExp(`computed +${hash}`))
@@ -135,7 +135,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     expect(typed.message.price).to.equal('50000100000000000000000')
   })
 
-  it('an order that its maker signed can be settled; one that another key signed cannot', async () => {
+  it('when the maker signed, validate-order succeeds; when another account signed, it fails with SignerUnauthorized', async () => {
     const { trader } = exchange.spec
     const { signature } = signOrder(order(), exchange.spec, user(2))
     const text = await run('validate-order', { trader, order: body(), signature })
@@ -149,7 +149,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     expect(refusal).to.contain(user(3).address)
   })
 
-  it('an order that a session key signed names it; a dead one is refused with its salt', async () => {
+  it('when a session key signed, validate-order names the key; when the order is cancelled, it fails with its salt', async () => {
     const { trader } = exchange.spec
     const carol = await caller(exchange, user(2))
     await exchange.keys.connect(carol).registerSessionKey(user(4).address, 1)
@@ -164,7 +164,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     )
   })
 
-  it('a field that is wrong is named, with what it should be', async () => {
+  it('when a field is invalid, it fails with the field, the received value and a valid one', async () => {
     const { trader } = exchange.spec
     const refused = (change: Record<string, unknown>) =>
       refusalOf('hash-order', { trader, order: body(change) })

@@ -1,4 +1,4 @@
-/** decode-settlement, run against a node: what was settled, what was refused and whose fault it was. */
+/** The task decode-settlement, run against a node: settled parts, reverted ones and the party that caused the revert. */
 import { expect } from 'chai'
 import type { ContractTransactionResponse } from 'ethers'
 import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.ts'
@@ -38,7 +38,7 @@ describe('tasks: decode-settlement', function () {
   })
   after(() => served.stop())
 
-  /** Sends a part that reverts, mined all the same, and decodes it. */
+  /** Sends a part that reverts, has it mined, and decodes it. */
   async function decodeRefused(input: PartInput): Promise<string> {
     const { connection, trader, operator, spec } = exchange
     const part = await buildPart(exchange, input)
@@ -54,7 +54,7 @@ describe('tasks: decode-settlement', function () {
 
   // -------------------------------------------------------------------- mined
 
-  it('a batch is told order by order, in units and UTC, and found as it was sent', async () => {
+  it('when a batch is settled, it prints every order in units and UTC', async () => {
     const salts = [11n, 12n]
     const [buy, sell] = pair(user(0), user(1), 1_000, { leverage: 20 })
     const text = await decoded(
@@ -80,7 +80,7 @@ describe('tasks: decode-settlement', function () {
     expect(text).to.match(/failure_kind +none: it did what was asked/)
   })
 
-  it('a liquidation is told apart from orders', async () => {
+  it('when a part contains a liquidation, it prints it as a liquidation', async () => {
     await trade(exchange, user(0), user(1), { steps: 1_000, price: 500_000 })
     const text = await decoded(
       settle(exchange, {
@@ -96,7 +96,7 @@ describe('tasks: decode-settlement', function () {
     expect(text).to.match(/failure_kind +none/)
   })
 
-  it('a takeover that the backstop could not afford is told by its failure_kind', async () => {
+  it('when the backstop lacks capacity, it prints failure_kind backstop_inheritance_failed_only', async () => {
     await trade(exchange, user(0), user(1), { steps: 1_000, price: 500_000 })
     await withBackstop(exchange, e18('1000'), e18('100000'))
     const failed = await decoded(inherit(exchange, user(0), { price: e18('47600') }))
@@ -111,7 +111,7 @@ describe('tasks: decode-settlement', function () {
     expect(taken).to.match(/failure_kind +none/)
   })
 
-  it('a deleveraging that found nobody, and one that did not find enough, are told apart', async () => {
+  it('when a deleveraging closes nothing or too little, it prints a different failure_kind for each', async () => {
     await trade(exchange, user(0), user(1), { steps: 1_000, price: 500_000 })
     await trade(exchange, user(2), user(3), { steps: 100, price: 500_000 })
     const nobody = await decoded(
@@ -132,7 +132,7 @@ describe('tasks: decode-settlement', function () {
 
   // -------------------------------------------------------------------- refused
 
-  it('a part that is wrong as a whole has no culprit', async () => {
+  it('when a part is invalid as a whole, it prints no culprit', async () => {
     const text = await decodeRefused({
       price: 500_000,
       takerFee: excessive,
@@ -143,7 +143,7 @@ describe('tasks: decode-settlement', function () {
     expect(text).to.match(/culprit +none: the error is about the call as a whole/)
   })
 
-  it('an order that is wrong is named with its maker and salt', async () => {
+  it('when an order is invalid, it prints maker and salt', async () => {
     const [buy, sell] = pair(user(0), user(1), 1_000)
     const text = await decodeRefused({
       price: 500_000,
@@ -153,7 +153,7 @@ describe('tasks: decode-settlement', function () {
     expect(text).to.contain(`the order 21 of ${user(0).address}`)
   })
 
-  it('an account that lacks margin, or money at the bank, is named', async () => {
+  it('when an account lacks margin or free balance, it prints the account', async () => {
     const thin = await decodeRefused({
       price: 500_000,
       oraclePrice: e18('49000'),
@@ -172,7 +172,7 @@ describe('tasks: decode-settlement', function () {
 
   // -------------------------------------------------------------------- anything else
 
-  it('what was sent elsewhere is told by its events; what was never mined is said so', async () => {
+  it('when a transaction is not a settlement, it prints its events; when it is not mined, it fails', async () => {
     const alice = await caller(exchange, user(0))
     const text = await decoded(exchange.bank.connect(alice).requestWithdrawal(e18('3')))
     expect(text).to.match(/call +requestWithdrawal/)
