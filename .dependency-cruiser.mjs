@@ -80,6 +80,16 @@ const rules = [
     { path: '^(db|service|keeper|indexer|api|stack|bench|typechain-types)/' },
   ),
   rule(
+    'client-carries-only-hashing-and-units',
+    'A published client package contains client/ and these files of domain/: order terms, order hashing, units. The rule follows imports.',
+    { path: '^client/' },
+    {
+      path: '^domain/',
+      pathNot: '^domain/(orders/order(-hash)?|units|hex|invariant|verdict)\\.ts$',
+      reachable: true,
+    },
+  ),
+  rule(
     'shared-layers-know-no-process',
     'db/ and service/ serve every process, so they import none of them.',
     { path: '^(db|service)/' },

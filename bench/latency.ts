@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import type { Market } from '../client/answers.ts'
 import { Client } from '../client/client.ts'
+import type { Market } from '../client/responses.ts'
 import { roundPrice } from '../client/rounding.ts'
 import type { Db } from '../db/client.ts'
 import { readRows } from '../db/journal.ts'
@@ -126,7 +126,7 @@ async function send(stack: Stack, { rate, seconds, warmup }: Run) {
   const clients = accounts.map(
     ({ private_key, api_key }) => new Client({ baseUrl: base_url, privateKey: private_key, apiKey: api_key }),
   )
-  let market = await (clients[0] as Client).market(MARKET)
+  let market = await (clients[0] as Client).marketData.market(MARKET)
   const samples = new Map<string, Sample>()
   const refused = new Map<string, number>()
   const flying: Promise<void>[] = []
@@ -135,7 +135,7 @@ async function send(stack: Stack, { rate, seconds, warmup }: Run) {
 
   for (let index = 0; index < total; index++) {
     await sleep(Math.max(0, began + (1000 * index) / rate - Date.now()))
-    if (index % rate === 0) market = await (clients[0] as Client).market(MARKET)
+    if (index % rate === 0) market = await (clients[0] as Client).marketData.market(MARKET)
     const client = clients[index % clients.length] as Client
     const side = index % 2 === 0 ? 'LONG' : 'SHORT'
     const counted = Date.now() - began > warmup * 1000
@@ -155,9 +155,9 @@ async function place(
   const through = 1 + (side === 'LONG' ? THROUGH : -THROUGH)
   const price = roundPrice(market, ((market.oracle_price ?? 0) * through).toFixed(6), side)
   try {
-    const order = await client.sign({ marketId: MARKET, side, price, quantity: QUANTITY, leverage: 5 })
+    const order = await client.orders.sign({ marketId: MARKET, side, price, quantity: QUANTITY, leverage: 5 })
     const sentAt = Date.now()
-    const { order: accepted } = await client.send(order)
+    const { order: accepted } = await client.orders.send(order)
     samples.set(accepted.order_id, { sentAt, answeredAt: Date.now() })
   } catch (error) {
     const code = (error as { code?: string }).code ?? String(error)

@@ -5,6 +5,7 @@
  *
  *   npm run bench:trigger -- [--stops 40] [--seconds 30]
  */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +13,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Client } from '../client/client.ts'
 import { fromE18 } from '../client/decimals.ts'
-import type { NewOrder } from '../client/trading.ts'
+import type { NewOrder } from '../client/order-factory.ts'
+import { waitFor } from '../client/wait-for.ts'
 import { readRows } from '../db/journal.ts'
 import { type BatchCleared, marketShard, type OrderTriggered } from '../domain/journal/journal-row.ts'
 import { percentile } from '../stack/replay/statistics.ts'
@@ -37,14 +39,14 @@ const traderOn = ({ file }: Stack, index: number): Client => {
 }
 
 async function fillBook(maker: Client, stopper: Client): Promise<void> {
-  const market = await maker.waitFor(
-    () => maker.market(MARKET),
+  const market = await waitFor(
+    () => maker.marketData.market(MARKET),
     ({ mark_price_e18_raw }) => mark_price_e18_raw !== null,
   )
   const tick = BigInt(market.tick_size_e18_raw)
   const mark = BigInt(market.mark_price_e18_raw ?? 0) / tick
   const at = (ticks: number): string => fromE18((mark + BigInt(ticks)) * tick)
-  await maker.placeBatch([
+  await maker.orders.placeBatch([
     { marketId: MARKET, side: 'LONG', price: at(-DEPTH), quantity: '1', leverage: 2 },
     { marketId: MARKET, side: 'SHORT', price: at(DEPTH), quantity: '1', leverage: 2 },
   ])
@@ -58,7 +60,7 @@ async function fillBook(maker: Client, stopper: Client): Promise<void> {
   }
   for (let n = 0; n < stops; n += 50) {
     const batch = Array.from({ length: Math.min(50, stops - n) }, (_, at) => stopAt(n + at))
-    const { refused, results } = await stopper.placeBatch(batch)
+    const { refused, results } = await stopper.orders.placeBatch(batch)
     if (refused > 0) throw new Error(JSON.stringify(results.find((result) => 'error' in result)))
   }
 }

@@ -1,18 +1,18 @@
-/** Human-readable decimals and the integers x 1e18 that are signed. Exact both ways: no floating point in between. */
+/** Converts between human-readable decimals and the integers × 1e18 that are signed. Exact in both directions. */
 
 const PLACES = 18
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
 
-/** A decimal as a trader writes it, or an integer that is scaled already. */
+/** A decimal as text or number, or an integer that is already scaled by 1e18. */
 export type Decimal = string | number | bigint
 
-/** `1.5` -> 1500000000000000000n. A bigint is taken as it is. Refuses what has more than 18 decimals or is not a decimal. */
+/** `1.5` -> 1500000000000000000n. Returns a bigint unchanged. Throws if the value is no decimal or has more than 18 places. */
 export function toE18(value: Decimal): bigint {
   if (typeof value === 'bigint') return value
   const match = DECIMAL.exec(typeof value === 'number' ? plain(value) : value.trim())
   const fraction = match?.[3] ?? ''
   if (match === null || fraction.length > PLACES)
-    throw new RangeError(`not a decimal with at most 18 places: ${value}`)
+    throw new RangeError(`"${value}" is not a decimal with at most ${PLACES} places, such as 64000.1`)
   const scaled = BigInt(`${match[2]}${fraction.padEnd(PLACES, '0')}`)
   return match[1] === '-' ? -scaled : scaled
 }
@@ -25,7 +25,7 @@ export function fromE18(value: bigint): string {
   return `${value < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** As a JSON number where that says the same, else as text: nothing is lost on the wire. */
+/** A JSON number if it represents the value exactly, otherwise text. */
 export function toWire(value: bigint): number | string {
   const text = fromE18(value)
   return plain(Number(text)) === text ? Number(text) : text

@@ -1,26 +1,26 @@
-/** What the exchange refused, and what became of the request. */
+/** The error that every failed request throws: status, code, outcome, and whether a retry can succeed. */
 
-/** Whether the command took effect: decides if sending it again is a retry or a second command. */
+/** Whether the command took effect. After `unknown`, only an idempotent request may be sent again. */
 export type PlacementOutcome = 'not_placed' | 'placed' | 'unknown'
 
-/** Codes that this client acts on itself; every other code is the server's own. */
+/** The codes that this client handles or creates. Every other code is the server's. */
 export const CODES = {
   pending: 'HTV1_READ_AFTER_PENDING',
   unavailable: 'HTV1_READ_AFTER_UNAVAILABLE',
   capacity: 'HTV1_READ_AFTER_CAPACITY',
   stale: 'HTV1_READ_AFTER_STALE_BOOKMARK',
-  /** No answer arrived. */
+  /** The request failed without a response. */
   network: 'CLIENT_NO_ANSWER',
   timeout: 'CLIENT_TIMEOUT',
 } as const
 
 export interface ErrorFacts {
-  /** HTTP status; 0 where no answer arrived. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number
   readonly code: string
   readonly outcome: PlacementOutcome
   readonly retryable: boolean
-  /** From `Retry-After`; null where the answer named none. */
+  /** From `Retry-After`; null if the response has no such header. */
   readonly retryAfterMs: number | null
   readonly requestId: string | null
   readonly details: Readonly<Record<string, unknown>>
@@ -50,8 +50,8 @@ export class ClearbatchError extends Error implements ErrorFacts {
 
 const OUTCOMES: readonly unknown[] = ['not_placed', 'placed', 'unknown']
 
-/** Reads an error answer. What is missing is assumed for the worst: outcome unknown, except that a refused request placed nothing. */
-export function errorOfAnswer(status: number, body: unknown, retryAfter: string | null): ClearbatchError {
+/** If the response names no outcome, it is `unknown` for status 408 and 5xx, and `not_placed` for every other status. */
+export function errorOfResponse(status: number, body: unknown, retryAfter: string | null): ClearbatchError {
   const { message, details } = shape(body)
   const outcome = OUTCOMES.includes(details.outcome)
     ? (details.outcome as PlacementOutcome)
@@ -69,18 +69,21 @@ export function errorOfAnswer(status: number, body: unknown, retryAfter: string 
   })
 }
 
-/** The request may or may not have arrived. */
-export const errorOfSilence = (cause: unknown): ClearbatchError => {
+/** The exchange may or may not have received the request. */
+export const errorWithoutResponse = (cause: unknown): ClearbatchError => {
   const timedOut = cause instanceof Error && cause.name === 'TimeoutError'
-  const error = new ClearbatchError(timedOut ? 'no answer in time' : `no answer: ${String(cause)}`, {
-    status: 0,
-    code: timedOut ? CODES.timeout : CODES.network,
-    outcome: 'unknown',
-    retryable: true,
-    retryAfterMs: null,
-    requestId: null,
-    details: {},
-  })
+  const error = new ClearbatchError(
+    timedOut ? 'no response within the time limit' : `no response: ${String(cause)}`,
+    {
+      status: 0,
+      code: timedOut ? CODES.timeout : CODES.network,
+      outcome: 'unknown',
+      retryable: true,
+      retryAfterMs: null,
+      requestId: null,
+      details: {},
+    },
+  )
   error.cause = cause
   return error
 }

@@ -1,33 +1,33 @@
-/** From the numbers a trader has in mind to a market's grid of ticks and steps. */
+/** Rounds prices and quantities to a market's grid, and converts them to ticks and steps. */
 import type { Side } from '../domain/orders/order.ts'
 import type { Steps, Ticks } from '../domain/units.ts'
 import { type Decimal, fromE18, toE18 } from './decimals.ts'
 
-/** The grid, as `GET /v0/markets` tells it. */
+/** The grid, as `GET /v0/markets` returns it. */
 export interface Grid {
   readonly tick_size_e18_raw: string
   readonly step_size_e18_raw: string
 }
 
-/** The nearest price on the grid that is not worse than asked for: buys round down, sells round up. */
+/** The nearest price on the grid that is not worse for the trader: buys round down, sells round up. */
 export function roundPrice(grid: Grid, price: Decimal, side: Side): string {
   const tick = BigInt(grid.tick_size_e18_raw)
-  const asked = toE18(price)
-  const below = (asked / tick) * tick
-  return fromE18(side === 'LONG' || below === asked ? below : below + tick)
+  const wanted = toE18(price)
+  const below = (wanted / tick) * tick
+  return fromE18(side === 'LONG' || below === wanted ? below : below + tick)
 }
 
-/** The largest quantity on the grid that is not more than asked for. */
+/** The largest quantity on the grid that does not exceed `quantity`. */
 export function roundQuantity(grid: Grid, quantity: Decimal): string {
   const step = BigInt(grid.step_size_e18_raw)
   return fromE18((toE18(quantity) / step) * step)
 }
 
-/** Exact: a price off the grid is refused, with the two that are valid. */
+/** Throws if the price is off the grid; the message names the two nearest valid prices. */
 export const toTicks = (grid: Grid, price: Decimal): Ticks =>
   onGrid('price', toE18(price), BigInt(grid.tick_size_e18_raw)) as Ticks
 
-/** Exact: a quantity off the grid is refused, with the two that are valid. */
+/** Throws if the quantity is off the grid; the message names the two nearest valid quantities. */
 export const toSteps = (grid: Grid, quantity: Decimal): Steps =>
   onGrid('quantity', toE18(quantity), BigInt(grid.step_size_e18_raw)) as Steps
 

@@ -1,4 +1,4 @@
-/** An order's hash and signature, by the same code that the exchange verifies them with. */
+/** Computes an order's hash and signature with the same code that the exchange verifies them with. */
 import { getBytes, hexlify, keccak256 } from 'ethers'
 import {
   isMarketType,
@@ -12,68 +12,68 @@ import type { Address, MarketId, OrderHash, Price, Quantity, Seconds, Ticks } fr
 import type { Decimal } from './decimals.ts'
 import { type Grid, toSteps, toTicks } from './rounding.ts'
 
-/** What signing needs to know of a market: its grid and its domain. */
+/** The fields of a market that signing uses: its grid and its signing domain. */
 export interface SigningMarket extends Grid {
   readonly market_id: number
   readonly trader_address: string
 }
 
-/** An order in a trader's words. */
-export interface OrderDraft {
+/** The terms of an order in human-readable decimals. */
+export interface OrderTerms {
   readonly side: Side
-  /** LIMIT where it is left out and there is a price, else MARKET. */
+  /** The default is LIMIT with a price and MARKET without one. */
   readonly type?: OrderType
   readonly price?: Decimal
   readonly quantity: Decimal
   readonly trigger?: Decimal
   readonly leverage?: number
   readonly reduceOnly?: boolean
-  /** Unix seconds; 0 is good-til-cancelled. Market orders always get one, at most 60 s away. */
+  /** Unix seconds; 0 is good-til-cancelled. A market order always expires, at most 60 s after signing. */
   readonly expiration?: number
 }
 
-/** Any ethers wallet; a session key's works too. */
+/** Any ethers wallet, of the account or of a session key. */
 export interface MessageSigner {
   signMessage(message: Uint8Array): Promise<string>
 }
 
-export interface Signed {
+export interface SignedOrder {
   readonly order: Order
   readonly hash: OrderHash
   /** 66 bytes: r, s, v and 01. */
   readonly signature: string
 }
 
-/** A market order's signature must not outlive the trader's attention. */
+/** A market order's signature stays valid on chain until it expires, even after the order has ended at the exchange. */
 export const MARKET_ORDER_LIFE_S = 60
 
 const keccak = (message: Uint8Array): Uint8Array => getBytes(keccak256(message))
 
 export interface UnsignedOrder {
   readonly market: SigningMarket
-  readonly draft: OrderDraft
+  readonly terms: OrderTerms
   readonly maker: string
   readonly salt: bigint
   /** Unix milliseconds. */
   readonly now: number
 }
 
-/** The order as it will be signed: on the grid, complete, with the bits and the expiry that its type demands. */
-export function buildOrder({ market, draft, maker, salt, now }: UnsignedOrder): Order {
-  const type = draft.type ?? (draft.price === undefined ? 'MARKET' : 'LIMIT')
+/** The order as it will be signed: converted to ticks and steps, with the reduce-only bit and the expiry of its type. */
+export function buildOrder({ market, terms, maker, salt, now }: UnsignedOrder): Order {
+  const type = terms.type ?? (terms.price === undefined ? 'MARKET' : 'LIMIT')
   const latest = Math.floor(now / 1000) + MARKET_ORDER_LIFE_S
-  const asked = draft.expiration ?? 0
-  const expiration = type !== 'MARKET' ? asked : asked === 0 ? latest : Math.min(asked, latest)
+  const wanted = terms.expiration ?? 0
+  const expiration = type !== 'MARKET' ? wanted : wanted === 0 ? latest : Math.min(wanted, latest)
   return {
     marketId: market.market_id as MarketId,
     maker: maker.toLowerCase() as Address,
-    side: draft.side,
+    side: terms.side,
     type,
-    price: isMarketType(type) ? (0 as Ticks) : toTicks(market, draft.price ?? 0),
-    quantity: toSteps(market, draft.quantity),
-    trigger: toTicks(market, draft.trigger ?? 0),
-    leverage: draft.leverage ?? 1,
-    reduceOnly: mustReduceOnly(type) || (draft.reduceOnly ?? false),
+    price: isMarketType(type) ? (0 as Ticks) : toTicks(market, terms.price ?? 0),
+    quantity: toSteps(market, terms.quantity),
+    trigger: toTicks(market, terms.trigger ?? 0),
+    leverage: terms.leverage ?? 1,
+    reduceOnly: mustReduceOnly(type) || (terms.reduceOnly ?? false),
     expiration: expiration as Seconds,
     salt,
   }
@@ -90,7 +90,7 @@ export function orderSigner(market: SigningMarket, chainId: number) {
     },
     keccak,
   )
-  return async (order: Order, signer: MessageSigner): Promise<Signed> => {
+  return async (order: Order, signer: MessageSigner): Promise<SignedOrder> => {
     const digest = Uint8Array.from(hasher.digest(order))
     return { order, hash: hexlify(digest) as OrderHash, signature: `${await signer.signMessage(digest)}01` }
   }

@@ -1,8 +1,8 @@
 /** Demo traders: two quote both sides of every market, two trade a little against them. Seeded accounts, public REST only. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Market, Position } from '../client/answers.ts'
 import { Client } from '../client/client.ts'
 import { fromE18 } from '../client/decimals.ts'
+import type { Market, Position } from '../client/responses.ts'
 import type { Side } from '../domain/orders/order.ts'
 import { StackError } from './options.ts'
 import type { StackAccount } from './stack-file.ts'
@@ -62,22 +62,22 @@ async function quote({ client, quotes }: Bot, market: Market): Promise<void> {
   const leverage = Math.min(LEVERAGE, market.max_leverage)
   const placed: string[] = []
   for (const draft of drafts) {
-    const answer = await client.place({ marketId: market.market_id, quantity, leverage, ...draft })
+    const answer = await client.orders.place({ marketId: market.market_id, quantity, leverage, ...draft })
     placed.push(answer.order.order_hash)
   }
   const old = quotes.get(market.market_id) ?? []
   quotes.set(market.market_id, placed)
-  for (const hash of old) await client.cancel(hash)
+  for (const hash of old) await client.orders.cancel(hash)
 }
 
 /** A small market order: towards flat where the position has grown large, else either way. */
 async function trade({ client }: Bot, market: Market): Promise<void> {
-  const [position] = await client.positions({ marketId: market.market_id })
+  const [position] = await client.account.positions({ marketId: market.market_id })
   const side = sideFor(position)
   const reduceOnly = position?.side === opposite(side) && (position.notional ?? 0) > ENOUGH
   const quantity = quantityFor(market, TRADE_SIZE * (0.25 + Math.random()))
   const leverage = Math.min(LEVERAGE, market.max_leverage)
-  await client.place({ marketId: market.market_id, side, quantity, leverage, reduceOnly })
+  await client.orders.place({ marketId: market.market_id, side, quantity, leverage, reduceOnly })
 }
 
 const sideFor = (position: Position | undefined): Side =>
@@ -85,8 +85,8 @@ const sideFor = (position: Position | undefined): Side =>
 
 /** What was left standing when the bots last ran. */
 async function cancelLeftovers({ client }: Bot): Promise<void> {
-  for (const order of await client.orders({ status: 'OPEN', limit: 1000 }))
-    await client.cancel(order.order_hash)
+  for (const order of await client.orders.list({ status: 'OPEN', limit: 1000 }))
+    await client.orders.cancel(order.order_hash)
 }
 
 /** Runs until told to stop. A failure costs one turn and is logged once until it changes. */
@@ -123,7 +123,7 @@ async function main(): Promise<void> {
   })
   await Promise.all(bots.map(cancelLeftovers))
   const markets = async (bot: Bot): Promise<readonly Market[]> =>
-    (await bot.client.markets()).filter(({ trading_enabled }) => trading_enabled)
+    (await bot.client.marketData.markets()).filter(({ trading_enabled }) => trading_enabled)
   const half = bots.length / 2
   const quoting = bots.slice(0, half).map((bot, index) =>
     repeat(`maker ${index}`, QUOTE_EVERY_MS, stop.signal, async () => {

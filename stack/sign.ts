@@ -38,7 +38,7 @@ async function main(): Promise<void> {
     throw new StackError(`--market: one of ${markets.map(({ symbol }) => symbol).join(', ')}`)
 
   const client = new Client({ baseUrl: base_url, privateKey: account.private_key })
-  const { body } = await client.sign({
+  const { body } = await client.orders.sign({
     marketId: market.market_id,
     side,
     quantity,

@@ -4,8 +4,7 @@
  */
 import { toHex, writeHex } from '../hex.ts'
 import { invariant } from '../invariant.ts'
-import type { MarketSpec } from '../market/market.ts'
-import { type Address, ONE, type OrderHash } from '../units.ts'
+import { type Address, ONE, type OrderHash, type Price, type Quantity } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { type Order, triggerCondition } from './order.ts'
 
@@ -59,10 +58,15 @@ function writeUint(view: DataView, at: number, value: bigint): void {
 }
 
 /** What a market adds to an order's digest: its signing domain and its grid. */
-export type SigningTerms = Pick<MarketSpec, 'chainId' | 'trader' | 'tick' | 'step'>
+export interface SigningTerms {
+  readonly chainId: bigint
+  readonly trader: Address
+  readonly tick: Price
+  readonly step: Quantity
+}
 
 /** keccak of the encoded domain: name, version, chain, verifying contract. */
-export function domainSeparator(spec: Pick<MarketSpec, 'chainId' | 'trader'>, keccak: Keccak): Uint8Array {
+export function domainSeparator(spec: Pick<SigningTerms, 'chainId' | 'trader'>, keccak: Keccak): Uint8Array {
   const words = new Uint8Array(5 * WORD)
   words.set(keccak(ascii(DOMAIN_TYPE)), 0)
   words.set(keccak(ascii(DOMAIN_NAME)), WORD)

@@ -187,9 +187,9 @@ async function restSays({ baseUrl, accounts, specs }: AuditInput): Promise<State
   const steps = new Map(specs.map((spec) => [spec.marketId as number, spec.step as bigint]))
   for (const { user_id, api_key, private_key } of accounts) {
     const client = new Client({ baseUrl, apiKey: api_key, privateKey: private_key })
-    const { free_e18_raw, pending_withdrawals_e18_raw } = await client.balance()
+    const { free_e18_raw, pending_withdrawals_e18_raw } = await client.account.balance()
     tell(statement, user(user_id), { free: free_e18_raw, pending: pending_withdrawals_e18_raw })
-    for (const position of await client.positions()) {
+    for (const position of await client.account.positions()) {
       const size = BigInt(position.size_e18_raw) / (steps.get(position.market_id) ?? 1n)
       tell(statement, place(user_id, position.market_id), {
         size: `${size}`,

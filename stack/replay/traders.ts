@@ -69,7 +69,7 @@ export function createTraders(baseUrl: string, spec: MarketSpec, accounts: reado
     const client = clientFor(side, at)
     sent.orders++
     try {
-      const order = await client.sign({
+      const order = await client.orders.sign({
         marketId: spec.marketId,
         side,
         price: fromE18(priceOf(spec, price)),
@@ -78,7 +78,7 @@ export function createTraders(baseUrl: string, spec: MarketSpec, accounts: reado
         expiration: life === 0 ? 0 : Math.ceil((Date.now() + life) / 1000),
       })
       const began = performance.now()
-      await client.send(order)
+      await client.orders.send(order)
       sent.latencies.push(performance.now() - began)
       sent.accepted++
       return { client, hash: order.hash }
@@ -94,7 +94,7 @@ export function createTraders(baseUrl: string, spec: MarketSpec, accounts: reado
     if (!order) return
     sent.cancels++
     try {
-      await order.client.cancel(order.hash)
+      await order.client.orders.cancel(order.hash)
     } catch (error) {
       count(sent.cancelsRefused, error)
     }

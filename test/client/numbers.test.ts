@@ -8,7 +8,7 @@ import { saltSequence } from '../../client/salts.ts'
 const grid = { tick_size_e18_raw: '50000000000000000', step_size_e18_raw: '1000000000000000' }
 
 describe('client/decimals', () => {
-  it('reads what it writes', () => {
+  it('when a value is converted to text or to the wire and back, it returns the same value', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n }), (value) => {
         expect(toE18(fromE18(value))).to.equal(value)
@@ -17,50 +17,50 @@ describe('client/decimals', () => {
     )
   })
 
-  it('reads numbers as they print, exponents included', () => {
+  it('when a number prints with an exponent, it converts it exactly', () => {
     expect(toE18(0.1)).to.equal(10n ** 17n)
     expect(toE18(1e-7)).to.equal(10n ** 11n)
     expect(toE18(1.5e-8)).to.equal(15n * 10n ** 9n)
     expect(toE18('-2.50')).to.equal(-25n * 10n ** 17n)
   })
 
-  it('refuses what is not a decimal or is finer than a wei', () => {
+  it('when text is no decimal or has more than 18 places, it throws', () => {
     for (const wrong of ['', '1,5', '1e3', 'NaN', '0x10', `0.${'0'.repeat(18)}1`]) {
       expect(() => toE18(wrong), wrong).to.throw('not a decimal')
     }
   })
 
-  it('sends a number where a number says the same and text where it does not', () => {
+  it('when a JSON number represents the value exactly, toWire returns a number, otherwise text', () => {
     expect(toWire(toE18('64000.1'))).to.equal(64000.1)
     expect(toWire(toE18('123456789012345.123456'))).to.equal('123456789012345.123456')
   })
 })
 
 describe('client/rounding', () => {
-  it('never rounds a price against the trader', () => {
+  it('when a price is off the grid, roundPrice rounds a buy down and a sell up', () => {
     expect(roundPrice(grid, '10.07', 'LONG')).to.equal('10.05')
     expect(roundPrice(grid, '10.07', 'SHORT')).to.equal('10.1')
     expect(roundPrice(grid, '10.05', 'SHORT')).to.equal('10.05')
   })
 
-  it('never rounds a quantity up', () => {
+  it('when a quantity is off the grid, roundQuantity rounds down', () => {
     expect(roundQuantity(grid, '0.9999')).to.equal('0.999')
   })
 
-  it('counts ticks exactly', () => {
+  it('when a price is on the grid, toTicks returns its exact number of ticks', () => {
     expect(toTicks(grid, '10.05')).to.equal(201)
   })
 })
 
 describe('client/salts', () => {
-  it('counts up and tells each salt before it is used', () => {
-    const kept: bigint[] = []
-    const salts = saltSequence(7n, (salt) => kept.push(salt))
+  it('when a start is set, it counts up from it and persists each salt', () => {
+    const persisted: bigint[] = []
+    const salts = saltSequence(7n, (salt) => persisted.push(salt))
     expect([salts.next(), salts.next()]).to.deep.equal([7n, 8n])
-    expect(kept).to.deep.equal([7n, 8n])
+    expect(persisted).to.deep.equal([7n, 8n])
   })
 
-  it('starts below 2^53 by itself and ends there', () => {
+  it('when no start is set, it begins below 2^53, and at 2^53 it throws', () => {
     expect(Number(saltSequence().next())).to.be.lessThan(2 ** 53)
     expect(() => saltSequence(1n << 53n).next()).to.throw('below 2^53')
   })

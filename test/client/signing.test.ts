@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { getBytes, TypedDataEncoder, verifyMessage, Wallet } from 'ethers'
 import { describe, it } from 'mocha'
-import { buildOrder, type OrderDraft, orderSigner } from '../../client/signing.ts'
+import { buildOrder, type OrderTerms, orderSigner } from '../../client/signing.ts'
 
 const market = {
   market_id: 1,
@@ -24,11 +24,11 @@ const types = {
   ],
 }
 
-const build = (draft: OrderDraft, salt = 5n) =>
-  buildOrder({ market, draft, maker: wallet.address, salt, now })
+const build = (terms: OrderTerms, salt = 5n) =>
+  buildOrder({ market, terms, maker: wallet.address, salt, now })
 
 describe('client/signing', () => {
-  it('signs the digest that ethers computes for the documented struct, as a personal message with suffix 01', async () => {
+  it('when an order is signed, the digest is the one of ethers and the signature a personal message with suffix 01', async () => {
     const order = build({
       side: 'LONG',
       price: '64000.1',
@@ -59,17 +59,18 @@ describe('client/signing', () => {
     expect(verifyMessage(getBytes(expected), signature.slice(0, -2))).to.equal(wallet.address)
   })
 
-  it('keeps every signature of a shared signer apart, although the hasher reuses its buffers', async () => {
+  it('when one signer signs several orders concurrently, each signature matches its own order', async () => {
     const sign = orderSigner(market, 6343)
-    const drafts = [1n, 2n, 3n].map((salt) => build({ side: 'SHORT', price: 1, quantity: 1 }, salt))
-    const signed = await Promise.all(drafts.map((order) => sign(order, wallet)))
+    // The hasher reuses its buffers.
+    const orders = [1n, 2n, 3n].map((salt) => build({ side: 'SHORT', price: 1, quantity: 1 }, salt))
+    const signed = await Promise.all(orders.map((order) => sign(order, wallet)))
     for (const { hash, signature } of signed) {
       expect(verifyMessage(getBytes(hash), signature.slice(0, -2))).to.equal(wallet.address)
     }
     expect(new Set(signed.map(({ hash }) => hash)).size).to.equal(3)
   })
 
-  it('gives a market order an expiry of at most 60 s, and leaves a limit order open', () => {
+  it('when a market order is built, it expires within 60 s, and a limit order without expiry does not expire', () => {
     const end = Math.floor(now / 1000) + 60
     expect(build({ side: 'LONG', quantity: 1 }).expiration).to.equal(end)
     expect(build({ side: 'LONG', quantity: 1, expiration: end + 500 }).expiration).to.equal(end)
@@ -77,7 +78,7 @@ describe('client/signing', () => {
     expect(build({ side: 'LONG', quantity: 1, price: 5 }).expiration).to.equal(0)
   })
 
-  it('sets the reduce-only bit of take-profit and stop-loss orders whatever the draft says', () => {
+  it('when a take-profit or stop-loss order is built, it is reduce-only', () => {
     expect(build({ side: 'LONG', type: 'STOP_LOSS_MARKET', quantity: 1, trigger: 7 }).reduceOnly).to.equal(
       true,
     )
@@ -87,7 +88,7 @@ describe('client/signing', () => {
     expect(build({ side: 'LONG', type: 'STOP_MARKET', quantity: 1, trigger: 7 }).reduceOnly).to.equal(false)
   })
 
-  it('refuses to sign what is off the grid, and names the neighbours', () => {
+  it('when a price or quantity is off the grid, it throws and names the two nearest valid values', () => {
     expect(() => build({ side: 'LONG', price: '0.25', quantity: 1 })).to.throw('use 0.2 or 0.3')
     expect(() => build({ side: 'LONG', price: 1, quantity: '0.0015' })).to.throw('use 0.001 or 0.002')
   })

@@ -44,7 +44,7 @@ describe('a process killed at the worst moment', function () {
       expect([buy.filled_quantity, sell.filled_quantity]).to.deep.equal([0.01, 0.01])
       if (name === 'api') expect(placed.some(({ is_duplicate }) => is_duplicate)).to.equal(true)
 
-      const [bought] = await exchange.trader(0).positions({ marketId: 1 })
+      const [bought] = await exchange.trader(0).account.positions({ marketId: 1 })
       expect(bought?.size).to.be.closeTo(0.01 * trades, 1e-9)
       expect(await exchange.differences()).to.deep.equal([])
     })
@@ -55,8 +55,8 @@ describe('a process killed at the worst moment', function () {
     const trader = exchange.trader(2)
     const [one, two] = [await nearOracle(trader, 1, -100), await nearOracle(trader, 2, -100)]
     const orders = [
-      await trader.sign({ marketId: 1, side: 'LONG', price: one, quantity: '0.01' }),
-      await trader.sign({ marketId: 2, side: 'LONG', price: two, quantity: '1' }),
+      await trader.orders.sign({ marketId: 1, side: 'LONG', price: one, quantity: '0.01' }),
+      await trader.orders.sign({ marketId: 2, side: 'LONG', price: two, quantity: '1' }),
     ]
     const dying = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
       await api.restart('SIGTERM', { CLEARBATCH_KILL_AT: 'after-request-commit' })
@@ -67,21 +67,21 @@ describe('a process killed at the worst moment', function () {
       await api.ready()
       return answer
     }
-    const placed = await dying(() => trader.placeBatch(orders, { mode: 'atomic' }))
+    const placed = await dying(() => trader.orders.placeBatch(orders, { mode: 'atomic' }))
     expect(placed).to.include({ is_duplicate: true, accepted: 2 })
     // Nobody was told of the commit: the read model comes to it by itself.
-    const open = await trader.orders({ status: 'OPEN', readAfter: placed.read_after })
+    const open = await trader.orders.list({ status: 'OPEN', readAfter: placed.read_after })
     expect(open.map(({ order_hash }) => order_hash).sort()).to.deep.equal(
       orders.map(({ hash }) => hash).sort(),
     )
 
-    const cancelled = await dying(() => trader.cancelBatch(orders.map(({ hash }) => hash)))
+    const cancelled = await dying(() => trader.orders.cancelBatch(orders.map(({ hash }) => hash)))
     expect(cancelled.is_duplicate).to.equal(true)
     expect(cancelled.results.map((result) => 'order' in result && result.order.status)).to.deep.equal([
       'CANCELLED',
       'CANCELLED',
     ])
-    expect(await trader.orders({ status: 'OPEN', readAfter: cancelled.read_after })).to.deep.equal([])
+    expect(await trader.orders.list({ status: 'OPEN', readAfter: cancelled.read_after })).to.deep.equal([])
     expect(await exchange.differences()).to.deep.equal([])
   })
 

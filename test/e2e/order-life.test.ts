@@ -1,9 +1,11 @@
 /** Conditional orders, session keys and the dead-man switch on the whole exchange, with processes killed while orders wait. */
+
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { describe, it } from 'mocha'
-import type { PlacedOrder, Placement } from '../../client/answers.ts'
 import { Client } from '../../client/client.ts'
+import type { PlacedOrder, Placement } from '../../client/responses.ts'
+import { waitFor } from '../../client/wait-for.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { isDone, meet, nearOracle, useStack } from './support/stack.ts'
 
@@ -17,10 +19,10 @@ describe('the life of orders on the whole exchange', function () {
   const stateOf = ({ status, status_reason }: PlacedOrder) =>
     status_reason === null ? status : `${status} ${status_reason}`
   const ended = async (client: Client, placed: Placement) =>
-    stateOf(await client.waitForOrder(placed, isDone, 60_000))
+    stateOf(await client.orders.waitFor(placed, isDone, 60_000))
   /** A price that many hundredths of it away from the oracle's: far beyond what the oracle moves in this test. */
   const away = async (client: Client, hundredths: number): Promise<string> => {
-    const { oracle_price_e18_raw, tick_size_e18_raw } = await client.market(MARKET)
+    const { oracle_price_e18_raw, tick_size_e18_raw } = await client.marketData.market(MARKET)
     const ticks = BigInt(oracle_price_e18_raw ?? 0) / BigInt(tick_size_e18_raw)
     return nearOracle(client, MARKET, Number((ticks * BigInt(hundredths)) / 100n))
   }
@@ -28,20 +30,20 @@ describe('the life of orders on the whole exchange', function () {
   const farStop = async (client: Client, more: { expiration?: number } = {}) => {
     const [price, trigger] = [await away(client, -4), await away(client, 4)]
     const order = { marketId: MARKET, side: 'LONG', type: 'STOP_LIMIT', quantity: QUANTITY } as const
-    return client.place({ ...order, price, trigger, ...more })
+    return client.orders.place({ ...order, price, trigger, ...more })
   }
   /** The mark has reached its trigger already; its limit is far from any trade. */
   const nearStop = async (client: Client) => {
     const [price, trigger] = [await away(client, -4), await away(client, -3)]
     const order = { marketId: MARKET, side: 'LONG', type: 'STOP_LIMIT', quantity: QUANTITY } as const
-    return client.place({ ...order, price, trigger })
+    return client.orders.place({ ...order, price, trigger })
   }
 
   it('a bracket waits for its entry; what triggers closes the position on the chain, and the rest ends with it', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const guard = { marketId: MARKET, side: 'SHORT', quantity: QUANTITY } as const
     const low = await away(alice, -4)
-    const loss = await alice.place({ ...guard, type: 'STOP_LOSS_MARKET', trigger: low })
+    const loss = await alice.orders.place({ ...guard, type: 'STOP_LOSS_MARKET', trigger: low })
     expect(stateOf(loss.order)).to.equal('PENDING_TRIGGER')
     await meet(alice, bob, {
       marketId: MARKET,
@@ -51,12 +53,12 @@ describe('the life of orders on the whole exchange', function () {
 
     // Bob would buy what the take-profit sells; the mark is above its trigger from the start.
     const bid = { marketId: MARKET, side: 'LONG', price: await away(bob, 1) } as const
-    const taken = await bob.place({ ...bid, quantity: QUANTITY, reduceOnly: true })
-    const profit = await alice.place({
+    const taken = await bob.orders.place({ ...bid, quantity: QUANTITY, reduceOnly: true })
+    const profit = await alice.orders.place({
       ...{ ...guard, type: 'TAKE_PROFIT_LIMIT' },
       ...{ trigger: await away(alice, -3), price: await away(alice, -1) },
     })
-    const filled = await alice.waitForOrder(profit, isDone, 60_000)
+    const filled = await alice.orders.waitFor(profit, isDone, 60_000)
     expect([stateOf(filled), filled.trigger?.batch_id]).to.deep.equal([
       'FILLED FILLED',
       filled.trigger?.batch_id,
@@ -76,12 +78,12 @@ describe('the life of orders on the whole exchange', function () {
     const expiring = await farStop(alice, { expiration: Math.ceil(Date.now() / 1000) + 1 })
     await keeper.restart('SIGKILL')
     await keeper.ready()
-    const open = await alice.waitForOrder(due, ({ status }) => status === 'OPEN', 60_000)
+    const open = await alice.orders.waitFor(due, ({ status }) => status === 'OPEN', 60_000)
     expect(open.trigger).to.not.equal(null)
     expect(await ended(alice, expiring)).to.equal('EXPIRED EXPIRED')
     await keeper.restart('SIGKILL')
     await keeper.ready()
-    const [still] = (await alice.orders({ status: 'PENDING_TRIGGER' })).map(({ order_id }) => order_id)
+    const [still] = (await alice.orders.list({ status: 'PENDING_TRIGGER' })).map(({ order_id }) => order_id)
     expect(still).to.equal(waiting.order.order_id)
     expect(await exchange.differences()).to.deep.equal([])
   })
@@ -90,16 +92,21 @@ describe('the life of orders on the whole exchange', function () {
     const { keeper } = exchange.stack
     const alice = exchange.trader(3)
     const limit = async (marketId: number, quantity: string) =>
-      alice.place({ marketId, side: 'LONG', price: await nearOracle(alice, marketId, -1_000), quantity })
+      alice.orders.place({
+        marketId,
+        side: 'LONG',
+        price: await nearOracle(alice, marketId, -1_000),
+        quantity,
+      })
     const placed = [await limit(1, QUANTITY), await limit(2, '1'), await farStop(alice)]
     await keeper.restart('SIGTERM', { CLEARBATCH_KILL_AT: 'after-switch-market' })
     await keeper.ready()
     const died = keeper.nextEnd()
-    const armed = await alice.cancelAllAfter(5)
+    const armed = await alice.orders.cancelAllAfter(5)
     expect(await died).to.equal('SIGKILL')
     await keeper.ready()
     for (const one of placed) expect(await ended(alice, one)).to.equal('CANCELLED DEAD_MAN_SWITCH')
-    expect((await alice.cancelSwitch()).armed).to.equal(false)
+    expect((await alice.orders.cancelSwitch()).armed).to.equal(false)
     expect(Date.parse(armed.fire_at ?? '')).to.be.lessThan(Date.now())
     expect(await exchange.differences()).to.deep.equal([])
   })
@@ -117,7 +124,7 @@ describe('the life of orders on the whole exchange', function () {
       ...{ privateKey: account.private_key, orderSigner: key, http: { budgetMs: 30_000 } },
     })
     try {
-      await trader.waitFor(
+      await waitFor(
         () => exchange.stack.db.selectFrom('session_keys').selectAll().execute(),
         (keys) => keys.length === 1,
       )

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { Bookmark, Placement } from '../../client/answers.ts'
 import { Client } from '../../client/client.ts'
 import { ClearbatchError } from '../../client/errors.ts'
+import type { Bookmark, Placement } from '../../client/responses.ts'
+import { waitFor } from '../../client/wait-for.ts'
 import { meet, nearOracle, useStack } from './support/stack.ts'
 
 describe('an outage', function () {
@@ -25,21 +26,21 @@ describe('an outage', function () {
   it('given a chain that stops answering, it refuses placements, takes cancels, and settles once it is back', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const price = await nearOracle(alice, 1)
-    const resting = await alice.place({
+    const resting = await alice.orders.place({
       marketId: 1,
       side: 'LONG',
       price: await nearOracle(alice, 1, -20_000),
       quantity: '0.01',
     })
     const hasty = impatient(2)
-    await hasty.market(1)
+    await hasty.marketData.market(1)
 
     exchange.stack.chain.signal('SIGSTOP')
     try {
-      const refusal = await alice.waitFor(
+      const refusal = await waitFor(
         () =>
-          hasty.place({ marketId: 1, side: 'LONG', price, quantity: '0.01' }).then(
-            ({ order }) => hasty.cancel(order.order_hash).then(() => null),
+          hasty.orders.place({ marketId: 1, side: 'LONG', price, quantity: '0.01' }).then(
+            ({ order }) => hasty.orders.cancel(order.order_hash).then(() => null),
             (error: unknown) => error,
           ),
         (error) => error !== null,
@@ -47,7 +48,7 @@ describe('an outage', function () {
       )
       expect(refusal).to.be.instanceOf(ClearbatchError)
       expect(refusal).to.include({ status: 503, code: 'CHAIN_UNSEEN', outcome: 'not_placed' })
-      expect((await alice.cancel(resting.order.order_hash)).order.status).to.equal('CANCELLED')
+      expect((await alice.orders.cancel(resting.order.order_hash)).order.status).to.equal('CANCELLED')
     } finally {
       exchange.stack.chain.signal('SIGCONT')
     }
@@ -71,7 +72,7 @@ describe('an outage', function () {
     const { buy, sell } = await trade(3)
     expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
     expect(await exchange.differences()).to.deep.equal([])
-    const [position] = await alice.positions({ marketId: 4 })
+    const [position] = await alice.account.positions({ marketId: 4 })
     expect(position?.size).to.equal(1)
   })
 
@@ -81,7 +82,7 @@ describe('an outage', function () {
     const placing = Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
         await sleep(50 * index)
-        return alice.place({ marketId: 2, side: 'LONG', price, quantity: '0.05' })
+        return alice.orders.place({ marketId: 2, side: 'LONG', price, quantity: '0.05' })
       }),
     )
     await sleep(700)
@@ -90,9 +91,14 @@ describe('an outage', function () {
     const ids = new Set(placed.map(({ order }) => order.order_id))
     expect(ids.size).to.equal(40)
 
-    const open = await alice.orders({ marketId: 2, status: 'OPEN', limit: 1000, readAfter: latest(placed) })
+    const open = await alice.orders.list({
+      marketId: 2,
+      status: 'OPEN',
+      limit: 1000,
+      readAfter: latest(placed),
+    })
     expect(open.filter(({ order_id }) => ids.has(order_id))).to.have.length(40)
-    for (const { order } of placed) await alice.cancel(order.order_hash)
+    for (const { order } of placed) await alice.orders.cancel(order.order_hash)
 
     const { buy, sell } = await meet(alice, bob, {
       marketId: 2,

@@ -41,18 +41,23 @@ describe('a stack that is stopped and started again', function () {
   it('goes on where it was, as often as it is started', async () => {
     let stack = starts[0] as Stack
     const price = await nearOracle(traderOn(stack, 0), 1, -20_000)
-    const resting = await traderOn(stack, 0).place({ marketId: 1, side: 'LONG', price, quantity: '0.02' })
+    const resting = await traderOn(stack, 0).orders.place({
+      marketId: 1,
+      side: 'LONG',
+      price,
+      quantity: '0.02',
+    })
     const readAfter = { readAfter: resting.read_after }
     for (let round = 1; round <= 3; round++) {
       const [alice, bob] = [traderOn(stack, 0), traderOn(stack, 1)]
-      expect((await alice.order(resting.order.order_id, readAfter)).status).to.equal('OPEN')
+      expect((await alice.orders.get(resting.order.order_id, readAfter)).status).to.equal('OPEN')
       const { buy } = await meet(alice, bob, {
         marketId: 1,
         price: await nearOracle(alice, 1),
         quantity: '0.01',
       })
       expect(buy.status).to.equal('FILLED')
-      expect((await alice.positions({ marketId: 1 }))[0]?.size).to.be.closeTo(0.01 * round, 1e-9)
+      expect((await alice.account.positions({ marketId: 1 }))[0]?.size).to.be.closeTo(0.01 * round, 1e-9)
       expect(await differencesOf(stack)).to.deep.equal([])
       const pids = [stack.api.pid(), stack.keeper.pid(), stack.indexer.pid()]
       await stack.stop()

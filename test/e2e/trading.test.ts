@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { Fill, Market } from '../../client/answers.ts'
 import { fromE18, toE18 } from '../../client/decimals.ts'
+import type { Fill, Market } from '../../client/responses.ts'
+import { waitFor } from '../../client/wait-for.ts'
 import type { Price } from '../../domain/units.ts'
 import { takeOverFeed } from '../../stack/feed.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
@@ -26,8 +27,8 @@ describe('trading, end to end', function () {
 
   it('takes a deposit made by the trader himself and shows it', async () => {
     const alice = exchange.trader(0)
-    const before = BigInt((await alice.balance()).free_e18_raw)
-    const { balance, tx_hash } = await alice.deposit('1234.5')
+    const before = BigInt((await alice.account.balance()).free_e18_raw)
+    const { balance, tx_hash } = await alice.bank.deposit('1234.5')
     expect(BigInt(balance.free_e18_raw) - before).to.equal(toE18('1234.5'))
     expect(tx_hash).to.match(/^0x[0-9a-f]{64}$/)
   })
@@ -35,15 +36,15 @@ describe('trading, end to end', function () {
   for (const marketId of MARKETS) {
     it(`fills a buyer and a seller in market ${marketId}, maker free, taker by the schedule`, async () => {
       const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
-      const market = await alice.market(marketId)
+      const market = await alice.marketData.market(marketId)
       const price = await nearOracle(alice, marketId)
       const quantity = fromE18(BigInt(market.step_size_e18_raw) * 50n)
       const { buy, sell } = await meet(alice, bob, { marketId, price, quantity })
       expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
       expect(buy.filled_quantity_e18_raw).to.equal(toE18(quantity).toString())
 
-      const [bought] = await alice.orderFills(buy.order_id)
-      const [sold] = await bob.orderFills(sell.order_id)
+      const [bought] = await alice.orders.fills(buy.order_id)
+      const [sold] = await bob.orders.fills(sell.order_id)
       expect(bought?.price_e18_raw).to.equal(toE18(price).toString())
       expect([bought?.batch_id, bought?.tx_hash]).to.deep.equal([sold?.batch_id, sold?.tx_hash])
       expect(bought?.fee_e18_raw).to.equal('0')
@@ -53,14 +54,14 @@ describe('trading, end to end', function () {
 
     it(`cancels what rests in market ${marketId} and gives its margin back at once`, async () => {
       const carol = exchange.trader(2)
-      const before = await carol.balance()
+      const before = await carol.account.balance()
       const price = await nearOracle(carol, marketId, -5)
-      const quantity = fromE18(BigInt((await carol.market(marketId)).step_size_e18_raw) * 10n)
-      const placed = await carol.place({ marketId, side: 'LONG', price, quantity })
+      const quantity = fromE18(BigInt((await carol.marketData.market(marketId)).step_size_e18_raw) * 10n)
+      const placed = await carol.orders.place({ marketId, side: 'LONG', price, quantity })
       expect(placed.order.status).to.equal('OPEN')
       expect(placed.balance.available).to.be.lessThan(before.available)
 
-      const { order, cancelled, is_duplicate, read_after } = await carol.cancel(
+      const { order, cancelled, is_duplicate, read_after } = await carol.orders.cancel(
         placed.order.order_hash,
         'changed my mind',
       )
@@ -69,21 +70,21 @@ describe('trading, end to end', function () {
         cancelled: true,
         is_duplicate: false,
       })
-      expect((await carol.balance({ readAfter: read_after })).available_e18_raw).to.equal(
+      expect((await carol.account.balance({ readAfter: read_after })).available_e18_raw).to.equal(
         before.available_e18_raw,
       )
-      expect((await carol.cancel(placed.order.order_hash)).is_duplicate).to.equal(true)
+      expect((await carol.orders.cancel(placed.order.order_hash)).is_duplicate).to.equal(true)
     })
   }
 
   it('fills a market order against the book and cancels what finds nobody', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const price = await nearOracle(alice, 1)
-    const rest = await alice.place({ marketId: 1, side: 'LONG', price, quantity: '0.02', leverage: 5 })
-    const market = await bob.place({ marketId: 1, side: 'SHORT', quantity: '0.05', leverage: 5 })
+    const rest = await alice.orders.place({ marketId: 1, side: 'LONG', price, quantity: '0.02', leverage: 5 })
+    const market = await bob.orders.place({ marketId: 1, side: 'SHORT', quantity: '0.05', leverage: 5 })
     const [maker, taker] = await Promise.all([
-      alice.waitForOrder(rest, isDone),
-      bob.waitForOrder(market, isDone),
+      alice.orders.waitFor(rest, isDone),
+      bob.orders.waitFor(market, isDone),
     ])
     expect([maker.status, maker.filled_quantity]).to.deep.equal(['FILLED', 0.02])
     expect([taker.status, taker.status_reason, taker.filled_quantity]).to.deep.equal([
@@ -99,15 +100,15 @@ describe('trading, end to end', function () {
     try {
       const price = await nearOracle(alice, 3)
       const order = { marketId: 3, price, quantity: '0.01', leverage: 2 } as const
-      const sell = await bob.place({ ...order, side: 'SHORT' })
+      const sell = await bob.orders.place({ ...order, side: 'SHORT' })
       const risen = ((toE18(price) * 102n) / 100n) as Price
       feed.say(risen)
-      await alice.waitFor(
-        () => alice.market(3),
+      await waitFor(
+        () => alice.marketData.market(3),
         ({ oracle_price_e18_raw }) => BigInt(oracle_price_e18_raw ?? 0) === risen,
       )
-      const buy = await alice.place({ ...order, side: 'LONG' })
-      const ended = [await bob.waitForOrder(sell, isDone), await alice.waitForOrder(buy, isDone)]
+      const buy = await alice.orders.place({ ...order, side: 'LONG' })
+      const ended = [await bob.orders.waitFor(sell, isDone), await alice.orders.waitFor(buy, isDone)]
       expect(ended.map(({ status }) => status)).to.deep.equal(['FILLED', 'FILLED'])
     } finally {
       await feed.release()
@@ -116,15 +117,15 @@ describe('trading, end to end', function () {
 
   it('closes a position with a reduce-only order and pays margin and profit back', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
-    const [position] = await alice.positions({ marketId: 2 })
+    const [position] = await alice.account.positions({ marketId: 2 })
     expect(position?.side).to.equal('LONG')
     const quantity = fromE18(BigInt(position?.size_e18_raw ?? 0))
     const price = await nearOracle(alice, 2)
-    const sell = await alice.place({ marketId: 2, side: 'SHORT', price, quantity, reduceOnly: true })
-    const buy = await bob.place({ marketId: 2, side: 'LONG', price, quantity, reduceOnly: true })
-    await Promise.all([alice.waitForOrder(sell, isDone), bob.waitForOrder(buy, isDone)])
-    const [closed] = await alice.waitFor(
-      () => alice.positions({ marketId: 2 }),
+    const sell = await alice.orders.place({ marketId: 2, side: 'SHORT', price, quantity, reduceOnly: true })
+    const buy = await bob.orders.place({ marketId: 2, side: 'LONG', price, quantity, reduceOnly: true })
+    await Promise.all([alice.orders.waitFor(sell, isDone), bob.orders.waitFor(buy, isDone)])
+    const [closed] = await waitFor(
+      () => alice.account.positions({ marketId: 2 }),
       ([now]) => now === undefined || now.size === 0,
     )
     expect(closed?.margin ?? 0).to.equal(0)

@@ -19,8 +19,8 @@ async function someOrders(count: number): Promise<Signed[]> {
       tick_size_e18_raw: String(spec.tick),
       step_size_e18_raw: String(spec.step),
     }
-    const draft = { side: 'LONG', price: '50', quantity: '1' } as const
-    const order = buildOrder({ market, draft, maker: wallet.address, salt: BigInt(at), now: 0 })
+    const terms = { side: 'LONG', price: '50', quantity: '1' } as const
+    const order = buildOrder({ market, terms, maker: wallet.address, salt: BigInt(at), now: 0 })
     const signer = at % 5 === 4 ? stranger : wallet
     const { signature } = await orderSigner(market, Number(spec.chainId))(order, signer)
     return { spec, order, signature: at % 7 === 6 ? signature.slice(0, -2) : signature }

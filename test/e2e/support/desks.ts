@@ -1,8 +1,11 @@
 /** What one trader of a run has: his notes, his connections, his session keys. */
+
 import { id, Wallet } from 'ethers'
-import type { PlacedOrder } from '../../../client/answers.ts'
 import { Client } from '../../../client/client.ts'
+import { pages } from '../../../client/queries.ts'
+import type { PlacedOrder } from '../../../client/responses.ts'
 import type { SaltSequence } from '../../../client/salts.ts'
+import { waitFor } from '../../../client/wait-for.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
 import { KEYS, TRADERS } from './commands.ts'
@@ -57,8 +60,8 @@ export async function openDesk(stack: Stack, at: number, baseUrl: string): Promi
       .select('key')
       .where('owner', '=', account.address.toLowerCase())
       .execute()
-  await client.waitFor(observed, (rows) => rows.length === keys.length, { budgetMs: BUDGET_MS })
-  const { total_e18_raw } = await client.balance()
+  await waitFor(observed, (rows) => rows.length === keys.length, { budgetMs: BUDGET_MS })
+  const { total_e18_raw } = await client.account.balance()
   const paper = new Paper(account.address, account.user_id, BigInt(total_e18_raw))
   return { paper, clients, keys, salts }
 }
@@ -67,20 +70,18 @@ export async function openDesk(stack: Stack, at: number, baseUrl: string): Promi
 export async function toldTo({ paper, clients }: Desk): Promise<Trader> {
   const client = clients[0] as Client
   const orders: PlacedOrder[] = []
-  for await (const page of client.pages((cursor) =>
-    client.orderPage({ limit: 37, ...(cursor && { cursor }) }),
-  ))
+  for await (const page of pages((cursor) => client.orders.page({ limit: 37, ...(cursor && { cursor }) })))
     orders.push(...page.orders)
   const fills = []
-  for await (const page of client.pages((cursor) =>
-    client.fillPage({ limit: 100, ...(cursor && { cursor }) }),
+  for await (const page of pages((cursor) =>
+    client.account.fillPage({ limit: 100, ...(cursor && { cursor }) }),
   ))
     fills.push(...page.fills)
   const events = []
-  for await (const page of client.pages((cursor) =>
-    client.eventPage({ limit: 100, ...(cursor && { cursor }) }),
+  for await (const page of pages((cursor) =>
+    client.account.orderEventPage({ limit: 100, ...(cursor && { cursor }) }),
   ))
     events.push(...page.events)
-  const [positions, balance] = await Promise.all([client.positions(), client.balance()])
+  const [positions, balance] = await Promise.all([client.account.positions(), client.account.balance()])
   return { paper, told: { orders, fills, events, positions, balance } }
 }

@@ -1,5 +1,5 @@
 /** What should have happened by now. */
-import type { Market } from '../../../client/answers.ts'
+import type { Market } from '../../../client/responses.ts'
 import { isMarketType, isTriggered } from '../../../domain/orders/order.ts'
 import type { Price } from '../../../domain/units.ts'
 import { isLive, nameOf, paired, raw, type Trader } from './laws.ts'

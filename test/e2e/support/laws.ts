@@ -1,5 +1,5 @@
 /** What must hold of everything that the exchange tells once it is quiet. Each law names what it found wrong; an empty list is good. */
-import type { Balance, Fill, OrderEvent, PlacedOrder, Position } from '../../../client/answers.ts'
+import type { Balance, Fill, OrderEvent, PlacedOrder, Position } from '../../../client/responses.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../../domain/market/market.ts'
 import { isConditional, isTriggered } from '../../../domain/orders/order.ts'
 import type { Price, Steps } from '../../../domain/units.ts'

@@ -1,6 +1,7 @@
 /** What traders know of their orders from what they sent and were answered: the model's side of the comparison. No exchange in it. */
-import type { Bookmark, PlacedOrder } from '../../../client/answers.ts'
-import type { OutgoingOrder } from '../../../client/trading.ts'
+
+import type { OutgoingOrder } from '../../../client/order-factory.ts'
+import type { Bookmark, PlacedOrder } from '../../../client/responses.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Order } from '../../../domain/orders/order.ts'
 

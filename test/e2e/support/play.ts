@@ -1,7 +1,7 @@
 /** Plays rounds of commands on a running exchange over HTTP, and compares what it tells with what the traders know once it is quiet. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Market } from '../../../client/answers.ts'
 import type { Client } from '../../../client/client.ts'
+import type { Market } from '../../../client/responses.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { isMarketType } from '../../../domain/orders/order.ts'
 import { settled } from '../../../stack/audit/audit.ts'
@@ -134,7 +134,7 @@ export class Play {
         const mine = await this.#traders.sign(TRADERS, place)
         const placed = await this.#traders.send(mine)
         if (placed === null) throw new Error('whoever looks after the batches is refused')
-        const ended = await client.waitForOrder(
+        const ended = await client.orders.waitFor(
           placed,
           ({ status_reason }) => status_reason !== null,
           QUIET_MS,
@@ -186,7 +186,9 @@ export class Play {
   }
 
   async #markets(): Promise<Map<number, Market>> {
-    const markets = await Promise.all(this.#specs.map(({ marketId }) => this.#reader.market(marketId)))
+    const markets = await Promise.all(
+      this.#specs.map(({ marketId }) => this.#reader.marketData.market(marketId)),
+    )
     return new Map(markets.map((market) => [market.market_id, market]))
   }
 
@@ -210,7 +212,9 @@ export class Play {
   async #bookLaws(traders: readonly Trader[]): Promise<string[]> {
     const wrong: string[] = []
     for (const spec of this.#specs) {
-      const { long_levels, short_levels } = await this.#reader.orderbook(spec.marketId, { depth: 1000 })
+      const { long_levels, short_levels } = await this.#reader.marketData.orderbook(spec.marketId, {
+        depth: 1000,
+      })
       const levels = [...long_levels, ...short_levels].map(
         ({ side, price_e18_raw, quantity_e18_raw, order_count }): [string, string] => [
           `${side} ${price_e18_raw}`,

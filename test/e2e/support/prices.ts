@@ -1,5 +1,6 @@
 /** The prices of a run: the markets' feeds, taken over from the simulated oracle. */
 import type { Client } from '../../../client/client.ts'
+import { waitFor } from '../../../client/wait-for.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Price } from '../../../domain/units.ts'
 import { type TakenFeed, takeOverFeed } from '../../../stack/feed.ts'
@@ -21,8 +22,8 @@ export class Prices {
   static async open(stack: Stack, specs: readonly MarketSpec[], reader: Client): Promise<Prices> {
     const prices = new Prices()
     for (const { marketId } of specs) {
-      const { oracle_price_e18_raw } = await reader.waitFor(
-        () => reader.market(marketId),
+      const { oracle_price_e18_raw } = await waitFor(
+        () => reader.marketData.market(marketId),
         (market) => market.oracle_price_e18_raw !== null,
       )
       const middle = BigInt(oracle_price_e18_raw ?? 0)
@@ -44,8 +45,8 @@ export class Prices {
       feed.taken.say(feed.now)
     }
     for (const [marketId, { now }] of this.#feeds) {
-      await reader.waitFor(
-        () => reader.market(marketId),
+      await waitFor(
+        () => reader.marketData.market(marketId),
         ({ oracle_price_e18_raw }) => BigInt(oracle_price_e18_raw ?? 0) === now,
         { budgetMs: BUDGET_MS },
       )

@@ -1,10 +1,12 @@
 /** A whole exchange for one test file: `before` starts it in a folder of its own, `after` stops it and leaves nothing. */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Market, PlacedOrder, Placement } from '../../../client/answers.ts'
 import { Client } from '../../../client/client.ts'
 import { fromE18 } from '../../../client/decimals.ts'
+import type { Market, PlacedOrder, Placement } from '../../../client/responses.ts'
+import { waitFor } from '../../../client/wait-for.ts'
 import type { Db } from '../../../db/client.ts'
 import { audit, settled } from '../../../stack/audit/audit.ts'
 import { type Stack, startStack } from '../../../stack/stack.ts'
@@ -81,8 +83,8 @@ export function traderOn({ file }: Stack, index: number): Client {
 
 /** The tick nearest the market's oracle price, moved by some ticks. */
 export async function nearOracle(client: Client, marketId: number, moved = 0): Promise<string> {
-  const { oracle_price_e18_raw, tick_size_e18_raw } = await client.waitFor(
-    () => client.market(marketId),
+  const { oracle_price_e18_raw, tick_size_e18_raw } = await waitFor(
+    () => client.marketData.market(marketId),
     (market: Market) => market.oracle_price_e18_raw !== null,
   )
   const tick = BigInt(tick_size_e18_raw)
@@ -98,11 +100,11 @@ export async function meet(
   seller: Client,
   { marketId, price, quantity }: { marketId: number; price: string; quantity: string },
 ): Promise<{ readonly buy: PlacedOrder; readonly sell: PlacedOrder; readonly placed: readonly Placement[] }> {
-  const buy = await buyer.place({ marketId, side: 'LONG', price, quantity, leverage: 2 })
-  const sell = await seller.place({ marketId, side: 'SHORT', price, quantity, leverage: 2 })
+  const buy = await buyer.orders.place({ marketId, side: 'LONG', price, quantity, leverage: 2 })
+  const sell = await seller.orders.place({ marketId, side: 'SHORT', price, quantity, leverage: 2 })
   const [bought, sold] = await Promise.all([
-    buyer.waitForOrder(buy, isDone, 60_000),
-    seller.waitForOrder(sell, isDone, 60_000),
+    buyer.orders.waitFor(buy, isDone, 60_000),
+    seller.orders.waitFor(sell, isDone, 60_000),
   ])
   return { buy: bought, sell: sold, placed: [buy, sell] }
 }

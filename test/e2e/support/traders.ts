@@ -1,11 +1,13 @@
 /** What the traders of a run do, and whether they are answered as they may expect. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Wallet } from 'ethers'
-import type { BatchPlacement, PlacedOrder, Placement } from '../../../client/answers.ts'
 import type { Client } from '../../../client/client.ts'
 import { fromE18 } from '../../../client/decimals.ts'
 import { ClearbatchError } from '../../../client/errors.ts'
-import type { NewOrder } from '../../../client/trading.ts'
+import type { NewOrder } from '../../../client/order-factory.ts'
+import type { BatchPlacement, PlacedOrder, Placement } from '../../../client/responses.ts'
+import { waitFor } from '../../../client/wait-for.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { isConditional, isMarketType } from '../../../domain/orders/order.ts'
 import type { Stack } from '../../../stack/stack.ts'
@@ -80,7 +82,7 @@ export class Traders {
       case 'read':
         return this.#read(by, paper.pick(command.pick))
       case 'arm': {
-        const { fire_at, server_time } = await client.cancelAllAfter(command.seconds)
+        const { fire_at, server_time } = await client.orders.cancelAllAfter(command.seconds)
         paper.arms.push({
           fireAt: fire_at === null ? null : Date.parse(fire_at),
           at: Date.parse(server_time),
@@ -100,7 +102,7 @@ export class Traders {
     const { paper, clients, keys } = this.#desk(by)
     const spec = this.#specs.find(({ marketId }) => marketId === place.market) as MarketSpec
     const client = clients[place.key === null ? 0 : place.key + 1] as Client
-    const outgoing = await client.sign(this.#draft(spec, place))
+    const outgoing = await client.orders.sign(this.#draft(spec, place))
     const key = place.key === null ? undefined : keys[place.key]
     const mine: PaperOrder = {
       ...{ by, spec, outgoing, order: outgoing.order, hash: outgoing.hash },
@@ -140,7 +142,7 @@ export class Traders {
         ...{ sentAt, answeredAt: Date.now(), answer, accepted: new Set(accepted) },
       })
     try {
-      const placement = await (clients[0] as Client).send(mine.outgoing)
+      const placement = await (clients[0] as Client).orders.send(mine.outgoing)
       mine.id = placement.order.order_id
       paper.wrote(placement.read_after)
       note('accepted', [mine.hash])
@@ -181,7 +183,7 @@ export class Traders {
         accepted: new Set(accepted.map(({ hash }) => hash)),
       })
     try {
-      const done = await (clients[0] as Client).placeBatch(outgoing, { mode, clientRequestId })
+      const done = await (clients[0] as Client).orders.placeBatch(outgoing, { mode, clientRequestId })
       const { is_duplicate, ...answer } = done
       paper.wrote(answer.read_after)
       paper.batches.push({ id: clientRequestId, mode, orders, answer: JSON.stringify(answer) })
@@ -220,7 +222,7 @@ export class Traders {
     const { paper, clients } = this.#desk(by)
     const since = Date.now()
     try {
-      const { order, is_duplicate } = await (clients[0] as Client).send(mine.outgoing)
+      const { order, is_duplicate } = await (clients[0] as Client).orders.send(mine.outgoing)
       paper.saw({ what: 'sent again', told: order, since, answeredAt: Date.now() })
       return is_duplicate && order.order_id === mine.id
         ? []
@@ -234,7 +236,7 @@ export class Traders {
     const batch = paper.batches.at(-1)
     if (batch === undefined) return []
     const orders = batch.orders.map(({ outgoing }) => outgoing)
-    const again = await client.placeBatch(orders, { mode: batch.mode, clientRequestId: batch.id })
+    const again = await client.orders.placeBatch(orders, { mode: batch.mode, clientRequestId: batch.id })
     const { is_duplicate, ...answer } = again
     if (!is_duplicate) return ['a batch sent again is done again']
     return JSON.stringify(answer) === batch.answer ? [] : ['a batch sent again has another answer']
@@ -248,8 +250,8 @@ export class Traders {
     const { order, spec } = mine
     const price = fromE18(BigInt(order.price + 1) * spec.tick)
     const quantity = fromE18(BigInt(order.quantity) * spec.step)
-    const other = await client.sign({ marketId: spec.marketId, side: order.side, price, quantity })
-    const code = await client.send(other).then(
+    const other = await client.orders.sign({ marketId: spec.marketId, side: order.side, price, quantity })
+    const code = await client.orders.send(other).then(
       ({ order: placed }) => `placed ${placed.order_id}`,
       (error: ClearbatchError) => error.code,
     )
@@ -261,7 +263,7 @@ export class Traders {
     const { paper, clients } = this.#desk(by)
     const since = paper.bookmark(mine.order.marketId)
     if (since === undefined) return []
-    const told = await (clients[0] as Client).order(mine.id, { readAfter: since })
+    const told = await (clients[0] as Client).orders.get(mine.id, { readAfter: since })
     paper.saw({ what: 'read', told, since, answeredAt: Date.now() })
     return []
   }
@@ -274,7 +276,7 @@ export class Traders {
       const since = Date.now()
       const result = await paper.cancelling(
         (other) => other === mine,
-        () => (clients[0] as Client).cancel(mine.hash, 'the model says so'),
+        () => (clients[0] as Client).orders.cancel(mine.hash, 'the model says so'),
       )
       paper.wrote(result.read_after)
       wrong.push(...cancelledAs(paper, mine, result, since))
@@ -293,7 +295,7 @@ export class Traders {
     for (let time = 0; time < times; time++) {
       const { results, is_duplicate, read_after } = await paper.cancelling(
         (other) => picked.has(other),
-        () => (clients[0] as Client).cancelBatch(hashes, { clientRequestId }),
+        () => (clients[0] as Client).orders.cancelBatch(hashes, { clientRequestId }),
       )
       paper.wrote(read_after)
       if (time > 0 && !is_duplicate) wrong.push('a batch of cancels sent again is done again')
@@ -313,7 +315,7 @@ export class Traders {
     const covered = paper.accepted.filter(isCovered)
     const since = Date.now()
     const { results, read_after } = await paper.cancelling(isCovered, () =>
-      (clients[0] as Client).cancelAll(market === null ? {} : { marketId: market }),
+      (clients[0] as Client).orders.cancelAll(market === null ? {} : { marketId: market }),
     )
     paper.wrote(read_after)
     const wrong = results.flatMap((result) => {
@@ -337,7 +339,7 @@ export class Traders {
     const manager = AccountManager__factory.connect(file.contracts.account_manager, owner)
     await (await manager.revokeSessionKey(key)).wait()
     const read = () => db.selectFrom('session_keys').select('revoked_at').where('key', '=', key.toLowerCase())
-    await (this.#desk(by).clients[0] as Client).waitFor(
+    await waitFor(
       () => read().executeTakeFirst(),
       (row) => row?.revoked_at != null && Number(row.revoked_at) > 0,
       { budgetMs: BUDGET_MS },

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { ClearbatchError } from '../../client/errors.ts'
-import { createHttp, type Request } from '../../client/http.ts'
+import { createHttpSession, type HttpRequest } from '../../client/http-session.ts'
 
 interface Answer {
   readonly status: number
@@ -9,17 +9,17 @@ interface Answer {
   readonly headers?: Record<string, string>
 }
 
-const refusal = (status: number, details: object, headers?: Record<string, string>): Answer => ({
+const rejection = (status: number, details: object, headers?: Record<string, string>): Answer => ({
   status,
   body: { message: 'no', details },
   ...(headers === undefined ? {} : { headers }),
 })
 
-/** A server that gives these answers in turn, then the last one for ever; `silence` gives none. */
-function serverOf(answers: readonly (Answer | 'silence')[]) {
+/** A server that returns these responses in turn and then repeats the last; `no response` is a failed connection. */
+function serverOf(responses: readonly (Answer | 'no response')[]) {
   const pauses: number[] = []
-  let asked = 0
-  const http = createHttp({
+  let requests = 0
+  const http = createHttpSession({
     baseUrl: 'http://exchange/',
     budgetMs: 5_000,
     now: () => pauses.reduce((sum, ms) => sum + ms, 0),
@@ -27,17 +27,17 @@ function serverOf(answers: readonly (Answer | 'silence')[]) {
       pauses.push(ms)
     },
     fetch: async () => {
-      const answer = answers[Math.min(asked++, answers.length - 1)] as Answer | 'silence'
-      if (answer === 'silence') throw new TypeError('fetch failed')
-      const { status, body, headers } = answer
+      const response = responses[Math.min(requests++, responses.length - 1)] as Answer | 'no response'
+      if (response === 'no response') throw new TypeError('fetch failed')
+      const { status, body, headers } = response
       return new Response(JSON.stringify(body), { status, ...(headers === undefined ? {} : { headers }) })
     },
   })
-  return { http, pauses, asked: () => asked }
+  return { http, pauses, requests: () => requests }
 }
 
-const read: Request = { method: 'GET', path: '/v0/x', repeatable: true }
-const act: Request = { method: 'POST', path: '/v0/x', body: {}, repeatable: false }
+const read: HttpRequest = { method: 'GET', path: '/v0/x', idempotent: true }
+const act: HttpRequest = { method: 'POST', path: '/v0/x', body: {}, idempotent: false }
 const ok: Answer = { status: 200, body: { fine: true } }
 
 const errorOf = async (promise: Promise<unknown>): Promise<ClearbatchError> => {
@@ -50,9 +50,9 @@ const errorOf = async (promise: Promise<unknown>): Promise<ClearbatchError> => {
   throw new Error('expected a ClearbatchError')
 }
 
-describe('client/http', () => {
-  it('given PENDING with Retry-After, it waits exactly that long and asks again', async () => {
-    const pending = refusal(
+describe('client/http-session', () => {
+  it('when a response is PENDING with Retry-After, it retries after exactly that delay', async () => {
+    const pending = rejection(
       503,
       { code: 'HTV1_READ_AFTER_PENDING', retryable: true },
       { 'retry-after': '0.25' },
@@ -62,15 +62,15 @@ describe('client/http', () => {
     expect(pauses).to.deep.equal([250, 250])
   })
 
-  it('given CAPACITY without a delay, it backs off further each time', async () => {
-    const busy = refusal(429, { code: 'HTV1_READ_AFTER_CAPACITY', retryable: true })
+  it('when responses are CAPACITY without Retry-After, it doubles the pause before each retry', async () => {
+    const busy = rejection(429, { code: 'HTV1_READ_AFTER_CAPACITY', retryable: true })
     const { http, pauses } = serverOf([busy, busy, busy, ok])
     await http.send(read)
     expect(pauses).to.deep.equal([50, 100, 200])
   })
 
-  it('given a delay beyond the budget, it gives the error back instead of waiting', async () => {
-    const slow = refusal(
+  it('when Retry-After exceeds the remaining budget, it throws the error without waiting', async () => {
+    const slow = rejection(
       503,
       { code: 'HTV1_READ_AFTER_UNAVAILABLE', retryable: true },
       { 'retry-after': '2' },
@@ -81,27 +81,27 @@ describe('client/http', () => {
     expect(pauses).to.deep.equal([2000, 2000])
   })
 
-  it('given a stale bookmark, it does not try again', async () => {
-    const { http, asked } = serverOf([
-      refusal(409, { code: 'HTV1_READ_AFTER_STALE_BOOKMARK', retryable: true }),
+  it('when the bookmark is stale, it does not retry', async () => {
+    const { http, requests } = serverOf([
+      rejection(409, { code: 'HTV1_READ_AFTER_STALE_BOOKMARK', retryable: true }),
     ])
     expect((await errorOf(http.send(read))).status).to.equal(409)
-    expect(asked()).to.equal(1)
+    expect(requests()).to.equal(1)
   })
 
-  it('given no answer, it repeats only what cannot act twice', async () => {
-    const lost = serverOf(['silence', ok])
+  it('when no response arrives, it retries only idempotent requests', async () => {
+    const lost = serverOf(['no response', ok])
     const error = await errorOf(lost.http.send(act))
     expect(error).to.include({ status: 0, outcome: 'unknown', code: 'CLIENT_NO_ANSWER' })
-    expect(await serverOf(['silence', ok]).http.send(read)).to.deep.equal({ fine: true })
+    expect(await serverOf(['no response', ok]).http.send(read)).to.deep.equal({ fine: true })
   })
 
-  it('given a refusal that placed nothing and may be retried, it repeats even what acts', async () => {
-    const halted = refusal(503, { code: 'ORACLE_STALE', outcome: 'not_placed', retryable: true })
+  it('when a retryable error has outcome not_placed, it retries a request that is not idempotent', async () => {
+    const halted = rejection(503, { code: 'ORACLE_STALE', outcome: 'not_placed', retryable: true })
     expect(await serverOf([halted, ok]).http.send(act)).to.deep.equal({ fine: true })
   })
 
-  it('given a wrong request, it says code, outcome, details and request id', async () => {
+  it('when the request is invalid, it throws an error with code, outcome, details and request id', async () => {
     const details = {
       code: 'PRICE_OFF_TICK',
       field: 'price',
@@ -109,12 +109,12 @@ describe('client/http', () => {
       retryable: false,
       request_id: 'r1',
     }
-    const error = await errorOf(serverOf([refusal(400, details)]).http.send(act))
+    const error = await errorOf(serverOf([rejection(400, details)]).http.send(act))
     expect(error).to.include({ status: 400, code: 'PRICE_OFF_TICK', outcome: 'not_placed', requestId: 'r1' })
     expect(error.details.field).to.equal('price')
   })
 
-  it('given an error without details, it assumes the worst of a server fault and the best of a refusal', async () => {
+  it('when an error response has no details, the outcome is unknown for status 500 and not_placed for 404', async () => {
     expect((await errorOf(serverOf([{ status: 500, body: 'oops' }]).http.send(act))).outcome).to.equal(
       'unknown',
     )

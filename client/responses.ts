@@ -1,15 +1,22 @@
-/** What the exchange answers, by the names on the wire. Every amount comes twice: a number to read, `_e18_raw` to compute with. */
+/**
+ * The response bodies of the REST interface, with the field names on the wire. Every amount appears twice: a number for display, and
+ * an integer × 1e18 with the suffix `_e18_raw` for computation.
+ */
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
-import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts'
 
-type Amounts<Name extends string> = { readonly [Key in Name]: number } & {
+/** The settlement stage of a fill. RETRYING: its block left the chain and the transaction is sent again. FAILED: voided. */
+export type FillStatus = 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
+
+export type OrderEventKind = 'CREATED' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED' | 'EXPIRED'
+
+export type Amounts<Name extends string> = { readonly [Key in Name]: number } & {
   readonly [Key in `${Name}_e18_raw`]: string
 }
-type MaybeAmounts<Name extends string> = { readonly [Key in Name]: number | null } & {
+export type MaybeAmounts<Name extends string> = { readonly [Key in Name]: number | null } & {
   readonly [Key in `${Name}_e18_raw`]: string | null
 }
 
-/** Names a write; a read that is given it shows at least that write. */
+/** Identifies a write. A read with this bookmark shows at least that write. */
 export interface Bookmark {
   readonly shard_id: string
   readonly shard_seq: string
@@ -46,12 +53,12 @@ export type Level = Amounts<'price' | 'quantity'> & { readonly side: Side; reado
 export interface Orderbook {
   readonly market_id: number
   readonly symbol: string
-  /** Best first, on both sides. */
+  /** Both sides are sorted from the best price. */
   readonly long_levels: readonly Level[]
   readonly short_levels: readonly Level[]
 }
 
-/** What triggered a conditional order. */
+/** The prices that triggered a conditional order. */
 export type Trigger = Amounts<'mark_price' | 'oracle_price'> & {
   readonly at: string
   readonly oracle_price_at: string
@@ -127,7 +134,7 @@ export type Position = Amounts<
     readonly user_id: number
     readonly market_id: number
     readonly symbol: string
-    /** Null where the position is flat. */
+    /** Null if the position is flat. */
     readonly side: Side | null
     readonly leverage: number
     readonly updated_at: string
@@ -135,9 +142,9 @@ export type Position = Amounts<
 
 export interface Placement {
   readonly order: PlacedOrder
-  /** Empty for a new order: fills come with later batches. */
+  /** Empty for a new order: later batches fill it. */
   readonly fills: readonly Fill[]
-  /** The same signed order had been accepted before; this is that order. */
+  /** True if the same signed order was accepted before; `order` is that order. */
   readonly is_duplicate: boolean
   readonly balance: Balance
   readonly read_after: Bookmark
@@ -150,8 +157,8 @@ export interface Cancellation {
   readonly read_after: Bookmark
 }
 
-/** Why one of several orders was refused. */
-export interface Refusal {
+/** Why one order of a batch was rejected. */
+export interface BatchItemError {
   readonly error: {
     readonly message: string
     readonly details: { readonly code: string; readonly [more: string]: unknown }
@@ -161,12 +168,12 @@ export interface Refusal {
 export interface BatchPlacement {
   readonly client_request_id: string
   readonly mode: 'atomic' | 'best_effort'
-  /** The same command had been done before; this is its answer. */
+  /** True if the command was executed before; this is its first response. */
   readonly is_duplicate: boolean
   readonly accepted: number
   readonly refused: number
-  /** One per order, in their order. */
-  readonly results: readonly (Pick<Placement, 'order' | 'is_duplicate' | 'read_after'> | Refusal)[]
+  /** One per order, in the order of the request. */
+  readonly results: readonly (Pick<Placement, 'order' | 'is_duplicate' | 'read_after'> | BatchItemError)[]
   readonly balance: Balance
   readonly read_after: Bookmark
 }
@@ -176,8 +183,8 @@ type CancelResult = Cancellation & { readonly order_hash: string }
 export interface BatchCancellation {
   readonly client_request_id: string
   readonly is_duplicate: boolean
-  /** One per hash, in their order. */
-  readonly results: readonly (CancelResult | (Refusal & { readonly order_hash: string }))[]
+  /** One per hash, in the order of the request. */
+  readonly results: readonly (CancelResult | (BatchItemError & { readonly order_hash: string }))[]
   readonly read_after: Bookmark
 }
 
@@ -220,12 +227,12 @@ export interface SharedContracts {
   readonly chain_id: number
 }
 
-export interface FaucetAnswer {
+export interface FaucetPayout {
   readonly tx_hash: string
   readonly wallet: string
 }
 
-/** What happened to an order. In `details` what does not belong to the kind is null. */
+/** One event of an order. Fields of `details` that the kind does not use are null. */
 export interface OrderEvent {
   readonly event_id: string
   readonly kind: OrderEventKind
@@ -272,16 +279,16 @@ export type FillProcessing = Amounts<'quantity' | 'filled_quantity' | 'settling_
   readonly market_id: number
   readonly symbol: string
   readonly status: OrderStatus
-  /** Some fill is matched and not mined yet. */
+  /** True if a fill is matched and not mined. */
   readonly settlement_pending: boolean
-  /** Some fill is not in a sealed block yet. */
+  /** True if a fill is not confirmed. */
   readonly confirmation_pending: boolean
   readonly stages: Readonly<Record<FillStatus, number>>
   readonly fills: readonly FillStage[]
   readonly next_cursor: string | null
 }
 
-/** A fill as everybody sees it. */
+/** A fill without its account. */
 export type PublicFill = Pick<
   Fill,
   | 'fill_id'

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { Client } from '../../client/client.ts'
+import { pages } from '../../client/queries.ts'
 import {
   append,
   clearedRow,
@@ -11,7 +12,7 @@ import {
 } from '../api/support/trade.ts'
 import { createUser, startWorld, type User, type World } from '../api/support/world.ts'
 
-describe('client/reading, with an exchange', () => {
+describe('client/account and client/market-data, against an exchange', () => {
   let world: World
   let buyer: Client
   let seller: Client
@@ -26,8 +27,8 @@ describe('client/reading, with an exchange', () => {
     const [alice, bob] = [await createUser(world.db, 'alice'), await createUser(world.db, 'bob')]
     buyer = clientOf(alice)
     seller = clientOf(bob)
-    const buy = await buyer.place({ marketId: 1, side: 'LONG', price: '99', quantity: '2' })
-    const sell = await seller.place({ marketId: 1, side: 'SHORT', price: '101', quantity: '1' })
+    const buy = await buyer.orders.place({ marketId: 1, side: 'LONG', price: '99', quantity: '2' })
+    const sell = await seller.orders.place({ marketId: 1, side: 'SHORT', price: '101', quantity: '1' })
     const [buyOrder, sellOrder] = [buy.order, sell.order]
     buyId = buyOrder.order_id
     sellId = sellOrder.order_id
@@ -41,69 +42,74 @@ describe('client/reading, with an exchange', () => {
   })
   after(() => world.stop())
 
-  it('reads an order by id and by hash, and its fills and events', async () => {
-    const order = await buyer.order(buyId)
+  it('when an order is partly filled, its reads by id and by hash agree, and its fills and events are listed', async () => {
+    const order = await buyer.orders.get(buyId)
     expect(order).to.include({ status: 'OPEN', filled_quantity: 1, trigger: null })
-    expect(await buyer.orderByHash(order.order_hash)).to.deep.equal(order)
-    const [fill] = await buyer.orderFills(buyId)
+    expect(await buyer.orders.getByHash(order.order_hash)).to.deep.equal(order)
+    const [fill] = await buyer.orders.fills(buyId)
     expect(fill).to.include({ order_id: buyId, price: 100, batch_id: 1, part: 1, action_id: 1 })
-    const events = await seller.orderEvents(sellId)
+    const events = await seller.orders.events(sellId)
     expect(events.map(({ kind }) => kind)).to.deep.equal(['FILLED', 'CREATED'])
     expect(events[0]?.details).to.include({ fee: 0.05, batch_id: 1, tx_hash: '0xabc1' })
   })
 
-  it('reads what happened to all orders, by kind', async () => {
-    const kinds = (await buyer.events()).map(({ kind }) => kind)
+  it('when events are filtered by kind and market, it returns only those of the account that match', async () => {
+    const kinds = (await buyer.account.orderEvents()).map(({ kind }) => kind)
     expect(kinds).to.have.members(['PARTIALLY_FILLED', 'CREATED'])
-    expect(await buyer.events({ kind: 'CREATED', marketId: 1 })).to.have.length(1)
-    expect(await buyer.events({ marketId: 2 })).to.deep.equal([])
+    expect(await buyer.account.orderEvents({ kind: 'CREATED', marketId: 1 })).to.have.length(1)
+    expect(await buyer.account.orderEvents({ marketId: 2 })).to.deep.equal([])
   })
 
-  it('reads how far fills are settled', async () => {
-    const processing = await buyer.fillProcessing(buyId)
+  it('when a fill is confirmed, fillProcessing reports its stage and nothing pending', async () => {
+    const processing = await buyer.orders.fillProcessing(buyId)
     expect(processing).to.include({ settlement_pending: false, confirmation_pending: false })
     expect(processing.stages.CONFIRMED).to.equal(1)
     expect(processing.fills[0]?.stage).to.equal('CONFIRMED')
   })
 
-  it("reads the market's fills without a key", async () => {
-    const stranger = new Client({ baseUrl: `http://127.0.0.1:${portOf(world)}` })
-    const { fills, next_cursor } = await stranger.marketFills(1, { side: 'LONG' })
+  it('when the client has no API key, it reads the fills of a market', async () => {
+    const anonymous = new Client({ baseUrl: `http://127.0.0.1:${portOf(world)}` })
+    const { fills, next_cursor } = await anonymous.marketData.fillPage(1, { side: 'LONG' })
     expect(fills).to.have.length(1)
     expect(fills[0]).to.include({ fill_id: '1-1-1-0', side: 'LONG', quantity: 1 })
     expect(next_cursor).to.equal(null)
   })
 
-  it('goes through all pages', async () => {
+  it('when a list has several pages, it iterates over all of them', async () => {
     for (let count = 0; count < 4; count++)
-      await buyer.place({ marketId: 1, side: 'LONG', price: '98', quantity: '1' })
+      await buyer.orders.place({ marketId: 1, side: 'LONG', price: '98', quantity: '1' })
     await world.project()
     const ids: string[] = []
-    for await (const { orders } of buyer.pages((cursor) =>
-      buyer.orderPage({ limit: 2, ...(cursor && { cursor }) }),
+    for await (const { orders } of pages((cursor) =>
+      buyer.orders.page({ limit: 2, ...(cursor && { cursor }) }),
     ))
       ids.push(...orders.map(({ order_id }) => order_id))
-    expect(ids).to.deep.equal((await buyer.orders()).map(({ order_id }) => order_id))
+    expect(ids).to.deep.equal((await buyer.orders.list()).map(({ order_id }) => order_id))
     expect(ids).to.have.length(5)
   })
 
-  it('sizes an order that is then accepted, and no larger one', async () => {
+  it('when an order has the estimated maximum quantity, it is accepted, and one step more is rejected', async () => {
     const terms = { marketId: 1, side: 'LONG', type: 'LIMIT', price: '99', leverage: 10 } as const
-    const { maximum, estimate } = await buyer.estimate({ ...terms, intent: 'max' })
+    const { maximum, estimate } = await buyer.orders.estimate({ ...terms, intent: 'max' })
     expect(estimate).to.include({ accepted: true, price: 99, price_source: 'limit' })
     const { type: _, ...order } = terms
-    const larger = buyer.place({ ...order, quantity: BigInt(maximum.quantity_e18_raw) + 10n ** 15n })
-    const refused = await larger.then(
+    const larger = buyer.orders.place({ ...order, quantity: BigInt(maximum.quantity_e18_raw) + 10n ** 15n })
+    const rejected = await larger.then(
       () => null,
       (error: { code: string }) => error.code,
     )
-    expect(refused).to.equal(maximum.binding.code)
-    const placed = await buyer.place({ ...order, quantity: BigInt(maximum.quantity_e18_raw) })
+    expect(rejected).to.equal(maximum.binding.code)
+    const placed = await buyer.orders.place({ ...order, quantity: BigInt(maximum.quantity_e18_raw) })
     expect(placed.order.status).to.equal('OPEN')
   })
 
-  it('turns a budget into a quantity', async () => {
-    const bought = await seller.calculateQuantity({ marketId: 1, side: 'LONG', usd: '990', price: '99' })
+  it('when a budget and a price are given, calculateQuantity returns the quantity that the budget buys', async () => {
+    const bought = await seller.orders.calculateQuantity({
+      marketId: 1,
+      side: 'LONG',
+      usd: '990',
+      price: '99',
+    })
     expect(bought).to.include({ quantity: 10, estimated_clearing_price: 99, order_type: 'LIMIT' })
   })
 })

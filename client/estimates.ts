@@ -1,23 +1,17 @@
-/** From what a trader has in mind to a quantity: what is asked, and what is answered. */
+/** The request and response of an order estimate, and the response of a quantity calculation. */
 import type { OrderType, Side } from '../domain/orders/order.ts'
 import type { Decimal } from './decimals.ts'
+import type { Amounts, MaybeAmounts } from './responses.ts'
 
-type Amounts<Name extends string> = { readonly [Key in Name]: number } & {
-  readonly [Key in `${Name}_e18_raw`]: string
-}
-type MaybeAmounts<Name extends string> = { readonly [Key in Name]: number | null } & {
-  readonly [Key in `${Name}_e18_raw`]: string | null
-}
-
-/** `notional`: USDM. `units`: units. `available_margin`, `reduce_percentage`: per cent. */
+/** The unit of `size`. `notional`: USDM; `units`: units; `available_margin` and `reduce_percentage`: per cent. */
 export type SizingIntent = 'notional' | 'units' | 'available_margin' | 'max' | 'reduce_percentage'
 
-export interface SizingQuestion {
+export interface EstimateRequest {
   readonly marketId: number
   readonly side: Side
   readonly type: OrderType
   readonly intent: SizingIntent
-  /** Left out or 0: the maximum alone. */
+  /** Without it, or if it is 0, only the maximum is computed. */
   readonly size?: Decimal
   readonly price?: Decimal
   readonly trigger?: Decimal
@@ -25,7 +19,8 @@ export interface SizingQuestion {
   readonly reduceOnly?: boolean
 }
 
-export interface Refusal {
+/** The check that an order fails. */
+export interface EstimateRejection {
   readonly code: string
   readonly message: string
   readonly field: string
@@ -36,10 +31,10 @@ export interface Refusal {
 
 export type PriceSource = 'batch' | 'limit' | 'trigger' | 'oracle'
 
-export type Estimated = Amounts<'quantity' | 'fillable_quantity'> &
+export type EstimatedOrder = Amounts<'quantity' | 'fillable_quantity'> &
   MaybeAmounts<'price' | 'notional' | 'fee' | 'realized_pnl'> & {
     readonly accepted: boolean
-    readonly refusal: Refusal | null
+    readonly refusal: EstimateRejection | null
     readonly price_source: PriceSource | null
     readonly reservation: Amounts<
       | 'opening_quantity'
@@ -67,16 +62,18 @@ export type Estimate = Amounts<'size' | 'available'> & {
   readonly sizing_intent: SizingIntent
   readonly price_band: Amounts<'lowest' | 'highest' | 'oracle_price'>
   readonly max_leverage: number
-  /** The largest quantity that a placement accepts now, and why one step more is refused. */
-  readonly maximum: Amounts<'quantity' | 'notional' | 'reserved_margin'> & { readonly binding: Refusal }
+  /** The largest quantity that a placement accepts now, and why one step more is rejected. */
+  readonly maximum: Amounts<'quantity' | 'notional' | 'reserved_margin'> & {
+    readonly binding: EstimateRejection
+  }
   readonly by_leverage: readonly (Amounts<'quantity'> & {
     readonly leverage: number
     readonly binding: string
   })[]
-  readonly estimate: Estimated | null
+  readonly estimate: EstimatedOrder | null
 }
 
-export type BudgetQuantity = Amounts<
+export type QuantityForBudget = Amounts<
   'usd_amount' | 'quantity' | 'estimated_clearing_price' | 'notional' | 'fillable_quantity' | 'fee'
 > & {
   readonly market_id: number

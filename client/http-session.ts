@@ -1,0 +1,106 @@
+/** Sends HTTP requests to the exchange and retries those that are safe to retry. */
+import { ClearbatchError, CODES, errorOfResponse, errorWithoutResponse } from './errors.ts'
+
+export interface HttpOptions {
+  readonly baseUrl: string
+  /** `Key <api key>` or `Bearer <token>`; without it only public endpoints are accessible. */
+  readonly authorization?: string
+  /** Time limit of one attempt. The server delays a bookmarked read by up to 5 s. */
+  readonly timeoutMs?: number
+  /** Time limit of all attempts of one request together. */
+  readonly budgetMs?: number
+  readonly fetch?: typeof fetch
+  readonly sleep?: (ms: number) => Promise<void>
+  readonly now?: () => number
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly query?: Query
+  readonly body?: unknown
+  /** Sending the request twice has the effect of sending it once, so it is retried after an unknown outcome. */
+  readonly idempotent: boolean
+}
+
+export interface HttpSession {
+  /** Returns the parsed body of the first successful response. Throws `ClearbatchError`. */
+  send<Response>(request: HttpRequest): Promise<Response>
+  get<Response>(path: string, query?: Query): Promise<Response>
+  /** Only for idempotent commands. */
+  post<Response>(path: string, body: unknown): Promise<Response>
+}
+
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 2_000
+
+export function createHttpSession(options: HttpOptions): HttpSession {
+  const sleep = options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)))
+  const now = options.now ?? Date.now
+
+  async function send<Response>(request: HttpRequest): Promise<Response> {
+    const deadline = now() + (options.budgetMs ?? 15_000)
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      const result = await attempt(options, request)
+      if (!(result instanceof ClearbatchError)) return result.body as Response
+      const wait = result.retryAfterMs ?? pause
+      if (!mayRetry(request, result) || now() + wait > deadline) throw result
+      await sleep(wait)
+    }
+  }
+
+  return {
+    send,
+    get: (path, query = {}) => send({ method: 'GET', path, query, idempotent: true }),
+    post: (path, body) => send({ method: 'POST', path, body, idempotent: true }),
+  }
+}
+
+/** A stale bookmark stays stale. After an unknown outcome only an idempotent request is retried. */
+export function mayRetry(request: HttpRequest, error: ClearbatchError): boolean {
+  if (error.code === CODES.stale || !error.retryable) return false
+  return request.idempotent || error.outcome === 'not_placed'
+}
+
+async function attempt(
+  options: HttpOptions,
+  request: HttpRequest,
+): Promise<{ body: unknown } | ClearbatchError> {
+  try {
+    const response = await (options.fetch ?? fetch)(urlOf(options.baseUrl, request), {
+      method: request.method,
+      headers: headersOf(options, request),
+      signal: AbortSignal.timeout(options.timeoutMs ?? 10_000),
+      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+    })
+    const body = parse(await response.text())
+    if (response.ok) return { body }
+    return errorOfResponse(response.status, body, response.headers.get('retry-after'))
+  } catch (cause) {
+    return errorWithoutResponse(cause)
+  }
+}
+
+function urlOf(baseUrl: string, { path, query = {} }: HttpRequest): URL {
+  const url = new URL(`${baseUrl.replace(/\/$/, '')}${path}`)
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) url.searchParams.set(name, String(value))
+  return url
+}
+
+const headersOf = ({ authorization }: HttpOptions, { body }: HttpRequest): Record<string, string> => ({
+  accept: 'application/json',
+  ...(authorization === undefined ? {} : { authorization }),
+  ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+})
+
+/** The text itself if it is not JSON. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,41 @@
+/** Public reads: markets, orderbooks, fills without names, contract addresses. They need no API key. */
+import type { Side } from '../domain/orders/order.ts'
+import type { HttpSession } from './http-session.ts'
+import { bookmarkQuery, type Page, type PageOptions, pageQuery, type ReadOptions } from './queries.ts'
+import type { Market, Orderbook, PublicFill, SharedContracts } from './responses.ts'
+
+export class MarketData {
+  readonly #http: HttpSession
+  #contracts: SharedContracts | null = null
+
+  constructor(http: HttpSession) {
+    this.#http = http
+  }
+
+  async markets(options: ReadOptions = {}): Promise<readonly Market[]> {
+    return this.#http.get('/v0/markets', bookmarkQuery(options))
+  }
+
+  async market(marketId: number, options: ReadOptions = {}): Promise<Market> {
+    return this.#http.get(`/v0/markets/${marketId}`, bookmarkQuery(options))
+  }
+
+  async orderbook(marketId: number, options: ReadOptions & { depth?: number } = {}): Promise<Orderbook> {
+    const query = { depth: options.depth, ...bookmarkQuery(options) }
+    return this.#http.get(`/v0/orderbook/by-market/${marketId}`, query)
+  }
+
+  /** Fills of all accounts. Both sides of a trade are listed: filter by `side` to count volume once. */
+  async fillPage(
+    marketId: number,
+    options: PageOptions & { readonly side?: Side } = {},
+  ): Promise<Page & { fills: readonly PublicFill[] }> {
+    return this.#http.get(`/v0/fills/by-market/${marketId}`, { ...pageQuery(options), side: options.side })
+  }
+
+  /** Fetched once: the addresses never change. */
+  async contracts(): Promise<SharedContracts> {
+    this.#contracts ??= await this.#http.get<SharedContracts>('/v0/contracts/shared')
+    return this.#contracts
+  }
+}

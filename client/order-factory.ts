@@ -1,0 +1,73 @@
+/** Turns a trader's terms into signed orders: assigns salts, signs for the account, and writes the request body. */
+import { type Account, missingOption } from './account.ts'
+import { toWire } from './decimals.ts'
+import type { MarketData } from './market-data.ts'
+import type { Market } from './responses.ts'
+import type { SaltSequence } from './salts.ts'
+import { buildOrder, type MessageSigner, type OrderTerms, orderSigner, type SignedOrder } from './signing.ts'
+
+export interface NewOrder extends OrderTerms {
+  readonly marketId: number
+}
+
+/** A signed order with its request body. Sending the same one again never places a second order. */
+export interface OutgoingOrder extends SignedOrder {
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+export interface OrderFactoryOptions {
+  readonly account: Account
+  readonly marketData: MarketData
+  /** The account's own key or a session key; null if the client has no key. */
+  readonly signer: MessageSigner | null
+  readonly salts: SaltSequence
+}
+
+interface SigningContext {
+  readonly market: Market
+  readonly sign: ReturnType<typeof orderSigner>
+}
+
+export class OrderFactory {
+  readonly #options: OrderFactoryOptions
+  /** By market id. Grid and contract address of a market never change. */
+  readonly #contexts = new Map<number, SigningContext>()
+
+  constructor(options: OrderFactoryOptions) {
+    this.#options = options
+  }
+
+  async sign({ marketId, ...terms }: NewOrder): Promise<OutgoingOrder> {
+    const { market, sign } = await this.#contextOf(marketId)
+    const { account, salts, signer } = this.#options
+    const order = buildOrder({ market, terms, maker: account.address, salt: salts.next(), now: Date.now() })
+    const signed = await sign(order, signer ?? missingOption('privateKey'))
+    return { ...signed, body: bodyOf(signed, market) }
+  }
+
+  async #contextOf(marketId: number): Promise<SigningContext> {
+    const cached = this.#contexts.get(marketId)
+    if (cached !== undefined) return cached
+    const market = await this.#options.marketData.market(marketId)
+    const context = { market, sign: orderSigner(market, market.chain_id) }
+    this.#contexts.set(marketId, context)
+    return context
+  }
+}
+
+const bodyOf = ({ order, signature }: SignedOrder, market: Market): Record<string, unknown> => ({
+  market_id: order.marketId,
+  side: order.side,
+  order_type: order.type,
+  ...(order.price === 0 ? {} : { price: toWire(BigInt(order.price) * BigInt(market.tick_size_e18_raw)) }),
+  quantity_e18_raw: (BigInt(order.quantity) * BigInt(market.step_size_e18_raw)).toString(),
+  leverage: order.leverage,
+  expiration_seconds: order.expiration,
+  ...(order.trigger === 0
+    ? {}
+    : { trigger_price: toWire(BigInt(order.trigger) * BigInt(market.tick_size_e18_raw)) }),
+  reduce_only: order.reduceOnly,
+  salt: order.salt.toString(),
+  signature,
+  signature_type: 1,
+})

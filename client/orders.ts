@@ -1,0 +1,204 @@
+/** The account's orders: sign, place, cancel, estimate, and read them. */
+import type { OrderStatus, Side } from '../domain/orders/order.ts'
+import type { Account } from './account.ts'
+import { type Decimal, fromE18, toE18 } from './decimals.ts'
+import type { Estimate, EstimateRequest, QuantityForBudget } from './estimates.ts'
+import type { HttpSession } from './http-session.ts'
+import type { NewOrder, OrderFactory, OutgoingOrder } from './order-factory.ts'
+import {
+  bookmarkQuery,
+  type ListOptions,
+  listQuery,
+  type Page,
+  type PageOptions,
+  pageQuery,
+  type ReadOptions,
+} from './queries.ts'
+import type {
+  BatchCancellation,
+  BatchPlacement,
+  Cancellation,
+  CancelSwitch,
+  Fill,
+  FillProcessing,
+  OrderEvent,
+  PlacedOrder,
+  Placement,
+  SweepCancellation,
+  Validation,
+} from './responses.ts'
+import { waitFor } from './wait-for.ts'
+
+export interface BatchOptions {
+  /** atomic: all orders or none. best_effort (default): each order is accepted or rejected alone. */
+  readonly mode?: 'atomic' | 'best_effort'
+  /** Persist it with the signed orders: sending both again after a restart returns the first response. */
+  readonly clientRequestId?: string
+}
+
+export interface OrderListOptions extends ListOptions {
+  readonly status?: OrderStatus
+}
+
+/** Lists are newest first. A method that returns a list returns its first page; `pages` iterates over all. */
+export class Orders {
+  readonly #http: HttpSession
+  readonly #account: Account
+  readonly #factory: OrderFactory
+
+  constructor(http: HttpSession, account: Account, factory: OrderFactory) {
+    this.#http = http
+    this.#account = account
+    this.#factory = factory
+  }
+
+  // ------------------------------------------------------------------ placing
+
+  /** Signs an order with the next salt and sends nothing. */
+  async sign(order: NewOrder): Promise<OutgoingOrder> {
+    return this.#factory.sign(order)
+  }
+
+  /** Dry run: performs every check of a placement and throws what `send` would throw. */
+  async validate({ body }: Pick<OutgoingOrder, 'body'>): Promise<Validation> {
+    return this.#http.post('/v0/orders/validate', body)
+  }
+
+  /** Sending the same signed order twice places it once. */
+  async send({ body }: Pick<OutgoingOrder, 'body'>): Promise<Placement> {
+    return this.#http.post('/v0/orders', body)
+  }
+
+  /** Signs and sends. The order then rests in the book or waits for its trigger; later batches fill it. */
+  async place(order: NewOrder): Promise<Placement> {
+    return this.send(await this.sign(order))
+  }
+
+  /** At most 50 orders in one command, with results in their order. Throws if the whole batch is rejected. */
+  async placeBatch(
+    orders: readonly (NewOrder | OutgoingOrder)[],
+    { mode = 'best_effort', clientRequestId = crypto.randomUUID() }: BatchOptions = {},
+  ): Promise<BatchPlacement> {
+    const signed = await Promise.all(orders.map((order) => ('body' in order ? order : this.sign(order))))
+    const bodies = signed.map(({ body }) => body)
+    const command = { client_request_id: clientRequestId, mode, orders: bodies }
+    return this.#http.post('/v0/orders/place/batch', command)
+  }
+
+  // ------------------------------------------------------------------ cancelling
+
+  async cancel(orderHash: string, reason?: string): Promise<Cancellation> {
+    return this.#http.post(`/v0/orders/cancel/by-hash/${orderHash}`, { reason })
+  }
+
+  /** At most 100 orders in one command. Each is cancelled or rejected alone. */
+  async cancelBatch(
+    orderHashes: readonly string[],
+    { reason, clientRequestId = crypto.randomUUID() }: { reason?: string; clientRequestId?: string } = {},
+  ): Promise<BatchCancellation> {
+    const command = { client_request_id: clientRequestId, orderHashes, reason }
+    return this.#http.post('/v0/orders/cancel/batch', command)
+  }
+
+  /** Cancels every live order, in one market or in all. */
+  async cancelAll({
+    marketId,
+    reason,
+  }: {
+    marketId?: number
+    reason?: string
+  } = {}): Promise<SweepCancellation> {
+    return this.#http.post('/v0/orders/cancel/all', { market_id: marketId, reason })
+  }
+
+  /** The exchange cancels every live order unless this is called again in time. 5 to 900 seconds; 0 disarms. */
+  async cancelAllAfter(seconds: number): Promise<CancelSwitch> {
+    return this.#http.post('/v0/orders/cancel/all-after', { timeout_seconds: seconds })
+  }
+
+  async cancelSwitch(): Promise<CancelSwitch> {
+    return this.#http.get('/v0/orders/cancel/all-after')
+  }
+
+  // ------------------------------------------------------------------ estimates
+
+  /** What the order would cost, the largest quantity accepted now, and what limits it. Places nothing. */
+  async estimate(request: EstimateRequest): Promise<Estimate> {
+    const { marketId, side, type, intent, size, price, trigger, leverage, reduceOnly } = request
+    return this.#http.post('/v0/orders/estimate', {
+      market_id: marketId,
+      side,
+      order_type: type,
+      sizing_intent: intent,
+      size: decimalText(size),
+      price: decimalText(price),
+      trigger_price: decimalText(trigger),
+      leverage,
+      reduce_only: reduceOnly,
+    })
+  }
+
+  /** The quantity that a budget in USDM buys. */
+  async calculateQuantity(budget: {
+    readonly marketId: number
+    readonly side: Side
+    readonly usd: Decimal
+    readonly price?: Decimal
+  }): Promise<QuantityForBudget> {
+    const { marketId: market_id, side, usd, price } = budget
+    return this.#http.post('/v0/orders/calculate-quantity', {
+      market_id,
+      side,
+      usd_amount: decimalText(usd),
+      price: decimalText(price),
+    })
+  }
+
+  // ------------------------------------------------------------------ reading
+
+  async get(orderId: string, options: ReadOptions = {}): Promise<PlacedOrder> {
+    return this.#http.get(`/v0/orders/${orderId}`, bookmarkQuery(options))
+  }
+
+  async getByHash(orderHash: string, options: ReadOptions = {}): Promise<PlacedOrder> {
+    return this.#http.get(`/v0/orders/by-hash/${orderHash}`, bookmarkQuery(options))
+  }
+
+  async list(options: OrderListOptions = {}): Promise<readonly PlacedOrder[]> {
+    return (await this.page(options)).orders
+  }
+
+  async page(options: OrderListOptions = {}): Promise<Page & { orders: readonly PlacedOrder[] }> {
+    const path = `/v0/orders/by-user/${await this.#account.userId()}`
+    return this.#http.get(path, { ...listQuery(options), status: options.status })
+  }
+
+  /** Events of one order; `client.account.orderEvents` lists those of all orders. */
+  async events(orderId: string, options: PageOptions = {}): Promise<readonly OrderEvent[]> {
+    const path = `/v0/orders/${orderId}/events`
+    return (await this.#http.get<{ events: readonly OrderEvent[] }>(path, pageQuery(options))).events
+  }
+
+  /** Fills of one order; `client.account.fills` lists those of all orders. */
+  async fills(orderId: string, options: PageOptions = {}): Promise<readonly Fill[]> {
+    const path = `/v0/orders/${orderId}/fills`
+    return (await this.#http.get<{ fills: readonly Fill[] }>(path, pageQuery(options))).fills
+  }
+
+  /** The settlement stage of each of the order's fills. */
+  async fillProcessing(orderId: string, options: PageOptions = {}): Promise<FillProcessing> {
+    return this.#http.get(`/v0/orders/${orderId}/fill-processing-status`, pageQuery(options))
+  }
+
+  /** Polls an order, no earlier than its placement, until `done` is true of it. */
+  async waitFor(
+    { order, read_after }: Pick<Placement, 'order' | 'read_after'>,
+    done: (order: PlacedOrder) => boolean,
+    budgetMs = 15_000,
+  ): Promise<PlacedOrder> {
+    return waitFor(() => this.get(order.order_id, { readAfter: read_after }), done, { budgetMs })
+  }
+}
+
+const decimalText = (value: Decimal | undefined): string | undefined =>
+  value === undefined ? undefined : fromE18(toE18(value))

@@ -1,0 +1,52 @@
+/** The query parameters that reads share: bookmarks and pages. */
+import type { Side } from '../domain/orders/order.ts'
+import type { Bookmark } from './responses.ts'
+
+export interface ReadOptions {
+  /** The read shows at least the write that returned this bookmark. */
+  readonly readAfter?: Bookmark
+}
+
+export interface PageOptions extends ReadOptions {
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+export interface ListOptions extends PageOptions {
+  readonly marketId?: number
+  readonly side?: Side
+}
+
+/** Every list is newest first. */
+export interface Page {
+  readonly next_cursor: string | null
+}
+
+export const bookmarkQuery = ({ readAfter }: ReadOptions): Record<string, string> =>
+  readAfter === undefined
+    ? {}
+    : { read_after_shard_id: readAfter.shard_id, read_after_shard_seq: readAfter.shard_seq }
+
+export const pageQuery = ({ limit, cursor, ...read }: PageOptions) => ({
+  limit,
+  cursor,
+  ...bookmarkQuery(read),
+})
+
+export const listQuery = ({ marketId, side, ...page }: ListOptions) => ({
+  market_id: marketId,
+  side,
+  ...pageQuery(page),
+})
+
+/** Fetches one page after another, until the last. */
+export async function* pages<Result extends Page>(
+  fetchPage: (cursor: string | undefined) => Promise<Result>,
+): AsyncGenerator<Result> {
+  let cursor: string | undefined
+  do {
+    const page = await fetchPage(cursor)
+    yield page
+    cursor = page.next_cursor ?? undefined
+  } while (cursor !== undefined)
+}
