@@ -1,4 +1,4 @@
-/** `<data-dir>/stack.json`: what a program needs to know of a running stack. Written when it is ready. */
+/** `<data-dir>/stack.json`: addresses and accounts of a running stack, written when the stack is ready. */
 import { readJson } from './data-dir.ts'
 import { StackError } from './options.ts'
 
@@ -11,7 +11,6 @@ export interface StackAccount {
 
 export interface StackFile {
   readonly base_url: string
-  readonly ws_url: string
   readonly rpc_url: string
   readonly chain_id: number
   readonly contracts: {
@@ -29,10 +28,12 @@ export interface StackFile {
   readonly accounts: readonly StackAccount[]
 }
 
-/** Reads the file of a stack that should be running. */
+/** Throws if the file does not exist: the stack deletes it when it starts and writes it when it is ready. */
 export function readStackFile(path: string): StackFile {
   const file = readJson<StackFile>(path)
   if (file === null)
-    throw new StackError(`there is no ${path}: start the stack first, or name its file with --stack`)
+    throw new StackError(
+      `${path} does not exist: start the stack with npm start, or pass the file with --stack`,
+    )
   return file
 }

@@ -200,7 +200,6 @@ const describe = (
   accounts: readonly StackAccount[],
 ): StackFile => ({
   base_url: baseUrl,
-  ws_url: `${baseUrl.replace('http', 'ws')}/v0/ws`,
   rpc_url: rpcUrl,
   chain_id: CHAIN_ID,
   contracts: {
