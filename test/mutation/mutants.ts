@@ -1,20 +1,20 @@
-/** Small faults for a Solidity file, one at a time, made from its syntax tree. */
+/** Generates the mutants of a Solidity file from its syntax tree: copies with one small fault each. */
 import { readFileSync } from 'node:fs'
 import { type Node, parse } from './solc.ts'
 
 export interface Mutant {
   readonly file: string
-  /** Function it lies in, or the contract. */
+  /** The function that contains the fault, or the contract. */
   readonly place: string
   readonly line: number
-  /** What stood there, and what stands there now. */
+  /** The code before and after the change. */
   readonly was: string
   readonly is: string
   /** The whole file with the fault. */
   readonly source: string
 }
 
-/** What survives a change of line numbers. */
+/** An identifier that stays the same when line numbers change. */
 export const nameOf = ({ file, place, was, is }: Mutant): string => `${file} ${place}: ${was} => ${is}`
 
 type Replacement = readonly [node: Node, text: string]
@@ -64,7 +64,9 @@ export function mutantsOf(file: string): Mutant[] {
   const visit = (node: Node, place: string, within: Node | null): void => {
     const here = typeof node.name === 'string' && isPlace(node) ? node.name : place
     const isTie = within !== null && within.condition === node && isExtremum(within, textOf)
-    for (const [target, text] of isTie ? tiesApart(node, textOf) : replacementsOf(node, textOf)) {
+    for (const [target, text] of isTie
+      ? replacementsBeyondTies(node, textOf)
+      : replacementsOf(node, textOf)) {
       const [start, end] = spanOf(target)
       const source = slice(bytes, 0, start) + text + slice(bytes, end, bytes.length)
       const line = slice(bytes, 0, start).split('\n').length
@@ -112,7 +114,7 @@ function swapsOf(node: Node, left: Node, right: Node, textOf: (node: Node) => st
   ])
 }
 
-/** `a < b ? a : b` and `if (a > b) b = a`: the greater or the smaller of two. Which of two equals it is makes no difference. */
+/** `a < b ? a : b` and `if (a > b) b = a`: minimum or maximum of two values. Choosing either of two equal values has the same result. */
 function isExtremum(node: Node, textOf: (node: Node) => string): boolean {
   const compared = node.condition as Node
   if (compared.nodeType !== 'BinaryOperation' || !/^[<>]=?$/.test(compared.operator as string)) return false
@@ -128,8 +130,8 @@ function choiceOf(node: Node): readonly Node[] | null {
   return [expression.leftHandSide as Node, expression.rightHandSide as Node]
 }
 
-/** The faults of a comparison that are more than another choice between equals. */
-const tiesApart = (node: Node, textOf: (node: Node) => string): Replacement[] =>
+/** The mutations of a comparison without the one that only chooses differently between equal values. */
+const replacementsBeyondTies = (node: Node, textOf: (node: Node) => string): Replacement[] =>
   replacementsOf(node, textOf).slice(1)
 
 const either = (condition: Node): Replacement[] => [
@@ -160,7 +162,7 @@ function yulOf(node: Node, textOf: (node: Node) => string): Replacement[] {
   return swap === undefined ? [] : [[name, swap]]
 }
 
-// ---------------------------------------------------------------------- the tree and the text
+// ---------------------------------------------------------------------- syntax tree and source text
 
 const isPlace = ({ nodeType }: Node): boolean =>
   ['FunctionDefinition', 'ContractDefinition', 'ModifierDefinition'].includes(nodeType)
@@ -186,9 +188,9 @@ function contextOf(bytes: Buffer, start: number, end: number, text: string): { w
   const after = head.length + slice(bytes, start, end).length
   const next = whole.indexOf('\n', after)
   const to = next < 0 ? whole.length : next
-  const tidy = (line: string): string => line.replaceAll(/\s+/g, ' ').trim()
+  const oneLine = (line: string): string => line.replaceAll(/\s+/g, ' ').trim()
   return {
-    was: tidy(whole.slice(from, to)),
-    is: tidy(whole.slice(from, head.length) + text + whole.slice(after, to)),
+    was: oneLine(whole.slice(from, to)),
+    is: oneLine(whole.slice(from, head.length) + text + whole.slice(after, to)),
   }
 }

@@ -1,31 +1,31 @@
 /**
- * `npm run mutation`: gives the contracts small faults, one at a time, and looks for faults that no test notices.
- * Arguments choose files: `npm run mutation -- FeeLib`. `--minutes 9` stops early; the next run goes on. What was noticed
- * once is not tried again while the file stays as it is; `--fresh` tries everything. `--sample 20 --seed 1` tries that many, chosen
- * by the seed, whatever is known of them.
+ * `npm run mutation`: generates mutants of the contracts and runs tests against each until one fails. Arguments select files:
+ * `npm run mutation -- FeeLib`. `--minutes 9` stops early and the next run resumes. A killed mutant is not run again while its
+ * file stays unchanged; `--fresh` runs all of them. `--sample 20 --seed 1` runs that many, selected by the seed, whatever the
+ * saved results are.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Mutant, mutantsOf, nameOf } from './mutants.ts'
-import { OTHERS, type Stage, TARGETS, type Target } from './targets.ts'
+import { OTHERS, TARGETS, type Target, type TestStage } from './targets.ts'
 import type { Task, Verdict } from './worker.ts'
 
-const NOTES = 'cache/mutation.json'
-const EXCUSES = 'test/mutation/survivors.json'
-const PATIENCE_MS = 180_000
-/** A compiler that has run many times has grown. */
+const RESULTS = 'cache/mutants.json'
+const ACCEPTED_SURVIVORS = 'test/mutation/survivors.json'
+const TASK_TIMEOUT_MS = 180_000
+/** The compiler's memory grows with every run, so a worker process is replaced after this many tasks. */
 const TASKS_PER_WORKER = 150
 
-type Noticed = Verdict['noticed']
+type KilledBy = Verdict['killedBy']
 
 // ---------------------------------------------------------------------- workers
 
 class Worker {
   #child: ChildProcess | undefined
   #tasks = 0
-  readonly #sound = new Set<Stage>()
+  readonly #sound = new Set<TestStage>()
 
   async #ready(): Promise<ChildProcess> {
     if (this.#tasks >= TASKS_PER_WORKER) this.stop()
@@ -37,42 +37,43 @@ class Worker {
     return child
   }
 
-  async run(task: Task): Promise<Noticed> {
+  async run(task: Task): Promise<KilledBy> {
     const child = await this.#ready()
     this.#tasks++
     return new Promise((resolve) => {
-      const give = (noticed: Noticed): void => {
-        clearTimeout(patience)
+      const settle = (killedBy: KilledBy): void => {
+        clearTimeout(timer)
         child.removeAllListeners()
-        resolve(noticed)
+        resolve(killedBy)
       }
-      const lose = (why: string) => (): void => {
+      const fail = (reason: string) => (): void => {
         this.stop()
-        give(why)
+        settle(reason)
       }
-      const patience = setTimeout(lose('takes too long'), PATIENCE_MS)
-      child.once('message', (verdict: Verdict) => give(verdict.noticed))
-      child.once('exit', lose('ends the process'))
+      const timer = setTimeout(fail('times out'), TASK_TIMEOUT_MS)
+      child.once('message', (verdict: Verdict) => settle(verdict.killedBy))
+      child.once('exit', fail('ends the process'))
       child.send(task)
     })
   }
 
-  /** Without a fault every test passes, or nothing below means anything. */
-  async requireSound(stage: Stage): Promise<void> {
+  /** Without a fault every test must pass; otherwise a failure would not show that a mutant was killed. */
+  async requireSound(stage: TestStage): Promise<void> {
     if (this.#sound.has(stage)) return
-    const noticed = await this.run({ id: 0, stage, sources: {} })
-    if (noticed !== null) throw new Error(`${stage.contract} fails without a fault: ${noticed ?? 'no code'}`)
+    const killedBy = await this.run({ id: 0, stage, sources: {} })
+    if (killedBy !== null)
+      throw new Error(`${stage.contract} fails without a fault: ${killedBy ?? 'no code'}`)
     this.#sound.add(stage)
   }
 
-  async judge({ stages }: Target, mutant: Mutant): Promise<Noticed> {
-    let noticed: Noticed = null
+  async judge({ stages }: Target, mutant: Mutant): Promise<KilledBy> {
+    let killedBy: KilledBy = null
     for (const [id, stage] of stages.entries()) {
       await this.requireSound(stage)
-      noticed = await this.run({ id, stage, sources: { [mutant.file]: mutant.source } })
-      if (noticed !== null) break
+      killedBy = await this.run({ id, stage, sources: { [mutant.file]: mutant.source } })
+      if (killedBy !== null) break
     }
-    return noticed
+    return killedBy
   }
 
   stop(): void {
@@ -82,19 +83,19 @@ class Worker {
   }
 }
 
-// ---------------------------------------------------------------------- notes
+// ---------------------------------------------------------------------- saved results
 
-/** What noticed each fault; for the unnoticed, the tests that did not. */
-interface Notes {
-  readonly noticed: Record<string, string>
-  readonly unnoticed: Record<string, string>
+/** By mutant: the test that killed it, or a digest of the tests that it survived. */
+interface SavedResults {
+  readonly killed: Record<string, string>
+  readonly survived: Record<string, string>
 }
 
 const NOT_COMPILED = 'does not compile'
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 24)
 
-/** The tests of a target: changed, they are asked again about what they did not notice. */
+/** A digest of the tests of a target: when the tests change, its surviving mutants are run again. */
 const testsOf = ({ stages }: Target): string =>
   digestOf(
     [...stages.flatMap(({ tests }) => globSync([...tests])), ...globSync('test/support/*.ts')]
@@ -106,51 +107,51 @@ const testsOf = ({ stages }: Target): string =>
 const readJson = <T>(path: string, otherwise: T): T =>
   existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T) : otherwise
 
-/** One fault, and what is known of it. */
-class Trial {
+/** A mutant with its saved result. */
+class TrackedMutant {
   readonly target: Target
   readonly mutant: Mutant
   readonly #key: string
   readonly #tests: string
-  readonly #notes: Notes
+  readonly #results: SavedResults
 
-  constructor(target: Target, mutant: Mutant, tests: string, notes: Notes) {
+  constructor(target: Target, mutant: Mutant, tests: string, results: SavedResults) {
     this.target = target
     this.mutant = mutant
     this.#key = digestOf(`${readFileSync(mutant.file)}${mutant.source}`)
     this.#tests = tests
-    this.#notes = notes
+    this.#results = results
   }
 
-  /** The same order for the same seed, and no other. */
+  /** A position in the sample that depends on the seed only. */
   place(seed: string): string {
     return digestOf(`${seed} ${this.#key}`)
   }
 
-  get isOpen(): boolean {
-    return !(this.#key in this.#notes.noticed) && !this.survives
+  get isPending(): boolean {
+    return !(this.#key in this.#results.killed) && !this.survives
   }
 
   get survives(): boolean {
-    return this.#notes.unnoticed[this.#key] === this.#tests && !(this.#key in this.#notes.noticed)
+    return this.#results.survived[this.#key] === this.#tests && !(this.#key in this.#results.killed)
   }
 
-  get isNoticed(): boolean {
-    const by = this.#notes.noticed[this.#key]
+  get isKilled(): boolean {
+    const by = this.#results.killed[this.#key]
     return by !== undefined && by !== NOT_COMPILED
   }
 
-  note(noticed: Noticed): void {
-    if (noticed === null) this.#notes.unnoticed[this.#key] = this.#tests
-    else this.#notes.noticed[this.#key] = noticed ?? NOT_COMPILED
+  record(killedBy: KilledBy): void {
+    if (killedBy === null) this.#results.survived[this.#key] = this.#tests
+    else this.#results.killed[this.#key] = killedBy ?? NOT_COMPILED
   }
 }
 
-function trialsOf(target: Target, notes: Notes): Trial[] {
+function trackedMutantsOf(target: Target, results: SavedResults): TrackedMutant[] {
   const tests = testsOf(target)
   return mutantsOf(target.file)
     .filter(({ place }) => target.places?.includes(place) ?? true)
-    .map((mutant) => new Trial(target, mutant, tests, notes))
+    .map((mutant) => new TrackedMutant(target, mutant, tests, results))
 }
 
 // ---------------------------------------------------------------------- the run
@@ -158,50 +159,55 @@ function trialsOf(target: Target, notes: Notes): Trial[] {
 interface Options {
   readonly workers: number
   readonly until: number
-  readonly keep: () => void
+  readonly save: () => void
 }
 
-async function work(trials: readonly Trial[], { workers, until, keep }: Options): Promise<void> {
-  const queue = trials.filter(({ isOpen }) => isOpen)
-  const lanes = Array.from({ length: Math.min(workers, queue.length) }, async () => {
+async function runAll(mutants: readonly TrackedMutant[], { workers, until, save }: Options): Promise<void> {
+  const queue = mutants.filter(({ isPending }) => isPending)
+  const runs = Array.from({ length: Math.min(workers, queue.length) }, async () => {
     const worker = new Worker()
     try {
       while (Date.now() < until) {
-        const trial = queue.shift()
-        if (trial === undefined) break
-        trial.note(await worker.judge(trial.target, trial.mutant))
-        keep()
+        const tracked = queue.shift()
+        if (tracked === undefined) break
+        tracked.record(await worker.judge(tracked.target, tracked.mutant))
+        save()
       }
     } finally {
       worker.stop()
     }
   })
-  await Promise.all(lanes)
+  await Promise.all(runs)
 }
 
-/** Prints the score; returns how many faults are left without an excuse, or were not tried. */
-function report(trials: readonly Trial[], excuses: Readonly<Record<string, string>>): number {
-  const isExcused = ({ mutant }: Trial): boolean => nameOf(mutant) in excuses
-  console.log('\n| file | faults | noticed | excused | unnoticed | not tried |\n|---|---|---|---|---|---|')
-  for (const file of new Set(trials.map(({ mutant }) => mutant.file))) {
-    const mine = trials.filter(({ mutant }) => mutant.file === file)
-    const noticed = mine.filter(({ isNoticed }) => isNoticed).length
+/** Prints the score; returns the number of survivors that are not accepted and of mutants that did not run. */
+function report(mutants: readonly TrackedMutant[], acceptances: Readonly<Record<string, string>>): number {
+  const isAccepted = ({ mutant }: TrackedMutant): boolean => nameOf(mutant) in acceptances
+  console.log('\n| file | mutants | killed | accepted | survived | not run |\n|---|---|---|---|---|---|')
+  for (const file of new Set(mutants.map(({ mutant }) => mutant.file))) {
+    const mine = mutants.filter(({ mutant }) => mutant.file === file)
+    const killed = mine.filter(({ isKilled }) => isKilled).length
     const survivors = mine.filter(({ survives }) => survives)
-    const open = mine.filter(({ isOpen }) => isOpen).length
-    const excused = survivors.filter(isExcused).length
-    const tried = noticed + survivors.length
-    console.log(`| ${file} | ${tried} | ${noticed} | ${excused} | ${survivors.length - excused} | ${open} |`)
+    const pending = mine.filter(({ isPending }) => isPending).length
+    const accepted = survivors.filter(isAccepted).length
+    const run = killed + survivors.length
+    console.log(
+      `| ${file} | ${run} | ${killed} | ${accepted} | ${survivors.length - accepted} | ${pending} |`,
+    )
   }
-  const left = trials.filter((trial) => trial.survives && !isExcused(trial))
+  const left = mutants.filter((tracked) => tracked.survives && !isAccepted(tracked))
   for (const { mutant } of left) console.log(`\n${mutant.file}:${mutant.line}\n${nameOf(mutant)}`)
-  return left.length + trials.filter(({ isOpen }) => isOpen).length
+  return left.length + mutants.filter(({ isPending }) => isPending).length
 }
 
-/** Excuses for faults that nobody makes any more, in whatever place of the files that were chosen. */
-function idleExcuses(trials: readonly Trial[], excuses: Readonly<Record<string, string>>): string[] {
-  const files = new Set(trials.map(({ mutant }) => mutant.file))
+/** Accepted survivors that are not generated any more, anywhere in the selected files. */
+function staleAcceptances(
+  mutants: readonly TrackedMutant[],
+  acceptances: Readonly<Record<string, string>>,
+): string[] {
+  const files = new Set(mutants.map(({ mutant }) => mutant.file))
   const made = new Set([...files].flatMap((file) => mutantsOf(file).map(nameOf)))
-  return Object.keys(excuses).filter((name) => files.has(name.split(' ')[0] as string) && !made.has(name))
+  return Object.keys(acceptances).filter((name) => files.has(name.split(' ')[0] as string) && !made.has(name))
 }
 
 const { values, positionals } = parseArgs({
@@ -215,13 +221,13 @@ const { values, positionals } = parseArgs({
   },
 })
 const started = Date.now()
-const nothing: Notes = { noticed: {}, unnoticed: {} }
+const empty: SavedResults = { killed: {}, survived: {} }
 const isSample = values.sample !== undefined
-const notes = values.fresh || isSample ? nothing : readJson(NOTES, nothing)
-const excuses = readJson<Record<string, string>>(EXCUSES, {})
+const results = values.fresh || isSample ? empty : readJson(RESULTS, empty)
+const acceptances = readJson<Record<string, string>>(ACCEPTED_SURVIVORS, {})
 const isNamed = ({ file }: Target): boolean => positionals.some((name) => file.includes(name))
 const all = (positionals.length === 0 ? TARGETS : [...TARGETS, ...OTHERS].filter(isNamed)).flatMap((target) =>
-  trialsOf(target, notes),
+  trackedMutantsOf(target, results),
 )
 const chosen = isSample
   ? [...all]
@@ -230,12 +236,12 @@ const chosen = isSample
   : all
 const until = values.minutes ? started + Number(values.minutes) * 60_000 : Number.POSITIVE_INFINITY
 mkdirSync('cache', { recursive: true })
-const keep = (): void => {
-  if (!isSample) writeFileSync(NOTES, JSON.stringify(notes, null, 1))
+const save = (): void => {
+  if (!isSample) writeFileSync(RESULTS, JSON.stringify(results, null, 1))
 }
-await work(chosen, { workers: Number(values.workers), until, keep })
-const left = report(chosen, excuses)
-const idle = idleExcuses(all, excuses)
-for (const name of idle) console.log(`\nexcused, and not made any more: ${name}`)
+await runAll(chosen, { workers: Number(values.workers), until, save })
+const left = report(chosen, acceptances)
+const stale = staleAcceptances(all, acceptances)
+for (const name of stale) console.log(`\naccepted, but no longer generated: ${name}`)
 console.log(`\n${((Date.now() - started) / 60_000).toFixed(1)} minutes`)
-process.exitCode = left + idle.length > 0 ? 1 : 0
+process.exitCode = left + stale.length > 0 ? 1 : 0

@@ -1,4 +1,4 @@
-/** The compiler of the contracts, called directly: one contract at a time, without a project around it. */
+/** Calls the compiler of the contracts directly, for one contract at a time without a Hardhat project. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
@@ -25,7 +25,7 @@ interface Bytecode {
 
 const solc = createRequire(import.meta.url)('solc') as Solc
 
-/** As Hardhat names our files, so that libraries are linked by the same names. */
+/** Hardhat's prefix for the project's files, so that libraries are linked by the same names. */
 const PROJECT = 'project/'
 const named = (path: string): string => `${PROJECT}${path}`
 
@@ -52,12 +52,12 @@ export function parse(path: string): Node {
   return tree
 }
 
-/** Contracts that have more variables than the quick way has room for. */
+/** Contracts with too many variables for the faster compilation without IR. */
 const needIR = new Set<string>()
 
 /**
- * Creation code of `contract`, places of libraries left open; `null` if it does not compile. `sources` replace files.
- * Not optimized: the result is the same and comes ten times sooner.
+ * Creation code of `contract` with unlinked libraries; `null` if it does not compile. `sources` replace files.
+ * Not optimized: the behaviour is the same, and compilation is ten times faster.
  */
 export function compile(
   path: string,

@@ -1,7 +1,7 @@
-/** Which files are given faults, and which tests must notice: the quick ones first. */
+/** The files that are mutated, and the tests that have to kill the mutants: fast ones first. */
 
-export interface Stage {
-  /** The contract that is compiled with the fault and takes the place of the real one. */
+export interface TestStage {
+  /** The contract that is compiled with the fault and replaces the real one. */
   readonly path: string
   readonly contract: string
   readonly tests: readonly string[]
@@ -9,68 +9,68 @@ export interface Stage {
 
 export interface Target {
   readonly file: string
-  /** The functions (and the library itself, for its constants) that are given faults; all of them by default. */
+  /** The mutated functions (and the library's own name, for its constants); by default all of them. */
   readonly places?: readonly string[]
-  readonly stages: readonly Stage[]
+  readonly stages: readonly TestStage[]
 }
 
 // ---------------------------------------------------------------------- stages
 
 const harness =
   (contract: string) =>
-  (...names: readonly string[]): Stage => ({
+  (...names: readonly string[]): TestStage => ({
     path: `contracts/mocks/${contract}.sol`,
     contract,
     tests: names.map((name) => `test/parity/${name}.test.ts`),
   })
 
-/** The pure rules against their twins off the chain. */
+/** Parity tests of the pure rules against domain/. */
 const rules = harness('LibHarness')
 const ownerRules = harness('OwnerHarness')
 const saltRules = harness('SaltHarness')
 
 const onMarket =
   (path: string, contract: string) =>
-  (...names: readonly string[]): Stage => ({
+  (...names: readonly string[]): TestStage => ({
     path,
     contract,
     tests: names.map((name) => `test/contracts/IsolatedTrader/${name}.test.ts`),
   })
 
-/** A library that is deployed by itself and linked. */
+/** A library that is deployed separately and linked. */
 const linked = (name: string) => onMarket(`contracts/libraries/${name}.sol`, name)
 const extension = onMarket('contracts/MarketExtension.sol', 'MarketExtension')
 const market = onMarket('contracts/IsolatedTrader.sol', 'IsolatedTrader')
 
-/** A contract of its own, by its own tests. */
+/** A contract with its own tests. */
 const contract = (name: string, ...places: readonly string[]): Target => ({
   file: `contracts/${name}.sol`,
   ...(places.length > 0 ? { places } : {}),
   stages: [{ path: `contracts/${name}.sol`, contract: name, tests: [`test/contracts/${name}/*.test.ts`] }],
 })
 
-const library = (name: string, ...stages: readonly Stage[]): Target => ({
+const library = (name: string, ...stages: readonly TestStage[]): Target => ({
   file: `contracts/libraries/${name}.sol`,
   stages,
 })
 
 // ---------------------------------------------------------------------- targets
 
-/** What keeps an order from filling twice, and cancels it. */
+/** Prevents an order from filling twice, and cancels it. */
 const SALTS = [
   ...['consume', '_consumeShare', 'requireAlive', '_filled', '_claimSlot', '_requireUnbound'],
   ...['requestCancel', '_endRequests', 'requestFloor', 'requireAboveFloor', 'stateOf', 'readSlot'],
   ...['wordKey', 'slotKey', 'requestKey', '_shift', '_withState'],
 ]
 
-/** What an adjustment signs and what may move. */
+/** Digest of an adjustment, and limits of the amount that it moves. */
 const ADJUST_RULES = [
   ...['hashMargin', 'hashLeverage', '_hash', 'isNonceUsed', 'nonceKey'],
   ...['marginToMove', '_requireAdditionEnough', 'maxRemovable', 'marginForLeverage'],
   ...['_maximumLoss', '_initialRequirement', '_surplus', '_divUp'],
 ]
 
-/** Who may send an adjustment, how often and until when; what it writes. */
+/** Authorization and time limits of an adjustment, and the state that it writes. */
 const ADJUST_STATE = [
   ...['AdjustLib', 'adjustMargin', 'adjustLeverage', 'invalidateNonces', '_spendNonce'],
   ...['_requireInTime', '_requireSigner', '_open', '_newestPrice', '_move'],
@@ -80,14 +80,14 @@ const ADJUST_TESTS = [
   ...['invalidateMarginNonces'],
 ]
 
-/** What an adjustment changes in the slot of a position. */
+/** Changes of an adjustment to a position's slot. */
 const SLOT = ['addMargin', 'withLeverage']
 const FILLS = [
   ...['PositionLib', 'unpack', 'pack', 'applyFill', 'closingSteps', '_close', 'closedShare', '_grow'],
   ...['openingMarginPerStep', 'abs', '_divUp'],
 ]
 
-/** Of the bank: all but the loop over a part's deltas, which never ends with some faults. Constructor and `receive` have no name. */
+/** The bank except the loop over a part's deltas, which does not terminate with some faults. Constructor and `receive` have no name. */
 const CUSTODY = [
   ...['', 'MarginBank', '_credit', '_unpack', '_pack', '_toUint96', '_move', '_drawPending'],
   ...['deposit', 'depositFor', 'depositWithPermit', '_deposit', 'requestWithdrawal', 'withdraw'],
@@ -96,10 +96,10 @@ const CUSTODY = [
   ...['whenNotPaused', 'collectFees', 'setTreasury', '_setTreasury'],
 ]
 
-/** What an order's signature is checked by, outside settlement. */
+/** Checks of an order's signature outside settlement. */
 const VALIDATION = ['hashOrder', 'validateOrder', '_recover', '_pack', '_onGrid']
 
-/** What decides over margin, fees, funding and signatures, and that an order fills once. */
+/** Code that decides over margin, fees, funding and signatures, and that an order fills once. */
 export const TARGETS: readonly Target[] = [
   library('FeeLib', rules('rules', 'position')),
   library('MarginLib', rules('position', 'risk'), ownerRules('adjust')),
@@ -108,7 +108,7 @@ export const TARGETS: readonly Target[] = [
   library('ReportLib', linked('FundingLib')('updateFunding'), extension('inheritPosition', 'deleverage')),
   library('OrderLib', rules('records')),
   { ...library('SaltLib', saltRules('salts')), places: SALTS },
-  // Constants: how far salts go is asked by the market alone.
+  // Constants: only the market checks the largest salt.
   { ...library('SaltLib', saltRules('salts'), market('cancelSaltsBelow')), places: ['SaltLib'] },
   { ...library('AdjustLib', ownerRules('adjust')), places: ADJUST_RULES },
   { ...library('PositionLib', rules('position')), places: SLOT },
@@ -116,7 +116,7 @@ export const TARGETS: readonly Target[] = [
   contract('SignedPriceOracle', 'verify', '_recover', 'reportDigest', 'SignedPriceOracle'),
 ]
 
-/** Tried where they are asked for by name. */
+/** Mutated only if selected by name. */
 export const OTHERS: readonly Target[] = [
   { ...library('PositionLib', rules('position', 'risk')), places: FILLS },
   library('BackstopLib', rules('risk'), extension('inheritPosition')),

@@ -1,25 +1,25 @@
-/** Runs tests against contracts with faults, one after the other, in one process. Started by run.ts. */
+/** Runs tests against mutated contracts, one after the other, in one process. Started by run.ts. */
 import { globSync, readFileSync } from 'node:fs'
 import { ContractFactory } from 'ethers'
 import hre from 'hardhat'
 import Mocha from 'mocha'
 import { chain } from '../support/exchange.ts'
 import { compile } from './solc.ts'
-import type { Stage } from './targets.ts'
+import type { TestStage } from './targets.ts'
 
 export interface Task {
   readonly id: number
-  readonly stage: Stage
+  readonly stage: TestStage
   readonly sources: Readonly<Record<string, string>>
 }
 
 export interface Verdict {
   readonly id: number
-  /** The test that noticed; `null` if none did, `undefined` if the fault does not compile. */
-  readonly noticed: string | null | undefined
+  /** The test that killed the mutant; `null` if none did, `undefined` if the mutant does not compile. */
+  readonly killedBy: string | null | undefined
 }
 
-/** Code without optimization outgrows the chain. */
+/** Code compiled without optimization exceeds the chain's size limit. */
 Object.assign(hre.config.networks.default ?? {}, { allowUnlimitedContractSize: true })
 
 // ---------------------------------------------------------------------- swapping code
@@ -38,7 +38,7 @@ const codeOf = (contract: string): string => {
   return JSON.parse(readFileSync(path, 'utf8')).bytecode
 }
 
-/** `data` with the code it begins with replaced, linked to the same libraries; `data` itself if it begins with another. */
+/** Replaces the code at the start of `data`, with the same libraries linked; returns `data` unchanged if it starts with other code. */
 function swapped(data: string, { from, to }: Swap): string {
   if (data.length < from.length) return data
   const libraries = new Map<string, string>()
@@ -57,7 +57,7 @@ ContractFactory.prototype.getDeployTransaction = async function (...args) {
 
 const suites = new Map<string, Promise<Mocha>>()
 
-/** A file says what it tests when it is first loaded, and only then: each has a suite of its own, for all stages. */
+/** A test file defines its suite only when it is first loaded, so each file has one suite for all stages. */
 async function loaded(file: string): Promise<Mocha> {
   const mocha = new Mocha({ bail: true, timeout: 60_000, reporter: 'min' })
   mocha.reporter(class {} as never)
@@ -93,10 +93,10 @@ async function firstFailure(tests: readonly string[]): Promise<string | null> {
 
 process.on('message', async ({ id, stage, sources }: Task) => {
   const to = compile(stage.path, stage.contract, sources)
-  if (to === null) return process.send?.({ id, noticed: undefined })
+  if (to === null) return process.send?.({ id, killedBy: undefined })
   current.swap = { from: codeOf(stage.contract), to }
-  const noticed = await firstFailure(stage.tests)
-  process.send?.({ id, noticed } satisfies Verdict)
+  const killedBy = await firstFailure(stage.tests)
+  process.send?.({ id, killedBy } satisfies Verdict)
 })
 process.on('disconnect', () => process.exit())
-process.send?.({ id: -1, noticed: null } satisfies Verdict)
+process.send?.({ id: -1, killedBy: null } satisfies Verdict)
