@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { appendRows, createShard, lockShard } from '../db/journal.ts'
 import type { JournalRow, OrderPlaced } from '../domain/journal/journal-row.ts'
-import { projectChunk, registerShards } from '../indexer/project/projector.ts'
+import { projectChunk, registerShards } from '../indexer/project/project-shard.ts'
 import { resetReadModel } from '../indexer/project/rebuild.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
 

@@ -5,16 +5,16 @@ import { createDb, createPool, type Db } from '../db/client.ts'
 import type { Millis } from '../domain/units.ts'
 import { createHealthServer, type Readiness } from '../service/health.ts'
 import { createChain } from './adapters/chain.ts'
+import { DatabaseSession } from './adapters/database-session.ts'
 import { type Heads, watchHeads } from './adapters/heads.ts'
-import { Session } from './adapters/session.ts'
 import type { Config } from './config.ts'
 import { OtherChainError } from './ingest/blocks.ts'
 import { Follower } from './ingest/follow.ts'
 import { Loop } from './loop.ts'
 import { createMetrics } from './metrics.ts'
 import type { Clock, Logger, Metrics, Reached } from './ports.ts'
-import { Projection } from './project/projection.ts'
-import { projectionLag } from './project/projector.ts'
+import { projectionLag } from './project/project-shard.ts'
+import { ShardLoops } from './project/shard-loops.ts'
 
 const FOLLOWER_LOCK = 'clearbatch-indexer-follower'
 /** How soon another process notices that nobody follows any more. */
@@ -38,7 +38,7 @@ const killAt =
   }
 
 export async function startIndexer(config: Config): Promise<Indexer> {
-  const log = pino({ level: config.logLevel, name: 'indexer' })
+  const logger = pino({ level: config.logLevel, name: 'indexer' })
   const { metrics, registry } = createMetrics()
   const reached = killAt(config.killAt)
   const name = 'clearbatch indexer'
@@ -47,8 +47,8 @@ export async function startIndexer(config: Config): Promise<Indexer> {
   failure.promise.catch(() => {})
 
   const options = { limit: config.chunk, pollMs: config.projectPollMs, reached }
-  const projection = new Projection({ db, clock, log, metrics }, options)
-  const session = new Session({
+  const projection = new ShardLoops({ db, clock, logger, metrics }, options)
+  const session = new DatabaseSession({
     url: config.databaseUrl,
     name: `${name} session`,
     channels: ['chain', 'journal', 'projected'],
@@ -62,9 +62,9 @@ export async function startIndexer(config: Config): Promise<Indexer> {
       follow.loop.wake()
       projection.wake()
     },
-    onError: (err) => log.warn({ err }, 'database session lost'),
+    onError: (err) => logger.warn({ err }, 'database session lost'),
   })
-  const follow = composeFollower(config, { db, log, metrics, reached, session, fail: failure.reject })
+  const follow = composeFollower(config, { db, logger, metrics, reached, session, fail: failure.reject })
   const server = createHealthServer(registry, readinessOf(config, db))
 
   session.start()
@@ -72,7 +72,7 @@ export async function startIndexer(config: Config): Promise<Indexer> {
   projection.start()
   await new Promise<void>((resolve) => server.listen(config.port, config.host, resolve))
   const { port } = server.address() as AddressInfo
-  log.info({ port, chain_id: config.chainId }, 'indexer started')
+  logger.info({ port, chain_id: config.chainId }, 'indexer started')
 
   return {
     port,
@@ -84,29 +84,29 @@ export async function startIndexer(config: Config): Promise<Indexer> {
       await session.stop()
       await new Promise((resolve) => server.close(resolve))
       await db.destroy()
-      log.info({}, 'indexer stopped')
+      logger.info({}, 'indexer stopped')
     },
   }
 }
 
-interface FollowerParts {
+interface FollowerPorts {
   readonly db: Db
-  readonly log: Logger
+  readonly logger: Logger
   readonly metrics: Metrics
   readonly reached: Reached
-  readonly session: Session
+  readonly session: DatabaseSession
   readonly fail: (error: Error) => void
 }
 
-function composeFollower(config: Config, { db, log, metrics, reached, session, fail }: FollowerParts) {
+function composeFollower(config: Config, { db, logger, metrics, reached, session, fail }: FollowerPorts) {
   const { rpcUrl, rpcWsUrl, rpcTimeoutMs, chainId, pollMs } = config
   const chain = createChain({ url: rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
-  const follower = new Follower({ db, chain, clock, log, metrics, reached }, config)
+  const follower = new Follower({ db, chain, clock, logger, metrics, reached }, config)
   let isOwner = false
   const run = async (): Promise<boolean> => {
     const wasOwner = isOwner
-    isOwner = await session.holds(FOLLOWER_LOCK)
-    if (isOwner && !wasOwner) log.info({}, 'this process follows the chain')
+    isOwner = await session.holdsLock(FOLLOWER_LOCK)
+    if (isOwner && !wasOwner) logger.info({}, 'this process follows the chain')
     if (!isOwner) await new Promise((resolve) => setTimeout(resolve, STANDBY_MS))
     else await follower.pass()
     return false
@@ -118,7 +118,7 @@ function composeFollower(config: Config, { db, log, metrics, reached, session, f
     retryMaxMs: RETRY_MAX_MS,
     onFailure(err, pause_ms) {
       metrics.failed('follow')
-      log.warn({ err, pause_ms }, 'the chain could not be followed')
+      logger.warn({ err, pause_ms }, 'the chain could not be followed')
       if (err instanceof OtherChainError) fail(err)
     },
   })

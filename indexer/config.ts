@@ -16,7 +16,7 @@ export interface Config {
   readonly pollMs: number
   readonly range: number
   readonly liveDepth: number
-  readonly sealDepth: number
+  readonly confirmations: number
   readonly chunk: number
   readonly projectPollMs: number
   /** The process is not ready when its last pass over the head, or the oldest row not projected, is older than this. */
@@ -45,7 +45,7 @@ export function readConfig(env: Env): Config {
     pollMs: count('CHAIN_POLL_MS', 100, 1),
     range: count('CHAIN_RANGE', 500, 1),
     liveDepth: count('CHAIN_LIVE_DEPTH', 64, 1),
-    sealDepth: count('CHAIN_SEAL_DEPTH', 1),
+    confirmations: count('CHAIN_SEAL_DEPTH', 1),
     chunk: count('PROJECT_CHUNK', 1_000, 1),
     projectPollMs: count('PROJECT_POLL_MS', 1_000, 1),
     maxLagMs: count('MAX_LAG_MS', 5_000, 1),

@@ -24,8 +24,8 @@ import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
 import { cancelSalts, cancelUncovered } from './cancel-orders.ts'
 import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
-import { applyMove, type MovingFact, movedAccounts } from './move-positions.ts'
-import { moveSessionKey, takeBackSessionKey } from './session-keys.ts'
+import { applyMove, movedAccounts, type PositionMoveFact } from './move-positions.ts'
+import { rollBackSessionKey, updateSessionKey } from './session-keys.ts'
 import {
   confirmFills,
   expectationOf,
@@ -41,20 +41,20 @@ export interface BlockFact {
   readonly fact: ChainFact
 }
 
-export interface FoundMismatch extends Mismatch {
+export interface SettlementMismatch extends Mismatch {
   readonly marketId: number
   readonly txHash: string
   readonly batchId: number | null
   readonly part: number | null
 }
 
-export interface Applied {
+export interface AppliedFacts {
   /** Of each fact, in order. */
   readonly places: readonly (RowPlace | null)[]
-  readonly mismatches: readonly FoundMismatch[]
+  readonly mismatches: readonly SettlementMismatch[]
 }
 
-const MOVING: ReadonlySet<string> = new Set<MovingFact['kind']>([
+const MOVING: ReadonlySet<string> = new Set<PositionMoveFact['kind']>([
   'position_inherited',
   'positions_deleveraged',
   'insolvent_listed',
@@ -69,10 +69,10 @@ interface Context {
   readonly chain: Pick<Chain, 'position'>
   readonly shards: LockedShards
   readonly users: ReadonlyMap<Address, number>
-  readonly mismatches: FoundMismatch[]
+  readonly mismatches: SettlementMismatch[]
 }
 
-const moves = (fact: ChainFact): fact is MovingFact => MOVING.has(fact.kind)
+const moves = (fact: ChainFact): fact is PositionMoveFact => MOVING.has(fact.kind)
 
 const makersOf = ({ settled }: PartMined): Address[] => settled.fills.map(({ maker }) => maker)
 
@@ -85,13 +85,13 @@ function accountsOf({ fact }: BlockFact): Address[] {
 /** A stranger who cancels on the chain, or approves a key, becomes no user by it. */
 function cancellersOf({ fact }: BlockFact): Address[] {
   if (fact.kind === 'salts_cancelled') return [fact.maker]
-  return fact.kind === 'session_key_moved' ? [fact.owner] : []
+  return fact.kind === 'session_key_updated' ? [fact.owner] : []
 }
 
 /** An order that a withdrawal leaves uncovered, or a key has signed, may be in any market, and be placed there until its shard is locked. */
 const mayCancelAnywhere = ({ fact }: BlockFact): boolean =>
   (fact.kind === 'ledger_moved' && fact.cause === 'withdrawal_request') ||
-  (fact.kind === 'session_key_moved' && 'revoked_at' in fact.change)
+  (fact.kind === 'session_key_updated' && 'revoked_at' in fact.change)
 
 async function marketShards(tx: Tx): Promise<string[]> {
   const markets = await tx.selectFrom('markets').select('market_id').execute()
@@ -99,7 +99,7 @@ async function marketShards(tx: Tx): Promise<string[]> {
 }
 
 function shardsOf({ fact }: BlockFact): string[] {
-  if (fact.kind === 'ledger_moved' || fact.kind === 'session_key_moved') return [ACCOUNTS_SHARD]
+  if (fact.kind === 'ledger_moved' || fact.kind === 'session_key_updated') return [ACCOUNTS_SHARD]
   if (fact.kind === 'part_mined' || fact.kind === 'salts_cancelled' || moves(fact)) {
     return [marketShard(fact.spec.marketId)]
   }
@@ -112,7 +112,7 @@ export async function applyFacts(
   block: ChainBlock,
   facts: readonly BlockFact[],
   { chain, stopped }: { readonly chain: Pick<Chain, 'position'>; readonly stopped: readonly string[] },
-): Promise<Applied> {
+): Promise<AppliedFacts> {
   const addresses = [...new Set(facts.flatMap(accountsOf))]
   const known = await findUsers(tx, [...addresses, ...facts.flatMap(cancellersOf)])
   const newcomers = addresses.filter((address) => !known.has(address))
@@ -143,8 +143,8 @@ async function applyFact(context: Context, { fact, log }: BlockFact): Promise<Ro
     case 'salts_cancelled':
       await cancelSalts({ ...context, at: block.timestamp * 1000 }, fact)
       return null
-    case 'session_key_moved':
-      return moveSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
+    case 'session_key_updated':
+      return updateSessionKey({ ...context, at: block.timestamp * 1000 }, fact, log)
     case 'undecodable':
       return noteUndecodable(context, fact.spec?.marketId ?? null, fact.problem, log)
     default:
@@ -171,7 +171,7 @@ async function applyLedger(context: Context, fact: LedgerMoved, log: ChainLog): 
   return shards.append(ACCOUNTS_SHARD, row)
 }
 
-async function applyMoving(context: Context, fact: MovingFact, log: ChainLog): Promise<RowPlace> {
+async function applyMoving(context: Context, fact: PositionMoveFact, log: ChainLog): Promise<RowPlace> {
   const { block } = context
   const at = { block: block.number, tx_hash: log.txHash, log_index: log.logIndex, at: block.timestamp * 1000 }
   const { place, failure } = await applyMove(context, fact, at)
@@ -243,14 +243,14 @@ function noteUndecodable(context: Context, marketId: number | null, problem: str
 }
 
 /** A fact that stands in the log, to be taken back or confirmed. */
-export interface LoggedFact extends RowPlace {
+export interface JournaledFact extends RowPlace {
   readonly row: JournalRow
 }
 
 const marketIdOf = (shard: string): number => Number(shard.slice(1))
 
 /** Takes back the facts of a block that left the chain; the newest comes first. */
-export async function takeBackFacts(tx: Tx, facts: readonly LoggedFact[]): Promise<void> {
+export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Promise<void> {
   const owners = facts.flatMap(({ row }) =>
     row.kind === 'session_key_changed' ? [row.owner as Address] : [],
   )
@@ -264,7 +264,7 @@ export async function takeBackFacts(tx: Tx, facts: readonly LoggedFact[]): Promi
       await writeLedger(tx, back)
       shards.append(shard, back)
     }
-    if (row.kind === 'session_key_changed') await takeBackSessionKey({ tx, shards, at: row.at }, row)
+    if (row.kind === 'session_key_changed') await rollBackSessionKey({ tx, shards, at: row.at }, row)
     if (row.kind === 'positions_moved') {
       const back: PositionsMoved = { ...row, rollback: true }
       await writeMove(tx, marketIdOf(shard), back)
@@ -287,9 +287,9 @@ function usersOf(row: JournalRow): number[] {
 }
 
 /** The blocks of these parts are sealed. */
-export async function confirmParts(tx: Tx, facts: readonly LoggedFact[], at: number): Promise<void> {
+export async function confirmParts(tx: Tx, facts: readonly JournaledFact[], at: number): Promise<void> {
   const parts = facts.filter(
-    (fact): fact is LoggedFact & { row: PartSettled } => fact.row.kind === 'part_settled',
+    (fact): fact is JournaledFact & { row: PartSettled } => fact.row.kind === 'part_settled',
   )
   const shards = await LockedShards.lock(tx, new Set(parts.map(({ shard }) => shard)))
   for (const { shard, row } of parts) {

@@ -11,9 +11,9 @@ import {
   applyFacts,
   type BlockFact,
   confirmParts,
-  type FoundMismatch,
-  type LoggedFact,
-  takeBackFacts,
+  type JournaledFact,
+  rollBackFacts,
+  type SettlementMismatch,
 } from './apply.ts'
 
 /** The database belongs to another chain than the node. Nothing that is read from one may be written to the other. */
@@ -100,7 +100,7 @@ export interface NextBlock {
   readonly block: ChainBlock
   readonly facts: readonly BlockFact[]
   /** Found outside the facts. */
-  readonly mismatches: readonly FoundMismatch[]
+  readonly mismatches: readonly SettlementMismatch[]
 }
 
 /**
@@ -111,7 +111,7 @@ export async function recordBlock(
   db: Db,
   { chainId, from, block, facts, mismatches: silent }: NextBlock,
   ports: { readonly chain: Pick<Chain, 'position'>; readonly now: Millis },
-): Promise<readonly FoundMismatch[] | 'overtaken' | 'fork'> {
+): Promise<readonly SettlementMismatch[] | 'overtaken' | 'fork'> {
   return db.transaction().execute(async (tx) => {
     const progress = await lockProgress(tx, chainId)
     if (progress.nextBlock !== from) return 'overtaken'
@@ -156,7 +156,7 @@ async function lockProgress(tx: Tx, chainId: number): Promise<Progress> {
 }
 
 /** Keeps the mismatch and stops the market, whose shard is locked: no order is taken and no batch runs until someone has looked. */
-async function noteMismatch(tx: Tx, block: number, found: FoundMismatch, now: Millis): Promise<void> {
+async function noteMismatch(tx: Tx, block: number, found: SettlementMismatch, now: Millis): Promise<void> {
   await tx
     .insertInto('settlement_mismatches')
     .values({
@@ -180,18 +180,18 @@ async function noteMismatch(tx: Tx, block: number, found: FoundMismatch, now: Mi
 }
 
 /** A settlement of ours in this block that has left no log. Where it did not revert, it did nothing, and should have. */
-export interface SilentSettlement {
+export interface EventlessSettlement {
   readonly marketId: number
   readonly txHash: string
   readonly batchId: number
   readonly part: number
 }
 
-export async function silentSettlements(
+export async function eventlessSettlements(
   db: Db,
   block: ChainBlock,
   facts: readonly BlockFact[],
-): Promise<SilentSettlement[]> {
+): Promise<EventlessSettlement[]> {
   const spoken = new Set(facts.map(({ log }) => log.txHash))
   const silent = block.transactions.filter((hash) => !spoken.has(hash))
   if (silent.length === 0) return []
@@ -222,7 +222,7 @@ export async function rollBackBlock(
     const { tip } = await lockProgress(tx, chainId)
     if (tip?.number !== block.number || tip.hash !== block.hash) return
     const facts = await loggedFacts(tx, { block: block.number })
-    await takeBackFacts(tx, facts)
+    await rollBackFacts(tx, facts)
     await tx.deleteFrom('chain_logs').where('block', '=', block.number).execute()
     await tx.deleteFrom('chain_blocks').where('number', '=', block.number).execute()
     const below = await newestBlock(tx)
@@ -238,7 +238,7 @@ export async function rollBackBlock(
 async function loggedFacts(
   tx: Tx,
   wanted: { readonly block: number } | { readonly unconfirmedTo: number },
-): Promise<(LoggedFact & { readonly block: number; readonly logIndex: number })[]> {
+): Promise<(JournaledFact & { readonly block: number; readonly logIndex: number })[]> {
   const rows = await tx
     .selectFrom('chain_logs')
     .innerJoin('journal', (join) =>

@@ -3,7 +3,7 @@ import type { LogDescription, Result } from 'ethers'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { PositionAdjusted } from '../../domain/positions/adjust-replay.ts'
 import type { Address, FundingIndex, HourlyFunding, Millis, Price, Quote } from '../../domain/units.ts'
-import type { FundingFact, PositionAdjustedFact, Unconcerning } from './facts.ts'
+import type { FundingFact, IgnoredEvent, PositionAdjustedFact } from './facts.ts'
 
 const addressOf = (value: unknown): Address => String(value).toLowerCase() as Address
 const millisOf = (value: bigint): Millis => Number(value) as Millis
@@ -22,7 +22,7 @@ const adjustedOf = (args: Result, leverage: number | null): PositionAdjusted => 
 export function decodeAdjustment(
   { name, args }: LogDescription,
   spec: MarketSpec,
-): PositionAdjustedFact | FundingFact | Unconcerning | null {
+): PositionAdjustedFact | FundingFact | IgnoredEvent | null {
   switch (name) {
     case 'MarginAdjusted':
       return { kind: 'position_adjusted', spec, event: adjustedOf(args, null) }
@@ -43,7 +43,7 @@ export function decodeAdjustment(
         },
       }
     case 'MarginNoncesInvalidated':
-      return { kind: 'unconcerning', event: name }
+      return { kind: 'ignored', event: name }
     default:
       return null
   }

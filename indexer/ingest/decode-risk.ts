@@ -3,7 +3,7 @@ import type { LogDescription, Result } from 'ethers'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { type ActionTerms, INHERITANCE_FAILURES, type MarketEnded } from '../../domain/risk/risk-replay.ts'
 import type { Address, FundingIndex, Millis, Price, Quote, Steps } from '../../domain/units.ts'
-import type { RiskFact, Unconcerning } from './facts.ts'
+import type { IgnoredEvent, RiskFact } from './facts.ts'
 
 const addressOf = (value: unknown): Address => String(value).toLowerCase() as Address
 const stepsOf = (value: bigint): Steps => Number(value) as Steps
@@ -92,10 +92,10 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
 }
 
 /** Events of these groups that change nothing that is kept here. */
-const UNCONCERNING = ['Heartbeat', 'FreezeRequested', 'PricePoked', 'BackstopChanged']
+const IGNORED = ['Heartbeat', 'FreezeRequested', 'PricePoked', 'BackstopChanged']
 
 /** Null where the event is of another kind. */
-export function decodeRisk({ name, args }: LogDescription, spec: MarketSpec): RiskFact | Unconcerning | null {
-  if (UNCONCERNING.includes(name)) return { kind: 'unconcerning', event: name }
+export function decodeRisk({ name, args }: LogDescription, spec: MarketSpec): RiskFact | IgnoredEvent | null {
+  if (IGNORED.includes(name)) return { kind: 'ignored', event: name }
   return DECODERS[name]?.(args, spec) ?? null
 }

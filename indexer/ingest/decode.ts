@@ -15,7 +15,7 @@ const BANK = MarginBank__factory.createInterface()
 const ACCOUNT_MANAGER = AccountManager__factory.createInterface()
 const TRADER = IsolatedTrader__factory.createInterface()
 
-export function decode(log: ChainLog, contracts: Contracts): ChainFact {
+export function decodeLog(log: ChainLog, contracts: Contracts): ChainFact {
   const spec = contracts.markets.get(log.address) ?? null
   try {
     if (spec !== null) return decodeTrader(log, spec)
@@ -52,7 +52,7 @@ function decodeBank({ name, args }: LogDescription): ChainFact {
     case 'Paused':
     case 'Unpaused':
     case 'AuthorityUpdated':
-      return { kind: 'unconcerning', event: name }
+      return { kind: 'ignored', event: name }
     default:
       throw new Error(`no meaning is known of the bank's ${name}`)
   }
@@ -86,7 +86,7 @@ function decodeTrader(log: ChainLog, spec: MarketSpec): ChainFact {
     case 'OperatorChanged':
     case 'EIP712DomainChanged':
     case 'AuthorityUpdated':
-      return { kind: 'unconcerning', event: name }
+      return { kind: 'ignored', event: name }
     default:
       throw new Error(`no meaning is known of the market's ${name}`)
   }
@@ -98,10 +98,10 @@ function decodeAccountManager({ name, args }: LogDescription): ChainFact {
     case 'SessionKeyRegistered': {
       const times = { registered_at: Number(args.registeredAt), expires_at: Number(args.expiresAt) }
       const change = { permissions: Number(args.permissions), ...times }
-      return { kind: 'session_key_moved', ...whose(), change }
+      return { kind: 'session_key_updated', ...whose(), change }
     }
     case 'SessionKeyRevoked':
-      return { kind: 'session_key_moved', ...whose(), change: { revoked_at: Number(args.revokedAt) } }
+      return { kind: 'session_key_updated', ...whose(), change: { revoked_at: Number(args.revokedAt) } }
     default:
       throw new Error(`no meaning is known of the account manager's ${name}`)
   }

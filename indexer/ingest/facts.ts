@@ -38,8 +38,8 @@ export interface SaltsCancelled {
 }
 
 /** An owner has approved a key, or ended its approval. Times in Unix seconds. */
-export interface SessionKeyMoved {
-  readonly kind: 'session_key_moved'
+export interface SessionKeyUpdated {
+  readonly kind: 'session_key_updated'
   readonly owner: Address
   readonly key: Address
   readonly change:
@@ -47,48 +47,48 @@ export interface SessionKeyMoved {
     | { readonly revoked_at: number }
 }
 
-interface OfMarket {
+interface MarketFact {
   readonly spec: MarketSpec
 }
 
-export interface PositionInheritedFact extends OfMarket {
+export interface PositionInheritedFact extends MarketFact {
   readonly kind: 'position_inherited'
   readonly event: PositionInherited
 }
 
 /** Nothing moved. */
-export interface InheritanceFailedFact extends OfMarket {
+export interface InheritanceFailedFact extends MarketFact {
   readonly kind: 'inheritance_failed'
   readonly event: BackstopInheritanceFailed
 }
 
-export interface PositionsDeleveragedFact extends OfMarket {
+export interface PositionsDeleveragedFact extends MarketFact {
   readonly kind: 'positions_deleveraged'
   readonly event: PositionsDeleveraged
 }
 
-export interface MarketEndedFact extends OfMarket {
+export interface MarketEndedFact extends MarketFact {
   readonly kind: 'market_ended'
   readonly event: MarketEnded
 }
 
-export interface InsolventListedFact extends OfMarket {
+export interface InsolventListedFact extends MarketFact {
   readonly kind: 'insolvent_listed'
   readonly event: InsolventListed
 }
 
-export interface HaircutFixedFact extends OfMarket {
+export interface HaircutFixedFact extends MarketFact {
   readonly kind: 'haircut_fixed'
   readonly haircut: Haircut
 }
 
-export interface DeficitCoveredFact extends OfMarket {
+export interface DeficitCoveredFact extends MarketFact {
   readonly kind: 'deficit_covered'
   readonly payer: Address
   readonly amount: Quote
 }
 
-export interface ClaimedFact extends OfMarket {
+export interface ClaimedFact extends MarketFact {
   readonly kind: 'claimed'
   readonly event: Claimed
 }
@@ -105,24 +105,24 @@ export type RiskFact =
   | ClaimedFact
 
 /** Margin or leverage, changed by the position's owner. */
-export interface PositionAdjustedFact extends OfMarket {
+export interface PositionAdjustedFact extends MarketFact {
   readonly kind: 'position_adjusted'
   readonly event: PositionAdjusted
 }
 
-export interface FundingFact extends OfMarket {
+export interface FundingFact extends MarketFact {
   readonly kind: 'funding_updated'
   readonly event: FundingUpdated
 }
 
 /** Known, and nothing to us. */
-export interface Unconcerning {
-  readonly kind: 'unconcerning'
+export interface IgnoredEvent {
+  readonly kind: 'ignored'
   readonly event: string
 }
 
 /** One of our contracts said what we do not understand. */
-export interface Undecodable {
+export interface UndecodableLog {
   readonly kind: 'undecodable'
   readonly spec: MarketSpec | null
   readonly problem: string
@@ -132,12 +132,12 @@ export type ChainFact =
   | LedgerMoved
   | PartMined
   | SaltsCancelled
-  | SessionKeyMoved
+  | SessionKeyUpdated
   | RiskFact
   | PositionAdjustedFact
   | FundingFact
-  | Unconcerning
-  | Undecodable
+  | IgnoredEvent
+  | UndecodableLog
 
 /** The contracts that are followed. */
 export interface Contracts {

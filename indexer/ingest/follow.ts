@@ -5,20 +5,20 @@ import { loadMarkets } from '../../db/markets.ts'
 import { NO_EVENTS, reconcile } from '../../domain/settlement/reconcile.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog, Clock, Logger, Metrics, Reached } from '../ports.ts'
-import type { BlockFact, FoundMismatch } from './apply.ts'
+import type { BlockFact, SettlementMismatch } from './apply.ts'
 import {
   bindChain,
   blockAtOrBelow,
   completePass,
   confirmUpTo,
+  eventlessSettlements,
   loadProgress,
   OtherChainError,
   recordBlock,
   rollBackBlock,
   type StoredBlock,
-  silentSettlements,
 } from './blocks.ts'
-import { decode } from './decode.ts'
+import { decodeLog } from './decode.ts'
 import { addressesOf, type Contracts } from './facts.ts'
 
 export interface FollowOptions {
@@ -32,14 +32,14 @@ export interface FollowOptions {
   /** Further behind than this, blocks are fetched by range rather than one by one. */
   readonly liveDepth: number
   /** Blocks on top of a block that make it sealed. */
-  readonly sealDepth: number
+  readonly confirmations: number
 }
 
 export interface FollowPorts {
   readonly db: Db
   readonly chain: Chain
   readonly clock: Clock
-  readonly log: Logger
+  readonly logger: Logger
   readonly metrics: Pick<Metrics, 'headReached' | 'blockApplied' | 'rolledBack' | 'mismatch'>
   readonly reached: Reached
 }
@@ -47,8 +47,8 @@ export interface FollowPorts {
 const COMPLETION_STEP_MS = 250
 
 /** The node contradicts itself: it switched to another fork between two answers. The next pass starts from what is so by then. */
-class NodeChangedItsMind extends Error {
-  override readonly name = 'NodeChangedItsMind'
+class InconsistentNodeError extends Error {
+  override readonly name = 'InconsistentNodeError'
 }
 
 export class Follower {
@@ -65,7 +65,7 @@ export class Follower {
   /** One pass. True if it reached the node's head, false if there is more, or the node is behind us. */
   async pass(): Promise<boolean> {
     const { db, chain, clock, metrics } = this.#ports
-    const { chainId, sealDepth } = this.#options
+    const { chainId, confirmations } = this.#options
     if (!this.#isBound) await this.#bind()
     const at = clock.now()
     const head = await chain.head()
@@ -74,7 +74,7 @@ export class Follower {
       if (tip !== null && !(await this.#dropForks(tip, head))) return false
       const { nextBlock } = await loadProgress(db, chainId)
       if (!(await this.#advance(nextBlock, head, await this.#contracts()))) return false
-      await confirmUpTo(db, head.number - sealDepth, sealedAt(head))
+      await confirmUpTo(db, head.number - confirmations, sealedAt(head))
     }
     await this.#complete(head.number, at)
     metrics.headReached(head.number)
@@ -95,7 +95,7 @@ export class Follower {
     if (actual !== chainId)
       throw new OtherChainError(`CHAIN_ID is ${chainId}, but the node is on chain ${actual}`)
     const genesis = await chain.block(0)
-    if (genesis === null) throw new NodeChangedItsMind('the node does not have its first block')
+    if (genesis === null) throw new InconsistentNodeError('the node does not have its first block')
     await bindChain(db, { chainId, hash: genesis.hash }, startBlock)
     this.#isBound = true
   }
@@ -123,7 +123,8 @@ export class Follower {
 
   async #live(number: number, head: ChainBlock, contracts: Contracts): Promise<boolean> {
     const block = number === head.number ? head : await this.#ports.chain.block(number)
-    if (block === null) throw new NodeChangedItsMind(`the node has block ${head.number}, but not ${number}`)
+    if (block === null)
+      throw new InconsistentNodeError(`the node has block ${head.number}, but not ${number}`)
     const logs = await this.#ports.chain.logsOf(block.hash, addressesOf(contracts))
     return this.#record(number, block, logs, contracts)
   }
@@ -139,11 +140,11 @@ export class Follower {
     const numbers = [...new Set([...logs.map(({ block }) => block), to])].sort((a, b) => a - b)
     const blocks = await Promise.all(numbers.map((number) => chain.block(number)))
     if (last === null || last.hash !== blocks.at(-1)?.hash) {
-      throw new NodeChangedItsMind(`block ${to} changed while the logs up to it were read`)
+      throw new InconsistentNodeError(`block ${to} changed while the logs up to it were read`)
     }
     let next = from
     for (const block of blocks) {
-      if (block === null) throw new NodeChangedItsMind(`a block of ${from}..${to} is gone`)
+      if (block === null) throw new InconsistentNodeError(`a block of ${from}..${to} is gone`)
       const own = logs.filter((log) => log.block === block.number)
       if (!(await this.#record(next, block, own, contracts))) return false
       next = block.number + 1
@@ -158,13 +159,13 @@ export class Follower {
     logs: readonly ChainLog[],
     contracts: Contracts,
   ): Promise<boolean> {
-    const { db, chain, clock, log: logger, metrics, reached } = this.#ports
+    const { db, chain, clock, logger, metrics, reached } = this.#ports
     const { chainId } = this.#options
     if (logs.some(({ blockHash }) => blockHash !== block.hash)) {
-      throw new NodeChangedItsMind(`logs of block ${block.number} are from another block of that number`)
+      throw new InconsistentNodeError(`logs of block ${block.number} are from another block of that number`)
     }
     const inOrder = [...logs].sort((a, b) => a.logIndex - b.logIndex)
-    const facts = inOrder.map((log): BlockFact => ({ log, fact: decode(log, contracts) }))
+    const facts = inOrder.map((log): BlockFact => ({ log, fact: decodeLog(log, contracts) }))
     this.#warn(facts)
     const silent = await this.#silentMismatches(block, facts)
     const next = { chainId, from, block, facts, mismatches: silent }
@@ -182,24 +183,27 @@ export class Follower {
   #warn(facts: readonly BlockFact[]): void {
     for (const { fact, log } of facts) {
       if (fact.kind !== 'undecodable') continue
-      this.#ports.log.error(
+      this.#ports.logger.error(
         { tx_hash: log.txHash, address: log.address, problem: fact.problem },
         'log not understood',
       )
     }
   }
 
-  #report(block: number, { kind, reason, marketId, txHash, batchId, part }: FoundMismatch): void {
+  #report(block: number, { kind, reason, marketId, txHash, batchId, part }: SettlementMismatch): void {
     this.#ports.metrics.mismatch(kind)
     const at = { block, tx_hash: txHash, market_id: marketId, batch_id: batchId, part }
-    this.#ports.log.error({ ...at, failure_kind: kind, reason }, 'settlement mismatch: market is cancel-only')
+    this.#ports.logger.error(
+      { ...at, failure_kind: kind, reason },
+      'settlement mismatch: market is cancel-only',
+    )
   }
 
   /** Settlements of ours that were mined and said nothing. A revert is the keeper's matter. */
-  async #silentMismatches(block: ChainBlock, facts: readonly BlockFact[]): Promise<FoundMismatch[]> {
+  async #silentMismatches(block: ChainBlock, facts: readonly BlockFact[]): Promise<SettlementMismatch[]> {
     const { db, chain } = this.#ports
-    const mismatches: FoundMismatch[] = []
-    for (const silent of await silentSettlements(db, block, facts)) {
+    const mismatches: SettlementMismatch[] = []
+    for (const silent of await eventlessSettlements(db, block, facts)) {
       if ((await chain.hasSucceeded(silent.txHash)) !== true) continue
       const verdict = reconcile(NO_EVENTS, null)
       if (!verdict.ok) mismatches.push({ ...silent, ...verdict.refusal })
@@ -214,7 +218,7 @@ export class Follower {
    * nothing newer than what is stored, and nothing that contradicts it.
    */
   async #dropForks(tip: StoredBlock, head: ChainBlock): Promise<boolean> {
-    const { db, log, metrics } = this.#ports
+    const { db, logger, metrics } = this.#ports
     const { chainId, startBlock } = this.#options
     const common = await blockAtOrBelow(db, head.number)
     if (common === null) return false
@@ -228,7 +232,7 @@ export class Follower {
       await rollBackBlock(db, chainId, newest, startBlock)
       newest = (await loadProgress(db, chainId)).tip
     }
-    log.warn({ blocks: dropped, from: tip.number }, 'the chain has forked: blocks rolled back')
+    logger.warn({ blocks: dropped, from: tip.number }, 'the chain has forked: blocks rolled back')
     metrics.rolledBack(dropped)
     return true
   }

@@ -23,7 +23,7 @@ import type {
 import type { LockedShards, RowPlace } from './locked-shards.ts'
 import { loadPositions, writeMove } from './write-part.ts'
 
-export type MovingFact =
+export type PositionMoveFact =
   | PositionInheritedFact
   | PositionsDeleveragedFact
   | InsolventListedFact
@@ -33,7 +33,7 @@ export type MovingFact =
 type Positions = ReadonlyMap<Address, Position>
 
 /** Everyone whose position or free balance moves. */
-export function movedAccounts(fact: MovingFact): Address[] {
+export function movedAccounts(fact: PositionMoveFact): Address[] {
   switch (fact.kind) {
     case 'position_inherited':
       return [fact.event.account, fact.event.backstop]
@@ -49,7 +49,7 @@ export function movedAccounts(fact: MovingFact): Address[] {
 const closedLegs = ({ event }: PositionsDeleveragedFact) => event.legs.filter(({ steps }) => steps > 0)
 
 /** Changes of free balances, as the event tells them. */
-function freeDeltas(fact: MovingFact): { account: Address; delta: bigint }[] {
+function freeDeltas(fact: PositionMoveFact): { account: Address; delta: bigint }[] {
   switch (fact.kind) {
     case 'position_inherited':
       return [{ account: fact.event.backstop, delta: fact.event.freeDelta }]
@@ -65,7 +65,7 @@ function freeDeltas(fact: MovingFact): { account: Address; delta: bigint }[] {
 }
 
 /** Positions as our rules move them; null where they do not reach what the chain did. */
-function moved(fact: MovingFact, before: Positions): Positions | null {
+function moved(fact: PositionMoveFact, before: Positions): Positions | null {
   const empty = (account: Address): Positions => new Map([[account, emptied(before.get(account) ?? FLAT)]])
   try {
     switch (fact.kind) {
@@ -86,7 +86,7 @@ function moved(fact: MovingFact, before: Positions): Positions | null {
   }
 }
 
-const CAUSES: Readonly<Record<MovingFact['kind'], PositionsMoved['cause']>> = {
+const CAUSES: Readonly<Record<PositionMoveFact['kind'], PositionsMoved['cause']>> = {
   position_inherited: 'inherited',
   positions_deleveraged: 'deleveraged',
   insolvent_listed: 'insolvent_listed',
@@ -101,7 +101,7 @@ interface MoveContext {
   readonly users: ReadonlyMap<Address, number>
 }
 
-export interface MoveOutcome {
+export interface AppliedMove {
   readonly place: RowPlace
   /** Where our rules do not explain what happened. */
   readonly failure: FailureKind | null
@@ -110,9 +110,9 @@ export interface MoveOutcome {
 /** The caller holds the market's shard lock and the account rows. */
 export async function applyMove(
   { tx, chain, shards, users }: MoveContext,
-  fact: MovingFact,
+  fact: PositionMoveFact,
   mined: MinedAt,
-): Promise<MoveOutcome> {
+): Promise<AppliedMove> {
   const { marketId, trader } = fact.spec
   const accounts = movedAccounts(fact)
   const known = new Map([...users].filter(([address]) => accounts.includes(address)))

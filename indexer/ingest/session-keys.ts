@@ -8,13 +8,13 @@ import {
 } from '../../domain/journal/journal-row.ts'
 import type { ChainLog } from '../ports.ts'
 import { type Cancelling, cancelSignedBy } from './cancel-orders.ts'
-import type { SessionKeyMoved } from './facts.ts'
+import type { SessionKeyUpdated } from './facts.ts'
 import type { RowPlace } from './locked-shards.ts'
 
 /** The caller holds the lock of `accounts` and of every market. A key that is no longer approved takes its live orders with it. */
-export async function moveSessionKey(
+export async function updateSessionKey(
   cancelling: Cancelling,
-  { owner, key, change }: SessionKeyMoved,
+  { owner, key, change }: SessionKeyUpdated,
   log: ChainLog,
 ): Promise<RowPlace> {
   const before = await load(cancelling.tx, owner, key)
@@ -33,7 +33,7 @@ export async function moveSessionKey(
 }
 
 /** The block of the change left the chain. Orders that the key signed meanwhile end, unless it was approved before that block. */
-export async function takeBackSessionKey(cancelling: Cancelling, row: SessionKeyChanged): Promise<void> {
+export async function rollBackSessionKey(cancelling: Cancelling, row: SessionKeyChanged): Promise<void> {
   await write(cancelling, { ...row, rollback: true, before: row.after, after: row.before })
 }
 

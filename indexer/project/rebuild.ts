@@ -2,8 +2,8 @@
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { lockShards } from '../../db/journal.ts'
-import { type ChunkOptions, projectAll } from './projector.ts'
-import { renumberEvents } from './store.ts'
+import { type ChunkOptions, projectAll } from './project-shard.ts'
+import { renumberEvents } from './read-store.ts'
 
 const READ_TABLES = [
   'projection',

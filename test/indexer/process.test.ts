@@ -9,8 +9,8 @@ import { freePort } from '../../stack/ports.ts'
 import { useAnvil } from '../support/anvil.ts'
 import { chainState, expectConservation } from './support/audit.ts'
 import type { TestDatabase } from './support/database.ts'
+import { CHAIN_ID, catchUp, ExchangeFixture, projectAll } from './support/exchange-fixture.ts'
 import { dumpReadModel } from './support/read-model.ts'
-import { CHAIN_ID, catchUp, projectAll, World } from './support/world.ts'
 
 const WAIT_MS = 15_000
 const KILL_POINTS = ['after-block-commit', 'before-projection', 'after-block-commit']
@@ -24,16 +24,16 @@ interface Running {
 describe('the indexer process', function () {
   this.timeout(60_000)
   const anvil = useAnvil({ chainId: CHAIN_ID })
-  let world: World
+  let exchange: ExchangeFixture
   let test: TestDatabase
   let running: Running[] = []
 
   before(async () => {
-    world = await World.deploy(anvil.url)
+    exchange = await ExchangeFixture.deploy(anvil.url)
   })
-  after(() => world.provider.destroy())
+  after(() => exchange.provider.destroy())
   beforeEach(async () => {
-    test = await world.database()
+    test = await exchange.database()
   })
   afterEach(async () => {
     for (const { child } of running) {
@@ -51,8 +51,8 @@ describe('the indexer process', function () {
     const child = spawn(process.execPath, ['indexer/main.ts'], {
       env: {
         ...{ PATH: process.env.PATH, DATABASE_URL: test.url, RPC_URL: anvil.url, CHAIN_ID: `${CHAIN_ID}` },
-        ...{ ADDRESS_MARGIN_BANK: world.shared.marginBank, PORT: `${port}`, LOG_LEVEL: 'info' },
-        ...{ ADDRESS_ACCOUNT_MANAGER: world.shared.accountManager, ...env },
+        ...{ ADDRESS_MARGIN_BANK: exchange.shared.marginBank, PORT: `${port}`, LOG_LEVEL: 'info' },
+        ...{ ADDRESS_ACCOUNT_MANAGER: exchange.shared.accountManager, ...env },
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -86,7 +86,7 @@ describe('the indexer process', function () {
       )
 
   async function isUpToDate(): Promise<boolean> {
-    const head = await world.provider.getBlockNumber()
+    const head = await exchange.provider.getBlockNumber()
     const progress = await test.db
       .selectFrom('chain_progress')
       .select(['next_block', 'head'])
@@ -101,9 +101,9 @@ describe('the indexer process', function () {
   }
 
   async function expectSameAsInOneGo(): Promise<void> {
-    const fresh = await world.database()
-    const chain = world.chain()
-    await catchUp(world.follower(fresh, chain))
+    const fresh = await exchange.database()
+    const chain = exchange.chain()
+    await catchUp(exchange.follower(fresh, chain))
     await projectAll(fresh)
     expect(await chainState(test.db)).to.deep.equal(await chainState(fresh.db))
     expect(await dumpReadModel(test.db)).to.deep.equal(await dumpReadModel(fresh.db))
@@ -114,11 +114,11 @@ describe('the indexer process', function () {
   it('given a deposit, it shows in the read model, and health and metrics say so', async () => {
     const indexer = await start()
     await until('readiness', isReady(indexer))
-    const alice = await world.user('alice')
-    await world.deposit(alice, '5')
+    const alice = await exchange.user('alice')
+    await exchange.deposit(alice, '5')
     await until('the deposit', isUpToDate)
     const { free } = await test.db.selectFrom('read.balances').select('free').executeTakeFirstOrThrow()
-    expect(free).to.equal((await world.bank.account(alice.address)).free)
+    expect(free).to.equal((await exchange.bank.account(alice.address)).free)
     expect((await fetch(`${indexer.base}/health/live`)).status).to.equal(200)
     const metrics = await (await fetch(`${indexer.base}/metrics`)).text()
     expect(metrics).to.match(/^indexer_rows_projected_total\{shard="accounts"\} [1-9]/m)
@@ -126,11 +126,11 @@ describe('the indexer process', function () {
   })
 
   it('given a kill after every block, it loses and repeats nothing', async () => {
-    const bob = await world.user('bob')
-    await world.deposit(bob, '1')
-    await world.deposit(bob, '2')
+    const bob = await exchange.user('bob')
+    await exchange.deposit(bob, '1')
+    await exchange.deposit(bob, '2')
     // One deposit is three blocks: killed within the second and the third of them, too.
-    const startBlock = (await world.provider.getBlockNumber()) - 4
+    const startBlock = (await exchange.provider.getBlockNumber()) - 4
     for (let life = 0; life < 3; life++) {
       const env = { CLEARBATCH_KILL_AT: 'after-block-commit', START_BLOCK: `${startBlock}` }
       expect(await exitOf(await start(env))).to.equal('SIGKILL')
@@ -147,15 +147,15 @@ describe('the indexer process', function () {
   })
 
   it('given a kill before a projection commits, the rows are projected once by the next', async () => {
-    const alice = await world.user('alice')
-    const bob = await world.user('bob')
-    await world.deposit(alice, '5')
+    const alice = await exchange.user('alice')
+    const bob = await exchange.user('bob')
+    await exchange.deposit(alice, '5')
     for (let life = 0; life < 2; life++) {
       expect(await exitOf(await start({ CLEARBATCH_KILL_AT: 'before-projection' }))).to.equal('SIGKILL')
     }
     await start()
     await until('the head', isUpToDate)
-    await expectConservation(world, test.db, [alice, bob])
+    await expectConservation(exchange, test.db, [alice, bob])
     await expectSameAsInOneGo()
   })
 
@@ -166,21 +166,21 @@ describe('the indexer process', function () {
     await until('readiness', isReady(second))
     expect(second.output()).not.to.include('this process follows the chain')
     first.child.kill('SIGKILL')
-    await world.deposit(await world.user('carol'), '9')
+    await exchange.deposit(await exchange.user('carol'), '9')
     await until('the deposit', isUpToDate)
     expect(second.output()).to.include('this process follows the chain')
     await expectSameAsInOneGo()
   })
 
   it('given two processes at once, killed in turn while money comes, it loses and doubles nothing', async () => {
-    const users = await Promise.all(['erin', 'frank', 'grace'].map((name) => world.user(name)))
+    const users = await Promise.all(['erin', 'frank', 'grace'].map((name) => exchange.user(name)))
     const pair = [await start(), await start()]
     for (const indexer of pair) await until('readiness', isReady(indexer))
     // Known before: the number of a user whom a killed process was just adding is not given again.
-    for (const user of users) await world.deposit(user, '2')
+    for (const user of users) await exchange.deposit(user, '2')
     await until('the users', isUpToDate)
     for (let turn = 0; turn < 6; turn++) {
-      for (const user of users) await world.deposit(user, '2')
+      for (const user of users) await exchange.deposit(user, '2')
       // Both project, one follows; it is not waited for what either is doing.
       pair[turn % 2]?.child.kill('SIGKILL')
       pair[turn % 2] = await start(turn < 3 ? { CLEARBATCH_KILL_AT: KILL_POINTS[turn] as string } : {})
@@ -246,7 +246,7 @@ describe('the indexer process', function () {
   })
 
   it('given a rebuild while it runs, the read model is the same under the next epoch', async () => {
-    await world.deposit(await world.user('dave'), '4')
+    await exchange.deposit(await exchange.user('dave'), '4')
     const indexer = await start()
     await until('readiness', isReady(indexer))
     await until('the head', isUpToDate)

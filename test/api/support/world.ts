@@ -9,7 +9,7 @@ import { appendRows, lockShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
 import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
-import { projectAll, projectShard } from '../../../indexer/project/projector.ts'
+import { projectAll, projectShard } from '../../../indexer/project/project-shard.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 

@@ -89,7 +89,7 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
     const parsed = (lower(log.address) === shared.marginBank ? bank : trader).interface.parseLog(log)
     if (parsed === null) continue
     const risk = decodeRisk(parsed, spec)
-    if (risk !== null && risk.kind !== 'unconcerning') applyRisk(books, risk, spec)
+    if (risk !== null && risk.kind !== 'ignored') applyRisk(books, risk, spec)
     const adjusted = decodeAdjustment(parsed, spec)
     if (adjusted?.kind === 'position_adjusted') applyAdjustment(books, adjusted.event)
     if (adjusted?.kind === 'funding_updated') books.funding = adjusted.event

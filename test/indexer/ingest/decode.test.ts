@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { type Interface, id, ZeroHash } from 'ethers'
 import { describe, it } from 'mocha'
 import type { Address } from '../../../domain/units.ts'
-import { decode } from '../../../indexer/ingest/decode.ts'
+import { decodeLog } from '../../../indexer/ingest/decode.ts'
 import type { Contracts } from '../../../indexer/ingest/facts.ts'
 import type { ChainLog } from '../../../indexer/ports.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
@@ -33,7 +33,7 @@ function emitted(contract: Interface, address: Address, name: string, args: read
 }
 
 const moved = (name: string, args: readonly unknown[]): unknown => {
-  const fact = decode(emitted(bank as Interface, BANK, name, args), CONTRACTS)
+  const fact = decodeLog(emitted(bank as Interface, BANK, name, args), CONTRACTS)
   return fact.kind === 'ledger_moved' ? [fact.cause, fact.account, fact.freeDelta, fact.pendingDelta] : fact
 }
 
@@ -56,12 +56,12 @@ describe('decode', () => {
   })
 
   it('given cancelled salts, it names the maker and the salts', () => {
-    const some = decode(
+    const some = decodeLog(
       emitted(trader as Interface, perpetual.trader, 'SaltsCancelled', [ALICE, [3n, 4n], 1n]),
       CONTRACTS,
     )
     expect(some).to.deep.equal({ kind: 'salts_cancelled', spec: perpetual, maker: ALICE, salts: [3n, 4n] })
-    const below = decode(
+    const below = decodeLog(
       emitted(trader as Interface, perpetual.trader, 'SaltsCancelledBelow', [ALICE, 8n, 1n]),
       CONTRACTS,
     )
@@ -77,7 +77,7 @@ describe('decode', () => {
       ;(contract as Interface).forEachEvent((event) => {
         if (event.name === 'BatchSettled') return
         const log = emitted(contract as Interface, address, event.name, event.inputs.map(anyValue))
-        expect(decode(log, CONTRACTS).kind, event.name).not.to.equal('undecodable')
+        expect(decodeLog(log, CONTRACTS).kind, event.name).not.to.equal('undecodable')
       })
     }
   })
@@ -93,7 +93,7 @@ describe('decode', () => {
     ],
   ] as const) {
     it(`given ${what}, it is a fact that it cannot be understood`, () => {
-      const fact = decode(log, CONTRACTS)
+      const fact = decodeLog(log, CONTRACTS)
       expect(fact.kind).to.equal('undecodable')
       expect(fact).to.have.property('spec', log.address === perpetual.trader ? perpetual : null)
     })

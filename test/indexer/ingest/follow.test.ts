@@ -3,23 +3,23 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { expectConservation, expectPositions } from '../support/audit.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { matchPart } from '../support/desk.ts'
-import { useStage } from '../support/stage.ts'
-import { addressOf, catchUp, projectAll } from '../support/world.ts'
+import { addressOf, catchUp, projectAll } from '../support/exchange-fixture.ts'
+import { useFollowerFixture } from '../support/follower-fixture.ts'
+import { matchPart } from '../support/matched-part.ts'
 
 const modeOf = async ({ db }: TestDatabase): Promise<string> =>
   (await db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
 
 describe('following the chain', () => {
-  const stage = useStage()
+  const fixture = useFollowerFixture()
 
   // ---------------------------------------------------------------------- facts
 
   it('given a first deposit, it makes a user with that balance', async () => {
-    const { world, test, follower, alice } = stage.scene
-    await world.deposit(alice, '250.5')
+    const { exchange, test, follower, alice } = fixture.context
+    await exchange.deposit(alice, '250.5')
     await catchUp(follower)
-    await stage.audit()
+    await fixture.audit()
     const read = await test.db
       .selectFrom('read.users')
       .innerJoin('read.balances', 'read.balances.user_id', 'read.users.user_id')
@@ -29,15 +29,15 @@ describe('following the chain', () => {
   })
 
   it('given a withdrawal, it leaves free when asked for and the exchange when paid', async () => {
-    const { world, test, follower, alice } = stage.scene
-    await stage.fund()
-    await (await world.bank.connect(alice).requestWithdrawal(400n)).wait()
+    const { exchange, test, follower, alice } = fixture.context
+    await fixture.fund()
+    await (await exchange.bank.connect(alice).requestWithdrawal(400n)).wait()
     await catchUp(follower)
-    await stage.audit()
-    await world.rpc('evm_increaseTime', 100)
-    await (await world.bank.connect(alice).withdraw()).wait()
+    await fixture.audit()
+    await exchange.rpc('evm_increaseTime', 100)
+    await (await exchange.bank.connect(alice).withdraw()).wait()
     await catchUp(follower)
-    await stage.audit()
+    await fixture.audit()
     const causes = await test.db.selectFrom('journal').select('row').where('shard', '=', 'accounts').execute()
     expect(causes.map(({ row }) => ('cause' in row ? row.cause : row.kind))).to.deep.equal([
       'user_created',
@@ -50,11 +50,11 @@ describe('following the chain', () => {
   })
 
   it('given a settled batch, it moves positions, balances, orders and fills', async () => {
-    const { test, follower } = stage.scene
-    await stage.fundAndFollow()
-    const hash = await stage.trade(stage.pair(500))
+    const { test, follower } = fixture.context
+    await fixture.fundAndFollow()
+    const hash = await fixture.trade(fixture.pair(500))
     await catchUp(follower)
-    await stage.audit()
+    await fixture.audit()
     const orders = await test.db.selectFrom('orders').select(['status', 'status_reason', 'held']).execute()
     expect(orders).to.deep.equal(Array(2).fill({ status: 'FILLED', status_reason: 'FILLED', held: 0n }))
     const read = await test.db.selectFrom('read.fills').select(['status', 'tx_hash', 'fee']).execute()
@@ -68,12 +68,12 @@ describe('following the chain', () => {
     const batch = await test.db.selectFrom('batches').select('status').executeTakeFirstOrThrow()
     const action = await test.db.selectFrom('actions').select('status').executeTakeFirstOrThrow()
     expect([batch.status, action.status]).to.deep.equal(['SETTLED', 'MINED'])
-    expect(await stage.mismatches()).to.deep.equal([])
+    expect(await fixture.mismatches()).to.deep.equal([])
   })
 
   it('given positions that grow, shrink and turn, it keeps what is realised', async () => {
-    const { test, follower, alice, bob } = stage.scene
-    await stage.fundAndFollow()
+    const { test, follower, alice, bob } = fixture.context
+    await fixture.fundAndFollow()
     for (const [side, other, fill, ticks] of [
       ['LONG', 'SHORT', 500, 1_000],
       ['LONG', 'SHORT', 100, 1_010],
@@ -81,12 +81,12 @@ describe('following the chain', () => {
       ['SHORT', 'LONG', 900, 1_020],
     ] as const) {
       const fills = [
-        { by: alice, side, fill, salt: stage.salt() },
-        { by: bob, side: other, fill, salt: stage.salt() },
+        { by: alice, side, fill, salt: fixture.salt() },
+        { by: bob, side: other, fill, salt: fixture.salt() },
       ]
-      await stage.trade(fills, ticks)
+      await fixture.trade(fills, ticks)
       await catchUp(follower)
-      await stage.audit()
+      await fixture.audit()
     }
     const { size, realized_pnl, pending } = await test.db
       .selectFrom('read.positions')
@@ -98,18 +98,18 @@ describe('following the chain', () => {
     expect({ size, realized_pnl, pending }).to.deep.equal({
       ...{ size: -550, realized_pnl: 1_100_000_000_000_000_000n, pending: 0 },
     })
-    expect(await stage.mismatches()).to.deep.equal([])
+    expect(await fixture.mismatches()).to.deep.equal([])
   })
 
   it('given a withdrawal that still backs a batch, it pays the margin', async () => {
-    const { world, test, follower, bob } = stage.scene
-    await stage.fundAndFollow()
+    const { exchange, test, follower, bob } = fixture.context
+    await fixture.fundAndFollow()
     await (
-      await world.bank.connect(bob).requestWithdrawal((await world.bank.account(bob.address)).free)
+      await exchange.bank.connect(bob).requestWithdrawal((await exchange.bank.account(bob.address)).free)
     ).wait()
-    await stage.trade(stage.pair(500))
+    await fixture.trade(fixture.pair(500))
     await catchUp(follower)
-    await stage.audit()
+    await fixture.audit()
     const { free, pending_withdrawal } = await test.db
       .selectFrom('accounts')
       .innerJoin('users', 'users.user_id', 'accounts.user_id')
@@ -121,28 +121,28 @@ describe('following the chain', () => {
   })
 
   it('given one more block, it confirms the fills', async () => {
-    const { world, test, follower } = stage.scene
-    await stage.fundAndFollow()
-    await stage.trade(stage.pair(500))
+    const { exchange, test, follower } = fixture.context
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
     await catchUp(follower)
-    await world.rpc('anvil_mine', '0x1')
+    await exchange.rpc('anvil_mine', '0x1')
     await catchUp(follower)
-    await stage.audit()
+    await fixture.audit()
     const fills = await test.db.selectFrom('read.fills').select('status').execute()
     expect(fills.map(({ status }) => status)).to.deep.equal(['CONFIRMED', 'CONFIRMED'])
   })
 
   it('given a partial fill of an order that waits for its cancel, it ends the order', async () => {
-    const { test, follower, alice } = stage.scene
-    await stage.fundAndFollow()
-    await stage.trade(stage.pair(300, { quantity: 900, slot: 0 }))
+    const { test, follower, alice } = fixture.context
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(300, { quantity: 900, slot: 0 }))
     await test.db
       .updateTable('orders')
       .set({ status: 'CANCEL_PENDING_FINALIZE', closing_reason: 'USER_CANCELLED' })
       .where('maker', '=', addressOf(alice))
       .execute()
     await catchUp(follower)
-    await stage.audit()
+    await fixture.audit()
     const order = await test.db
       .selectFrom('orders')
       .selectAll()
@@ -163,13 +163,13 @@ describe('following the chain', () => {
   })
 
   it('given salts cancelled on the chain, it ends the open order', async () => {
-    const { world, test, follower, alice } = stage.scene
-    await stage.fundAndFollow()
-    await stage.trade(stage.pair(300, { quantity: 900, slot: 0, salt: 77n }))
+    const { exchange, test, follower, alice } = fixture.context
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(300, { quantity: 900, slot: 0, salt: 77n }))
     await catchUp(follower)
-    await (await world.trader.connect(alice).cancelSalts([77n])).wait()
+    await (await exchange.trader.connect(alice).cancelSalts([77n])).wait()
     await catchUp(follower)
-    await stage.audit()
+    await fixture.audit()
     const order = await test.db
       .selectFrom('read.orders')
       .select(['status', 'status_reason'])
@@ -180,16 +180,16 @@ describe('following the chain', () => {
   })
 
   it('given a withdrawal that leaves orders uncovered, it cancels the newest of them', async () => {
-    const { world, test, follower, alice } = stage.scene
-    await stage.fundAndFollow()
-    await stage.trade(stage.pair(300, { quantity: 900, slot: 0 }))
-    await stage.trade(stage.pair(300, { quantity: 500, slot: 1 }))
+    const { exchange, test, follower, alice } = fixture.context
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(300, { quantity: 900, slot: 0 }))
+    await fixture.trade(fixture.pair(300, { quantity: 500, slot: 1 }))
     await catchUp(follower)
     // The first of the two still covers its 600 steps, and nothing covers the 200 of the second.
-    const free = (await world.bank.account(alice.address)).free
-    await (await world.bank.connect(alice).requestWithdrawal(free - 7_000n)).wait()
+    const free = (await exchange.bank.account(alice.address)).free
+    await (await exchange.bank.connect(alice).requestWithdrawal(free - 7_000n)).wait()
     await catchUp(follower)
-    await stage.audit()
+    await fixture.audit()
     const orders = await test.db
       .selectFrom('read.orders')
       .select(['status', 'status_reason', 'reserved'])
@@ -203,71 +203,71 @@ describe('following the chain', () => {
   })
 
   it('given collected fees, they are the treasury’s', async () => {
-    const { world, test, follower, users } = stage.scene
-    await stage.fundAndFollow()
-    await stage.trade(stage.pair(500))
-    const admin = await world.provider.getSigner(0)
-    await (await world.bank.connect(admin).collectFees(world.spec.trader)).wait()
+    const { exchange, test, follower, users } = fixture.context
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
+    const admin = await exchange.provider.getSigner(0)
+    await (await exchange.bank.connect(admin).collectFees(exchange.spec.trader)).wait()
     await catchUp(follower)
     await projectAll(test)
-    await expectConservation(world, test.db, [...users, admin as never])
+    await expectConservation(exchange, test.db, [...users, admin as never])
   })
 
   // ---------------------------------------------------------------------- surprises
 
   it('given a part that the database does not know, it takes positions and balances from the chain and stops the market', async () => {
-    const { world, test, follower } = stage.scene
-    await stage.fund()
-    await world.send(await world.part(stage.pair(500)))
+    const { exchange, test, follower } = fixture.context
+    await fixture.fund()
+    await exchange.send(await exchange.part(fixture.pair(500)))
     await catchUp(follower)
-    await stage.audit()
-    expect(await stage.mismatches()).to.deep.equal(['invalid_batch_trade_participant_coverage'])
+    await fixture.audit()
+    expect(await fixture.mismatches()).to.deep.equal(['invalid_batch_trade_participant_coverage'])
     expect(await modeOf(test)).to.equal('cancel_only')
     const matched = await test.db.selectFrom('positions').select(['size', 'matched_size']).execute()
     expect(matched.map(({ size, matched_size }) => size === matched_size)).to.deep.equal([true, true])
   })
 
   it('given an order smaller than what was sent, it says so and keeps to the chain', async () => {
-    const { world, test, follower, users } = stage.scene
-    await stage.fundAndFollow()
-    await stage.trade(stage.pair(500))
+    const { exchange, test, follower, users } = fixture.context
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
     await test.db.updateTable('fills').set({ steps: 400 }).where('side', '=', 'LONG').execute()
     await catchUp(follower)
     await projectAll(test)
-    await expectConservation(world, test.db, users)
-    await expectPositions(world, test.db, users)
-    expect(await stage.mismatches()).to.deep.equal(['missing_expected_position_updates'])
+    await expectConservation(exchange, test.db, users)
+    await expectPositions(exchange, test.db, users)
+    expect(await fixture.mismatches()).to.deep.equal(['missing_expected_position_updates'])
   })
 
   it('given a position that our rules cannot explain, it asks the contract', async () => {
-    const { world, test, follower, alice, bob, users } = stage.scene
-    await stage.fundAndFollow()
-    await stage.trade(stage.pair(500))
+    const { exchange, test, follower, alice, bob, users } = fixture.context
+    await fixture.fundAndFollow()
+    await fixture.trade(fixture.pair(500))
     await catchUp(follower)
     await test.db
       .updateTable('positions')
       .set({ folded_margin: -(10n ** 24n) })
       .execute()
-    await stage.trade([
-      { by: alice, side: 'SHORT', fill: 200, salt: stage.salt() },
-      { by: bob, side: 'LONG', fill: 200, salt: stage.salt() },
+    await fixture.trade([
+      { by: alice, side: 'SHORT', fill: 200, salt: fixture.salt() },
+      { by: bob, side: 'LONG', fill: 200, salt: fixture.salt() },
     ])
     await catchUp(follower)
     await projectAll(test)
-    await expectConservation(world, test.db, users)
-    await expectPositions(world, test.db, users)
-    expect(await stage.mismatches()).to.deep.equal(['trade_events_without_position_updates'])
+    await expectConservation(exchange, test.db, users)
+    await expectPositions(exchange, test.db, users)
+    expect(await fixture.mismatches()).to.deep.equal(['trade_events_without_position_updates'])
   })
 
   it('given a settlement of ours that succeeds without a word, it stops the market', async () => {
-    const { world, test, follower, alice } = stage.scene
-    await stage.fundAndFollow()
-    const part = await world.part(stage.pair(500))
-    const admin = await world.provider.getSigner(0)
+    const { exchange, test, follower, alice } = fixture.context
+    await fixture.fundAndFollow()
+    const part = await exchange.part(fixture.pair(500))
+    const admin = await exchange.provider.getSigner(0)
     const silent = await admin.sendTransaction({ to: alice.address, value: 1n })
     await matchPart(test.db, part, silent.hash)
     await catchUp(follower)
-    expect(await stage.mismatches()).to.deep.equal(['no_trade_execution_events'])
+    expect(await fixture.mismatches()).to.deep.equal(['no_trade_execution_events'])
     expect(await modeOf(test)).to.equal('cancel_only')
   })
 })

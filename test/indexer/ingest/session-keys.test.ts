@@ -5,25 +5,25 @@ import { describe, it } from 'mocha'
 import { listMarket } from '../../../db/markets.ts'
 import type { MarketId } from '../../../domain/units.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
-import { acceptOrder, orderOf } from '../support/rest.ts'
-import { useStage } from '../support/stage.ts'
-import { addressOf, catchUp } from '../support/world.ts'
+import { addressOf, catchUp } from '../support/exchange-fixture.ts'
+import { useFollowerFixture } from '../support/follower-fixture.ts'
+import { acceptOrder, orderOf } from '../support/resting-order.ts'
 
 const MONTH = 30 * 24 * 3600
 
 describe('following session keys', () => {
-  const stage = useStage()
+  const fixture = useFollowerFixture()
 
   const key = Wallet.createRandom()
   const managerOf = (owner: Wallet) =>
-    AccountManager__factory.connect(stage.scene.world.shared.accountManager, owner)
+    AccountManager__factory.connect(fixture.context.exchange.shared.accountManager, owner)
   const register = async (owner: Wallet, permissions = 3) =>
     (await managerOf(owner).registerSessionKey(key.address, permissions)).wait()
   const revoke = async (owner: Wallet) => (await managerOf(owner).revokeSessionKey(key.address)).wait()
-  const keys = () => stage.scene.test.db.selectFrom('session_keys').selectAll().execute()
+  const keys = () => fixture.context.test.db.selectFrom('session_keys').selectAll().execute()
 
   it('given a registration, it keeps what the key may do and until when', async () => {
-    const { follower, alice } = stage.scene
+    const { follower, alice } = fixture.context
     await register(alice, 1)
     await catchUp(follower)
     const [found] = await keys()
@@ -37,13 +37,13 @@ describe('following session keys', () => {
   })
 
   it('given a registration after a revocation, the key is approved again, for no longer than at first', async () => {
-    const { world, follower, alice } = stage.scene
+    const { exchange, follower, alice } = fixture.context
     await register(alice, 1)
     await revoke(alice)
     await catchUp(follower)
     const [revoked] = await keys()
     expect(revoked?.revoked_at).to.be.a('number')
-    await world.rpc('evm_increaseTime', 1000)
+    await exchange.rpc('evm_increaseTime', 1000)
     await register(alice, 3)
     await catchUp(follower)
     const [again] = await keys()
@@ -51,10 +51,10 @@ describe('following session keys', () => {
   })
 
   it('given a revocation, it ends what the key signed in every market, and nothing else', async () => {
-    const { world, test, follower, alice, bob } = stage.scene
-    await stage.fundAndFollow()
+    const { exchange, test, follower, alice, bob } = fixture.context
+    await fixture.fundAndFollow()
     const other = {
-      ...world.spec,
+      ...exchange.spec,
       marketId: 2 as MarketId,
       symbol: 'OTHER',
       trader: addressOf(Wallet.createRandom()),
@@ -77,12 +77,12 @@ describe('following session keys', () => {
       expect(order).to.deep.include({ status: 'CANCELLED', status_reason: 'SIGNER_REVOKED', reserved: 0n })
     }
     for (const id of spared) expect((await orderOf(test.db, id)).status).to.equal('OPEN')
-    await stage.audit()
+    await fixture.audit()
   })
 
   it('given an order that settles, it waits for its settlement', async () => {
-    const { test, follower, alice } = stage.scene
-    await stage.fundAndFollow()
+    const { test, follower, alice } = fixture.context
+    await fixture.fundAndFollow()
     await register(alice)
     await catchUp(follower)
     const id = await acceptOrder(test.db, 1, addressOf(alice), { signer: addressOf(key) })
@@ -102,8 +102,8 @@ describe('following session keys', () => {
   })
 
   it('given a reorg, the keys are what they are on the new chain', async () => {
-    const { world, test, follower, alice, bob } = stage.scene
-    await stage.fundAndFollow()
+    const { exchange, test, follower, alice, bob } = fixture.context
+    await fixture.fundAndFollow()
     await register(alice, 1)
     await catchUp(follower)
     const [before] = await keys()
@@ -113,7 +113,7 @@ describe('following session keys', () => {
     await catchUp(follower)
     expect(await keys()).to.have.length(2)
     const id = await acceptOrder(test.db, 1, addressOf(bob), { signer: addressOf(key) })
-    await world.rpc('anvil_reorg', 3, [])
+    await exchange.rpc('anvil_reorg', 3, [])
     await catchUp(follower)
     const [after, ...others] = await keys()
     expect(others).to.deep.equal([])
@@ -124,6 +124,6 @@ describe('following session keys', () => {
       status: 'CANCELLED',
       status_reason: 'SIGNER_REVOKED',
     })
-    await stage.audit()
+    await fixture.audit()
   })
 })

@@ -6,14 +6,14 @@ import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { createShard } from '../../../db/journal.ts'
 import { ACCOUNTS_SHARD, marketShard } from '../../../domain/journal/journal-row.ts'
-import type { ReadChanges } from '../../../indexer/project/project.ts'
-import { projectChunk, projectShard, registerShards } from '../../../indexer/project/projector.ts'
+import type { ReadChanges } from '../../../indexer/project/chunk-changes.ts'
+import { projectChunk, projectShard, registerShards } from '../../../indexer/project/project-shard.ts'
+import { renumberEvents, saveChanges } from '../../../indexer/project/read-store.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
-import { renumberEvents, saveChanges } from '../../../indexer/project/store.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
-import type { ModelOrder } from '../support/exchange.ts'
 import { anyHistory, type History } from '../support/histories.ts'
-import { appendToLog, clearLog, dumpReadModel } from '../support/read-model.ts'
+import type { ModelOrder } from '../support/model-market.ts'
+import { appendToJournal, clearJournal, dumpReadModel } from '../support/read-model.ts'
 
 const reached = () => {}
 
@@ -25,10 +25,10 @@ describe('the read model', () => {
   after(() => test.close())
 
   async function write(history: History): Promise<void> {
-    await clearLog(test.db)
-    await appendToLog(test.db, ACCOUNTS_SHARD, history.accounts)
+    await clearJournal(test.db)
+    await appendToJournal(test.db, ACCOUNTS_SHARD, history.accounts)
     for (const market of history.markets)
-      await appendToLog(test.db, marketShard(market.marketId), market.rows)
+      await appendToJournal(test.db, marketShard(market.marketId), market.rows)
     await registerShards(test.db)
   }
 
@@ -121,7 +121,7 @@ describe('the read model', () => {
   })
 
   it('given a chunk that has not committed, the events of another shard come after its own', async () => {
-    await clearLog(test.db)
+    await clearJournal(test.db)
     const nothing = { users: [], markets: [], orders: [], fills: [], removedFills: [], positions: [] }
     const eventIn = (shard: string) => ({
       ...{ ...nothing, batches: [], removedEvents: [], balances: [], levels: [] },
@@ -148,7 +148,7 @@ describe('the read model', () => {
   })
 
   it('given a chunk under way, a rebuild numbers events after it', async () => {
-    await clearLog(test.db)
+    await clearJournal(test.db)
     await createShard(test.db, 'm1')
     await registerShards(test.db)
     const order: string[] = []

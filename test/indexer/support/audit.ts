@@ -3,10 +3,14 @@ import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
-import { addressOf, type World } from './world.ts'
+import { addressOf, type ExchangeFixture } from './exchange-fixture.ts'
 
 /** Σ free + Σ pending + pools + fees = tokens of the bank, and each account's share is ours to the wei. */
-export async function expectConservation(world: World, db: Db, users: readonly Wallet[]): Promise<void> {
+export async function expectConservation(
+  exchange: ExchangeFixture,
+  db: Db,
+  users: readonly Wallet[],
+): Promise<void> {
   const accounts = await db
     .selectFrom('accounts')
     .innerJoin('users', 'users.user_id', 'accounts.user_id')
@@ -14,7 +18,7 @@ export async function expectConservation(world: World, db: Db, users: readonly W
     .execute()
   let free = 0n
   for (const user of users) {
-    const account = await world.bank.account(user.address)
+    const account = await exchange.bank.account(user.address)
     free += account.free
     const ours = accounts.find(({ address }) => address === addressOf(user))
     expect(ours?.free ?? 0n, 'free').to.equal(account.free)
@@ -23,14 +27,18 @@ export async function expectConservation(world: World, db: Db, users: readonly W
   expect(accounts.reduce((sum, account) => sum + account.free, 0n)).to.equal(free)
 }
 
-export async function expectPositions(world: World, db: Db, users: readonly Wallet[]): Promise<void> {
+export async function expectPositions(
+  exchange: ExchangeFixture,
+  db: Db,
+  users: readonly Wallet[],
+): Promise<void> {
   const rows = await db
     .selectFrom('positions')
     .innerJoin('users', 'users.user_id', 'positions.user_id')
     .select(['address', 'size', 'entry_notional', 'folded_margin', 'leverage'])
     .execute()
   for (const user of users) {
-    const position = await world.trader.position(user.address)
+    const position = await exchange.trader.position(user.address)
     const ours = rows.find(({ address }) => address === addressOf(user))
     expect(BigInt(ours?.size ?? 0)).to.equal(position.size)
     expect(ours?.entry_notional ?? 0n).to.equal(position.entryNotional)

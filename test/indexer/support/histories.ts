@@ -1,7 +1,7 @@
 /** Generated histories of the small exchange: two markets, a few accounts, any lawful order of changes. */
 import fc from 'fast-check'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
-import { ACCOUNTS, type ModelBalance, ModelMarket, type ModelOrder } from './exchange.ts'
+import { ACCOUNTS, type ModelBalance, ModelMarket, type ModelOrder } from './model-market.ts'
 
 export interface History {
   readonly accounts: readonly JournalRow[]

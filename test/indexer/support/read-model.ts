@@ -29,7 +29,7 @@ export async function dumpReadModel(db: Db): Promise<Record<string, string[]>> {
   return dump
 }
 
-export async function appendToLog(db: Db, shard: string, rows: readonly JournalRow[]): Promise<void> {
+export async function appendToJournal(db: Db, shard: string, rows: readonly JournalRow[]): Promise<void> {
   await createShard(db, shard)
   await db.transaction().execute(async (tx) => {
     await appendRows(tx, await lockShard(tx, shard), rows)
@@ -37,7 +37,7 @@ export async function appendToLog(db: Db, shard: string, rows: readonly JournalR
 }
 
 /** Empties log and read model. */
-export async function clearLog(db: Db): Promise<void> {
+export async function clearJournal(db: Db): Promise<void> {
   const tables = TABLES.map((table) =>
     sql.table(table === 'read.order_events' ? 'read.order_changes' : table),
   )

@@ -125,7 +125,7 @@ export class ChainWorld extends World {
         db: this.db,
         chain,
         clock: this.clock,
-        log: quiet as never,
+        logger: quiet as never,
         metrics: metrics as never,
         reached: () => {},
       },
@@ -136,7 +136,7 @@ export class ChainWorld extends World {
         startBlock: await this.chainSide.provider.getBlockNumber(),
         range: 500,
         liveDepth: 20,
-        sealDepth: 1,
+        confirmations: 1,
       },
     )
   }

@@ -5,7 +5,7 @@ import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { isReservable } from '../../../domain/orders/open-order.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
 import { reservePerStep } from '../../../domain/orders/reservation.ts'
-import { projectAll } from '../../../indexer/project/projector.ts'
+import { projectAll } from '../../../indexer/project/project-shard.ts'
 import type { World } from './world.ts'
 
 /** Fails unless every account holds back exactly what its orders do, and positions and fills add up. */

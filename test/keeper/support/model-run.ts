@@ -15,7 +15,7 @@ import {
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
-import { applyFacts, takeBackFacts } from '../../../indexer/ingest/apply.ts'
+import { applyFacts, rollBackFacts } from '../../../indexer/ingest/apply.ts'
 import { usableReport } from '../../../keeper/auction/market-memory.ts'
 import type { Chain, StoredTransaction } from '../../../keeper/ports.ts'
 import { minedPosition } from '../../../keeper/rows.ts'
@@ -368,7 +368,7 @@ export class ModelRun {
     )
     if (settled === undefined) throw new Error('a mined batch is in the log')
     const { shard, seq, row } = settled
-    await db.transaction().execute((tx) => takeBackFacts(tx, [{ shard, seq, row: row as PartSettled }]))
+    await db.transaction().execute((tx) => rollBackFacts(tx, [{ shard, seq, row: row as PartSettled }]))
     this.model.unmine(await this.#observed())
     this.counts.reorgs++
   }
@@ -382,7 +382,7 @@ export class ModelRun {
     const at = { block: 1, blockHash: '0x1', logIndex: 0, txHash: '0x' }
     const log = { ...at, address: spec.trader, topics: [], data: '0x' }
     const fact = {
-      ...{ kind: 'session_key_moved' as const, owner: addressOf(wallet), key },
+      ...{ kind: 'session_key_updated' as const, owner: addressOf(wallet), key },
       change: { revoked_at: timestamp },
     }
     const chain = {

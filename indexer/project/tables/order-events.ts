@@ -1,29 +1,29 @@
 /** `read.order_events`: the life of each order in its five kinds of event. The first, CREATED, is kept as the order's row. */
 import type { Selectable } from 'kysely'
-import type { ReadOrderEventsTable } from '../../db/read-schema.ts'
-import type { OrderEnded, OrderPlaced, PartSettled } from '../../domain/journal/journal-row.ts'
-import type { OrderEventKind } from '../../domain/orders/order-state.ts'
-import type { Entry } from './change.ts'
+import type { ReadOrderEventsTable } from '../../../db/read-schema.ts'
+import type { OrderEnded, OrderPlaced, PartSettled } from '../../../domain/journal/journal-row.ts'
+import type { OrderEventKind } from '../../../domain/orders/order-state.ts'
+import type { ShardEntry } from '../row-change.ts'
 import type { ReadOrder } from './orders.ts'
 
 export type ReadOrderEvent = Omit<Selectable<ReadOrderEventsTable>, 'arrival'>
 
 /** Events of a mined part, as their details name it. */
-export interface PartOf {
+export interface PartRef {
   readonly market_id: number
   readonly batch_id: number
   readonly part: number
 }
 
 /** A part, and the orders that it tells of. */
-export interface EventsOf extends PartOf {
+export interface PartEvents extends PartRef {
   readonly order_ids: readonly string[]
 }
 
-type Told = Pick<ReadOrderEvent, 'order_id' | 'user_id' | 'kind' | 'details' | 'at'>
+type EventFields = Pick<ReadOrderEvent, 'order_id' | 'user_id' | 'kind' | 'details' | 'at'>
 
-export function orderEvents({ shard, marketId, seq, row }: Entry): ReadOrderEvent[] {
-  const at = (told: Told, place: number): ReadOrderEvent => ({ shard, seq, place, ...told })
+export function orderEvents({ shard, marketId, seq, row }: ShardEntry): ReadOrderEvent[] {
+  const at = (told: EventFields, place: number): ReadOrderEvent => ({ shard, seq, place, ...told })
   switch (row.kind) {
     case 'order_placed':
       return [at(created(row), 0)]
@@ -40,15 +40,15 @@ export function orderEvents({ shard, marketId, seq, row }: Entry): ReadOrderEven
  * The part whose events a row takes away: when its block leaves the chain, the same transactions are sent again and tell the same
  * once more, or the fills fail. Either way what is left is what happened.
  */
-export function takenBack({ marketId, row }: Entry): EventsOf | null {
+export function rolledBackEvents({ marketId, row }: ShardEntry): PartEvents | null {
   if (row.kind !== 'part_settled' || !row.rollback) return null
   const order_ids = row.orders.map(({ order_id }) => order_id)
   return { market_id: marketId, batch_id: row.batch_id, part: row.part, order_ids }
 }
 
 /** Whether the event tells of the part. */
-export function isOf(event: ReadOrderEvent, part: PartOf): boolean {
-  const details = event.details as Partial<PartOf>
+export function belongsTo(event: ReadOrderEvent, part: PartRef): boolean {
+  const details = event.details as Partial<PartRef>
   return (
     details.market_id === part.market_id && details.batch_id === part.batch_id && details.part === part.part
   )
@@ -60,7 +60,7 @@ export const withTrigger = (event: ReadOrderEvent, order: ReadOrder | undefined)
     ? event
     : { ...event, details: { ...event.details, trigger: order.triggered } }
 
-const created = (row: OrderPlaced): Told => ({
+const created = (row: OrderPlaced): EventFields => ({
   order_id: row.order_id,
   user_id: row.user_id,
   kind: 'CREATED',
@@ -68,7 +68,7 @@ const created = (row: OrderPlaced): Told => ({
   at: row.accepted_at,
 })
 
-const ended = (row: OrderEnded): Told => ({
+const ended = (row: OrderEnded): EventFields => ({
   order_id: row.order_id,
   user_id: row.user_id,
   kind: row.status,
@@ -77,13 +77,13 @@ const ended = (row: OrderEnded): Told => ({
 })
 
 /** One event per fill, and one more for an order that ends with a remainder, or without a fill of its own. */
-function settled(marketId: number, row: PartSettled): Told[] {
+function settled(marketId: number, row: PartSettled): EventFields[] {
   const part = { market_id: marketId, batch_id: row.batch_id, part: row.part }
   return row.orders.flatMap(({ order_id, user_id, status, reason }) => {
     const order = { order_id, user_id, at: row.at }
     const fills = row.fills.filter((fill) => fill.order_id === order_id)
     const kind: OrderEventKind = status === 'FILLED' ? 'FILLED' : 'PARTIALLY_FILLED'
-    const told = fills.map(({ fill_id, steps, fee }): Told => {
+    const told = fills.map(({ fill_id, steps, fee }): EventFields => {
       const { price, tx_hash, action_id } = row
       return { ...order, kind, details: { ...part, fill_id, price, steps, fee, tx_hash, action_id } }
     })

@@ -2,16 +2,16 @@
 import type { Db } from '../../db/client.ts'
 import { Loop } from '../loop.ts'
 import type { Clock, Logger, Metrics } from '../ports.ts'
-import { type ChunkOptions, projectChunk, registerShards } from './projector.ts'
+import { type ChunkOptions, projectChunk, registerShards } from './project-shard.ts'
 
-export interface ProjectionPorts {
+export interface ShardLoopPorts {
   readonly db: Db
   readonly clock: Clock
-  readonly log: Logger
+  readonly logger: Logger
   readonly metrics: Pick<Metrics, 'projected' | 'failed'>
 }
 
-export interface ProjectionOptions extends ChunkOptions {
+export interface ShardLoopOptions extends ChunkOptions {
   /** For what no notification tells: new shards, and rows announced while nobody listened. */
   readonly pollMs: number
 }
@@ -21,15 +21,15 @@ const REST_MS = 20
 const RETRY_MS = 100
 const RETRY_MAX_MS = 5_000
 
-export class Projection {
-  readonly #ports: ProjectionPorts
-  readonly #options: ProjectionOptions
+export class ShardLoops {
+  readonly #ports: ShardLoopPorts
+  readonly #options: ShardLoopOptions
   readonly #shards = new Map<string, Loop>()
   /** Shards whose next row tells of others. */
   readonly #waiting = new Set<string>()
   readonly #discovery: Loop
 
-  constructor(ports: ProjectionPorts, options: ProjectionOptions) {
+  constructor(ports: ShardLoopPorts, options: ShardLoopOptions) {
     this.#ports = ports
     this.#options = options
     this.#discovery = this.#loop('shards', async () => {
@@ -85,7 +85,7 @@ export class Projection {
   }
 
   #loop(name: string, run: () => Promise<boolean>): Loop {
-    const { log, metrics } = this.#ports
+    const { logger, metrics } = this.#ports
     return new Loop({
       run,
       intervalMs: this.#options.pollMs,
@@ -94,7 +94,7 @@ export class Projection {
       retryMaxMs: RETRY_MAX_MS,
       onFailure(error, pause_ms) {
         metrics.failed('project')
-        log.error({ err: error, shard: name, pause_ms }, 'projection failed')
+        logger.error({ err: error, shard: name, pause_ms }, 'projection failed')
       },
     })
   }

@@ -2,27 +2,27 @@
 
 import type { JournalEntry } from '../../db/journal.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import { type BalanceDelta, balanceDeltas, sumDeltas } from './balances.ts'
-import { batchChanges, type ReadBatch } from './batches.ts'
-import { type LevelDelta, levelDeltas, sumLevels } from './book-levels.ts'
-import { type Entry, RowChanges } from './change.ts'
-import { fillChanges, type PartFills } from './fills.ts'
-import { marketChanges, type ReadMarket } from './markets.ts'
+import { RowChanges, type ShardEntry } from './row-change.ts'
+import { type BalanceDelta, balanceDeltas, sumDeltas } from './tables/balances.ts'
+import { batchChanges, type ReadBatch } from './tables/batches.ts'
+import { type LevelDelta, levelDeltas, sumLevels } from './tables/book-levels.ts'
+import { fillChanges, type PartFills } from './tables/fills.ts'
+import { marketChanges, type ReadMarket } from './tables/markets.ts'
 import {
-  type EventsOf,
-  isOf,
+  belongsTo,
   orderEvents,
-  type PartOf,
+  type PartEvents,
+  type PartRef,
   type ReadOrderEvent,
-  takenBack,
+  rolledBackEvents,
   withTrigger,
-} from './order-events.ts'
-import { orderChanges, type ReadOrder } from './orders.ts'
-import { positionChanges, type ReadPosition } from './positions.ts'
-import { type ReadUser, userChanges } from './users.ts'
+} from './tables/order-events.ts'
+import { orderChanges, type ReadOrder } from './tables/orders.ts'
+import { positionChanges, type ReadPosition } from './tables/positions.ts'
+import { type ReadUser, userChanges } from './tables/users.ts'
 
 /** Subjects by the keys of their changes. */
-export interface Subjects {
+export interface LoadedRows {
   readonly orders: Map<string, ReadOrder>
   readonly fills: Map<string, PartFills>
   readonly positions: Map<string, ReadPosition>
@@ -31,7 +31,7 @@ export interface Subjects {
 }
 
 /** Keys of everything that the rows change and that may stand in the read model already. */
-export interface Touched {
+export interface TouchedKeys {
   readonly orders: Set<string>
   readonly fills: Set<string>
   readonly positions: Set<string>
@@ -45,11 +45,11 @@ export interface ReadChanges {
   readonly markets: readonly ReadMarket[]
   readonly orders: readonly ReadOrder[]
   readonly fills: readonly PartFills[]
-  readonly removedFills: readonly PartOf[]
+  readonly removedFills: readonly PartRef[]
   readonly positions: readonly ReadPosition[]
   readonly batches: readonly ReadBatch[]
   readonly events: readonly ReadOrderEvent[]
-  readonly removedEvents: readonly EventsOf[]
+  readonly removedEvents: readonly PartEvents[]
   readonly balances: readonly BalanceDelta[]
   readonly levels: readonly LevelDelta[]
 }
@@ -60,14 +60,14 @@ const marketOf = (shard: string): number => {
   return shard === marketShard(marketId) ? marketId : 0
 }
 
-export function entriesOf(shard: string, rows: readonly JournalEntry[]): Entry[] {
+export function entriesOf(shard: string, rows: readonly JournalEntry[]): ShardEntry[] {
   const marketId = marketOf(shard)
   return rows.map(({ seq, row }) => ({ shard, marketId, seq, row }))
 }
 
 /** What must be loaded before `projectEntries`. Orders that the chunk itself places are not there yet. */
-export function touchedBy(entries: readonly Entry[]): Touched {
-  const keys = (changes: (entry: Entry) => { key: string }[]) =>
+export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
+  const keys = (changes: (entry: ShardEntry) => { key: string }[]) =>
     new Set(entries.flatMap((entry) => changes(entry).map(({ key }) => key)))
   const orders = keys(orderChanges)
   for (const { row } of entries) if (row.kind === 'order_placed') orders.delete(row.order_id)
@@ -80,7 +80,7 @@ export function touchedBy(entries: readonly Entry[]): Touched {
   }
 }
 
-export function projectEntries(before: Subjects, entries: readonly Entry[]): ReadChanges {
+export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): ReadChanges {
   const users = new RowChanges<ReadUser>([])
   const markets = new RowChanges(before.markets)
   const orders = new RowChanges(before.orders)
@@ -89,7 +89,7 @@ export function projectEntries(before: Subjects, entries: readonly Entry[]): Rea
   const batches = new RowChanges(before.batches)
   const levels: LevelDelta[] = []
   const balances: BalanceDelta[] = []
-  const removedEvents: EventsOf[] = []
+  const removedEvents: PartEvents[] = []
   let events: ReadOrderEvent[] = []
 
   for (const entry of entries) {
@@ -103,10 +103,10 @@ export function projectEntries(before: Subjects, entries: readonly Entry[]): Rea
       levels.push(...levelDeltas(order.before, order.after))
     }
     balances.push(...balanceDeltas(entry))
-    const part = takenBack(entry)
+    const part = rolledBackEvents(entry)
     if (part !== null) {
       removedEvents.push(part)
-      events = events.filter((event) => !isOf(event, part))
+      events = events.filter((event) => !belongsTo(event, part))
     }
     events.push(...orderEvents(entry).map((event) => withTrigger(event, orders.get(event.order_id))))
   }
@@ -115,7 +115,7 @@ export function projectEntries(before: Subjects, entries: readonly Entry[]): Rea
     markets: markets.changed(),
     orders: orders.changed(),
     fills: fills.changed(),
-    removedFills: withdrawnParts(entries),
+    removedFills: rolledBackFills(entries),
     positions: positions.changed(),
     batches: batches.changed(),
     events,
@@ -126,7 +126,7 @@ export function projectEntries(before: Subjects, entries: readonly Entry[]): Rea
 }
 
 /** Parts with fills that only the chain knew and that a rollback took away: their rows go before the part's rows are written. */
-function withdrawnParts(entries: readonly Entry[]): PartOf[] {
+function rolledBackFills(entries: readonly ShardEntry[]): PartRef[] {
   return entries.flatMap(({ marketId, row }) => {
     if (row.kind !== 'part_settled' || !row.rollback || row.fills.every(({ matched }) => matched)) return []
     return [{ market_id: marketId, batch_id: row.batch_id, part: row.part }]

@@ -1,13 +1,13 @@
 /** The tables of the read model, and how rows are written into them. */
-import type { BalanceDelta } from './balances.ts'
-import type { ReadBatch } from './batches.ts'
-import type { LevelDelta } from './book-levels.ts'
-import type { ReadFill } from './fills.ts'
-import type { ReadMarket } from './markets.ts'
-import type { ReadOrderEvent } from './order-events.ts'
-import type { ReadOrder } from './orders.ts'
-import type { ReadPosition } from './positions.ts'
-import type { ReadUser } from './users.ts'
+import type { BalanceDelta } from './tables/balances.ts'
+import type { ReadBatch } from './tables/batches.ts'
+import type { LevelDelta } from './tables/book-levels.ts'
+import type { ReadFill } from './tables/fills.ts'
+import type { ReadMarket } from './tables/markets.ts'
+import type { ReadOrderEvent } from './tables/order-events.ts'
+import type { ReadOrder } from './tables/orders.ts'
+import type { ReadPosition } from './tables/positions.ts'
+import type { ReadUser } from './tables/users.ts'
 
 export interface ArrivedEvent extends ReadOrderEvent {
   readonly arrival: number

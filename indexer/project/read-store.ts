@@ -1,13 +1,7 @@
 /** Loads what a chunk touches and writes what it changed. */
 import { CompiledQuery, sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
-import type { ReadBatch } from './batches.ts'
-import type { LevelDelta } from './book-levels.ts'
-import { partKey, type ReadFill } from './fills.ts'
-import type { EventsOf, PartOf } from './order-events.ts'
-import type { ReadOrder } from './orders.ts'
-import type { ReadPosition } from './positions.ts'
-import type { ReadChanges, Subjects, Touched } from './project.ts'
+import type { LoadedRows, ReadChanges, TouchedKeys } from './chunk-changes.ts'
 import {
   BALANCES,
   BATCHES,
@@ -19,10 +13,16 @@ import {
   POSITIONS,
   USERS,
   type Write,
-} from './tables.ts'
+} from './read-table.ts'
+import type { ReadBatch } from './tables/batches.ts'
+import type { LevelDelta } from './tables/book-levels.ts'
+import { partKey, type ReadFill } from './tables/fills.ts'
+import type { PartEvents, PartRef } from './tables/order-events.ts'
+import type { ReadOrder } from './tables/orders.ts'
+import type { ReadPosition } from './tables/positions.ts'
 
 /** What the read model holds of the subjects in one market. */
-export async function loadSubjects(tx: Tx, marketId: number, touched: Touched): Promise<Subjects> {
+export async function loadRows(tx: Tx, marketId: number, touched: TouchedKeys): Promise<LoadedRows> {
   return {
     orders: await loadOrders(tx, touched.orders),
     fills: await loadFills(tx, marketId, touched.fills),
@@ -32,13 +32,13 @@ export async function loadSubjects(tx: Tx, marketId: number, touched: Touched): 
   }
 }
 
-async function loadOrders(tx: Tx, ids: ReadonlySet<string>): Promise<Subjects['orders']> {
+async function loadOrders(tx: Tx, ids: ReadonlySet<string>): Promise<LoadedRows['orders']> {
   if (ids.size === 0) return new Map()
   const rows = await sql<ReadOrder>`select * from read.orders where order_id = any(${[...ids]})`.execute(tx)
   return new Map(rows.rows.map((order) => [order.order_id, order]))
 }
 
-async function loadFills(tx: Tx, marketId: number, parts: ReadonlySet<string>): Promise<Subjects['fills']> {
+async function loadFills(tx: Tx, marketId: number, parts: ReadonlySet<string>): Promise<LoadedRows['fills']> {
   if (parts.size === 0) return new Map()
   const keys = [...parts].map((key) => key.split('-').map(Number))
   const { rows } = await sql<ReadFill>`
@@ -54,7 +54,7 @@ async function loadPositions(
   tx: Tx,
   marketId: number,
   users: ReadonlySet<string>,
-): Promise<Subjects['positions']> {
+): Promise<LoadedRows['positions']> {
   if (users.size === 0) return new Map()
   const { rows } = await sql<ReadPosition>`
     select * from read.positions where market_id = ${marketId} and user_id = any(${[...users]}::bigint[])
@@ -62,7 +62,11 @@ async function loadPositions(
   return new Map(rows.map((position) => [String(position.user_id), position]))
 }
 
-async function loadBatches(tx: Tx, marketId: number, ids: ReadonlySet<string>): Promise<Subjects['batches']> {
+async function loadBatches(
+  tx: Tx,
+  marketId: number,
+  ids: ReadonlySet<string>,
+): Promise<LoadedRows['batches']> {
   if (ids.size === 0) return new Map()
   const { rows } = await sql<ReadBatch>`
     select * from read.batches where market_id = ${marketId} and batch_id = any(${[...ids]}::bigint[])
@@ -70,7 +74,11 @@ async function loadBatches(tx: Tx, marketId: number, ids: ReadonlySet<string>): 
   return new Map(rows.map((batch) => [String(batch.batch_id), batch]))
 }
 
-async function loadMarket(tx: Tx, marketId: number, ids: ReadonlySet<string>): Promise<Subjects['markets']> {
+async function loadMarket(
+  tx: Tx,
+  marketId: number,
+  ids: ReadonlySet<string>,
+): Promise<LoadedRows['markets']> {
   if (ids.size === 0) return new Map()
   const rows = await tx.selectFrom('read.markets').selectAll().where('market_id', '=', marketId).execute()
   return new Map(rows.map((market) => [String(market.market_id), market]))
@@ -170,13 +178,13 @@ export async function renumberEvents(tx: Tx): Promise<void> {
   `.execute(tx)
 }
 
-async function removeFills(tx: Tx, { market_id, batch_id, part }: PartOf): Promise<void> {
+async function removeFills(tx: Tx, { market_id, batch_id, part }: PartRef): Promise<void> {
   await sql`
     delete from read.fills where market_id = ${market_id} and batch_id = ${batch_id} and part = ${part}
   `.execute(tx)
 }
 
-async function removeEvents(tx: Tx, { order_ids, ...part }: EventsOf): Promise<void> {
+async function removeEvents(tx: Tx, { order_ids, ...part }: PartEvents): Promise<void> {
   await sql`
     delete from read.order_changes
     where order_id = any(${order_ids}) and details @> ${JSON.stringify(part)}::jsonb

@@ -1,5 +1,5 @@
 /** `read.book_levels`: what the open limit orders offer at each price. It follows from the orders alone. */
-import type { Side } from '../../domain/orders/order.ts'
+import type { Side } from '../../../domain/orders/order.ts'
 import type { ReadOrder } from './orders.ts'
 
 export interface LevelDelta {

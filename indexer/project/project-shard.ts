@@ -7,10 +7,10 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { JournalEntry } from '../../db/journal.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
-import { entriesOf, projectEntries, touchedBy } from './project.ts'
-import { loadSubjects, saveChanges } from './store.ts'
+import { changesOf, entriesOf, touchedKeys } from './chunk-changes.ts'
+import { loadRows, saveChanges } from './read-store.ts'
 
-export interface Progress {
+export interface ChunkProgress {
   readonly shard: string
   readonly epoch: number
   /** Last projected. */
@@ -29,9 +29,13 @@ export interface ChunkOptions {
 }
 
 /** Projects the shard's next rows. Null where another projector is at it, or the shard is not registered. */
-export async function projectChunk(db: Db, shard: string, options: ChunkOptions): Promise<Progress | null> {
+export async function projectChunk(
+  db: Db,
+  shard: string,
+  options: ChunkOptions,
+): Promise<ChunkProgress | null> {
   const progress = await db.transaction().execute((tx) => projectRows(tx, shard, options))
-  if (progress !== null && progress.rows > 0) await tell(db, progress)
+  if (progress !== null && progress.rows > 0) await notifyProjected(db, progress)
   return progress
 }
 
@@ -39,24 +43,26 @@ async function projectRows(
   tx: Tx,
   shard: string,
   { limit, reached }: ChunkOptions,
-): Promise<Progress | null> {
+): Promise<ChunkProgress | null> {
   const next = await nextRows(tx, shard, limit)
   if (next === null) return null
   const { at, logged } = next
-  const rows = await spannedSoFar(tx, logged)
+  const rows = await projectableRows(tx, logged)
   const isWaiting = rows.length < logged.length
   const last = rows.at(-1)
   if (last === undefined) return { ...at, rows: 0, isWaiting }
   const entries = entriesOf(shard, rows)
-  const before = await loadSubjects(tx, entries[0]?.marketId ?? 0, touchedBy(entries))
-  await saveChanges(tx, projectEntries(before, entries), { shard, seq: last.seq })
+  const before = await loadRows(tx, entries[0]?.marketId ?? 0, touchedKeys(entries))
+  await saveChanges(tx, changesOf(before, entries), { shard, seq: last.seq })
   reached('before-projection')
   return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length, isWaiting }
 }
 
 /** Takes the shard's place in the read model, and reads what its log has behind it. Null where another has taken it. */
 async function nextRows(tx: Tx, shard: string, limit: number) {
-  const { rows } = await sql<Omit<Progress, 'rows' | 'isWaiting'> & { at: number | null; row: JournalRow }>`
+  const { rows } = await sql<
+    Omit<ChunkProgress, 'rows' | 'isWaiting'> & { at: number | null; row: JournalRow }
+  >`
     with place as materialized (select * from read.projection where shard = ${shard} for update skip locked)
     select place.*, logged.seq as at, logged.row from place left join lateral (
       select seq, row from journal where shard = place.shard and seq > place.seq order by seq limit ${limit}
@@ -70,7 +76,7 @@ async function nextRows(tx: Tx, shard: string, limit: number) {
 }
 
 /** The rows before the first that must wait for other shards. */
-async function spannedSoFar(tx: Tx, logged: readonly JournalEntry[]): Promise<readonly JournalEntry[]> {
+async function projectableRows(tx: Tx, logged: readonly JournalEntry[]): Promise<readonly JournalEntry[]> {
   if (logged.every(({ row }) => row.kind !== 'command_spanned')) return logged
   const projected = await tx.selectFrom('read.projection').select(['shard', 'seq']).execute()
   const reached = new Map(projected.map(({ shard, seq }) => [shard, seq]))
@@ -81,7 +87,7 @@ async function spannedSoFar(tx: Tx, logged: readonly JournalEntry[]): Promise<re
   return first < 0 ? logged : logged.slice(0, first)
 }
 
-async function tell(db: Db, { shard, epoch, seq }: Progress): Promise<void> {
+async function notifyProjected(db: Db, { shard, epoch, seq }: ChunkProgress): Promise<void> {
   await sql`select pg_notify('projected', ${`${shard}:${epoch}:${seq}`})`.execute(db)
 }
 

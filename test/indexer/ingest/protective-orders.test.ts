@@ -2,45 +2,45 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
-import { matchPart } from '../support/desk.ts'
-import { acceptOrder, orderOf } from '../support/rest.ts'
-import { useStage } from '../support/stage.ts'
-import { addressOf, catchUp, projectAll } from '../support/world.ts'
+import { addressOf, catchUp, projectAll } from '../support/exchange-fixture.ts'
+import { useFollowerFixture } from '../support/follower-fixture.ts'
+import { matchPart } from '../support/matched-part.ts'
+import { acceptOrder, orderOf } from '../support/resting-order.ts'
 
 const EVIDENCE = { at: 1_000, mark_price: '1', oracle_price: '1', oracle_at: 1_000, batch_id: 1 }
 
 describe('orders that protect a position', () => {
-  const stage = useStage()
+  const fixture = useFollowerFixture()
 
   const accept = (changes: Partial<OrderPlaced>) =>
-    acceptOrder(stage.scene.test.db, 1, addressOf(stage.scene.alice), {
+    acceptOrder(fixture.context.test.db, 1, addressOf(fixture.context.alice), {
       ...{ side: 'SHORT', type: 'STOP_LOSS_MARKET', reduce_only: true, price: 0, trigger: 900 },
       ...changes,
     })
   const stateOf = async (orderId: string) => {
-    const { status, status_reason } = await orderOf(stage.scene.test.db, orderId)
+    const { status, status_reason } = await orderOf(fixture.context.test.db, orderId)
     return status_reason === null ? status : `${status} ${status_reason}`
   }
   const CLOSED = 'CANCELLED POSITION_CLOSED'
   /** Alice buys, or sells where `fill` is negative. Matched, mined and seen. */
   const trade = async (fill: number) => {
-    const { alice, bob, follower } = stage.scene
+    const { alice, bob, follower } = fixture.context
     const [side, other] = fill > 0 ? (['LONG', 'SHORT'] as const) : (['SHORT', 'LONG'] as const)
-    await stage.trade([
-      { by: alice, side, fill: Math.abs(fill), salt: stage.salt() },
-      { by: bob, side: other, fill: Math.abs(fill), salt: stage.salt() },
+    await fixture.trade([
+      { by: alice, side, fill: Math.abs(fill), salt: fixture.salt() },
+      { by: bob, side: other, fill: Math.abs(fill), salt: fixture.salt() },
     ])
     await catchUp(follower)
   }
   const trigger = async (orderId: string) =>
-    stage.scene.test.db
+    fixture.context.test.db
       .updateTable('orders')
       .set({ status: 'OPEN', triggered: JSON.stringify(EVIDENCE) as never })
       .where('order_id', '=', orderId)
       .execute()
 
   it('given orders placed before or with the entry, they wait while the position opens, grows and shrinks', async () => {
-    await stage.fundAndFollow()
+    await fixture.fundAndFollow()
     const order = await accept({})
     for (const fill of [500, 200, -699]) {
       await trade(fill)
@@ -48,7 +48,7 @@ describe('orders that protect a position', () => {
     }
     await trade(-1)
     expect(await stateOf(order)).to.equal(CLOSED)
-    await stage.audit()
+    await fixture.audit()
   })
 
   for (const [name, last] of [
@@ -56,8 +56,8 @@ describe('orders that protect a position', () => {
     ['turned', -700],
   ] as const) {
     it(`given a position that is ${name}, it ends what reduced it, and nothing else`, async () => {
-      const { test, bob } = stage.scene
-      await stage.fundAndFollow()
+      const { test, bob } = fixture.context
+      await fixture.fundAndFollow()
       await trade(500)
       const ends = [
         await accept({}),
@@ -78,7 +78,7 @@ describe('orders that protect a position', () => {
       await trade(last)
       for (const id of ends) expect(await stateOf(id)).to.equal(CLOSED)
       for (const id of stays) expect(await stateOf(id)).to.be.oneOf(['OPEN', 'PENDING_TRIGGER'])
-      await stage.audit()
+      await fixture.audit()
       const events = await test.db
         .selectFrom('read.order_events')
         .select(['kind', 'details'])
@@ -94,8 +94,8 @@ describe('orders that protect a position', () => {
   }
 
   it('given an order that settles at that moment, it leaves the book and ends with its settlement', async () => {
-    const { test } = stage.scene
-    await stage.fundAndFollow()
+    const { test } = fixture.context
+    await fixture.fundAndFollow()
     await trade(500)
     const order = await accept({ type: 'TAKE_PROFIT_LIMIT', price: 1_100, trigger: 1_100 })
     await trigger(order)
@@ -106,8 +106,8 @@ describe('orders that protect a position', () => {
   })
 
   it('given a block that leaves the chain, they protect the position again, until it is closed again', async () => {
-    const { world, test, follower, alice, bob } = stage.scene
-    await stage.fundAndFollow()
+    const { exchange, test, follower, alice, bob } = fixture.context
+    await fixture.fundAndFollow()
     await trade(500)
     const waiting = await accept({})
     const cancelled = await accept({})
@@ -118,16 +118,16 @@ describe('orders that protect a position', () => {
       .set({ status: 'CANCELLED', status_reason: 'USER_CANCELLED', ended_at: 1 })
       .where('order_id', '=', cancelled)
       .execute()
-    const part = await world.part([
-      { by: alice, side: 'SHORT', fill: 500, salt: stage.salt() },
-      { by: bob, side: 'LONG', fill: 500, salt: stage.salt() },
+    const part = await exchange.part([
+      { by: alice, side: 'SHORT', fill: 500, salt: fixture.salt() },
+      { by: bob, side: 'LONG', fill: 500, salt: fixture.salt() },
     ])
     const states = async () => [await stateOf(waiting), await stateOf(open), await stateOf(cancelled)]
-    await matchPart(test.db, part, await world.send(part))
+    await matchPart(test.db, part, await exchange.send(part))
     await catchUp(follower)
     expect(await states()).to.deep.equal([CLOSED, CLOSED, 'CANCELLED USER_CANCELLED'])
     await projectAll(test)
-    await world.rpc('anvil_reorg', 1, [])
+    await exchange.rpc('anvil_reorg', 1, [])
     await catchUp(follower)
     expect(await states()).to.deep.equal(['PENDING_TRIGGER', 'OPEN', 'CANCELLED USER_CANCELLED'])
     await projectAll(test)
@@ -144,9 +144,9 @@ describe('orders that protect a position', () => {
       .execute()
     expect(events).to.deep.equal([{ kind: 'CREATED' }])
 
-    await world.send(part)
+    await exchange.send(part)
     await catchUp(follower)
     expect(await states()).to.deep.equal([CLOSED, CLOSED, 'CANCELLED USER_CANCELLED'])
-    expect(await stage.mismatches()).to.deep.equal([])
+    expect(await fixture.mismatches()).to.deep.equal([])
   })
 })

@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../../domain/journal/journal-row.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { Projection } from '../../../indexer/project/projection.ts'
-import { projectAll, projectChunk, registerShards } from '../../../indexer/project/projector.ts'
+import { projectAll, projectChunk, registerShards } from '../../../indexer/project/project-shard.ts'
+import { ShardLoops } from '../../../indexer/project/shard-loops.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
-import { appendToLog, clearLog } from '../support/read-model.ts'
+import { appendToJournal, clearJournal } from '../support/read-model.ts'
 
 const reached = () => {}
 const MARKETS = [1, 2] as const
@@ -34,11 +34,11 @@ describe('a command over several shards', () => {
   }
 
   async function write(accounts: readonly JournalRow[], heads: readonly number[]): Promise<string[]> {
-    await clearLog(test.db)
-    await appendToLog(test.db, ACCOUNTS_SHARD, accounts)
+    await clearJournal(test.db)
+    await appendToJournal(test.db, ACCOUNTS_SHARD, accounts)
     for (const [at, marketId] of MARKETS.entries()) {
       const rows = Array.from({ length: heads[at] ?? 0 }, (_, row) => filler(row))
-      await appendToLog(test.db, marketShard(marketId), rows)
+      await appendToJournal(test.db, marketShard(marketId), rows)
     }
     return registerShards(test.db)
   }
@@ -95,10 +95,10 @@ describe('a command over several shards', () => {
   it('is told at once when the last shard is there, without a notification or a poll', async () => {
     await write([spanned({ m1: 3, m2: 1 })], [2, 1])
     const clock = { now: () => Date.now() as Millis }
-    const log = { info() {}, warn() {}, error() {} }
+    const logger = { info() {}, warn() {}, error() {} }
     const metrics = { projected() {}, failed() {} }
-    const projection = new Projection(
-      { db: test.db, clock, log, metrics },
+    const projection = new ShardLoops(
+      { db: test.db, clock, logger, metrics },
       { limit: 10, pollMs: 3_600_000, reached },
     )
     projection.start()
@@ -111,7 +111,7 @@ describe('a command over several shards', () => {
     await until('m1', 2)
     await until('m2', 1)
     expect((await seqs()).get(ACCOUNTS_SHARD)).to.equal(0)
-    await appendToLog(test.db, 'm1', [filler(3)])
+    await appendToJournal(test.db, 'm1', [filler(3)])
     projection.wake('m1')
     await until(ACCOUNTS_SHARD, 1)
     await projection.stop()

@@ -1,11 +1,11 @@
 /** `read.batches`: the printed batches, and how many of their parts are mined. */
 import type { Selectable } from 'kysely'
-import type { ReadBatchesTable } from '../../db/read-schema.ts'
-import { type Entry, type RowChange, signOfRow } from './change.ts'
+import type { ReadBatchesTable } from '../../../db/read-schema.ts'
+import { type RowChange, type ShardEntry, signOfRow } from '../row-change.ts'
 
 export type ReadBatch = Selectable<ReadBatchesTable>
 
-export function batchChanges({ marketId, row }: Entry): RowChange<ReadBatch>[] {
+export function batchChanges({ marketId, row }: ShardEntry): RowChange<ReadBatch>[] {
   switch (row.kind) {
     case 'batch_cleared': {
       const batch: ReadBatch = {

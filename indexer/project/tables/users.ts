@@ -1,5 +1,5 @@
 /** `read.users`: who is who. */
-import type { Entry, RowChange } from './change.ts'
+import type { RowChange, ShardEntry } from '../row-change.ts'
 
 export interface ReadUser {
   readonly user_id: number
@@ -7,7 +7,7 @@ export interface ReadUser {
   readonly created_at: number
 }
 
-export function userChanges({ row }: Entry): RowChange<ReadUser>[] {
+export function userChanges({ row }: ShardEntry): RowChange<ReadUser>[] {
   if (row.kind !== 'user_created') return []
   const user = { user_id: row.user_id, address: row.address, created_at: row.at }
   return [{ key: String(row.user_id), apply: () => user }]

@@ -2,7 +2,7 @@
  * `read.balances`: the bank's ledger and what is reserved of it. Every market's log changes it, so these are sums of changes:
  * whatever the order in which shards are projected, the balance is the same.
  */
-import { type Entry, signedWei } from './change.ts'
+import { type ShardEntry, signedWei } from '../row-change.ts'
 
 export interface BalanceDelta {
   readonly user_id: number
@@ -11,7 +11,7 @@ export interface BalanceDelta {
   readonly pending_withdrawal: bigint
 }
 
-export function balanceDeltas({ row }: Entry): BalanceDelta[] {
+export function balanceDeltas({ row }: ShardEntry): BalanceDelta[] {
   switch (row.kind) {
     case 'user_created':
       return [delta(row.user_id, {})]

@@ -1,18 +1,18 @@
 /** `read.orders`: one row per accepted order, whatever became of it. */
 import type { Selectable } from 'kysely'
-import type { ReadOrdersTable } from '../../db/read-schema.ts'
-import { invariant } from '../../domain/invariant.ts'
+import type { ReadOrdersTable } from '../../../db/read-schema.ts'
+import { invariant } from '../../../domain/invariant.ts'
 import {
   evidenceOf,
   type OrderPlaced,
   type OrderTriggered,
   type PartSettled,
-} from '../../domain/journal/journal-row.ts'
-import { type Entry, type RowChange, signedWei, signOfRow } from './change.ts'
+} from '../../../domain/journal/journal-row.ts'
+import { type RowChange, type ShardEntry, signedWei, signOfRow } from '../row-change.ts'
 
 export type ReadOrder = Selectable<ReadOrdersTable>
 
-export function orderChanges({ marketId, seq, row }: Entry): RowChange<ReadOrder>[] {
+export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<ReadOrder>[] {
   switch (row.kind) {
     case 'order_placed':
       return [{ key: row.order_id, apply: () => placed(marketId, seq, row) }]

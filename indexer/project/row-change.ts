@@ -2,7 +2,7 @@
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
 /** A log row with its place. */
-export interface Entry {
+export interface ShardEntry {
   readonly shard: string
   /** Of the shard; 0 in `accounts`, whose rows belong to no market. */
   readonly marketId: number

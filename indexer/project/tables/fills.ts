@@ -1,13 +1,13 @@
 /** `read.fills`: one row per order and part, from the match to the sealed block. */
 import type { Selectable } from 'kysely'
-import type { ReadFillsTable } from '../../db/read-schema.ts'
+import type { ReadFillsTable } from '../../../db/read-schema.ts'
 import type {
   BatchCleared,
   FillSettled,
   PartSettled,
   PartSubmitted,
-} from '../../domain/journal/journal-row.ts'
-import { type Entry, type RowChange, signOfRow } from './change.ts'
+} from '../../../domain/journal/journal-row.ts'
+import { type RowChange, type ShardEntry, signOfRow } from '../row-change.ts'
 
 export type ReadFill = Selectable<ReadFillsTable>
 
@@ -16,7 +16,7 @@ export type PartFills = readonly ReadFill[]
 
 export const partKey = (batchId: number, part: number): string => `${batchId}-${part}`
 
-export function fillChanges({ marketId, row }: Entry): RowChange<PartFills>[] {
+export function fillChanges({ marketId, row }: ShardEntry): RowChange<PartFills>[] {
   switch (row.kind) {
     case 'batch_cleared':
       return matched(marketId, row)

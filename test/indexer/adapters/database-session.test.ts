@@ -2,14 +2,14 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, afterEach, before, describe, it } from 'mocha'
-import { Session } from '../../../indexer/adapters/session.ts'
+import { DatabaseSession } from '../../../indexer/adapters/database-session.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
 const LOCK = 'a lock'
 
 describe('Session', () => {
   let test: TestDatabase
-  const sessions: Session[] = []
+  const sessions: DatabaseSession[] = []
   before(async () => {
     test = await freshDatabase()
   })
@@ -23,7 +23,7 @@ describe('Session', () => {
     const heard: string[] = []
     let connections = Promise.withResolvers<void>()
     let notified = Promise.withResolvers<void>()
-    const session = new Session({
+    const session = new DatabaseSession({
       ...{ url: test.url, name, channels: ['chain'], onError() {} },
       onNotify(channel, payload) {
         heard.push(`${channel} ${payload}`)
@@ -62,23 +62,23 @@ describe('Session', () => {
 
   it('given two sessions, one holds the lock until it ends, then the other', async () => {
     const [first, second] = [await open('first'), await open('second')]
-    expect(await first.session.holds(LOCK)).to.equal(true)
-    expect(await first.session.holds(LOCK)).to.equal(true)
-    expect(await second.session.holds(LOCK)).to.equal(false)
+    expect(await first.session.holdsLock(LOCK)).to.equal(true)
+    expect(await first.session.holdsLock(LOCK)).to.equal(true)
+    expect(await second.session.holdsLock(LOCK)).to.equal(false)
     await first.session.stop()
-    while (!(await second.session.holds(LOCK))) await new Promise((resolve) => setTimeout(resolve, 10))
-    expect(await first.session.holds(LOCK)).to.equal(false)
+    while (!(await second.session.holdsLock(LOCK))) await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(await first.session.holdsLock(LOCK)).to.equal(false)
   })
 
   it('given a cut connection, it has lost its lock, connects again, says so, and hears', async () => {
     const cuttable = await open('cuttable')
-    expect(await cuttable.session.holds(LOCK)).to.equal(true)
+    expect(await cuttable.session.holdsLock(LOCK)).to.equal(true)
     const again = cuttable.connectsAgain()
     await cut('cuttable')
     await again
     const other = await open('other')
-    expect(await other.session.holds(LOCK)).to.equal(true)
-    expect(await cuttable.session.holds(LOCK)).to.equal(false)
+    expect(await other.session.holdsLock(LOCK)).to.equal(true)
+    expect(await cuttable.session.holdsLock(LOCK)).to.equal(false)
     await cuttable.hears('after')
     expect(cuttable.heard).to.deep.equal(['chain after'])
   })

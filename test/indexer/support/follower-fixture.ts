@@ -1,4 +1,4 @@
-/** A world, and for each test a database with its follower; the chain is put back after each. */
+/** A deployed exchange, and for each test a database with its follower; the chain is put back after each. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { after, afterEach, before, beforeEach } from 'mocha'
@@ -7,11 +7,11 @@ import type { Chain } from '../../../indexer/ports.ts'
 import { useAnvil } from '../../support/anvil.ts'
 import { chainState, expectBooks, expectConservation, expectPositions } from './audit.ts'
 import type { TestDatabase } from './database.ts'
-import { matchPart } from './desk.ts'
-import { CHAIN_ID, catchUp, type FillInput, projectAll, World } from './world.ts'
+import { CHAIN_ID, catchUp, ExchangeFixture, type FillInput, projectAll } from './exchange-fixture.ts'
+import { matchPart } from './matched-part.ts'
 
-export interface Scene {
-  readonly world: World
+export interface FollowerContext {
+  readonly exchange: ExchangeFixture
   readonly test: TestDatabase
   readonly chain: Chain & { close(): void }
   readonly follower: Follower
@@ -20,38 +20,38 @@ export interface Scene {
   readonly users: readonly Wallet[]
 }
 
-export class Stage {
-  #scene: Scene | undefined
+export class FollowerFixture {
+  #context: FollowerContext | undefined
   #salt = 1n
   readonly #open: { close(): unknown }[] = []
 
-  get scene(): Scene {
-    if (this.#scene === undefined) throw new Error('the scene is set before each test')
-    return this.#scene
+  get context(): FollowerContext {
+    if (this.#context === undefined) throw new Error('the context is created before each test')
+    return this.#context
   }
 
-  async set(world: World, alice: Wallet, bob: Wallet): Promise<void> {
-    const test = await world.database()
-    const chain = world.chain()
+  async open(exchange: ExchangeFixture, alice: Wallet, bob: Wallet): Promise<void> {
+    const test = await exchange.database()
+    const chain = exchange.chain()
     this.#open.push(test, chain)
-    const follower = world.follower(test, chain)
-    this.#scene = { world, test, chain, follower, alice, bob, users: [alice, bob] }
+    const follower = exchange.follower(test, chain)
+    this.#context = { exchange, test, chain, follower, alice, bob, users: [alice, bob] }
   }
 
-  async clear(): Promise<void> {
+  async close(): Promise<void> {
     for (const resource of this.#open.splice(0)) await resource.close()
   }
 
   /** Both have something to trade with; the follower knows it if it has passed. */
   async fund(): Promise<void> {
-    const { world, alice, bob } = this.scene
-    await world.deposit(alice, '10000')
-    await world.deposit(bob, '10000')
+    const { exchange, alice, bob } = this.context
+    await exchange.deposit(alice, '10000')
+    await exchange.deposit(bob, '10000')
   }
 
   async fundAndFollow(): Promise<void> {
     await this.fund()
-    await catchUp(this.scene.follower)
+    await catchUp(this.context.follower)
   }
 
   salt(): bigint {
@@ -60,7 +60,7 @@ export class Stage {
 
   /** Alice buys from Bob. */
   pair(fill: number, more: Partial<FillInput> = {}): FillInput[] {
-    const { alice, bob } = this.scene
+    const { alice, bob } = this.context
     return [
       { by: alice, side: 'LONG', fill, salt: this.salt(), ...more },
       { by: bob, side: 'SHORT', fill, salt: this.salt() },
@@ -69,59 +69,62 @@ export class Stage {
 
   /** Matched here, and settled on the chain. */
   async trade(fills: readonly FillInput[], ticks?: number): Promise<string> {
-    const { world, test } = this.scene
-    const part = await world.part(fills, ticks)
-    const hash = await world.send(part)
+    const { exchange, test } = this.context
+    const part = await exchange.part(fills, ticks)
+    const hash = await exchange.send(part)
     await matchPart(test.db, part, hash)
     return hash
   }
 
   /** Our books agree with the contracts and with themselves. */
   async audit(): Promise<void> {
-    const { world, test, users } = this.scene
+    const { exchange, test, users } = this.context
     await projectAll(test)
-    await expectConservation(world, test.db, users)
-    await expectPositions(world, test.db, users)
+    await expectConservation(exchange, test.db, users)
+    await expectPositions(exchange, test.db, users)
     await expectBooks(test.db)
   }
 
   async mismatches(): Promise<string[]> {
-    const rows = await this.scene.test.db.selectFrom('settlement_mismatches').select('failure_kind').execute()
+    const rows = await this.context.test.db
+      .selectFrom('settlement_mismatches')
+      .select('failure_kind')
+      .execute()
     return rows.map(({ failure_kind }) => failure_kind)
   }
 
   async freshDatabase(): Promise<TestDatabase> {
-    const fresh = await this.scene.world.database()
+    const fresh = await this.context.exchange.database()
     this.#open.push(fresh)
     return fresh
   }
 
   async expectSameAsFresh(): Promise<void> {
-    const { world, test, chain } = this.scene
+    const { exchange, test, chain } = this.context
     const fresh = await this.freshDatabase()
-    await catchUp(world.follower(fresh, chain))
+    await catchUp(exchange.follower(fresh, chain))
     expect(await chainState(test.db)).to.deep.equal(await chainState(fresh.db))
   }
 }
 
-export function useStage(): Stage {
+export function useFollowerFixture(): FollowerFixture {
   const anvil = useAnvil({ chainId: CHAIN_ID })
-  const stage = new Stage()
-  let world: World
+  const fixture = new FollowerFixture()
+  let exchange: ExchangeFixture
   let users: readonly [Wallet, Wallet]
   let snapshot: string
   before(async () => {
-    world = await World.deploy(anvil.url)
-    users = [await world.user('alice'), await world.user('bob')]
+    exchange = await ExchangeFixture.deploy(anvil.url)
+    users = [await exchange.user('alice'), await exchange.user('bob')]
   })
   beforeEach(async () => {
-    snapshot = await world.rpc('evm_snapshot')
-    await stage.set(world, ...users)
+    snapshot = await exchange.rpc('evm_snapshot')
+    await fixture.open(exchange, ...users)
   })
   afterEach(async () => {
-    await world.rpc('evm_revert', snapshot)
-    await stage.clear()
+    await exchange.rpc('evm_revert', snapshot)
+    await fixture.close()
   })
-  after(() => world.provider.destroy())
-  return stage
+  after(() => exchange.provider.destroy())
+  return fixture
 }

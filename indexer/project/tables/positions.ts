@@ -1,12 +1,12 @@
 /** `read.positions`: mined positions by account and market, and what is pending on top of them. */
 import type { Selectable } from 'kysely'
-import type { ReadPositionsTable } from '../../db/read-schema.ts'
-import type { MatchedFill, PartSettled, PositionsMoved } from '../../domain/journal/journal-row.ts'
-import { type Entry, type RowChange, signedWei, signOfRow } from './change.ts'
+import type { ReadPositionsTable } from '../../../db/read-schema.ts'
+import type { MatchedFill, PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import { type RowChange, type ShardEntry, signedWei, signOfRow } from '../row-change.ts'
 
 export type ReadPosition = Selectable<ReadPositionsTable>
 
-export function positionChanges({ marketId, row }: Entry): RowChange<ReadPosition>[] {
+export function positionChanges({ marketId, row }: ShardEntry): RowChange<ReadPosition>[] {
   switch (row.kind) {
     case 'batch_cleared':
       return row.fills.map((fill) => pend(marketId, fill, 1, row.as_of))

@@ -6,7 +6,7 @@ import pg from 'pg'
 
 const AGAIN_MS = 1_000
 
-export interface SessionOptions {
+export interface DatabaseSessionOptions {
   readonly url: string
   readonly name: string
   readonly channels: readonly string[]
@@ -16,14 +16,14 @@ export interface SessionOptions {
   readonly onError: (error: Error) => void
 }
 
-export class Session {
-  readonly #options: SessionOptions
+export class DatabaseSession {
+  readonly #options: DatabaseSessionOptions
   #client: pg.Client | null = null
   #again: NodeJS.Timeout | undefined
   #isWanted = true
   #locks = new Set<string>()
 
-  constructor(options: SessionOptions) {
+  constructor(options: DatabaseSessionOptions) {
     this.#options = options
   }
 
@@ -35,7 +35,7 @@ export class Session {
    * Whether this session holds the lock of that name, taking it where it is free. The lock is Postgres's own: it ends with the
    * session, and another process takes over at once.
    */
-  async holds(name: string): Promise<boolean> {
+  async holdsLock(name: string): Promise<boolean> {
     const client = this.#client
     if (client === null) return false
     if (this.#locks.has(name)) return true

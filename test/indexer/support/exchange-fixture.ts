@@ -12,7 +12,7 @@ import type { Address, Millis, Price, Seconds, Steps, Ticks } from '../../../dom
 import { createChain } from '../../../indexer/adapters/chain.ts'
 import { Follower, type FollowOptions } from '../../../indexer/ingest/follow.ts'
 import type { Chain, Logger } from '../../../indexer/ports.ts'
-import { projectAll as projectShards } from '../../../indexer/project/projector.ts'
+import { projectAll as projectShards } from '../../../indexer/project/project-shard.ts'
 import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
@@ -35,7 +35,7 @@ export interface FillInput {
   readonly slot?: number
 }
 
-export class World {
+export class ExchangeFixture {
   readonly provider: JsonRpcProvider
   readonly url: string
   readonly shared: SharedContracts
@@ -54,7 +54,7 @@ export class World {
     this.startBlock = deployed.startBlock
   }
 
-  static async deploy(url: string): Promise<World> {
+  static async deploy(url: string): Promise<ExchangeFixture> {
     const provider = new JsonRpcProvider(url, CHAIN_ID, { staticNetwork: true, cacheTimeout: -1 })
     const startBlock = await provider.getBlockNumber()
     const admin = await provider.getSigner(0)
@@ -64,7 +64,7 @@ export class World {
       operators: [operator],
       oracleSigners: [addressOf(ORACLE)],
     })
-    return new World(url, provider, { shared, spec: { ...perpetual, trader }, startBlock })
+    return new ExchangeFixture(url, provider, { shared, spec: { ...perpetual, trader }, startBlock })
   }
 
   // ---------------------------------------------------------------------- chain
@@ -189,7 +189,7 @@ export class World {
   follower(test: TestDatabase, chain: Chain, options: Partial<FollowOptions> = {}): Follower {
     const metrics = { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} }
     const clock = { now: () => Date.now() as Millis }
-    const ports = { db: test.db, chain, clock, log: SILENT, metrics, reached() {} }
+    const ports = { db: test.db, chain, clock, logger: SILENT, metrics, reached() {} }
     return new Follower(ports, { ...this.followOptions(), ...options })
   }
 
@@ -201,7 +201,7 @@ export class World {
       startBlock: this.startBlock,
       range: 100,
       liveDepth: 64,
-      sealDepth: 1,
+      confirmations: 1,
     }
   }
 }

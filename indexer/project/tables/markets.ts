@@ -1,14 +1,14 @@
 /** `read.markets`: specifications and the latest prices. */
 import type { Selectable } from 'kysely'
-import type { ReadMarketsTable } from '../../db/read-schema.ts'
-import { invariant } from '../../domain/invariant.ts'
-import type { MarketListed } from '../../domain/journal/journal-row.ts'
-import type { MarketKind } from '../../domain/market/market.ts'
-import type { Entry, RowChange } from './change.ts'
+import type { ReadMarketsTable } from '../../../db/read-schema.ts'
+import { invariant } from '../../../domain/invariant.ts'
+import type { MarketListed } from '../../../domain/journal/journal-row.ts'
+import type { MarketKind } from '../../../domain/market/market.ts'
+import type { RowChange, ShardEntry } from '../row-change.ts'
 
 export type ReadMarket = Selectable<ReadMarketsTable>
 
-export function marketChanges({ marketId, row }: Entry): RowChange<ReadMarket>[] {
+export function marketChanges({ marketId, row }: ShardEntry): RowChange<ReadMarket>[] {
   switch (row.kind) {
     case 'market_listed':
       return [{ key: String(marketId), apply: () => listed(marketId, row) }]
