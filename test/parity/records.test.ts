@@ -321,7 +321,7 @@ describe('parity: records', () => {
     const signer = await firstSigner(await chain())
     const owner = getAddress(await signer.getAddress())
     const keys = await new AccountManager__factory(signer).deploy(maker.address)
-    const [mayOrder, mayMargin, stranger] = ['orders', 'margin', 'stranger'].map(wallet)
+    const [mayOrder, mayMargin, unauthorized] = ['orders', 'margin', 'unauthorized'].map(wallet)
     await keys.registerSessionKey(mayOrder!.address, 1)
     await keys.registerSessionKey(mayMargin!.address, 2)
     const { networkHelpers } = await chain()
@@ -330,7 +330,7 @@ describe('parity: records', () => {
     expect(await refusal(owner)).to.equal(null)
     expect(await refusal(mayOrder!.address)).to.equal(null)
     expect(await refusal(ZeroAddress)).to.equal(`SignatureInvalid(${owner},9)`)
-    for (const { address } of [mayMargin!, stranger!]) {
+    for (const { address } of [mayMargin!, unauthorized!]) {
       expect(await refusal(address)).to.equal(`SignerUnauthorized(${owner},9,${address})`)
     }
     const MONTH = 31 * 86_400_000

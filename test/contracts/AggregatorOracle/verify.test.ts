@@ -20,8 +20,8 @@ const AT = 1_800_000_000
 
 async function deployed() {
   const connection = await chain()
-  const [admin, stranger] = await connection.ethers.getSigners()
-  if (!admin || !stranger) throw new Error('the chain has accounts')
+  const [admin, unauthorized] = await connection.ethers.getSigners()
+  if (!admin || !unauthorized) throw new Error('the chain has accounts')
   const access = await new ExchangeAccess__factory(admin).deploy(admin, 0)
   const feed = await new FeedMock__factory(admin).deploy(8)
   const uptime = await new FeedMock__factory(admin).deploy(0)
@@ -33,7 +33,7 @@ async function deployed() {
     change: { answer?: bigint; updatedAt?: number; answeredInRound?: bigint } = {},
   ) => feed.push(round, { answer: ANSWER, startedAt: AT, updatedAt: AT, answeredInRound: round, ...change })
   await push(ROUND)
-  return { connection, admin, stranger, access, feed, uptime, factory, oracle, push }
+  return { connection, admin, unauthorized, access, feed, uptime, factory, oracle, push }
 }
 
 describe('AggregatorOracle', () => {
@@ -161,8 +161,8 @@ describe('AggregatorOracle', () => {
     })
     it('when the source has no code, more than 18 decimals or a heartbeat out of range, it reverts with SourceInvalid', async () => {
       const { oracle, feed, admin } = at
-      const nobody = wallet('nobody').address
-      await refused(oracle.setFeed(FEED, nobody, 1), 'SourceInvalid', nobody, 1, 0)
+      const withoutCode = wallet('no code').address
+      await refused(oracle.setFeed(FEED, withoutCode, 1), 'SourceInvalid', withoutCode, 1, 0)
       const fine = await new FeedMock__factory(admin).deploy(19)
       await refused(oracle.setFeed(FEED, fine, 1), 'SourceInvalid', await fine.getAddress(), 1, 19)
       for (const heartbeat of [0, 2 * DAY + 1])
@@ -195,12 +195,12 @@ describe('AggregatorOracle', () => {
       expect(await at.oracle.notice()).to.equal(BigInt(DAY))
     })
     it('when the caller lacks the role, it reverts with AccessManagedUnauthorized', async () => {
-      const { oracle, feed, stranger } = at
+      const { oracle, feed, unauthorized } = at
       for (const call of [
-        () => oracle.connect(stranger).setFeed(FEED, feed, 1),
-        () => oracle.connect(stranger).cancelFeed(FEED),
+        () => oracle.connect(unauthorized).setFeed(FEED, feed, 1),
+        () => oracle.connect(unauthorized).cancelFeed(FEED),
       ])
-        await refused(call(), 'AccessManagedUnauthorized', stranger.address)
+        await refused(call(), 'AccessManagedUnauthorized', unauthorized.address)
     })
   })
 

@@ -8,10 +8,10 @@ const MINIMUM = 2 * DAY
 
 async function freshAccess() {
   const { ethers, networkHelpers } = await chain()
-  const [admin, grantee, stranger] = await ethers.getSigners()
-  if (!admin || !grantee || !stranger) throw new Error('the chain has accounts')
+  const [admin, grantee, unauthorized] = await ethers.getSigners()
+  if (!admin || !grantee || !unauthorized) throw new Error('the chain has accounts')
   const access = await new ExchangeAccess__factory(admin).deploy(admin, MINIMUM)
-  return { access, admin, grantee, stranger, time: networkHelpers.time }
+  return { access, admin, grantee, unauthorized, time: networkHelpers.time }
 }
 
 describe('roles of ExchangeAccess', () => {
@@ -47,11 +47,11 @@ describe('roles of ExchangeAccess', () => {
       await refused(accept(ROLES.listing), 'RoleNotOffered', ROLES.listing, grantee.address)
     })
     it('when another role or another account was offered, it reverts with RoleNotOffered', async () => {
-      const { access, stranger } = at
+      const { access, unauthorized } = at
       await offer(ROLES.listing)
       await refused(accept(ROLES.treasury), 'RoleNotOffered', ROLES.treasury, at.grantee.address)
-      const call = access.connect(stranger).acceptRole(ROLES.listing)
-      await refused(call, 'RoleNotOffered', ROLES.listing, stranger.address)
+      const call = access.connect(unauthorized).acceptRole(ROLES.listing)
+      await refused(call, 'RoleNotOffered', ROLES.listing, unauthorized.address)
     })
     it('when a week has passed, the offer has expired; one second earlier it can be accepted', async () => {
       const { access, grantee, time } = at
@@ -103,13 +103,13 @@ describe('roles of ExchangeAccess', () => {
       expect(await has(ROLES.guardian)).to.deep.equal([true, 100n])
     })
     it('when the role is PUBLIC_ROLE, granting it reverts with AccessManagerLockedRole', async () => {
-      const everybody = await at.access.PUBLIC_ROLE()
-      await refused(offer(everybody), 'AccessManagerLockedRole', everybody)
+      const publicRole = await at.access.PUBLIC_ROLE()
+      await refused(offer(publicRole), 'AccessManagerLockedRole', publicRole)
     })
     it('when the caller is not the admin, it reverts with AccessManagerUnauthorizedAccount', async () => {
-      const { access, stranger } = at
-      const call = access.connect(stranger).grantRole(ROLES.listing, stranger, 0)
-      await refused(call, 'AccessManagerUnauthorizedAccount', stranger.address, ROLES.admin)
+      const { access, unauthorized } = at
+      const call = access.connect(unauthorized).grantRole(ROLES.listing, unauthorized, 0)
+      await refused(call, 'AccessManagerUnauthorizedAccount', unauthorized.address, ROLES.admin)
     })
   })
 
@@ -137,7 +137,7 @@ describe('roles of ExchangeAccess', () => {
     it('when a delay is granted again or a non-member is revoked, adminCount stays 1', async () => {
       const { access, admin } = at
       await access.grantRole(ROLES.admin, admin, 0)
-      await access.revokeRole(ROLES.admin, at.stranger)
+      await access.revokeRole(ROLES.admin, at.unauthorized)
       expect(await access.adminCount()).to.equal(1n)
       await refused(access.renounceRole(ROLES.admin, admin), 'LastAdmin', admin.address)
     })

@@ -121,11 +121,11 @@ describe('the forwarder', () => {
   })
   it('when an unauthorized caller appends an owner’s address to a call, it cancels the caller’s own orders only', async () => {
     const { trader, spec, users } = exchange
-    const stranger = await caller(exchange, users[1]!)
+    const unauthorized = await caller(exchange, users[1]!)
     const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
-    await stranger.sendTransaction({ to: spec.trader, data: data + alice().address.slice(2) })
+    await unauthorized.sendTransaction({ to: spec.trader, data: data + alice().address.slice(2) })
     expect(await trader.saltState(alice().address, 7)).to.equal(0n)
-    expect(await trader.saltState(stranger.address, 7)).to.equal(3n)
+    expect(await trader.saltState(unauthorized.address, 7)).to.equal(3n)
   })
   it('when a second forwarder passes an owner’s request on, the market does not trust it', async () => {
     const { trader, spec, admin } = exchange

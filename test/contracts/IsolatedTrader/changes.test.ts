@@ -129,13 +129,13 @@ describe('scheduled parameters and modes', () => {
     })
 
     it('when an unauthorized caller schedules, cancels or restricts, it reverts with AccessManagedUnauthorized', async () => {
-      const stranger = exchange.trader.connect(exchange.operator)
+      const unauthorized = exchange.trader.connect(exchange.operator)
       const later = (await latest()) + 2 * DAY
       for (const call of [
-        () => stranger.scheduleParameters(next(), later),
-        () => stranger.cancelScheduledParameters(),
-        () => stranger.scheduleMode(HALTED, later),
-        () => stranger.restrictMode(HALTED),
+        () => unauthorized.scheduleParameters(next(), later),
+        () => unauthorized.cancelScheduledParameters(),
+        () => unauthorized.scheduleMode(HALTED, later),
+        () => unauthorized.restrictMode(HALTED),
       ])
         await expectRejected(call(), /AccessManagedUnauthorized/)
     })

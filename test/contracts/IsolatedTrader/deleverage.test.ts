@@ -225,10 +225,10 @@ describe('deleverage', () => {
 
   it('when the caller is not an operator, it reverts with NotOperator', async () => {
     const { actionId, asOf, report } = await actionOf(exchange, { price: BANKRUPT })
-    const stranger = await caller(exchange, dave)
+    const unauthorized = await caller(exchange, dave)
     await expect(
       exchange.trader
-        .connect(stranger)
+        .connect(unauthorized)
         .deleverage(actionId, asOf, alice.address, [carol.address], [1], report),
     ).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
   })

@@ -225,9 +225,9 @@ describe('inheritPosition', () => {
 
     it('when the caller is not an operator, it reverts with NotOperator', async () => {
       const { actionId, asOf, report } = await actionOf(exchange, { price: BELOW })
-      const stranger = await caller(exchange, carol)
+      const unauthorized = await caller(exchange, carol)
       await expect(
-        exchange.trader.connect(stranger).inheritPosition(actionId, asOf, alice.address, report),
+        exchange.trader.connect(unauthorized).inheritPosition(actionId, asOf, alice.address, report),
       ).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
     })
   })
@@ -246,9 +246,9 @@ describe('setBackstop', () => {
 
   it('when the caller lacks the role, it reverts with AccessManagedUnauthorized', async () => {
     const exchange = await (await chain()).networkHelpers.loadFixture(futureExchange)
-    const stranger = await caller(exchange, carol)
+    const unauthorized = await caller(exchange, carol)
     await expect(
-      exchange.trader.connect(stranger).setBackstop(exchange.shared.backstop, 1),
+      exchange.trader.connect(unauthorized).setBackstop(exchange.shared.backstop, 1),
     ).to.be.revertedWithCustomError(exchange.trader, 'AccessManagedUnauthorized')
   })
 

@@ -75,9 +75,9 @@ describe('invalidateMarginNonces', () => {
   })
 
   it('when an unauthorized caller appends an owner’s address, it applies to the caller’s own nonces', async () => {
-    const stranger = await caller(exchange, bob)
+    const unauthorized = await caller(exchange, bob)
     const call = exchange.trader.interface.encodeFunctionData('invalidateMarginNonces', [7])
-    await stranger.sendTransaction({ to: exchange.spec.trader, data: call + alice.address.slice(2) })
+    await unauthorized.sendTransaction({ to: exchange.spec.trader, data: call + alice.address.slice(2) })
     expect((await exchange.trader.floors(alice.address)).marginNonce).to.equal(0n)
     expect((await exchange.trader.floors(bob.address)).marginNonce).to.equal(7n)
   })

@@ -172,13 +172,13 @@ describe('settleBatch: forced records', () => {
     await connection.networkHelpers.time.increase(6)
     await settle(exchange, liquidation())
     const { fills, ...rest } = liquidation()
-    const strangers = pair(user(3), user(4), 1)
+    const others = pair(user(3), user(4), 1)
     await expectPartRefused(
       exchange,
-      { ...rest, fills: [...fills, ...strangers] },
+      { ...rest, fills: [...fills, ...others] },
       { error: 'MarketNotOpen', args: [1] },
     )
-    await expectPartRefused(exchange, { ...rest, fills: strangers }, { error: 'MarketNotOpen', args: [1] })
+    await expectPartRefused(exchange, { ...rest, fills: others }, { error: 'MarketNotOpen', args: [1] })
   })
 
   it('when a binary position is fully collateralised, it reverts with NotLiquidatable', async () => {

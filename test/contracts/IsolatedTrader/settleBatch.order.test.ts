@@ -186,12 +186,12 @@ describe('settleBatch: checks per order', () => {
       ))
     it('when r is zero and the maker is the zero address, it reverts with SignatureInvalid', async () => {
       const bytes = encodeSettleBatch(await buildPart(exchange, against()), exchange.spec)
-      const nobodys = withBytes(bytes, AT.maker, ...new Array<number>(20).fill(0))
-      const unsigned = withBytes(nobodys, AT.r, ...new Array<number>(32).fill(0))
+      const ofZeroAddress = withBytes(bytes, AT.maker, ...new Array<number>(20).fill(0))
+      const unsigned = withBytes(ofZeroAddress, AT.r, ...new Array<number>(32).fill(0))
       await expectRefused(exchange, unsigned, { error: 'SignatureInvalid', args: [ZeroAddress, SALT] })
     })
     it('when an unauthorized account signed, it reverts with SignerUnauthorized', () =>
-      refused({ signer: wallet('stranger') }, 'SignerUnauthorized', [wallet('stranger').address]))
+      refused({ signer: wallet('unauthorized') }, 'SignerUnauthorized', [wallet('unauthorized').address]))
     it('when it was signed for another market, it reverts with SignerUnauthorized', async () => {
       const part = await buildPart(exchange, against())
       const elsewhere = { ...exchange, spec: { ...exchange.spec, trader: addressOf(wallet('other market')) } }
@@ -205,7 +205,7 @@ describe('settleBatch: checks per order', () => {
     const key = wallet('session key')
     const manage = async () => exchange.keys.connect(await caller(exchange, exchange.users[0]!))
     const signed = { signer: key }
-    const stranger: Refusal = { error: 'SignerUnauthorized' }
+    const unauthorizedSigner: Refusal = { error: 'SignerUnauthorized' }
 
     it('when the key has the order permission, it settles', async () => {
       await (await manage()).registerSessionKey(key.address, 1)
@@ -213,13 +213,13 @@ describe('settleBatch: checks per order', () => {
     })
     it('when the key has only the margin permission, it reverts with SignerUnauthorized', async () => {
       await (await manage()).registerSessionKey(key.address, 2)
-      await expectPartRefused(exchange, against(signed), stranger)
+      await expectPartRefused(exchange, against(signed), unauthorizedSigner)
     })
     it('when the key belongs to another owner, it reverts with SignerUnauthorized', async () => {
       await exchange.keys
         .connect(await caller(exchange, exchange.users[1]!))
         .registerSessionKey(key.address, 1)
-      await expectPartRefused(exchange, against(signed), stranger)
+      await expectPartRefused(exchange, against(signed), unauthorizedSigner)
     })
     it('when the key was revoked, it settles for asOf up to 5 s later and then reverts with SignerUnauthorized', async () => {
       const keys = await manage()
@@ -227,7 +227,11 @@ describe('settleBatch: checks per order', () => {
       await keys.revokeSessionKey(key.address)
       const revokedAt = (await exchange.connection.networkHelpers.time.latest()) * 1000
       await exchange.connection.networkHelpers.time.increase(6)
-      await expectPartRefused(exchange, { ...against(signed), asOf: (revokedAt + 5001) as never }, stranger)
+      await expectPartRefused(
+        exchange,
+        { ...against(signed), asOf: (revokedAt + 5001) as never },
+        unauthorizedSigner,
+      )
       await settle(exchange, { ...against(signed), asOf: (revokedAt + 5000) as never })
     })
     it('when 30 days have passed since the first registration, it reverts with SignerUnauthorized despite a second one', async () => {
@@ -236,7 +240,7 @@ describe('settleBatch: checks per order', () => {
       await exchange.connection.networkHelpers.time.increase(29 * 86_400)
       await keys.registerSessionKey(key.address, 1)
       await exchange.connection.networkHelpers.time.increase(86_400)
-      await expectPartRefused(exchange, against(signed), stranger)
+      await expectPartRefused(exchange, against(signed), unauthorizedSigner)
     })
   })
 

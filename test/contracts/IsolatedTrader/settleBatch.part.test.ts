@@ -315,7 +315,7 @@ describe('settleBatch: checks per part', () => {
       [
         'unauthorized signers',
         ({ oracle }) =>
-          signReport(exchange, { ...oracle, signers: [wallet('stranger'), wallet('stranger 2')] }),
+          signReport(exchange, { ...oracle, signers: [wallet('unauthorized'), wallet('unauthorized 2')] }),
         'SignersNotAscending|SignerUnknown',
       ],
       [

@@ -71,11 +71,11 @@ describe('hashOrder and validateOrder', () => {
   })
   it('when an unauthorized account signed, it reverts with SignerUnauthorized', () =>
     refused(
-      validate(sign({ signer: wallet('stranger') })),
+      validate(sign({ signer: wallet('unauthorized') })),
       'SignerUnauthorized',
       alice,
       SALT,
-      wallet('stranger').address,
+      wallet('unauthorized').address,
     ))
 
   it('when a field is off the grid or exceeds the record, it reverts with AmountOffGrid', async () => {

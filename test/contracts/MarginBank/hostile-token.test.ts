@@ -101,10 +101,10 @@ describe('MarginBank with a hostile token', () => {
   describe('constructor', () => {
     it('when the collateral has no code, it reverts with CollateralWithoutCode', async () => {
       const { bank, access, admin } = at
-      const nobody = wallet('no token').address
-      await expect(new MarginBank__factory(admin).deploy(nobody, access, admin, 0, WEI))
+      const withoutCode = wallet('no token').address
+      await expect(new MarginBank__factory(admin).deploy(withoutCode, access, admin, 0, WEI))
         .to.be.revertedWithCustomError(bank, 'CollateralWithoutCode')
-        .withArgs(nobody)
+        .withArgs(withoutCode)
     })
     it('when the authority has no code or the treasury is the zero address, it reverts', async () => {
       const { bank, token, access, admin } = at

@@ -34,7 +34,7 @@ describe('PauseLatch', () => {
     expect(call)
       .to.be.revertedWithCustomError(contract as never, error)
       .withArgs(...args)
-  const stranger = async () => at.bank.connect(await firstSigner(at))
+  const anyAccount = async () => at.bank.connect(await firstSigner(at))
   /** Forces ether on an address: a contract that self-destructs in its constructor. */
   const force = async (to: object, value: bigint) => {
     const address = String(await (to as typeof at.bank).getAddress()).slice(2)
@@ -80,14 +80,14 @@ describe('PauseLatch', () => {
     it('when a pause has ended by itself, payments work and any account may return the wei with restoreLatch', async () => {
       await at.bank.pause()
       const { endsAt } = await at.bank.lastPause()
-      await refused((await stranger()).restoreLatch(), at.bank, 'BankPaused', endsAt)
+      await refused((await anyAccount()).restoreLatch(), at.bank, 'BankPaused', endsAt)
       expect(await state()).to.deep.equal([1n, 0n, true])
       await end()
       expect(await state()).to.deep.equal([1n, 0n, false])
       await at.asOwner.deposit(AMOUNT)
-      await (await stranger()).restoreLatch()
+      await (await anyAccount()).restoreLatch()
       expect(await state()).to.deep.equal([0n, 1n, false])
-      await refused((await stranger()).restoreLatch(), at.bank, 'AmountZero')
+      await refused((await anyAccount()).restoreLatch(), at.bank, 'AmountZero')
     })
     it('when the wei was not returned before the next pause, that pause works with it', async () => {
       await at.bank.pause()
@@ -104,9 +104,9 @@ describe('PauseLatch', () => {
       await at.bank.pause()
       const { endsAt } = await at.bank.lastPause()
       await at.time.setNextBlockTimestamp(endsAt - 1n)
-      await refused((await stranger()).restoreLatch(), at.bank, 'BankPaused', endsAt)
+      await refused((await anyAccount()).restoreLatch(), at.bank, 'BankPaused', endsAt)
       await at.time.setNextBlockTimestamp(endsAt)
-      await (await stranger()).restoreLatch()
+      await (await anyAccount()).restoreLatch()
       expect(await state()).to.deep.equal([0n, 1n, false])
     })
     it('when the guardian owns no ether, pause and unpause still work', async () => {
@@ -139,7 +139,7 @@ describe('PauseLatch', () => {
       await at.asOwner.requestWithdrawal(AMOUNT)
       await at.time.increase(16)
       await at.asOwner.withdraw()
-      await (await stranger()).restoreLatch()
+      await (await anyAccount()).restoreLatch()
       expect(await state()).to.deep.equal([0n, 6n, false])
     })
     it('when ether is forced before or during a pause, the pause starts and ends as usual', async () => {

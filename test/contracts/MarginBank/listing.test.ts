@@ -115,13 +115,13 @@ describe('announceMarket, withdrawAnnouncement, listMarket', () => {
   })
   it('when the caller lacks the role, it reverts with AccessManagedUnauthorized', async () => {
     const { bank, market, ethers } = at
-    const [, stranger] = await ethers.getSigners()
-    const asStranger = bank.connect(stranger)
+    const [, unauthorized] = await ethers.getSigners()
+    const asUnauthorized = bank.connect(unauthorized)
     for (const call of [
-      () => asStranger.announceMarket(market),
-      () => asStranger.withdrawAnnouncement(market),
-      () => asStranger.listMarket(market),
+      () => asUnauthorized.announceMarket(market),
+      () => asUnauthorized.withdrawAnnouncement(market),
+      () => asUnauthorized.listMarket(market),
     ])
-      await refused(call(), 'AccessManagedUnauthorized', stranger?.address)
+      await refused(call(), 'AccessManagedUnauthorized', unauthorized?.address)
   })
 })

@@ -17,7 +17,7 @@ const delta = (account: string, amount: bigint): string =>
 describe('a malicious market', () => {
   let exchange: Exchange
   let bank: Exchange['bank']
-  let everyone: readonly { readonly address: string }[]
+  let accounts: readonly { readonly address: string }[]
 
   /** An honest market with positions, and a second market whose calls the test makes itself. */
   beforeEach(async () => {
@@ -32,12 +32,12 @@ describe('a malicious market', () => {
     await helpers.impersonateAccount(liar.address)
     await helpers.setBalance(liar.address, 10n ** 18n)
     bank = exchange.bank.connect(await connection.ethers.getSigner(liar.address))
-    everyone = [...exchange.users, accomplice, exchange.treasury]
+    accounts = [...exchange.users, accomplice, exchange.treasury]
   })
 
   const held = async (): Promise<bigint> => {
     let sum = 0n
-    for (const { address } of everyone) {
+    for (const { address } of accounts) {
       const { free, pending } = await bank.account(address)
       sum += free + pending
     }
@@ -59,7 +59,7 @@ describe('a malicious market', () => {
         return edge ?? BigInt(random(1_000_000)) * 10n ** BigInt(random(20)) * (random(2) === 0 ? 1n : -1n)
       }
       const deltas = Array.from({ length: random(5) }, () =>
-        delta(everyone[random(everyone.length)]?.address as string, BigInt.asIntN(96, some())),
+        delta(accounts[random(accounts.length)]?.address as string, BigInt.asIntN(96, some())),
       )
       const fees = random(3) === 0 ? BigInt.asUintN(256, some()) : 0n
       if (random(10) === 0) {

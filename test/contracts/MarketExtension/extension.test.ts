@@ -66,7 +66,7 @@ describe('MarketExtension', () => {
   })
 
   it('when the caller is not an operator, the market’s check reverts with NotOperator', async () => {
-    const stranger = exchange.trader.connect(exchange.admin)
-    await expect(stranger.heartbeat()).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
+    const unauthorized = exchange.trader.connect(exchange.admin)
+    await expect(unauthorized.heartbeat()).to.be.revertedWithCustomError(exchange.trader, 'NotOperator')
   })
 })

@@ -20,7 +20,7 @@ const [deployer, treasury, governor, guardian] = [0, 1, 2, 3].map(walletAt) as [
 ]
 const operator = walletAt(7)
 /** An account with gas and no role. */
-const stranger = walletAt(9)
+const withoutRole = walletAt(9)
 
 const BTC = 'ignition/markets/local/btc-perp.json'
 const RAIN = 'ignition/markets/local/rain-tomorrow.json'
@@ -198,7 +198,7 @@ for (const network of NETWORKS) {
       const eth = join(folder, 'eth-perp.json')
       const terms = { ...JSON.parse(readFileSync(BTC, 'utf8')), market_id: 3, symbol: 'ETH-PERP' }
       writeFileSync(eth, JSON.stringify(terms))
-      const said = await run(stranger, 'deploy-market', { market: eth, deploymentId, parameters })
+      const said = await run(withoutRole, 'deploy-market', { market: eth, deploymentId, parameters })
       expect(said).to.match(/market 3 \(ETH-PERP\) 0x\w{40} is live after 9 more calls:/)
       const other = join(folder, 'other.json')
       writeFileSync(other, JSON.stringify({ ...terms, taker_fee: '0.0004' }))
@@ -216,12 +216,12 @@ for (const network of NETWORKS) {
       }
 
       for (let round = 0; round < 4; round++) {
-        const asked = callsIn(await complete(stranger, eth, false)).filter(
+        const asked = callsIn(await complete(withoutRole, eth, false)).filter(
           ({ when }) => !when.startsWith('when'),
         )
         for (const call of asked) await sendPrinted(holders[call.by] as HDNodeWallet, call, roleDelay)
       }
-      expect(await complete(stranger, eth, false)).to.match(/^market 3 \(ETH-PERP\) 0x\w{40} is live$/)
+      expect(await complete(withoutRole, eth, false)).to.match(/^market 3 \(ETH-PERP\) 0x\w{40} is live$/)
       const all = [BTC, RAIN, eth].join(',')
       const text = await run(deployer, 'check-deployment', {
         deploymentId,
@@ -250,7 +250,7 @@ for (const network of NETWORKS) {
 
     it('when ether is forced on the bank, the check fails until restoreLatch moves it to the latch', async () => {
       const provider = new JsonRpcProvider(chain.url, undefined, { cacheTimeout: -1 })
-      const from = stranger.connect(provider)
+      const from = withoutRole.connect(provider)
       const address = readDeployment(deploymentId).contracts.MarginBank ?? ''
       await (await from.sendTransaction({ data: `0x73${address.slice(2)}ff`, value: 1n })).wait()
       const { text, failed } = await check(true)

@@ -114,15 +114,15 @@ describe('tasks: decode-settlement', function () {
   it('when a deleveraging closes nothing or too little, it prints a different failure_kind for each', async () => {
     await trade(exchange, user(0), user(1), { steps: 1_000, price: 500_000 })
     await trade(exchange, user(2), user(3), { steps: 100, price: 500_000 })
-    const nobody = await decoded(
+    const closedNothing = await decoded(
       deleverage(exchange, user(0), [{ of: user(2), steps: 10 }], { price: e18('47000') }),
     )
-    expect(nobody).to.match(/failure_kind +no_adl_trade_events/)
-    const short = await decoded(
+    expect(closedNothing).to.match(/failure_kind +no_adl_trade_events/)
+    const closedTooLittle = await decoded(
       deleverage(exchange, user(0), [{ of: user(3), steps: 400 }], { price: e18('47000') }),
     )
-    expect(short).to.match(/failure_kind +missing_expected_position_updates/)
-    expect(short).to.match(/closed 100 steps, not 400/)
+    expect(closedTooLittle).to.match(/failure_kind +missing_expected_position_updates/)
+    expect(closedTooLittle).to.match(/closed 100 steps, not 400/)
     const done = await decoded(
       deleverage(exchange, user(0), [{ of: user(1), steps: 400 }], { price: e18('47000') }),
     )
