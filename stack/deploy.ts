@@ -125,19 +125,18 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
   }) satisfies ParametersStruct
 
 /** Libraries by the names under which the compiler links them. A new one takes one line. */
+export const LIBRARIES = {
+  'project/contracts/libraries/ChangeLib.sol:ChangeLib': ChangeLib__factory,
+  'project/contracts/libraries/FundingLib.sol:FundingLib': FundingLib__factory,
+  'project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib': OrderDeskLib__factory,
+  'project/contracts/libraries/WindLib.sol:WindLib': WindLib__factory,
+} as const satisfies Record<keyof MarketExtensionLibraryAddresses, unknown>
+
 async function deployLibraries(signer: Signer): Promise<MarketExtensionLibraryAddresses> {
-  const [change, funding, orders, wind] = [
-    await new ChangeLib__factory(signer).deploy(),
-    await new FundingLib__factory(signer).deploy(),
-    await new OrderDeskLib__factory(signer).deploy(),
-    await new WindLib__factory(signer).deploy(),
-  ]
-  return {
-    'project/contracts/libraries/ChangeLib.sol:ChangeLib': await change.getAddress(),
-    'project/contracts/libraries/FundingLib.sol:FundingLib': await funding.getAddress(),
-    'project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib': await orders.getAddress(),
-    'project/contracts/libraries/WindLib.sol:WindLib': await wind.getAddress(),
-  }
+  const addresses: Record<string, string> = {}
+  for (const [name, Factory] of Object.entries(LIBRARIES))
+    addresses[name] = await (await new Factory(signer).deploy()).getAddress()
+  return addresses as unknown as MarketExtensionLibraryAddresses
 }
 
 /** Access, collateral, bank, session keys, forwarder and oracle. The signer takes every role, without delay. */

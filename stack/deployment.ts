@@ -1,10 +1,11 @@
-/** The contracts of the local stack: deployed at the first start, found again at every other. */
+/** The contracts of the local stack: deployed at the first start and reused at every later start. */
 import { type JsonRpcProvider, NonceManager, Wallet } from 'ethers'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
 import { giveGas } from './accounts.ts'
 import { type DataDir, readJson, writePrivate } from './data-dir.ts'
 import { deployMarket, deployShared, type SharedContracts } from './deploy.ts'
+import { contractsOfOtherCode } from './deployed-code.ts'
 import type { Keys } from './keys.ts'
 import { StackError } from './options.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
@@ -16,20 +17,29 @@ export interface Deployment {
   readonly traders: Readonly<Record<string, Address>>
 }
 
-const NOBODY = `0x${'0'.repeat(40)}` as Address
+/** Until the market is deployed. */
+const NO_ADDRESS = `0x${'0'.repeat(40)}` as Address
 
+/** Refuses a stored deployment whose contracts are not this version's: the processes would misread their events and calls. */
 export async function ensureDeployment(
   dir: DataDir,
   keys: Keys,
   provider: JsonRpcProvider,
   chainId: number,
 ): Promise<Deployment> {
-  const kept = readJson<Deployment>(dir.deployment)
-  if (kept === null) return deploy(dir, keys, provider, chainId)
-  if ((await provider.getCode(kept.contracts.marginBank)) !== '0x') return kept
+  const stored = readJson<Deployment>(dir.deployment)
+  if (stored === null) return deploy(dir, keys, provider, chainId)
+  if ((await provider.getCode(stored.contracts.marginBank)) === '0x')
+    throw new StackError(
+      `the chain in ${dir.chainState} has no contract at ${stored.contracts.marginBank}, where ${dir.deployment} names the ` +
+        'MarginBank: the stack was killed before the chain was saved for the first time. Delete this state with --fresh',
+    )
+  const differences = await contractsOfOtherCode(provider, stored)
+  if (differences.length === 0) return stored
   throw new StackError(
-    `the chain kept in ${dir.chainState} is older than the exchange's contracts (the stack was killed before the chain was ` +
-      'saved for the first time): start again with --fresh',
+    `the contracts in ${dir.path} were deployed by another version, and their code differs from this version's:\n` +
+      `${differences.map((line) => `  ${line}`).join('\n')}\n` +
+      'Delete this state with --fresh, keep it by another --data-dir, or run the version that wrote it',
   )
 }
 
@@ -48,7 +58,7 @@ async function deploy(
   const contracts = await deployShared(signer)
   const traders: Record<string, Address> = {}
   for (const { plan } of SEED_MARKETS) {
-    const spec: MarketSpec = { ...plan, chainId: BigInt(chainId), trader: NOBODY }
+    const spec: MarketSpec = { ...plan, chainId: BigInt(chainId), trader: NO_ADDRESS }
     traders[plan.marketId] = await deployMarket(signer, contracts, spec, {
       operators: [new Wallet(keys.lane(plan.marketId).privateKey, provider)],
       oracleSigners: [keys.oracle.address as Address],
@@ -59,11 +69,13 @@ async function deploy(
   return deployment
 }
 
-/** The seeded markets with the contracts that they were given. */
+/** The seeded markets with the addresses of their contracts. */
 export const marketSpecs = ({ chain_id, traders }: Deployment): MarketSpec[] =>
   SEED_MARKETS.map(({ plan }) => {
     const trader = traders[plan.marketId]
     if (trader === undefined)
-      throw new StackError(`no contract was deployed for ${plan.symbol}: start with --fresh`)
+      throw new StackError(
+        `deployment.json has no contract for ${plan.symbol}: delete this state with --fresh`,
+      )
     return { ...plan, chainId: BigInt(chain_id), trader }
   })

@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import { createDb, createMigrator, createPool } from '../../db/client.ts'
+import { dataDirAt } from '../../stack/data-dir.ts'
+import { startPostgres } from '../../stack/postgres.ts'
+import { type Stack, startStack } from '../../stack/stack.ts'
+import { differencesOf, meet, nearOracle, traderOn } from './support/stack.ts'
+
+/** The newest migration of the version before this one. */
+const PREVIOUS_SCHEMA = '0009-lean-reads'
+
+describe('a data directory of the previous version', function () {
+  this.timeout(120_000)
+  const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-upgrade-'))
+  let running: Stack | undefined
+  let restingId: string
+  const start = async (): Promise<Stack> => {
+    running = await startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})
+    return running
+  }
+  const stop = async (): Promise<void> => {
+    await running?.stop()
+    running = undefined
+  }
+
+  before(async () => {
+    const stack = await start()
+    const [alice, bob] = [traderOn(stack, 0), traderOn(stack, 1)]
+    const price = await nearOracle(alice, 1, -20_000)
+    const resting = await alice.orders.place({ marketId: 1, side: 'LONG', price, quantity: '0.02' })
+    restingId = resting.order.order_id
+    await meet(alice, bob, { marketId: 1, price: await nearOracle(alice, 1), quantity: '0.01' })
+    await stop()
+    await migrateTo(PREVIOUS_SCHEMA)
+  })
+  after(async () => {
+    await stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+
+  async function migrateTo(migration: string): Promise<void> {
+    const postgres = await startPostgres({ dir: dataDirAt(dataDir).postgres })
+    const db = createDb(createPool({ url: postgres.url, connections: 1, name: 'upgrade test' }))
+    const { error } = await createMigrator(db).migrateTo(migration)
+    await db.destroy()
+    await postgres.stop()
+    if (error) throw error
+  }
+
+  it('when its contracts have the code of this version, the next start migrates its database and keeps orders and positions', async () => {
+    const stack = await start()
+    const [alice, bob] = [traderOn(stack, 0), traderOn(stack, 1)]
+    expect((await alice.orders.get(restingId)).status).to.equal('OPEN')
+    expect((await alice.account.positions({ marketId: 1 }))[0]?.size).to.be.closeTo(0.01, 1e-9)
+    const price = await nearOracle(alice, 1)
+    const { buy } = await meet(alice, bob, { marketId: 1, price, quantity: '0.01' })
+    expect(buy.status).to.equal('FILLED')
+    expect(await differencesOf(stack)).to.deep.equal([])
+  })
+
+  it('when its contracts have other code, the next start refuses and names --fresh', async () => {
+    const { provider, file } = running as Stack
+    const bank = file.contracts.margin_bank
+    const code = await provider.getCode(bank)
+    const changed = code.replace(/^0x../, '0xfe')
+    await provider.send('anvil_setCode', [bank, changed])
+    await stop()
+    const message = await start().then(
+      () => 'it started',
+      (error: Error) => error.message,
+    )
+    expect(message).to.include(`MarginBank at ${bank} has code with hash 0x`).and.to.include('--fresh')
+  })
+})
