@@ -19,7 +19,7 @@ import type {
   Ticks,
   UserId,
 } from '../domain/units.ts'
-import type { StoredTransaction } from './ports.ts'
+import type { StoredTransaction } from './relayer/ports.ts'
 
 export const toSignedOrder = (row: OrderRow): SignedOrder => ({
   marketId: row.market_id as MarketId,

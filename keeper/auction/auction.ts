@@ -10,16 +10,9 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import { type FundingIndex, type Millis, maxOf, type Quote, type UserId } from '../../domain/units.ts'
-import type {
-  AuctionStore,
-  Clock,
-  Logger,
-  MarketSnapshot,
-  MarketTransaction,
-  Metrics,
-  Reached,
-} from '../ports.ts'
+import type { Clock, Logger, Metrics, Reached } from '../ports.ts'
 import { catchUp, type Desk, isIdle, type MarketView, usableReport } from './market-memory.ts'
+import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
 export interface AuctionPorts {
   readonly store: AuctionStore

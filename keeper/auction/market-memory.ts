@@ -8,7 +8,7 @@ import type { Position } from '../../domain/positions/position.ts'
 import { isUsable, type ReportRules } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import { type Millis, maxOf, type UserId } from '../../domain/units.ts'
-import type { MarketSnapshot, MarketTransaction } from '../ports.ts'
+import type { MarketSnapshot, MarketTransaction } from './ports.ts'
 
 /** What the jobs of one market share. */
 export interface Desk {

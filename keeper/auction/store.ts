@@ -9,7 +9,6 @@ import type { Plan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
-import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../ports.ts'
 import {
   addReserved,
   liveOrders,
@@ -20,6 +19,7 @@ import {
   writeMatched,
   writeOrders,
 } from '../rows.ts'
+import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
 /** More log rows than this are not replayed: the book is loaded anew. */
 export const REPLAY_MOST = 20_000

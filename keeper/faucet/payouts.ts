@@ -2,18 +2,10 @@
 
 import type { Fence } from '../../db/fence.ts'
 import type { Address, Millis } from '../../domain/units.ts'
-import type {
-  Calls,
-  Clock,
-  FaucetRequest,
-  FaucetStore,
-  Fee,
-  Logger,
-  RelayerLane,
-  RelayerStore,
-  Signer,
-} from '../ports.ts'
-import type { Delivery } from '../relayer/deliver.ts'
+import type { Calls, Clock, Fee, Logger, Signer } from '../ports.ts'
+import type { Delivery } from '../relayer/delivery.ts'
+import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
+import type { FaucetRequest, FaucetStore } from './ports.ts'
 
 export interface FaucetPorts {
   readonly store: FaucetStore

@@ -3,8 +3,9 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import type { Address } from '../../domain/units.ts'
-import type { FaucetRequest, FaucetStore, RelayerLane } from '../ports.ts'
+import type { RelayerLane } from '../relayer/ports.ts'
 import { toTransaction } from '../rows.ts'
+import type { FaucetRequest, FaucetStore } from './ports.ts'
 
 const toRequest = (row: { request_id: number; payload: Record<string, string> }): FaucetRequest => ({
   requestId: row.request_id,

@@ -5,9 +5,10 @@ import { type AuctionPorts, createAuction } from '../auction/auction.ts'
 import { createDesk } from '../auction/market-memory.ts'
 import { type FaucetPorts, faucetRequests } from '../faucet/payouts.ts'
 import { createMarks } from '../marks/marks.ts'
-import type { Chain, RelayerLane, RelayerStore } from '../ports.ts'
-import { Delivery, type DeliveryPorts } from '../relayer/deliver.ts'
-import { type SettlePorts, settleMarket } from '../settlement/settle.ts'
+import type { Chain } from '../ports.ts'
+import { Delivery, type DeliveryPorts } from '../relayer/delivery.ts'
+import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
+import { type SettlePorts, settleMarket } from '../settlement/settle-market.ts'
 import type { OwnedWork } from './leader-loop.ts'
 
 export interface Pauses {

@@ -10,7 +10,8 @@ import { type Prices, planMark } from '../../domain/prices/mark-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote } from '../../domain/units.ts'
 import { catchUp, type Desk, type MarketView, usableReport } from '../auction/market-memory.ts'
-import type { AuctionStore, Clock, MarketSnapshot, MarketTransaction, Metrics } from '../ports.ts'
+import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
+import type { Clock, Metrics } from '../ports.ts'
 
 export interface MarkPorts {
   readonly store: AuctionStore

@@ -1,7 +1,8 @@
 /** Keeps an eye on the chain's head: the fee to sign with, whether the node answers, and what the relayers have left. */
 
-import type { Chain, Clock, Fee, Head, Logger, Metrics, RelayerLane } from '../ports.ts'
-import type { DeliveryPolicy } from './deliver.ts'
+import type { Chain, Clock, Fee, Head, Logger, Metrics } from '../ports.ts'
+import type { DeliveryPolicy } from './delivery.ts'
+import type { RelayerLane } from './ports.ts'
 
 export interface HeadWatch {
   start(): Promise<void>

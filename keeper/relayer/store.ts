@@ -2,8 +2,8 @@
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
-import type { RelayerLane, RelayerStore } from '../ports.ts'
 import { toTransaction } from '../rows.ts'
+import type { RelayerLane, RelayerStore } from './ports.ts'
 
 const ofLane = (db: Db, { relayer, chainId }: RelayerLane) =>
   db

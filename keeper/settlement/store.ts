@@ -9,8 +9,9 @@ import type { ActionsTable, RelayerTransactionsTable } from '../../db/schema.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
-import type { PendingAction, RelayerLane, SettlementStore, SignPart, StoredTransaction } from '../ports.ts'
+import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import { toSignedOrder, toTransaction } from '../rows.ts'
+import type { PendingAction, SettlementStore, SignPart } from './ports.ts'
 
 type ActionRow = Selectable<ActionsTable>
 

@@ -5,7 +5,9 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type Culprit, planVoid } from '../../domain/settlement/void-batch.ts'
 import type { Quote } from '../../domain/units.ts'
-import type { Chain, Clock, Logger, StoredTransaction, VoidStore } from '../ports.ts'
+import type { Chain, Clock, Logger } from '../ports.ts'
+import type { StoredTransaction } from '../relayer/ports.ts'
+import type { VoidStore } from './ports.ts'
 
 export interface VoidPorts {
   readonly voids: VoidStore

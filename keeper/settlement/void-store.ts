@@ -7,7 +7,6 @@ import type { ActionsTable } from '../../db/schema.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, UserId } from '../../domain/units.ts'
-import type { Voided, VoidStore, VoidTransaction } from '../ports.ts'
 import {
   addReserved,
   liveOrders,
@@ -17,6 +16,7 @@ import {
   writeMatched,
   writeOrders,
 } from '../rows.ts'
+import type { Voided, VoidStore, VoidTransaction } from './ports.ts'
 
 type ActionRow = Selectable<ActionsTable>
 

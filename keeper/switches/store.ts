@@ -7,8 +7,8 @@ import { toOpenOrder } from '../../db/orders.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
-import type { FiredSwitch, SwitchStore } from '../ports.ts'
 import { addReserved, writeOrders } from '../rows.ts'
+import type { FiredSwitch, SwitchStore } from './ports.ts'
 
 /** Accounts that are seen to together; the others follow at once. */
 const MOST = 500

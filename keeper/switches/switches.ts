@@ -2,7 +2,8 @@
 
 import type { Fence } from '../../db/fence.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Clock, FiredSwitch, Logger, Reached, SwitchStore } from '../ports.ts'
+import type { Clock, Logger, Reached } from '../ports.ts'
+import type { FiredSwitch, SwitchStore } from './ports.ts'
 
 export interface SwitchPorts {
   readonly switches: SwitchStore

@@ -1,8 +1,8 @@
 import type { Fence } from '../../../db/fence.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createDesk } from '../../../keeper/auction/market-memory.ts'
+import type { AuctionStore } from '../../../keeper/auction/ports.ts'
 import { createMarks } from '../../../keeper/marks/marks.ts'
-import type { AuctionStore } from '../../../keeper/ports.ts'
 import { RULES, type World } from './world.ts'
 
 class PowerCut extends Error {}

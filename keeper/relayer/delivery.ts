@@ -14,13 +14,11 @@ import type {
   Metrics,
   Reached,
   Receipt,
-  RelayerLane,
-  RelayerStore,
   SendResult,
   SignedTransaction,
   Signer,
-  StoredTransaction,
 } from '../ports.ts'
+import type { RelayerLane, RelayerStore, StoredTransaction } from './ports.ts'
 
 export interface DeliveryPolicy {
   /** A transaction that no node has answered for is sent again after this long. */

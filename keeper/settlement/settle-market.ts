@@ -4,23 +4,10 @@ import type { Fence } from '../../db/fence.ts'
 import { ACTION_LIFE_MS } from '../../domain/auction/pipeline.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Millis } from '../../domain/units.ts'
-import type {
-  Calls,
-  Chain,
-  Clock,
-  Fee,
-  Logger,
-  Metrics,
-  PendingAction,
-  Reached,
-  RelayerLane,
-  RelayerLaneView,
-  SettlementStore,
-  Signer,
-  StoredTransaction,
-  VoidStore,
-} from '../ports.ts'
-import { type Delivery, NOTHING } from '../relayer/deliver.ts'
+import type { Calls, Chain, Clock, Fee, Logger, Metrics, Reached, Signer } from '../ports.ts'
+import { type Delivery, NOTHING } from '../relayer/delivery.ts'
+import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
+import type { PendingAction, RelayerLaneView, SettlementStore, VoidStore } from './ports.ts'
 import { voidFrom } from './void-batches.ts'
 
 export interface SettlePorts {

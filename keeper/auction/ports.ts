@@ -1,0 +1,52 @@
+/** What the mark and the auction of a market read and write. */
+import type { Fence } from '../../db/fence.ts'
+import type { JournalEntry } from '../../db/journal.ts'
+import type { Plan } from '../../domain/auction/batch-plan.ts'
+import type { Backlog } from '../../domain/auction/pipeline.ts'
+import type { MarketMode } from '../../domain/market/market.ts'
+import type { OpenOrder } from '../../domain/orders/open-order.ts'
+import type { Funds } from '../../domain/orders/rebalance.ts'
+import type { Position } from '../../domain/positions/position.ts'
+import type { UsedReport } from '../../domain/prices/report.ts'
+import type { OracleReport } from '../../domain/settlement/settlement.ts'
+import type { MarketId, Millis, Seq, Ticks, UserId } from '../../domain/units.ts'
+
+/** What can make a market's next turn differ from its last one. One cheap read, without a lock. */
+export interface MarketSnapshot {
+  readonly head: number
+  readonly mode: MarketMode
+  readonly lastBatchId: number
+  readonly lastAsOf: Millis
+  readonly lastPrice: { readonly price: Ticks; readonly at: Millis } | null
+  readonly report: OracleReport | null
+  /** The report of the last batch that settles or has settled. */
+  readonly usedReport: UsedReport | null
+  readonly backlog: Backlog
+}
+
+/** A market inside a transaction that holds its shard's lock and a valid lease. */
+export interface MarketTransaction {
+  readonly peek: MarketSnapshot
+  /** Null where they are too many to be worth replaying. */
+  rowsAfter(seq: number): Promise<readonly JournalEntry[] | null>
+  /** All orders that are open or wait for a trigger, and the matched positions of all accounts that ever had one. */
+  loadBook(): Promise<{
+    readonly orders: readonly OpenOrder[]
+    readonly positions: ReadonlyMap<UserId, Position>
+  }>
+  matchedPositions(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Position>>
+  lockFunds(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>>
+  orders(orderIds: readonly string[]): Promise<ReadonlyMap<Seq, OpenOrder>>
+  /** Every order of the accounts in this market that has not ended. */
+  liveOrders(accounts: ReadonlySet<UserId>): Promise<readonly OpenOrder[]>
+  /** Partial slots held by live orders, by account. */
+  slots(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Set<number>>>
+  /** Writes everything of a turn. */
+  save(plan: Plan): Promise<void>
+}
+
+export interface AuctionStore {
+  peek(marketId: MarketId): Promise<MarketSnapshot>
+  /** Runs `work` in one transaction; what it writes is committed with it or not at all. */
+  turn<T>(marketId: MarketId, fence: Fence, work: (turn: MarketTransaction) => Promise<T>): Promise<T>
+}

@@ -1,0 +1,73 @@
+/** What the settlement of a market reads and writes. */
+import type { Fence } from '../../db/fence.ts'
+import type { Plan } from '../../domain/auction/batch-plan.ts'
+import type { OpenOrder } from '../../domain/orders/open-order.ts'
+import type { Funds } from '../../domain/orders/rebalance.ts'
+import type { Position } from '../../domain/positions/position.ts'
+import type { SettlementPart } from '../../domain/settlement/settlement.ts'
+import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
+import type { MarketId, Millis, UserId } from '../../domain/units.ts'
+import type { SignedTransaction } from '../ports.ts'
+import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
+
+/** An action of a market that is not mined yet. */
+export interface PendingAction {
+  readonly queueNo: number
+  readonly batchId: number
+  readonly part: number
+  readonly asOf: Millis
+  readonly status: 'QUEUED' | 'SIGNED' | 'SUBMITTED'
+  readonly nonce: number | null
+}
+
+export interface RelayerLaneView {
+  /** By queue number. */
+  readonly actions: readonly PendingAction[]
+  /** Every transaction with a nonce of these actions. */
+  readonly transactions: readonly StoredTransaction[]
+}
+
+/** Signs the part once its numbers are known. Must not wait: it runs inside the transaction that gives the numbers out. */
+export type SignPart = (part: SettlementPart, nonce: number) => SignedTransaction
+
+export interface SettlementStore {
+  view(marketId: MarketId, lane: RelayerLane): Promise<RelayerLaneView>
+  /** Gives the next queued action its number and nonce, signs it and keeps it: one transaction. Null where none is queued. */
+  signNext(
+    marketId: MarketId,
+    lane: RelayerLane,
+    fence: Fence,
+    now: Millis,
+    sign: SignPart,
+  ): Promise<StoredTransaction | null>
+  /** The part is on its way: tells the market's log. Does nothing the second time. */
+  noteSubmitted(marketId: MarketId, fence: Fence, nonce: number, at: Millis): Promise<void>
+}
+
+/** A market inside a transaction that holds its shard's lock, a valid lease and its accounts' locks. */
+export interface VoidTransaction {
+  readonly batches: readonly VoidedBatch[]
+  readonly orders: readonly OpenOrder[]
+  readonly mined: ReadonlyMap<UserId, Position>
+  readonly funds: ReadonlyMap<UserId, Funds>
+  /** Whether the last action that reached the chain before these had also reverted without naming anyone. */
+  readonly isAfterUnnamed: boolean
+  save(voiding: Voided): Promise<void>
+}
+
+export interface Voided extends Pick<Plan, 'orders' | 'reserved' | 'rows'> {
+  readonly error: string
+  readonly isUnnamed: boolean
+  /** Stops placements and batches. */
+  readonly cancelOnly: boolean
+}
+
+export interface VoidStore {
+  /** False, without `work` being run, while the indexer has not recorded everything before `fromQueueNo` as mined. */
+  turn(
+    marketId: MarketId,
+    fence: Fence,
+    fromQueueNo: number,
+    work: (turn: VoidTransaction) => Promise<void>,
+  ): Promise<boolean>
+}
