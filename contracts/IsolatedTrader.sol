@@ -14,11 +14,11 @@ import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
 import {ActionKind, ActionLib} from "./libraries/ActionLib.sol";
 import {AdjustLib} from "./libraries/AdjustLib.sol";
 import {BandLib} from "./libraries/BandLib.sol";
+import {CancelLib} from "./libraries/CancelLib.sol";
 import {FeeLib} from "./libraries/FeeLib.sol";
 import {LedgerCall} from "./libraries/LedgerCall.sol";
 import {ListingLib} from "./libraries/ListingLib.sol";
 import {MarginLib} from "./libraries/MarginLib.sol";
-import {OrderDeskLib} from "./libraries/OrderDeskLib.sol";
 import {OrderLib} from "./libraries/OrderLib.sol";
 import {PositionLib} from "./libraries/PositionLib.sol";
 import {ReportLib} from "./libraries/ReportLib.sol";
@@ -331,12 +331,12 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
 
     /// @inheritdoc IIsolatedTrader
     function cancelSalts(uint64[] calldata salts) external {
-        OrderDeskLib.cancelSalts(_state, _forwardedSender(), salts);
+        CancelLib.cancelSalts(_state, _forwardedSender(), salts);
     }
 
     /// @inheritdoc IIsolatedTrader
     function cancelSaltsBelow(uint256 floor) external {
-        OrderDeskLib.cancelSaltsBelow(_state, _forwardedSender(), floor);
+        CancelLib.cancelSaltsBelow(_state, _forwardedSender(), floor);
     }
 
     // ------------------------------------------------------------------ views

@@ -10,9 +10,9 @@ import {ContextLib} from "./libraries/ContextLib.sol";
 import {FundingLib} from "./libraries/FundingLib.sol";
 import {LiquidationLib} from "./libraries/LiquidationLib.sol";
 import {MarginLib} from "./libraries/MarginLib.sol";
-import {OrderDeskLib} from "./libraries/OrderDeskLib.sol";
 import {PositionLib} from "./libraries/PositionLib.sol";
 import {SaltLib} from "./libraries/SaltLib.sol";
+import {ValidationLib} from "./libraries/ValidationLib.sol";
 import {WindLib} from "./libraries/WindLib.sol";
 import {AdjustLeverage, AdjustMargin} from "./types/Adjustment.sol";
 import {MarketGrid, MarketKind, MarketMode, OperatorStatus, Parameters} from "./types/Market.sol";
@@ -165,7 +165,7 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ orders
 
     function hashOrder(Order calldata order) external view returns (bytes32) {
-        return OrderDeskLib.hashOrder(_context().domainSeparator, order);
+        return ValidationLib.hashOrder(_context().domainSeparator, order);
     }
 
     function validateOrder(Order calldata order, bytes calldata signature, uint256 asOf)
@@ -173,7 +173,7 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
         view
         returns (bytes32 hash, address signer)
     {
-        return OrderDeskLib.validateOrder(_state, _context(), order, signature, asOf);
+        return ValidationLib.validateOrder(_state, _context(), order, signature, asOf);
     }
 
     function saltState(address maker, uint256 salt) external view returns (SaltState) {

@@ -60,6 +60,6 @@ export function deployExchange(m: IgnitionModuleBuilder, usdm: ArgumentType) {
 const deployLibraries = (m: IgnitionModuleBuilder) => ({
   ChangeLib: m.library('ChangeLib'),
   FundingLib: m.library('FundingLib'),
-  OrderDeskLib: m.library('OrderDeskLib'),
+  ValidationLib: m.library('ValidationLib'),
   WindLib: m.library('WindLib'),
 })

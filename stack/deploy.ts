@@ -9,8 +9,8 @@ import { Forwarder__factory } from '../typechain-types/factories/Forwarder__fact
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { ChangeLib__factory } from '../typechain-types/factories/libraries/ChangeLib__factory.ts'
 import { FundingLib__factory } from '../typechain-types/factories/libraries/FundingLib__factory.ts'
-import { OrderDeskLib__factory } from '../typechain-types/factories/libraries/OrderDeskLib__factory.ts'
-import { WindLib__factory } from '../typechain-types/factories/libraries/WindLib__factory.ts'
+import { ValidationLib__factory } from '../typechain-types/factories/libraries/ValidationLib__factory.ts'
+import { WindDownLib__factory } from '../typechain-types/factories/libraries/WindDownLib__factory.ts'
 import { MarginBank__factory } from '../typechain-types/factories/MarginBank__factory.ts'
 import {
   MarketExtension__factory,
@@ -128,8 +128,8 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
 export const LIBRARIES = {
   'project/contracts/libraries/ChangeLib.sol:ChangeLib': ChangeLib__factory,
   'project/contracts/libraries/FundingLib.sol:FundingLib': FundingLib__factory,
-  'project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib': OrderDeskLib__factory,
-  'project/contracts/libraries/WindLib.sol:WindLib': WindLib__factory,
+  'project/contracts/libraries/ValidationLib.sol:ValidationLib': ValidationLib__factory,
+  'project/contracts/libraries/WindDownLib.sol:WindDownLib': WindDownLib__factory,
 } as const satisfies Record<keyof MarketExtensionLibraryAddresses, unknown>
 
 async function deployLibraries(signer: Signer): Promise<MarketExtensionLibraryAddresses> {

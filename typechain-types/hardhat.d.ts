@@ -44,7 +44,7 @@ getContractFactory(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer |
 getContractFactory(name: 'ChangeLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ChangeLib__factory>
 getContractFactory(name: 'DelayLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.DelayLib__factory>
 getContractFactory(name: 'FundingLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FundingLib__factory>
-getContractFactory(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.OrderDeskLib__factory>
+getContractFactory(name: 'ValidationLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ValidationLib__factory>
 getContractFactory(name: 'WindLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.WindLib__factory>
 getContractFactory(name: 'FeeToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FeeToken__factory>
 getContractFactory(name: 'FeedMock', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FeedMock__factory>
@@ -87,7 +87,7 @@ getContractAt(name: 'ISignedPriceOracle', address: string | ethers.Addressable, 
 getContractAt(name: 'ChangeLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ChangeLib>
 getContractAt(name: 'DelayLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.DelayLib>
 getContractAt(name: 'FundingLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FundingLib>
-getContractAt(name: 'OrderDeskLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.OrderDeskLib>
+getContractAt(name: 'ValidationLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ValidationLib>
 getContractAt(name: 'WindLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.WindLib>
 getContractAt(name: 'FeeToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FeeToken>
 getContractAt(name: 'FeedMock', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FeedMock>
@@ -130,7 +130,7 @@ deployContract(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | Dep
 deployContract(name: 'ChangeLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
 deployContract(name: 'DelayLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
-deployContract(name: 'OrderDeskLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
+deployContract(name: 'ValidationLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ValidationLib>
 deployContract(name: 'WindLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
 deployContract(name: 'FeeToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeeToken>
 deployContract(name: 'FeedMock', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeedMock>
@@ -173,7 +173,7 @@ deployContract(name: 'ISignedPriceOracle', args: any[], signerOrOptions?: ethers
 deployContract(name: 'ChangeLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
 deployContract(name: 'DelayLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
-deployContract(name: 'OrderDeskLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.OrderDeskLib>
+deployContract(name: 'ValidationLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ValidationLib>
 deployContract(name: 'WindLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
 deployContract(name: 'FeeToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeeToken>
 deployContract(name: 'FeedMock', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeedMock>

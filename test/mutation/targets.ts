@@ -112,7 +112,7 @@ export const TARGETS: readonly Target[] = [
   { ...library('SaltLib', saltRules('salts'), market('cancelSaltsBelow')), places: ['SaltLib'] },
   { ...library('AdjustLib', ownerRules('adjust')), places: ADJUST_RULES },
   { ...library('PositionLib', rules('position')), places: SLOT },
-  { ...library('OrderDeskLib', linked('OrderDeskLib')('validateOrder')), places: VALIDATION },
+  { ...library('ValidationLib', linked('ValidationLib')('validateOrder')), places: VALIDATION },
   contract('SignedPriceOracle', 'verify', '_recover', 'reportDigest', 'SignedPriceOracle'),
 ]
 

@@ -2131,7 +2131,7 @@ import type { NonPayableOverrides } from "../common.js"
 
       linkedBytecode = linkedBytecode.replace(
         new RegExp("__\\$bf759459f958bd5c55715570a535341f2e\\$__", "g"),
-        linkLibraryAddresses["project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib"].replace(/^0x/, '').toLowerCase(),
+        linkLibraryAddresses["project/contracts/libraries/ValidationLib.sol:ValidationLib"].replace(/^0x/, '').toLowerCase(),
       );
 
       linkedBytecode = linkedBytecode.replace(
@@ -2173,7 +2173,7 @@ import type { NonPayableOverrides } from "../common.js"
   export interface MarketExtensionLibraryAddresses {
         ["project/contracts/libraries/ChangeLib.sol:ChangeLib"]: string;
     ["project/contracts/libraries/WindLib.sol:WindLib"]: string;
-    ["project/contracts/libraries/OrderDeskLib.sol:OrderDeskLib"]: string;
+    ["project/contracts/libraries/ValidationLib.sol:ValidationLib"]: string;
     ["project/contracts/libraries/FundingLib.sol:FundingLib"]: string;
   };
   

@@ -5,5 +5,5 @@
 export type { ChangeLib } from './ChangeLib.js';
 export type { DelayLib } from './DelayLib.js';
 export type { FundingLib } from './FundingLib.js';
-export type { OrderDeskLib } from './OrderDeskLib.js';
+export type { ValidationLib } from './ValidationLib.js';
 export type { WindLib } from './WindLib.js';

@@ -11,12 +11,10 @@ import {PartTerms} from "../types/Settlement.sol";
 import {TraderState} from "../types/TraderState.sol";
 import {ActionLib} from "./ActionLib.sol";
 import {OrderLib} from "./OrderLib.sol";
-import {PositionLib} from "./PositionLib.sol";
 import {SaltLib} from "./SaltLib.sol";
 
-/// @title What a maker asks of his orders outside settlement: whether they are good, and that they end. Runs on a market's
-/// storage; validation is linked, cancels are part of the market's own code
-library OrderDeskLib {
+/// @title Hashing and validation of signed orders outside settlement. Linked to the extension; runs on a market's storage
+library ValidationLib {
     using SaltLib for TraderState;
 
     // ------------------------------------------------------------------ validation
@@ -44,29 +42,6 @@ library OrderDeskLib {
         signer = _recover(hash, signature);
         OrderLib.requireSigner(context.accountManager, order.maker, body.salt(), signer, asOf);
         state.requireAlive(order.maker, body.salt(), asOf);
-    }
-
-    // ------------------------------------------------------------------ cancels
-
-    function cancelSalts(TraderState storage state, address maker, uint64[] calldata salts) internal {
-        uint256 requestedAt;
-        unchecked {
-            requestedAt = block.timestamp * 1000;
-        }
-        for (uint256 i; i < salts.length; ++i) {
-            uint256 salt = salts[i];
-            if (salt >= SaltLib.SALT_END) revert IIsolatedTrader.SaltTooLarge(salt);
-            state.requestCancel(maker, salt, requestedAt);
-        }
-        emit IIsolatedTrader.SaltsCancelled(maker, salts, requestedAt);
-    }
-
-    function cancelSaltsBelow(TraderState storage state, address maker, uint256 floor) internal {
-        uint256 requestedAt = block.timestamp * 1000;
-        if (floor > SaltLib.SALT_END) revert IIsolatedTrader.SaltTooLarge(floor);
-        if (!state.requestFloor(maker, floor, requestedAt)) return;
-        state.positions[maker].bits |= PositionLib.FLOORS_BIT;
-        emit IIsolatedTrader.SaltsCancelledBelow(maker, floor, requestedAt);
     }
 
     // ------------------------------------------------------------------ internals

@@ -10,7 +10,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type OrderStructOutput = [flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint] & {flags: string, quantity: bigint, price: bigint, triggerPrice: bigint, triggerCondition: bigint, leverage: bigint, maker: string, expiration: bigint }
   
 
-  export interface OrderDeskLibInterface extends Interface {
+  export interface ValidationLibInterface extends Interface {
     getFunction(nameOrSignature: "hashOrder"): FunctionFragment;
 
     
@@ -22,12 +22,12 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
   
 
-  export interface OrderDeskLib extends BaseContract {
+  export interface ValidationLib extends BaseContract {
     
-    connect(runner?: ContractRunner | null): OrderDeskLib;
+    connect(runner?: ContractRunner | null): ValidationLib;
     waitForDeployment(): Promise<this>;
 
-    interface: OrderDeskLibInterface;
+    interface: ValidationLibInterface;
 
     
   queryFilter<TCEvent extends TypedContractEvent>(
