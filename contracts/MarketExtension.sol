@@ -13,7 +13,7 @@ import {MarginLib} from "./libraries/MarginLib.sol";
 import {PositionLib} from "./libraries/PositionLib.sol";
 import {SaltLib} from "./libraries/SaltLib.sol";
 import {ValidationLib} from "./libraries/ValidationLib.sol";
-import {WindLib} from "./libraries/WindLib.sol";
+import {WindDownLib} from "./libraries/WindDownLib.sol";
 import {AdjustLeverage, AdjustMargin} from "./types/Adjustment.sol";
 import {MarketGrid, MarketKind, MarketMode, OperatorStatus, Parameters} from "./types/Market.sol";
 import {MarketContext} from "./types/MarketContext.sol";
@@ -29,7 +29,7 @@ import {
     Poked,
     Reference,
     TraderState,
-    Wind
+    WindDown
 } from "./types/TraderState.sol";
 
 /**
@@ -128,38 +128,38 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
         LiquidationLib.deleverage(_state, _context(), actionId, asOf, account, counterparties, steps, report);
     }
 
-    // ------------------------------------------------------------------ exit
+    // ------------------------------------------------------------------ wind-down
 
     function heartbeat() external onlyOperator {
-        WindLib.heartbeat(_state);
+        WindDownLib.heartbeat(_state);
     }
 
     function requestFreeze() external {
-        WindLib.requestFreeze(_market());
+        WindDownLib.requestFreeze(_market());
     }
 
     function poke(Report calldata report) external {
-        WindLib.poke(_state, _context(), report);
+        WindDownLib.poke(_state, _context(), report);
     }
 
     function freeze() external nonReentrant {
-        WindLib.freeze(_state, _context());
+        WindDownLib.freeze(_state, _context());
     }
 
     function finalizeMarket(uint256 actionId, uint256 asOf, Report calldata report) external onlyOperator nonReentrant {
-        WindLib.finalizeMarket(_state, _context(), actionId, asOf, report);
+        WindDownLib.finalizeMarket(_state, _context(), actionId, asOf, report);
     }
 
     function listInsolvent(address[] calldata accounts) external nonReentrant {
-        WindLib.listInsolvent(_state, _context(), accounts);
+        WindDownLib.listInsolvent(_state, _context(), accounts);
     }
 
     function coverDeficit(uint96 amount) external nonReentrant {
-        WindLib.coverDeficit(_state, _context(), amount);
+        WindDownLib.coverDeficit(_state, _context(), amount);
     }
 
     function claim(address account) external nonReentrant {
-        WindLib.claim(_state, _context(), account);
+        WindDownLib.claim(_state, _context(), account);
     }
 
     // ------------------------------------------------------------------ orders
@@ -261,8 +261,8 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
         return _market().riskTerms;
     }
 
-    function wind() external view returns (Wind memory) {
-        return _market().wind;
+    function windDown() external view returns (WindDown memory) {
+        return _market().windDown;
     }
 
     function poked() external view returns (Poked memory) {

@@ -61,5 +61,5 @@ const deployLibraries = (m: IgnitionModuleBuilder) => ({
   ChangeLib: m.library('ChangeLib'),
   FundingLib: m.library('FundingLib'),
   ValidationLib: m.library('ValidationLib'),
-  WindLib: m.library('WindLib'),
+  WindDownLib: m.library('WindDownLib'),
 })

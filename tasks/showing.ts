@@ -100,17 +100,17 @@ async function printQueue(market: IsolatedTrader, grid: MarketGridStructOutput):
 }
 
 async function printEnd(market: IsolatedTrader): Promise<void> {
-  const [risk, wind] = [await market.riskTerms(), await market.wind()]
+  const [risk, windDown] = [await market.riskTerms(), await market.windDown()]
   print('risk and end', {
     backstop:
       risk.backstop === NOWHERE ? 'none' : `${risk.backstop}, up to ${usdm(risk.backstopCap)} of notional`,
-    'last heartbeat': timeOfMillis(wind.heartbeatAt),
-    'freeze requested': timeOfMillis(wind.requestedAt),
-    ended: wind.endedAt === 0n ? 'no' : `${timeOfMillis(wind.endedAt)} at ${price(wind.price)}`,
-    ...(wind.endedAt !== 0n && {
-      'pool at the end': usdm(wind.poolAtEnd),
-      'deficit counted': usdm(wind.deficit),
-      haircut: wind.haircutFixed ? `${usdm(wind.haircutPool)} for all claims` : 'not fixed yet',
+    'last heartbeat': timeOfMillis(windDown.heartbeatAt),
+    'freeze requested': timeOfMillis(windDown.requestedAt),
+    ended: windDown.endedAt === 0n ? 'no' : `${timeOfMillis(windDown.endedAt)} at ${price(windDown.price)}`,
+    ...(windDown.endedAt !== 0n && {
+      'pool at the end': usdm(windDown.poolAtEnd),
+      'deficit counted': usdm(windDown.deficit),
+      haircut: windDown.haircutFixed ? `${usdm(windDown.haircutPool)} for all claims` : 'not fixed yet',
     }),
   })
 }

@@ -85,13 +85,13 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type RiskTermsStructOutput = [backstop: string, backstopCap: bigint] & {backstop: string, backstopCap: bigint }
   
 
-    export type WindStruct = {price: BigNumberish, endedAt: BigNumberish, requestedAt: BigNumberish, heartbeatAt: BigNumberish, poolAtEnd: BigNumberish, deficit: BigNumberish, haircutFixed: boolean, haircutPool: BigNumberish}
+    export type WindDownStruct = {price: BigNumberish, endedAt: BigNumberish, requestedAt: BigNumberish, heartbeatAt: BigNumberish, poolAtEnd: BigNumberish, deficit: BigNumberish, haircutFixed: boolean, haircutPool: BigNumberish}
 
-    export type WindStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
+    export type WindDownStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
   
 
   export interface MarketExtensionInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "OperatorChanged" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
 
@@ -134,7 +134,7 @@ encodeFunctionData(functionFragment: 'setBackstop', values: [AddressLike, BigNum
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'updateFunding', values: [BigNumberish, BigNumberish, BigNumberish, BigNumberish, ReportStruct, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'wind', values?: undefined): string;
+encodeFunctionData(functionFragment: 'windDown', values?: undefined): string;
 
     decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'cancelScheduledParameters', data: BytesLike): Result;
@@ -175,7 +175,7 @@ decodeFunctionResult(functionFragment: 'setBackstop', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
   }
 
   
@@ -585,9 +585,9 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
-    wind: TypedContractMethod<
+    windDown: TypedContractMethod<
       [],
-      [WindStructOutput],
+      [WindDownStructOutput],
       'view'
     >
     
@@ -790,9 +790,9 @@ getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
       [[string, string] & {hash: string, signer: string }],
       'view'
     >;
-getFunction(nameOrSignature: 'wind'): TypedContractMethod<
+getFunction(nameOrSignature: 'windDown'): TypedContractMethod<
       [],
-      [WindStructOutput],
+      [WindDownStructOutput],
       'view'
     >;
 

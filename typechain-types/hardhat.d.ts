@@ -36,7 +36,7 @@ getContractFactory(name: 'IFunding', signerOrOptions?: ethers.Signer | FactoryOp
 getContractFactory(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IIsolatedTrader__factory>
 getContractFactory(name: 'IMarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarginBank__factory>
 getContractFactory(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketChanges__factory>
-getContractFactory(name: 'IMarketExit', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketExit__factory>
+getContractFactory(name: 'IMarketWindDown', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketWindDown__factory>
 getContractFactory(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketRisk__factory>
 getContractFactory(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IPriceOracle__factory>
 getContractFactory(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISettlementErrors__factory>
@@ -45,7 +45,7 @@ getContractFactory(name: 'ChangeLib', signerOrOptions?: ethers.Signer | FactoryO
 getContractFactory(name: 'DelayLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.DelayLib__factory>
 getContractFactory(name: 'FundingLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FundingLib__factory>
 getContractFactory(name: 'ValidationLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ValidationLib__factory>
-getContractFactory(name: 'WindLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.WindLib__factory>
+getContractFactory(name: 'WindDownLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.WindDownLib__factory>
 getContractFactory(name: 'FeeToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FeeToken__factory>
 getContractFactory(name: 'FeedMock', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FeedMock__factory>
 getContractFactory(name: 'HostileToken', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.HostileToken__factory>
@@ -79,7 +79,7 @@ getContractAt(name: 'IFunding', address: string | ethers.Addressable, signer?: e
 getContractAt(name: 'IIsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IIsolatedTrader>
 getContractAt(name: 'IMarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarginBank>
 getContractAt(name: 'IMarketChanges', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketChanges>
-getContractAt(name: 'IMarketExit', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketExit>
+getContractAt(name: 'IMarketWindDown', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketWindDown>
 getContractAt(name: 'IMarketRisk', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketRisk>
 getContractAt(name: 'IPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IPriceOracle>
 getContractAt(name: 'ISettlementErrors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISettlementErrors>
@@ -88,7 +88,7 @@ getContractAt(name: 'ChangeLib', address: string | ethers.Addressable, signer?: 
 getContractAt(name: 'DelayLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.DelayLib>
 getContractAt(name: 'FundingLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FundingLib>
 getContractAt(name: 'ValidationLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ValidationLib>
-getContractAt(name: 'WindLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.WindLib>
+getContractAt(name: 'WindDownLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.WindDownLib>
 getContractAt(name: 'FeeToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FeeToken>
 getContractAt(name: 'FeedMock', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FeedMock>
 getContractAt(name: 'HostileToken', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.HostileToken>
@@ -122,7 +122,7 @@ deployContract(name: 'IFunding', signerOrOptions?: ethers.Signer | DeployContrac
 deployContract(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
-deployContract(name: 'IMarketExit', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketExit>
+deployContract(name: 'IMarketWindDown', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketWindDown>
 deployContract(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketRisk>
 deployContract(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
@@ -131,7 +131,7 @@ deployContract(name: 'ChangeLib', signerOrOptions?: ethers.Signer | DeployContra
 deployContract(name: 'DelayLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
 deployContract(name: 'ValidationLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ValidationLib>
-deployContract(name: 'WindLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
+deployContract(name: 'WindDownLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindDownLib>
 deployContract(name: 'FeeToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeeToken>
 deployContract(name: 'FeedMock', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeedMock>
 deployContract(name: 'HostileToken', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>
@@ -165,7 +165,7 @@ deployContract(name: 'IFunding', args: any[], signerOrOptions?: ethers.Signer | 
 deployContract(name: 'IIsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
-deployContract(name: 'IMarketExit', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketExit>
+deployContract(name: 'IMarketWindDown', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketWindDown>
 deployContract(name: 'IMarketRisk', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketRisk>
 deployContract(name: 'IPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
@@ -174,7 +174,7 @@ deployContract(name: 'ChangeLib', args: any[], signerOrOptions?: ethers.Signer |
 deployContract(name: 'DelayLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
 deployContract(name: 'FundingLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
 deployContract(name: 'ValidationLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ValidationLib>
-deployContract(name: 'WindLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindLib>
+deployContract(name: 'WindDownLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindDownLib>
 deployContract(name: 'FeeToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeeToken>
 deployContract(name: 'FeedMock', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FeedMock>
 deployContract(name: 'HostileToken', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.HostileToken>

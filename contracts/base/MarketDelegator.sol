@@ -5,7 +5,7 @@ import {IAdjustments} from "../interfaces/IAdjustments.sol";
 import {IFunding} from "../interfaces/IFunding.sol";
 import {IIsolatedTrader} from "../interfaces/IIsolatedTrader.sol";
 import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
-import {IMarketExit} from "../interfaces/IMarketExit.sol";
+import {IMarketWindDown} from "../interfaces/IMarketWindDown.sol";
 import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
 import {ContextLib} from "../libraries/ContextLib.sol";
 import {AdjustLeverage, AdjustMargin} from "../types/Adjustment.sol";
@@ -15,7 +15,7 @@ import {Order, SaltState} from "../types/Order.sol";
 import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
 import {RiskTerms} from "../types/Risk.sol";
-import {Clock, Floors, FundingRate, PendingChange, Poked, Reference, Wind} from "../types/TraderState.sol";
+import {Clock, Floors, FundingRate, PendingChange, Poked, Reference, WindDown} from "../types/TraderState.sol";
 import {MarketState} from "./MarketState.sol";
 import {Restricted} from "./Restricted.sol";
 
@@ -133,59 +133,59 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
         _staticDelegate();
     }
 
-    // ------------------------------------------------------------------ exit
+    // ------------------------------------------------------------------ wind-down
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function heartbeat() external {
         _delegate();
     }
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function requestFreeze() external {
         _delegate();
     }
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function poke(Report calldata) external {
         _delegate();
     }
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function freeze() external {
         _delegate();
     }
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function finalizeMarket(uint256, uint256, Report calldata) external {
         _delegate();
     }
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function listInsolvent(address[] calldata) external {
         _delegate();
     }
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function coverDeficit(uint96) external {
         _delegate();
     }
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function claim(address) external {
         _delegate();
     }
 
-    /// @inheritdoc IMarketExit
-    function wind() external view returns (Wind memory) {
+    /// @inheritdoc IMarketWindDown
+    function windDown() external view returns (WindDown memory) {
         _staticDelegate();
     }
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function poked() external view returns (Poked memory) {
         _staticDelegate();
     }
 
-    /// @inheritdoc IMarketExit
+    /// @inheritdoc IMarketWindDown
     function unpaidClaim(address) external view returns (uint256) {
         _staticDelegate();
     }

@@ -3,8 +3,8 @@ pragma solidity ^0.8.28;
 
 /**
  * @title An account that inherits positions nobody else took
- * @notice Any account may fund it with `IMarginBank.depositFor`. A session key of this contract (a trading key) trades its positions
- * by signed orders like any trader. It holds no allowance and makes no call but the ones below.
+ * @notice Any account may fund it with `IMarginBank.depositFor`. A session key of this contract (a trading key) trades its
+ * positions by signed orders. The contract has no token allowance and makes no call except the ones below.
  */
 interface IBackstop {
     /// @notice Whether the market may name this account as its backstop from now on.

@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {IAdjustments} from "./IAdjustments.sol";
 import {IFunding} from "./IFunding.sol";
 import {IMarketChanges} from "./IMarketChanges.sol";
-import {IMarketExit} from "./IMarketExit.sol";
+import {IMarketWindDown} from "./IMarketWindDown.sol";
 import {IMarketRisk} from "./IMarketRisk.sol";
 import {ISettlementErrors} from "./ISettlementErrors.sol";
 import {MarketGrid, OperatorStatus, Parameters} from "../types/Market.sol";
@@ -26,7 +26,7 @@ import {Clock, Floors, PendingChange, Reference} from "../types/TraderState.sol"
  * `asOf` (milliseconds) is the only clock: expiry, session keys, report age and late cancels are judged by it. It never
  * decreases, lies at most 2 s ahead of block time, and dies 10 s (L) behind it.
  */
-interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjustments, IMarketRisk, IMarketExit {
+interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjustments, IMarketRisk, IMarketWindDown {
     /// @notice One settled part. `data` is documented in contracts/README.md; domain/settlement-codec.ts decodes it.
     event BatchSettled(uint256 indexed actionId, uint256 indexed batchId, bytes data);
     /// @notice What never changes. `ParametersChanged` with action 0 tells the rest.

@@ -3,7 +3,7 @@ pragma solidity ^0.8.28;
 
 import {IBackstop} from "../interfaces/IBackstop.sol";
 import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
-import {IMarketExit} from "../interfaces/IMarketExit.sol";
+import {IMarketWindDown} from "../interfaces/IMarketWindDown.sol";
 import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
 import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {RiskTerms} from "../types/Risk.sol";
@@ -77,8 +77,8 @@ library ChangeLib {
     // ------------------------------------------------------------------ backstop
 
     function setBackstop(TraderState storage state, address backstop, uint96 cap) external {
-        uint256 endedAt = state.wind.endedAt;
-        if (endedAt != 0) revert IMarketExit.MarketEnded(endedAt);
+        uint256 endedAt = state.windDown.endedAt;
+        if (endedAt != 0) revert IMarketWindDown.MarketEnded(endedAt);
         // A victim cannot be named: the backstop has agreed.
         if (backstop != address(0) && !IBackstop(backstop).backs(address(this))) {
             revert IMarketRisk.BackstopUnwilling(backstop);

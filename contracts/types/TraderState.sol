@@ -67,7 +67,7 @@ struct PendingChange {
 
 /// @notice How a market ends: signs of life while it lives, then a fixed price and one haircut. Times in milliseconds. Three
 /// slots, the last two untouched while it lives.
-struct Wind {
+struct WindDown {
     uint96 price;
     /// 0 while the market lives.
     uint48 endedAt;
@@ -100,7 +100,7 @@ struct TraderState {
     FundingRate funding;
     PendingChange pending;
     RiskTerms riskTerms;
-    Wind wind;
+    WindDown windDown;
     Poked poked;
     /// account => packed position (PositionLib).
     mapping(address account => Word) positions;

@@ -1,6 +1,6 @@
 /**
  * How a market ends: a fixed price and funding index, deficits counted for a while, one haircut, claims in any order. Twin of
- * WindLib.
+ * WindDownLib.
  */
 
 import type { MarketSpec } from '../market/market.ts'

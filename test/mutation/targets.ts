@@ -122,7 +122,7 @@ export const OTHERS: readonly Target[] = [
   library('BackstopLib', rules('risk'), extension('inheritPosition')),
   library('DeleverageLib', rules('risk'), extension('deleverage')),
   library('LiquidationLib', extension('inheritPosition', 'deleverage')),
-  library('WindLib', linked('WindLib')('freeze', 'finalizeMarket', 'claim')),
+  library('WindDownLib', linked('WindDownLib')('freeze', 'finalizeMarket', 'claim')),
   { ...library('AdjustLib', market(...ADJUST_TESTS)), places: ADJUST_STATE },
   contract('MarginBank', ...CUSTODY),
   { ...contract('MarginBank'), file: 'contracts/PauseLatch.sol' },

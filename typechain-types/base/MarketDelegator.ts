@@ -85,13 +85,13 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type RiskTermsStructOutput = [backstop: string, backstopCap: bigint] & {backstop: string, backstopCap: bigint }
   
 
-    export type WindStruct = {price: BigNumberish, endedAt: BigNumberish, requestedAt: BigNumberish, heartbeatAt: BigNumberish, poolAtEnd: BigNumberish, deficit: BigNumberish, haircutFixed: boolean, haircutPool: BigNumberish}
+    export type WindDownStruct = {price: BigNumberish, endedAt: BigNumberish, requestedAt: BigNumberish, heartbeatAt: BigNumberish, poolAtEnd: BigNumberish, deficit: BigNumberish, haircutFixed: boolean, haircutPool: BigNumberish}
 
-    export type WindStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
+    export type WindDownStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
   
 
   export interface MarketDelegatorInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "wind"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
@@ -148,7 +148,7 @@ encodeFunctionData(functionFragment: 'settleBatch', values: [BytesLike]): string
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'updateFunding', values: [BigNumberish, BigNumberish, BigNumberish, BigNumberish, ReportStruct, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'validateOrder', values: [OrderStruct, BytesLike, BigNumberish]): string;
-encodeFunctionData(functionFragment: 'wind', values?: undefined): string;
+encodeFunctionData(functionFragment: 'windDown', values?: undefined): string;
 
     decodeFunctionResult(functionFragment: 'acceptOperator', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'accountManager', data: BytesLike): Result;
@@ -203,7 +203,7 @@ decodeFunctionResult(functionFragment: 'settleBatch', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'updateFunding', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'validateOrder', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
   }
 
   
@@ -1001,9 +1001,9 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
-    wind: TypedContractMethod<
+    windDown: TypedContractMethod<
       [],
-      [WindStructOutput],
+      [WindDownStructOutput],
       'view'
     >
     
@@ -1276,9 +1276,9 @@ getFunction(nameOrSignature: 'validateOrder'): TypedContractMethod<
       [[string, string]],
       'view'
     >;
-getFunction(nameOrSignature: 'wind'): TypedContractMethod<
+getFunction(nameOrSignature: 'windDown'): TypedContractMethod<
       [],
-      [WindStructOutput],
+      [WindDownStructOutput],
       'view'
     >;
 

@@ -4537,7 +4537,7 @@ import type { NonPayableOverrides } from "../common.js"
   },
   {
     "inputs": [],
-    "name": "wind",
+    "name": "windDown",
     "outputs": [
       {
         "components": [
@@ -4582,7 +4582,7 @@ import type { NonPayableOverrides } from "../common.js"
             "type": "uint112"
           }
         ],
-        "internalType": "struct Wind",
+        "internalType": "struct WindDown",
         "name": "",
         "type": "tuple"
       }

@@ -2028,7 +2028,7 @@ import type { NonPayableOverrides } from "../common.js"
   },
   {
     "inputs": [],
-    "name": "wind",
+    "name": "windDown",
     "outputs": [
       {
         "components": [
@@ -2073,7 +2073,7 @@ import type { NonPayableOverrides } from "../common.js"
             "type": "uint112"
           }
         ],
-        "internalType": "struct Wind",
+        "internalType": "struct WindDown",
         "name": "",
         "type": "tuple"
       }
@@ -2126,7 +2126,7 @@ import type { NonPayableOverrides } from "../common.js"
 
       linkedBytecode = linkedBytecode.replace(
         new RegExp("__\\$92fac3d227b575815f623325807a0b97e0\\$__", "g"),
-        linkLibraryAddresses["project/contracts/libraries/WindLib.sol:WindLib"].replace(/^0x/, '').toLowerCase(),
+        linkLibraryAddresses["project/contracts/libraries/WindDownLib.sol:WindDownLib"].replace(/^0x/, '').toLowerCase(),
       );
 
       linkedBytecode = linkedBytecode.replace(
@@ -2172,7 +2172,7 @@ import type { NonPayableOverrides } from "../common.js"
   
   export interface MarketExtensionLibraryAddresses {
         ["project/contracts/libraries/ChangeLib.sol:ChangeLib"]: string;
-    ["project/contracts/libraries/WindLib.sol:WindLib"]: string;
+    ["project/contracts/libraries/WindDownLib.sol:WindDownLib"]: string;
     ["project/contracts/libraries/ValidationLib.sol:ValidationLib"]: string;
     ["project/contracts/libraries/FundingLib.sol:FundingLib"]: string;
   };

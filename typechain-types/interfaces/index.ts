@@ -12,7 +12,7 @@ export type { IFunding } from './IFunding.js';
 export type { IIsolatedTrader } from './IIsolatedTrader.js';
 export type { IMarginBank } from './IMarginBank.js';
 export type { IMarketChanges } from './IMarketChanges.js';
-export type { IMarketExit } from './IMarketExit.js';
+export type { IMarketWindDown } from './IMarketWindDown.js';
 export type { IMarketRisk } from './IMarketRisk.js';
 export type { IPriceOracle } from './IPriceOracle.js';
 export type { ISettlementErrors } from './ISettlementErrors.js';

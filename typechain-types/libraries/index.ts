@@ -6,4 +6,4 @@ export type { ChangeLib } from './ChangeLib.js';
 export type { DelayLib } from './DelayLib.js';
 export type { FundingLib } from './FundingLib.js';
 export type { ValidationLib } from './ValidationLib.js';
-export type { WindLib } from './WindLib.js';
+export type { WindDownLib } from './WindDownLib.js';

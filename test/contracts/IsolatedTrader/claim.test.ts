@@ -82,20 +82,20 @@ describe('claims', () => {
     const trader = await byAnyone(scene)
     await trader.listInsolvent([alice.address, alice.address])
     await trader.listInsolvent([alice.address])
-    expect((await trader.wind()).deficit).to.equal(e18('5'))
+    expect((await trader.windDown()).deficit).to.equal(e18('5'))
   })
 
   it('when a reported account is solvent or flat, it is skipped', async () => {
     const trader = await byAnyone(scene)
     await trader.listInsolvent([bob.address, carol.address, dave.address])
-    expect((await trader.wind()).deficit).to.equal(0n)
+    expect((await trader.windDown()).deficit).to.equal(0n)
     expect((await trader.position(bob.address)).size).to.equal(-2000n)
   })
 
   it('when the report window of three days is over, reports revert and claims succeed; before, claims revert with ClaimEarly', async () => {
     const { exchange } = scene
     const trader = await byAnyone(scene)
-    const { endedAt } = await trader.wind()
+    const { endedAt } = await trader.windDown()
     const { time } = exchange.connection.networkHelpers
     await time.setNextBlockTimestamp(Number(endedAt) / 1000 + LISTING_WINDOW)
     await expect(trader.claim(bob.address)).to.be.revertedWithCustomError(trader, 'ClaimEarly')

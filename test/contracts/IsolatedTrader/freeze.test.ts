@@ -22,7 +22,7 @@ describe('freeze', () => {
     const { exchange } = scene
     const trader = await byAnyone(scene)
     await trader.requestFreeze()
-    const { requestedAt } = await trader.wind()
+    const { requestedAt } = await trader.windDown()
     const { time } = exchange.connection.networkHelpers
     await time.setNextBlockTimestamp(Number(requestedAt) / 1000 + DAY)
     await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeEarly')
@@ -31,7 +31,7 @@ describe('freeze', () => {
     await expect(trader.freeze()).to.emit(trader, 'MarketFrozen')
     expect((await trader.clock()).actionId).to.equal(actionId + 1n)
     expect((await trader.parameters()).mode).to.equal(4n)
-    expect((await trader.wind()).price).to.equal(e18('100'))
+    expect((await trader.windDown()).price).to.equal(e18('100'))
   })
 
   it('when no freeze was requested, it reverts with FreezeNotRequested', async () => {
@@ -49,7 +49,7 @@ describe('freeze', () => {
     await pass(exchange, 100)
     await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeRequestVoid')
     await freeze(scene)
-    expect((await trader.wind()).endedAt).to.not.equal(0n)
+    expect((await trader.windDown()).endedAt).to.not.equal(0n)
   })
 
   it('when the operator settles a batch after the request, it reverts with FreezeRequestVoid', async () => {
@@ -82,7 +82,7 @@ describe('freeze', () => {
     })
     const trader = await byAnyone(scene)
     await trader.requestFreeze()
-    expect((await trader.wind()).requestedAt).to.equal(BigInt(asOf))
+    expect((await trader.windDown()).requestedAt).to.equal(BigInt(asOf))
     await pass(exchange, SILENCE + 3)
     await trader.freeze()
     expect(spec.kind).to.equal('perpetual')
@@ -142,7 +142,7 @@ describe('freeze', () => {
       await expect(poke(scene, e18('103'))).to.emit(scene.exchange.trader, 'PricePoked')
       expect((await scene.exchange.trader.poked()).price).to.equal(e18('103'))
       await freeze(scene)
-      expect((await scene.exchange.trader.wind()).price).to.equal(e18('103'))
+      expect((await scene.exchange.trader.windDown()).price).to.equal(e18('103'))
     })
 
     it('when the operator used a newer report after the poke, it is that price', async () => {
@@ -150,7 +150,7 @@ describe('freeze', () => {
       await poke(scene, e18('103'))
       await trade(scene.exchange, alice, bob, { steps: 1000, price: 1020, leverage: 5 })
       await freeze(scene)
-      expect((await scene.exchange.trader.wind()).price).to.equal(e18('102'))
+      expect((await scene.exchange.trader.windDown()).price).to.equal(e18('102'))
     })
 
     it('when a poked report is older, conflicting, too far off, stale, ahead or unsigned, poke reverts', async () => {

@@ -59,7 +59,7 @@ describe('MarketExtension', () => {
   it('when called through a market, it writes that market’s storage and not its own', async () => {
     const { trader, shared, connection } = exchange
     await trader.heartbeat()
-    expect((await trader.wind()).heartbeatAt).to.be.greaterThan(0n)
+    expect((await trader.windDown()).heartbeatAt).to.be.greaterThan(0n)
     for (let slot = 0; slot < 40; slot++) {
       expect(BigInt(await connection.ethers.provider.getStorage(shared.extension, slot))).to.equal(0n)
     }

@@ -50,7 +50,7 @@ contract House is Keeper {
         bank.requestWithdrawal(within(seed >> 8, 1, free));
     }
 
-    /// @notice freeAlwaysExits: whatever the market does, pending money leaves after the delay, all of it, and not earlier.
+    /// @notice withdrawalAlwaysPaid: whatever the market does, pending money leaves after the delay, all of it, and not earlier.
     function withdraw(uint256 seed) external {
         address owner = actor(seed % ACTORS);
         IMarginBank.Account memory entry = bank.account(owner);
@@ -65,12 +65,12 @@ contract House is Keeper {
         uint256 before = token.balanceOf(owner);
         vm.prank(owner);
         bank.withdraw();
-        same("freeAlwaysExits", int256(uint256(entry.pending)), int256(token.balanceOf(owner) - before));
+        same("withdrawalAlwaysPaid", int256(uint256(entry.pending)), int256(token.balanceOf(owner) - before));
         withdrawn += entry.pending;
         _paid[seed % ACTORS] -= int256(uint256(entry.pending));
     }
 
-    /// @notice exitLiveness, claimOrderFree: the operator is gone for good, and calls that anybody can make turn every
+    /// @notice windDownLiveness, claimOrderFree: the operator is gone for good, and calls that anybody can make turn every
     /// position into money. Nobody's share depends on who comes first.
     function everybodyLeaves() external {
         uint256[HOLDERS] memory due = _end();
@@ -96,7 +96,7 @@ contract House is Keeper {
         address[] memory all = new address[](HOLDERS);
         int256[HOLDERS] memory value;
         uint256 deficit;
-        uint256 price = trader.wind().price;
+        uint256 price = trader.windDown().price;
         for (uint256 i; i < HOLDERS; ++i) {
             all[i] = holder(i);
             (int256 equityX,) = trader.health(all[i], price);
@@ -124,7 +124,7 @@ contract House is Keeper {
         uint256 before = token.balanceOf(owner);
         vm.prank(owner);
         bank.withdraw();
-        same("exitLiveness", int256(all), int256(token.balanceOf(owner) - before));
+        same("windDownLiveness", int256(all), int256(token.balanceOf(owner) - before));
         withdrawn += all;
     }
 

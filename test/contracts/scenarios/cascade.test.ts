@@ -139,7 +139,7 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     }
     const early = trader.connect(admin).coverDeficit(1)
     await expect(early).to.be.revertedWithCustomError(bank, 'BankPaused').withArgs(endsAt)
-    expect((await trader.wind()).haircutFixed).to.equal(false)
+    expect((await trader.windDown()).haircutFixed).to.equal(false)
     await duet.compareBooks('the pause')
     await pass(exchange, DAY)
     expect(await bank.isPaused()).to.equal(false)
@@ -161,7 +161,7 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
   async function expectRebuilt(): Promise<void> {
     const books = await rebuild(exchange)
     const { positions, accounts, pool, fees, deficit, index } = duet.twin.books
-    expect([books.pool, books.fees, books.exit.deficit]).to.deep.equal([pool, fees, deficit])
+    expect([books.pool, books.fees, books.windDown.deficit]).to.deep.equal([pool, fees, deficit])
     for (const each of duet.holders) {
       expect(books.accounts.get(each)?.free).to.equal(accounts.get(each)?.free)
       const [rebuilt, kept] = [books.positions.get(each), positions.get(each)]

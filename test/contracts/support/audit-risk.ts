@@ -1,4 +1,4 @@
-/** The logs of backstop, deleveraging and exit, replayed into the books of an audit. */
+/** The logs of backstop, deleveraging and wind-down, replayed into the books of an audit. */
 
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { applyAdjusted, type PositionAdjusted } from '../../../domain/positions/adjust-replay.ts'
@@ -17,51 +17,51 @@ import type { Address, Millis, Quote } from '../../../domain/units.ts'
 import type { RiskFact } from '../../../indexer/ingest/facts.ts'
 
 /** How far a market has ended, by its logs. */
-export interface Exit {
+export interface WindDown {
   ended: MarketEnded | null
   deficit: bigint
   haircut: Haircut | null
   unpaid: Map<Address, bigint>
 }
 
-export const ALIVE = (): Exit => ({ ended: null, deficit: 0n, haircut: null, unpaid: new Map() })
+export const ALIVE = (): WindDown => ({ ended: null, deficit: 0n, haircut: null, unpaid: new Map() })
 
 export interface RiskBooks {
   accounts: Map<Address, LedgerAccount>
   positions: Map<Address, Position>
   pool: bigint
-  exit: Exit
+  windDown: WindDown
 }
 
 function effectOf(books: RiskBooks, fact: RiskFact, spec: MarketSpec): Effect | null {
-  const { positions, exit } = books
+  const { positions, windDown } = books
   switch (fact.kind) {
     case 'position_inherited':
       return applyInherited(positions, fact.event)
     case 'positions_deleveraged':
       return applyDeleveraged(positions, fact.event)
     case 'insolvent_listed':
-      exit.deficit += fact.event.deficit
-      return applyListed(positions, fact.event, exit.ended as MarketEnded, spec)
+      windDown.deficit += fact.event.deficit
+      return applyListed(positions, fact.event, windDown.ended as MarketEnded, spec)
     case 'deficit_covered':
       return { positions: new Map(), free: [{ account: fact.payer, delta: -fact.amount as Quote }] }
     case 'claimed': {
       const { account, unpaid } = fact.event
-      const ended = exit.ended as MarketEnded
-      const unpaidBefore = (exit.unpaid.get(account) ?? 0n) as Quote
-      exit.unpaid.set(account, unpaid)
+      const ended = windDown.ended as MarketEnded
+      const unpaidBefore = (windDown.unpaid.get(account) ?? 0n) as Quote
+      windDown.unpaid.set(account, unpaid)
       return applyClaimed(
         positions,
         fact.event,
-        { ended, haircut: exit.haircut as Haircut, unpaidBefore },
+        { ended, haircut: windDown.haircut as Haircut, unpaidBefore },
         spec,
       )
     }
     case 'market_ended':
-      exit.ended = fact.event
+      windDown.ended = fact.event
       return null
     case 'haircut_fixed':
-      exit.haircut = fact.haircut
+      windDown.haircut = fact.haircut
       return null
     case 'inheritance_failed':
       return null

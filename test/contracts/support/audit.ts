@@ -19,7 +19,7 @@ import { decodeAdjustment } from '../../../indexer/ingest/decode-adjust.ts'
 import { decodeRisk } from '../../../indexer/ingest/decode-risk.ts'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
 import type { Exchange } from '../../support/exchange.ts'
-import { ALIVE, applyAdjustment, applyRisk, type Exit, type RiskBooks } from './audit-risk.ts'
+import { ALIVE, applyAdjustment, applyRisk, type RiskBooks, type WindDown } from './audit-risk.ts'
 
 interface Books extends RiskBooks {
   states: FillStates
@@ -78,7 +78,7 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
     states: { orders: new Map(), slots: new Map() },
     pool: 0n,
     fees: 0n,
-    exit: ALIVE(),
+    windDown: ALIVE(),
     funding: null,
   }
   const logs: Log[] = await exchange.connection.ethers.provider.getLogs({
@@ -136,15 +136,15 @@ async function compareOrders(exchange: Exchange, states: FillStates): Promise<vo
 }
 
 /** Once a market has ended, its claims are what was owed less what was paid: not positions any more, but debts. */
-async function compareExit(
+async function compareWindDown(
   { trader }: Exchange,
-  { ended, deficit, haircut, unpaid }: Exit,
+  { ended, deficit, haircut, unpaid }: WindDown,
   owners: readonly Address[],
 ): Promise<void> {
-  const wind = await trader.wind()
-  expect([wind.endedAt > 0n, wind.price]).to.deep.equal([ended !== null, ended?.price ?? 0n])
-  expect([wind.poolAtEnd, wind.deficit]).to.deep.equal([ended?.pool ?? 0n, deficit])
-  expect([wind.haircutFixed, wind.haircutPool]).to.deep.equal([haircut !== null, haircut?.pool ?? 0n])
+  const windDown = await trader.windDown()
+  expect([windDown.endedAt > 0n, windDown.price]).to.deep.equal([ended !== null, ended?.price ?? 0n])
+  expect([windDown.poolAtEnd, windDown.deficit]).to.deep.equal([ended?.pool ?? 0n, deficit])
+  expect([windDown.haircutFixed, windDown.haircutPool]).to.deep.equal([haircut !== null, haircut?.pool ?? 0n])
   for (const owner of owners) expect(await trader.unpaidClaim(owner)).to.equal(unpaid.get(owner) ?? 0n)
 }
 
@@ -185,8 +185,8 @@ export async function audit(exchange: Exchange): Promise<void> {
   const market = await bank.market(spec.trader)
   expect([market.pool, market.fees]).to.deep.equal([books.pool, books.fees])
   expect(await usdm.balanceOf(shared.marginBank)).to.equal(owed + market.pool + market.fees)
-  await compareExit(exchange, books.exit, owners)
-  if (books.exit.ended !== null) return
+  await compareWindDown(exchange, books.windDown, owners)
+  if (books.windDown.ended !== null) return
   expect(size).to.equal(0n)
   // Sizes cancel out, so the claims at price 0 are the claims at every price.
   expect(market.pool).to.equal(claims)

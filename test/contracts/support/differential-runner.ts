@@ -97,7 +97,7 @@ export class Duet {
     const market = await bank.market(spec.trader)
     expect([market.pool, market.fees], after).to.deep.equal([pool, fees])
     if (ended === null) return
-    expect((await trader.wind()).deficit).to.equal(deficit)
+    expect((await trader.windDown()).deficit).to.equal(deficit)
     for (const holder of this.holders) {
       expect(await trader.unpaidClaim(holder)).to.equal(unpaid.get(holder) ?? 0n)
     }

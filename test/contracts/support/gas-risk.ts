@@ -1,4 +1,4 @@
-/** What backstop, deleveraging and exit cost: receipt gas of an action, or of it per account. */
+/** What backstop, deleveraging and wind-down cost: receipt gas of an action, or of it per account. */
 import type { ContractTransactionResponse } from 'ethers'
 import { chain, crowdedExchange, type Exchange, settle } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
@@ -67,7 +67,7 @@ async function deleveragings(table: GasTable): Promise<void> {
   table['deleverage, per counterparty of ten'] = await gasOf(ten, COUNTERPARTIES)
 }
 
-async function exits(table: GasTable): Promise<void> {
+async function windDowns(table: GasTable): Promise<void> {
   const { networkHelpers } = await chain()
   const scene = { exchange: await networkHelpers.loadFixture(crowd) }
   const { exchange } = scene
@@ -87,6 +87,6 @@ async function exits(table: GasTable): Promise<void> {
 
 export async function riskGas(): Promise<GasTable> {
   const table: GasTable = {}
-  for (const measure of [liquidations, deleveragings, exits]) await measure(table)
+  for (const measure of [liquidations, deleveragings, windDowns]) await measure(table)
   return table
 }

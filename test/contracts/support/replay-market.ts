@@ -198,8 +198,11 @@ export class MarketReplay {
     expect(plain(await trader.fundingRate()), 'funding rate').to.deep.equal(this.#funding)
     expect(plain(await trader.riskTerms()), 'backstop').to.deep.equal(this.#risk)
     expect(plain(await trader.poked()), 'poked').to.deep.equal(this.#poked)
-    const wind = await trader.wind()
-    expect([wind.heartbeatAt, wind.requestedAt]).to.deep.equal([this.#heartbeatAt, this.#freezeRequestedAt])
+    const windDown = await trader.windDown()
+    expect([windDown.heartbeatAt, windDown.requestedAt]).to.deep.equal([
+      this.#heartbeatAt,
+      this.#freezeRequestedAt,
+    ])
     await this.#comparePending()
     await this.#compareAccounts()
   }

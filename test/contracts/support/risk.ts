@@ -1,4 +1,4 @@
-/** Backstop, deleveraging and exit on a deployed exchange. */
+/** Backstop, deleveraging and wind-down on a deployed exchange. */
 import type { ContractTransactionResponse, Wallet } from 'ethers'
 import type { Address, Price } from '../../../domain/units.ts'
 import { finalFeedIdOf } from '../../../stack/deploy.ts'

@@ -4296,7 +4296,7 @@
   },
   {
     "inputs": [],
-    "name": "wind",
+    "name": "windDown",
     "outputs": [
       {
         "components": [
@@ -4341,7 +4341,7 @@
             "type": "uint112"
           }
         ],
-        "internalType": "struct Wind",
+        "internalType": "struct WindDown",
         "name": "",
         "type": "tuple"
       }

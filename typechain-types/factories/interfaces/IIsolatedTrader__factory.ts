@@ -4195,7 +4195,7 @@
   },
   {
     "inputs": [],
-    "name": "wind",
+    "name": "windDown",
     "outputs": [
       {
         "components": [
@@ -4240,7 +4240,7 @@
             "type": "uint112"
           }
         ],
-        "internalType": "struct Wind",
+        "internalType": "struct WindDown",
         "name": "",
         "type": "tuple"
       }

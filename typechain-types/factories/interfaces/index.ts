@@ -12,7 +12,7 @@ export { IFunding__factory } from './IFunding__factory.js';
 export { IIsolatedTrader__factory } from './IIsolatedTrader__factory.js';
 export { IMarginBank__factory } from './IMarginBank__factory.js';
 export { IMarketChanges__factory } from './IMarketChanges__factory.js';
-export { IMarketExit__factory } from './IMarketExit__factory.js';
+export { IMarketWindDown__factory } from './IMarketWindDown__factory.js';
 export { IMarketRisk__factory } from './IMarketRisk__factory.js';
 export { IPriceOracle__factory } from './IPriceOracle__factory.js';
 export { ISettlementErrors__factory } from './ISettlementErrors__factory.js';

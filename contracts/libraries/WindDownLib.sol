@@ -3,13 +3,13 @@ pragma solidity ^0.8.28;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
-import {IMarketExit} from "../interfaces/IMarketExit.sol";
+import {IMarketWindDown} from "../interfaces/IMarketWindDown.sol";
 import {MarketContext} from "../types/MarketContext.sol";
 import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {Position} from "../types/Position.sol";
 import {Report} from "../types/Report.sol";
 import {Valuation} from "../types/Risk.sol";
-import {Poked, Reference, TraderState, Wind} from "../types/TraderState.sol";
+import {Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
 import {LISTING_WINDOW, SILENCE} from "./Delays.sol";
@@ -17,33 +17,33 @@ import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
-/// @title How a market ends. Linked: runs on a market's storage. Twin of domain/wind-down.ts
-library WindLib {
+/// @title How a market ends. Linked: runs on a market's storage. Twin of domain/windDown-down.ts
+library WindDownLib {
     using SafeCast for uint256;
 
     // ------------------------------------------------------------------ signs of life
 
     function heartbeat(TraderState storage state) external {
-        _requireAlive(state.wind);
-        state.wind.heartbeatAt = _now();
-        emit IMarketExit.Heartbeat(_now());
+        _requireAlive(state.windDown);
+        state.windDown.heartbeatAt = _now();
+        emit IMarketWindDown.Heartbeat(_now());
     }
 
     function requestFreeze(TraderState storage state) external {
-        Wind memory wind = state.wind;
-        _requireAlive(wind);
-        uint256 aliveAt = _aliveAt(state, wind);
-        if (wind.requestedAt != 0 && wind.requestedAt >= aliveAt) {
-            revert IMarketExit.FreezeAlreadyRequested(wind.requestedAt);
+        WindDown memory windDown = state.windDown;
+        _requireAlive(windDown);
+        uint256 aliveAt = _aliveAt(state, windDown);
+        if (windDown.requestedAt != 0 && windDown.requestedAt >= aliveAt) {
+            revert IMarketWindDown.FreezeAlreadyRequested(windDown.requestedAt);
         }
         // The latest action may be as of a moment that is yet to come: it must not make void what was asked after it.
         uint48 requestedAt = uint48(Math.max(_now(), aliveAt));
-        state.wind.requestedAt = requestedAt;
-        emit IMarketExit.FreezeRequested(msg.sender, requestedAt);
+        state.windDown.requestedAt = requestedAt;
+        emit IMarketWindDown.FreezeRequested(msg.sender, requestedAt);
     }
 
     function poke(TraderState storage state, MarketContext calldata context, Report calldata report) external {
-        _requireAlive(state.wind);
+        _requireAlive(state.windDown);
         uint256 asOf = _now();
         Reference memory last = _newest(state);
         Parameters memory current = ActionLib.parametersAt(state, last.changePending, asOf);
@@ -51,20 +51,20 @@ library WindLib {
         BandLib.checkReport(asOf, report.price, report.observedAt, last, current, binary);
         context.oracle.verify(context.feedId, report.price, report.observedAt, report.proof);
         state.poked = Poked({price: report.price, observedAt: report.observedAt});
-        emit IMarketExit.PricePoked(report.price, report.observedAt);
+        emit IMarketWindDown.PricePoked(report.price, report.observedAt);
     }
 
     // ------------------------------------------------------------------ the end
 
     function freeze(TraderState storage state, MarketContext calldata context) external {
         // Check: a request stands, and a day has passed in silence.
-        Wind memory wind = state.wind;
-        _requireAlive(wind);
-        uint256 aliveAt = _aliveAt(state, wind);
-        if (wind.requestedAt == 0) revert IMarketExit.FreezeNotRequested();
-        if (aliveAt > wind.requestedAt) revert IMarketExit.FreezeRequestVoid(wind.requestedAt, aliveAt);
-        uint256 availableAfter = wind.requestedAt + SILENCE;
-        if (_now() <= availableAfter) revert IMarketExit.FreezeEarly(availableAfter);
+        WindDown memory windDown = state.windDown;
+        _requireAlive(windDown);
+        uint256 aliveAt = _aliveAt(state, windDown);
+        if (windDown.requestedAt == 0) revert IMarketWindDown.FreezeNotRequested();
+        if (aliveAt > windDown.requestedAt) revert IMarketWindDown.FreezeRequestVoid(windDown.requestedAt, aliveAt);
+        uint256 availableAfter = windDown.requestedAt + SILENCE;
+        if (_now() <= availableAfter) revert IMarketWindDown.FreezeEarly(availableAfter);
 
         // Effect: the queue's last action, at the newest price known.
         uint256 actionId = uint256(state.clock.actionId) + 1;
@@ -72,7 +72,7 @@ library WindLib {
         ActionLib.begin(action, state, actionId, _now(), ActionKind.Freeze);
         Reference memory newest = _newest(state);
         uint256 pool = _end(state, context, action, newest.oraclePrice);
-        emit IMarketExit.MarketFrozen(
+        emit IMarketWindDown.MarketFrozen(
             actionId, action.clock.asOf, newest.oraclePrice, newest.observedAt, action.reference_.fundingIndex, pool
         );
     }
@@ -91,7 +91,7 @@ library WindLib {
         bytes32 feedId = keccak256(abi.encodePacked(context.feedId, "final"));
         context.oracle.verify(feedId, report.price, report.observedAt, report.proof);
         uint256 pool = _end(state, context, action, report.price);
-        emit IMarketExit.MarketFinalized(
+        emit IMarketWindDown.MarketFinalized(
             actionId, action.clock.asOf, report.price, report.observedAt, action.reference_.fundingIndex, pool
         );
         ActionLib.requireTimely(asOf);
@@ -107,18 +107,18 @@ library WindLib {
         delete state.pending;
         state.parameters.mode = MarketMode.Settled;
         pool = context.bank.market(address(this)).pool;
-        state.wind.price = price;
-        state.wind.endedAt = _now();
-        state.wind.poolAtEnd = uint112(pool);
+        state.windDown.price = price;
+        state.windDown.endedAt = _now();
+        state.windDown.poolAtEnd = uint112(pool);
     }
 
     function _requireFinalPrice(MarketContext calldata context, uint256 price) private pure {
         (uint256 low, uint256 high) = (context.finalLow, context.finalHigh);
-        if (context.kind == MarketKind.Perpetual) revert IMarketExit.MarketWithoutExpiry();
+        if (context.kind == MarketKind.Perpetual) revert IMarketWindDown.MarketWithoutExpiry();
         bool valid = context.kind == MarketKind.BinaryFuture
             ? price == low || price == high
             : price >= low && price <= high;
-        if (!valid) revert IMarketExit.FinalPriceInvalid(low, high, price);
+        if (!valid) revert IMarketWindDown.FinalPriceInvalid(low, high, price);
     }
 
     // ------------------------------------------------------------------ after the end
@@ -126,80 +126,80 @@ library WindLib {
     function listInsolvent(TraderState storage state, MarketContext calldata context, address[] calldata accounts)
         external
     {
-        Wind memory wind = state.wind;
-        _requireEnded(wind);
-        if (_now() > wind.endedAt + LISTING_WINDOW) revert IMarketExit.ListingOver(wind.endedAt);
-        uint256 sum = wind.deficit;
+        WindDown memory windDown = state.windDown;
+        _requireEnded(windDown);
+        if (_now() > windDown.endedAt + LISTING_WINDOW) revert IMarketWindDown.ListingOver(windDown.endedAt);
+        uint256 sum = windDown.deficit;
         for (uint256 i; i < accounts.length; ++i) {
             address account = accounts[i];
-            (Position memory position, int256 value) = _valueOf(state, context, wind, account);
+            (Position memory position, int256 value) = _valueOf(state, context, windDown, account);
             if (value >= 0) continue;
             // Counted once: what is counted is gone.
             _empty(state, account, position);
             sum += uint256(-value);
-            emit IMarketExit.InsolventListed(account, uint256(-value));
+            emit IMarketWindDown.InsolventListed(account, uint256(-value));
         }
-        state.wind.deficit = sum.toUint128();
+        state.windDown.deficit = sum.toUint128();
     }
 
     function coverDeficit(TraderState storage state, MarketContext calldata context, uint96 amount) external {
-        _requireEnded(state.wind);
-        if (amount == 0) revert IMarketExit.AmountZero();
-        emit IMarketExit.DeficitCovered(amount);
+        _requireEnded(state.windDown);
+        if (amount == 0) revert IMarketWindDown.AmountZero();
+        emit IMarketWindDown.DeficitCovered(amount);
         // Of the market's own account and of nobody's who trades: what is free may back what was matched elsewhere.
         LedgerCall.move(context.bank, type(uint256).max, address(this), -int256(uint256(amount)));
     }
 
     function claim(TraderState storage state, MarketContext calldata context, address account) external {
         // Check: deficits are counted.
-        Wind memory wind = state.wind;
-        _requireEnded(wind);
-        uint256 availableAfter = wind.endedAt + LISTING_WINDOW;
-        if (_now() <= availableAfter) revert IMarketExit.ClaimEarly(availableAfter);
+        WindDown memory windDown = state.windDown;
+        _requireEnded(windDown);
+        uint256 availableAfter = windDown.endedAt + LISTING_WINDOW;
+        if (_now() <= availableAfter) revert IMarketWindDown.ClaimEarly(availableAfter);
         uint256 pool = context.bank.market(address(this)).pool;
-        if (!wind.haircutFixed) _fixHaircut(state, wind, pool);
+        if (!windDown.haircutFixed) _fixHaircut(state, windDown, pool);
 
         // Effect: its value becomes a debt of the pool, which is paid as far as the pool goes.
-        (Position memory position, int256 signedValue) = _valueOf(state, context, wind, account);
+        (Position memory position, int256 signedValue) = _valueOf(state, context, windDown, account);
         uint256 value = signedValue > 0 ? uint256(signedValue) : 0;
         uint256 due = state.unpaidClaims[account];
         if (value > 0) {
-            due += _shareOf(value, wind);
+            due += _shareOf(value, windDown);
             _empty(state, account, position);
         }
         uint256 paid = Math.min(Math.min(due, pool), uint96(type(int96).max));
-        if (value == 0 && paid == 0) revert IMarketExit.NothingToClaim(account);
+        if (value == 0 && paid == 0) revert IMarketWindDown.NothingToClaim(account);
         if (due != paid || state.unpaidClaims[account] != 0) state.unpaidClaims[account] = due - paid;
-        emit IMarketExit.Claimed(account, value, paid, due - paid);
-        LedgerCall.move(context.bank, wind.endedAt, account, int256(paid));
+        emit IMarketWindDown.Claimed(account, value, paid, due - paid);
+        LedgerCall.move(context.bank, windDown.endedAt, account, int256(paid));
     }
 
     /// @dev At most everything that is owed: what was covered beyond it stays in the pool.
-    function _fixHaircut(TraderState storage state, Wind memory wind, uint256 pool) private {
-        uint256 owed = uint256(wind.poolAtEnd) + wind.deficit;
-        wind.haircutPool = uint112(Math.min(pool, owed));
-        wind.haircutFixed = true;
-        state.wind = wind;
-        emit IMarketExit.HaircutFixed(wind.haircutPool, owed);
+    function _fixHaircut(TraderState storage state, WindDown memory windDown, uint256 pool) private {
+        uint256 owed = uint256(windDown.poolAtEnd) + windDown.deficit;
+        windDown.haircutPool = uint112(Math.min(pool, owed));
+        windDown.haircutFixed = true;
+        state.windDown = windDown;
+        emit IMarketWindDown.HaircutFixed(windDown.haircutPool, owed);
     }
 
     // ------------------------------------------------------------------ internals
 
     /// @dev Down. In full where nothing is known to be owed: the pool was empty, and nobody who owed was listed.
-    function _shareOf(uint256 value, Wind memory wind) private pure returns (uint256) {
-        uint256 owed = uint256(wind.poolAtEnd) + wind.deficit;
-        return owed == 0 ? value : Math.mulDiv(value, wind.haircutPool, owed);
+    function _shareOf(uint256 value, WindDown memory windDown) private pure returns (uint256) {
+        uint256 owed = uint256(windDown.poolAtEnd) + windDown.deficit;
+        return owed == 0 ? value : Math.mulDiv(value, windDown.haircutPool, owed);
     }
 
     /// @dev Wei at the fixed price, down; negative where the account owes.
-    function _valueOf(TraderState storage state, MarketContext calldata context, Wind memory wind, address account)
+    function _valueOf(TraderState storage state, MarketContext calldata context, WindDown memory windDown, address account)
         private
         view
         returns (Position memory position, int256 value)
     {
         PositionLib.unpack(state.positions[account].bits, state.reference_.fundingIndex, position);
         Valuation memory valuation;
-        valuation.oracleStepX = wind.price * context.step;
+        valuation.oracleStepX = windDown.price * context.step;
         valuation.step = context.step;
         valuation.binary = context.kind == MarketKind.BinaryFuture;
         (int256 equityX,) = MarginLib.exposure(position, valuation);
@@ -220,16 +220,16 @@ library WindLib {
     }
 
     /// @dev The operator's latest sign of life.
-    function _aliveAt(TraderState storage state, Wind memory wind) private view returns (uint256) {
-        return Math.max(wind.heartbeatAt, state.clock.asOf);
+    function _aliveAt(TraderState storage state, WindDown memory windDown) private view returns (uint256) {
+        return Math.max(windDown.heartbeatAt, state.clock.asOf);
     }
 
-    function _requireAlive(Wind memory wind) private pure {
-        if (wind.endedAt != 0) revert IMarketExit.MarketEnded(wind.endedAt);
+    function _requireAlive(WindDown memory windDown) private pure {
+        if (windDown.endedAt != 0) revert IMarketWindDown.MarketEnded(windDown.endedAt);
     }
 
-    function _requireEnded(Wind memory wind) private pure {
-        if (wind.endedAt == 0) revert IMarketExit.MarketNotEnded();
+    function _requireEnded(WindDown memory windDown) private pure {
+        if (windDown.endedAt == 0) revert IMarketWindDown.MarketNotEnded();
     }
 
     function _now() private view returns (uint48) {

@@ -4,7 +4,7 @@
 /* eslint-disable */
 
   import { Contract, Interface, type ContractRunner } from "ethers";
-  import type { IMarketExit, IMarketExitInterface } from "../../interfaces/IMarketExit.js";
+  import type { IMarketWindDown, IMarketWindDownInterface } from "../../interfaces/IMarketWindDown.js";
 
   const _abi = [
   {
@@ -525,7 +525,7 @@
   },
   {
     "inputs": [],
-    "name": "wind",
+    "name": "windDown",
     "outputs": [
       {
         "components": [
@@ -570,7 +570,7 @@
             "type": "uint112"
           }
         ],
-        "internalType": "struct Wind",
+        "internalType": "struct WindDown",
         "name": "",
         "type": "tuple"
       }
@@ -580,13 +580,13 @@
   }
 ] as const;
 
-  export class IMarketExit__factory {
+  export class IMarketWindDown__factory {
     static readonly abi = _abi;
-    static createInterface(): IMarketExitInterface {
-      return new Interface(_abi) as IMarketExitInterface;
+    static createInterface(): IMarketWindDownInterface {
+      return new Interface(_abi) as IMarketWindDownInterface;
     }
-    static connect(address: string, runner?: ContractRunner | null): IMarketExit {
-      return new Contract(address, _abi, runner) as unknown as IMarketExit;
+    static connect(address: string, runner?: ContractRunner | null): IMarketWindDown {
+      return new Contract(address, _abi, runner) as unknown as IMarketWindDown;
     }
   }
   

@@ -2,7 +2,7 @@
 pragma solidity ^0.8.28;
 
 import {Report} from "../types/Report.sol";
-import {Poked, Wind} from "../types/TraderState.sol";
+import {Poked, WindDown} from "../types/TraderState.sol";
 
 /**
  * @title How a market ends
@@ -11,7 +11,7 @@ import {Poked, Wind} from "../types/TraderState.sol";
  * Deficits are counted for three days; then one haircut is fixed and claims are paid, in any order, to anyone's account by
  * anyone. Times are milliseconds.
  */
-interface IMarketExit {
+interface IMarketWindDown {
     /// @notice A sign of life: makes void what was requested before.
     event Heartbeat(uint48 heartbeatAt);
     /// @notice The operator's day runs from `requestedAt` on.
@@ -93,7 +93,7 @@ interface IMarketExit {
 
     // ------------------------------------------------------------------ views
 
-    function wind() external view returns (Wind memory);
+    function windDown() external view returns (WindDown memory);
     function poked() external view returns (Poked memory);
     function unpaidClaim(address account) external view returns (uint256);
 }

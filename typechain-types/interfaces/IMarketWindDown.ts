@@ -15,13 +15,13 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type PokedStructOutput = [price: bigint, observedAt: bigint] & {price: bigint, observedAt: bigint }
   
 
-    export type WindStruct = {price: BigNumberish, endedAt: BigNumberish, requestedAt: BigNumberish, heartbeatAt: BigNumberish, poolAtEnd: BigNumberish, deficit: BigNumberish, haircutFixed: boolean, haircutPool: BigNumberish}
+    export type WindDownStruct = {price: BigNumberish, endedAt: BigNumberish, requestedAt: BigNumberish, heartbeatAt: BigNumberish, poolAtEnd: BigNumberish, deficit: BigNumberish, haircutFixed: boolean, haircutPool: BigNumberish}
 
-    export type WindStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
+    export type WindDownStructOutput = [price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint] & {price: bigint, endedAt: bigint, requestedAt: bigint, heartbeatAt: bigint, poolAtEnd: bigint, deficit: bigint, haircutFixed: boolean, haircutPool: bigint }
   
 
-  export interface IMarketExitInterface extends Interface {
-    getFunction(nameOrSignature: "claim" | "coverDeficit" | "finalizeMarket" | "freeze" | "heartbeat" | "listInsolvent" | "poke" | "poked" | "requestFreeze" | "unpaidClaim" | "wind"): FunctionFragment;
+  export interface IMarketWindDownInterface extends Interface {
+    getFunction(nameOrSignature: "claim" | "coverDeficit" | "finalizeMarket" | "freeze" | "heartbeat" | "listInsolvent" | "poke" | "poked" | "requestFreeze" | "unpaidClaim" | "windDown"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "MarketFinalized" | "MarketFrozen" | "PricePoked"): EventFragment;
 
@@ -35,7 +35,7 @@ encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
-encodeFunctionData(functionFragment: 'wind', values?: undefined): string;
+encodeFunctionData(functionFragment: 'windDown', values?: undefined): string;
 
     decodeFunctionResult(functionFragment: 'claim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
@@ -47,7 +47,7 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
   }
 
   
@@ -159,12 +159,12 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
 
   
 
-  export interface IMarketExit extends BaseContract {
+  export interface IMarketWindDown extends BaseContract {
     
-    connect(runner?: ContractRunner | null): IMarketExit;
+    connect(runner?: ContractRunner | null): IMarketWindDown;
     waitForDeployment(): Promise<this>;
 
-    interface: IMarketExitInterface;
+    interface: IMarketWindDownInterface;
 
     
   queryFilter<TCEvent extends TypedContractEvent>(
@@ -273,9 +273,9 @@ decodeFunctionResult(functionFragment: 'wind', data: BytesLike): Result;
     
 
     
-    wind: TypedContractMethod<
+    windDown: TypedContractMethod<
       [],
-      [WindStructOutput],
+      [WindDownStructOutput],
       'view'
     >
     
@@ -333,9 +333,9 @@ getFunction(nameOrSignature: 'unpaidClaim'): TypedContractMethod<
       [bigint],
       'view'
     >;
-getFunction(nameOrSignature: 'wind'): TypedContractMethod<
+getFunction(nameOrSignature: 'windDown'): TypedContractMethod<
       [],
-      [WindStructOutput],
+      [WindDownStructOutput],
       'view'
     >;
 

@@ -10,7 +10,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
     export type ParametersStructOutput = [imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint] & {imr: bigint, mmr: bigint, mtbLong: bigint, mtbShort: bigint, makerFee: bigint, takerFee: bigint, reportMaxAge: bigint, moveBase: bigint, moveSlope: bigint, fundingCap: bigint, maxLeverage: bigint, mode: bigint }
   
 
-  export interface WindLibInterface extends Interface {
+  export interface WindDownLibInterface extends Interface {
     
 
     getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "MarketFinalized" | "MarketFrozen" | "ParametersChanged" | "PricePoked"): EventFragment;
@@ -141,12 +141,12 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
   
 
-  export interface WindLib extends BaseContract {
+  export interface WindDownLib extends BaseContract {
     
-    connect(runner?: ContractRunner | null): WindLib;
+    connect(runner?: ContractRunner | null): WindDownLib;
     waitForDeployment(): Promise<this>;
 
-    interface: WindLibInterface;
+    interface: WindDownLibInterface;
 
     
   queryFilter<TCEvent extends TypedContractEvent>(
