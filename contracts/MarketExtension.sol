@@ -150,8 +150,8 @@ contract MarketExtension is MarketState, ReentrancyGuardTransient {
         WindDownLib.finalizeMarket(_state, _context(), actionId, asOf, report);
     }
 
-    function listInsolvent(address[] calldata accounts) external nonReentrant {
-        WindDownLib.listInsolvent(_state, _context(), accounts);
+    function reportInsolvent(address[] calldata accounts) external nonReentrant {
+        WindDownLib.reportInsolvent(_state, _context(), accounts);
     }
 
     function coverDeficit(uint96 amount) external nonReentrant {

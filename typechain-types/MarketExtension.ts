@@ -91,7 +91,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface MarketExtensionInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "BackstopInheritanceFailed" | "OperatorChanged" | "ParametersChanged" | "PositionInherited" | "PositionsDeleveraged"): EventFragment;
 
@@ -114,7 +114,6 @@ encodeFunctionData(functionFragment: 'heartbeat', values?: undefined): string;
 encodeFunctionData(functionFragment: 'inheritPosition', values: [BigNumberish, BigNumberish, AddressLike, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
-encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
 encodeFunctionData(functionFragment: 'partialSlot', values: [AddressLike, BigNumberish]): string;
@@ -123,6 +122,7 @@ encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'reportInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'revokeOperator', values: [AddressLike]): string;
@@ -155,7 +155,6 @@ decodeFunctionResult(functionFragment: 'heartbeat', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'inheritPosition', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'partialSlot', data: BytesLike): Result;
@@ -164,6 +163,7 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'reportInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'revokeOperator', data: BytesLike): Result;
@@ -425,14 +425,6 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
-    listInsolvent: TypedContractMethod<
-      [accounts: AddressLike[], ],
-      [void],
-      'nonpayable'
-    >
-    
-
-    
     operatorStatus: TypedContractMethod<
       [operator: AddressLike, ],
       [bigint],
@@ -491,6 +483,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
     proposeOperator: TypedContractMethod<
       [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    reportInsolvent: TypedContractMethod<
+      [accounts: AddressLike[], ],
       [void],
       'nonpayable'
     >
@@ -690,11 +690,6 @@ getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
       [ReferenceStructOutput],
       'view'
     >;
-getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
-      [accounts: AddressLike[], ],
-      [void],
-      'nonpayable'
-    >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
       [operator: AddressLike, ],
       [bigint],
@@ -732,6 +727,11 @@ getFunction(nameOrSignature: 'position'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
       [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
+      [accounts: AddressLike[], ],
       [void],
       'nonpayable'
     >;

@@ -36,8 +36,8 @@ getContractFactory(name: 'IFunding', signerOrOptions?: ethers.Signer | FactoryOp
 getContractFactory(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IIsolatedTrader__factory>
 getContractFactory(name: 'IMarginBank', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarginBank__factory>
 getContractFactory(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketChanges__factory>
-getContractFactory(name: 'IMarketWindDown', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketWindDown__factory>
 getContractFactory(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketRisk__factory>
+getContractFactory(name: 'IMarketWindDown', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IMarketWindDown__factory>
 getContractFactory(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.IPriceOracle__factory>
 getContractFactory(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISettlementErrors__factory>
 getContractFactory(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISignedPriceOracle__factory>
@@ -79,8 +79,8 @@ getContractAt(name: 'IFunding', address: string | ethers.Addressable, signer?: e
 getContractAt(name: 'IIsolatedTrader', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IIsolatedTrader>
 getContractAt(name: 'IMarginBank', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarginBank>
 getContractAt(name: 'IMarketChanges', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketChanges>
-getContractAt(name: 'IMarketWindDown', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketWindDown>
 getContractAt(name: 'IMarketRisk', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketRisk>
+getContractAt(name: 'IMarketWindDown', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IMarketWindDown>
 getContractAt(name: 'IPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.IPriceOracle>
 getContractAt(name: 'ISettlementErrors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISettlementErrors>
 getContractAt(name: 'ISignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISignedPriceOracle>
@@ -122,8 +122,8 @@ deployContract(name: 'IFunding', signerOrOptions?: ethers.Signer | DeployContrac
 deployContract(name: 'IIsolatedTrader', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
-deployContract(name: 'IMarketWindDown', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketWindDown>
 deployContract(name: 'IMarketRisk', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketRisk>
+deployContract(name: 'IMarketWindDown', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketWindDown>
 deployContract(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
@@ -165,8 +165,8 @@ deployContract(name: 'IFunding', args: any[], signerOrOptions?: ethers.Signer | 
 deployContract(name: 'IIsolatedTrader', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IIsolatedTrader>
 deployContract(name: 'IMarginBank', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarginBank>
 deployContract(name: 'IMarketChanges', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketChanges>
-deployContract(name: 'IMarketWindDown', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketWindDown>
 deployContract(name: 'IMarketRisk', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketRisk>
+deployContract(name: 'IMarketWindDown', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IMarketWindDown>
 deployContract(name: 'IPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.IPriceOracle>
 deployContract(name: 'ISettlementErrors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>

@@ -161,7 +161,7 @@ abstract contract MarketDelegator is MarketState, IIsolatedTrader, Restricted {
     }
 
     /// @inheritdoc IMarketWindDown
-    function listInsolvent(address[] calldata) external {
+    function reportInsolvent(address[] calldata) external {
         _delegate();
     }
 

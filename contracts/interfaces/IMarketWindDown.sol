@@ -28,7 +28,7 @@ interface IMarketWindDown {
         uint256 indexed actionId, uint48 asOf, uint96 price, uint48 observedAt, int96 fundingIndex, uint256 pool
     );
     /// @notice The account owed `deficit`; it is counted, and its position is gone.
-    event InsolventListed(address indexed account, uint256 deficit);
+    event InsolvencyReported(address indexed account, uint256 deficit);
     /// @notice `amount` went from the market's own free balance into the pool.
     event DeficitCovered(uint256 amount);
     /// @notice Every claim is due `pool / owed` of its value.
@@ -49,7 +49,7 @@ interface IMarketWindDown {
     /// @notice A perpetual has no final price.
     error MarketWithoutExpiry();
     error FinalPriceInvalid(uint256 lowest, uint256 highest, uint256 price);
-    error ListingOver(uint256 endedAt);
+    error InsolvencyWindowOver(uint256 endedAt);
     error ClaimEarly(uint256 availableAfter);
     error NothingToClaim(address account);
     error AmountZero();
@@ -80,7 +80,7 @@ interface IMarketWindDown {
 
     /// @notice Counts what these accounts owe. Anyone, for three days. Accounts that owe nothing, or nothing any more, are
     /// passed over.
-    function listInsolvent(address[] calldata accounts) external;
+    function reportInsolvent(address[] calldata accounts) external;
 
     /// @notice Adds to the pool what was deposited for the market itself (`IMarginBank.depositFor`): before the haircut is fixed,
     /// it raises everyone's share; after it, it pays what claims were short of. Anyone; what is beyond all that is due stays.

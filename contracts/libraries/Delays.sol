@@ -14,7 +14,7 @@ uint256 constant NOTICE = 86_400_000;
 // How long the operator may be silent after a freeze request before anyone may freeze the market.
 uint256 constant SILENCE = 86_400_000;
 // How long deficits are counted after a market has ended.
-uint256 constant LISTING_WINDOW = 259_200_000;
+uint256 constant INSOLVENCY_WINDOW = 259_200_000;
 
 /// @notice Where nothing is at stake: MegaETH's test network, which the local stack stands for as well, and test runners. Delays
 /// may be shorter there than everywhere else.

@@ -12,7 +12,7 @@ import {Valuation} from "../types/Risk.sol";
 import {Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
-import {LISTING_WINDOW, SILENCE} from "./Delays.sol";
+import {INSOLVENCY_WINDOW, SILENCE} from "./Delays.sol";
 import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
@@ -123,12 +123,12 @@ library WindDownLib {
 
     // ------------------------------------------------------------------ after the end
 
-    function listInsolvent(TraderState storage state, MarketContext calldata context, address[] calldata accounts)
+    function reportInsolvent(TraderState storage state, MarketContext calldata context, address[] calldata accounts)
         external
     {
         WindDown memory windDown = state.windDown;
         _requireEnded(windDown);
-        if (_now() > windDown.endedAt + LISTING_WINDOW) revert IMarketWindDown.ListingOver(windDown.endedAt);
+        if (_now() > windDown.endedAt + INSOLVENCY_WINDOW) revert IMarketWindDown.InsolvencyWindowOver(windDown.endedAt);
         uint256 sum = windDown.deficit;
         for (uint256 i; i < accounts.length; ++i) {
             address account = accounts[i];
@@ -137,7 +137,7 @@ library WindDownLib {
             // Counted once: what is counted is gone.
             _empty(state, account, position);
             sum += uint256(-value);
-            emit IMarketWindDown.InsolventListed(account, uint256(-value));
+            emit IMarketWindDown.InsolvencyReported(account, uint256(-value));
         }
         state.windDown.deficit = sum.toUint128();
     }
@@ -154,7 +154,7 @@ library WindDownLib {
         // Check: deficits are counted.
         WindDown memory windDown = state.windDown;
         _requireEnded(windDown);
-        uint256 availableAfter = windDown.endedAt + LISTING_WINDOW;
+        uint256 availableAfter = windDown.endedAt + INSOLVENCY_WINDOW;
         if (_now() <= availableAfter) revert IMarketWindDown.ClaimEarly(availableAfter);
         uint256 pool = context.bank.market(address(this)).pool;
         if (!windDown.haircutFixed) _fixHaircut(state, windDown, pool);
@@ -185,7 +185,7 @@ library WindDownLib {
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev Down. In full where nothing is known to be owed: the pool was empty, and nobody who owed was listed.
+    /// @dev Down. In full where nothing is known to be owed: the pool was empty, and no insolvency was reported.
     function _shareOf(uint256 value, WindDown memory windDown) private pure returns (uint256) {
         uint256 owed = uint256(windDown.poolAtEnd) + windDown.deficit;
         return owed == 0 ? value : Math.mulDiv(value, windDown.haircutPool, owed);

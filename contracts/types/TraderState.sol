@@ -73,7 +73,7 @@ struct WindDown {
     uint48 endedAt;
     uint48 requestedAt;
     uint48 heartbeatAt;
-    /// What the pool held at the end, and what listed accounts owed: together, what all others are due.
+    /// What the pool held at the end, and the reported deficits: together, what all others are due.
     uint112 poolAtEnd;
     uint128 deficit;
     bool haircutFixed;

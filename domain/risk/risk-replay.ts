@@ -69,7 +69,7 @@ export interface MarketEnded {
   readonly pool: Quote
 }
 
-export interface InsolventListed {
+export interface InsolvencyReported {
   readonly account: Address
   readonly deficit: Quote
 }
@@ -130,9 +130,9 @@ export function applyDeleveraged(positions: Positions, event: PositionsDeleverag
 }
 
 /** What the account owed is counted, and its position is gone. */
-export function applyListed(
+export function applyInsolvency(
   positions: Positions,
-  { account, deficit }: InsolventListed,
+  { account, deficit }: InsolvencyReported,
   ended: MarketEnded,
   spec: MarketSpec,
 ): Effect {

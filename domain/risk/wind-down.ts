@@ -20,8 +20,8 @@ import {
 
 /** So long must the operator be silent after a freeze request before anyone may freeze the market. */
 export const SILENCE = 86_400_000 as Millis
-/** So long may insolvent accounts be listed; claims begin after it. */
-export const LISTING_WINDOW = 259_200_000 as Millis
+/** How long after the end insolvent accounts can be reported; claims begin after it. */
+export const INSOLVENCY_WINDOW = 259_200_000 as Millis
 
 /** Wei that the position is worth at the fixed price, down; negative where it owes. */
 export const valueAt = (spec: MarketSpec, position: Position, index: FundingIndex, price: Price): Quote =>
@@ -35,7 +35,7 @@ export const deficitAt = (spec: MarketSpec, position: Position, index: FundingIn
 export interface Haircut {
   /** What the pool holds when the haircut is fixed: its value at the freeze, and what was put in to cover deficits. */
   readonly pool: Quote
-  /** What solvent positions are worth together: the pool at the freeze + all listed deficits. */
+  /** What solvent positions are worth together: the pool at the freeze + all reported deficits. */
   readonly owed: Quote
 }
 
@@ -45,7 +45,7 @@ export const haircutOf = (poolAtFreeze: Quote, poolNow: Quote, deficit: Quote): 
   owed: (poolAtFreeze + deficit) as Quote,
 })
 
-/** What a claim of `value` is due, down; in full where nothing is known to be owed, as nobody who owes was listed. */
+/** What a claim of `value` is due, down; in full if nothing is owed: no insolvency was reported and the pool was empty. */
 export const dueOf = (value: Quote, { pool, owed }: Haircut): Quote => {
   if (value <= 0n) return 0n as Quote
   return owed === 0n ? value : (mulDivDown(value, pool, owed) as Quote)

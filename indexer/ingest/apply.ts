@@ -57,7 +57,7 @@ export interface AppliedFacts {
 const MOVING: ReadonlySet<string> = new Set<PositionMoveFact['kind']>([
   'position_inherited',
   'positions_deleveraged',
-  'insolvent_listed',
+  'insolvency_reported',
   'claimed',
   'deficit_covered',
 ])

@@ -76,8 +76,8 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
   }),
   MarketFrozen: (args, spec) => ({ kind: 'market_ended', spec, event: endOf('frozen', args) }),
   MarketFinalized: (args, spec) => ({ kind: 'market_ended', spec, event: endOf('finalized', args) }),
-  InsolventListed: ({ account, deficit }, spec) => ({
-    kind: 'insolvent_listed',
+  InsolvencyReported: ({ account, deficit }, spec) => ({
+    kind: 'insolvency_reported',
     spec,
     event: { account: addressOf(account), deficit },
   }),

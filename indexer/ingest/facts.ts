@@ -6,7 +6,7 @@ import type { FundingUpdated, PositionAdjusted } from '../../domain/positions/ad
 import type {
   BackstopInheritanceFailed,
   Claimed,
-  InsolventListed,
+  InsolvencyReported,
   MarketEnded,
   PositionInherited,
   PositionsDeleveraged,
@@ -72,9 +72,9 @@ export interface MarketEndedFact extends MarketFact {
   readonly event: MarketEnded
 }
 
-export interface InsolventListedFact extends MarketFact {
-  readonly kind: 'insolvent_listed'
-  readonly event: InsolventListed
+export interface InsolvencyReportedFact extends MarketFact {
+  readonly kind: 'insolvency_reported'
+  readonly event: InsolvencyReported
 }
 
 export interface HaircutFixedFact extends MarketFact {
@@ -99,7 +99,7 @@ export type RiskFact =
   | InheritanceFailedFact
   | PositionsDeleveragedFact
   | MarketEndedFact
-  | InsolventListedFact
+  | InsolvencyReportedFact
   | HaircutFixedFact
   | DeficitCoveredFact
   | ClaimedFact

@@ -16,7 +16,7 @@ import type { Chain } from '../ports.ts'
 import type {
   ClaimedFact,
   DeficitCoveredFact,
-  InsolventListedFact,
+  InsolvencyReportedFact,
   PositionInheritedFact,
   PositionsDeleveragedFact,
 } from './facts.ts'
@@ -26,7 +26,7 @@ import { loadPositions, writeMove } from './write-part.ts'
 export type PositionMoveFact =
   | PositionInheritedFact
   | PositionsDeleveragedFact
-  | InsolventListedFact
+  | InsolvencyReportedFact
   | ClaimedFact
   | DeficitCoveredFact
 
@@ -73,7 +73,7 @@ function moved(fact: PositionMoveFact, before: Positions): Positions | null {
         return applyInherited(before, fact.event).positions
       case 'positions_deleveraged':
         return applyDeleveraged(before, fact.event).positions
-      case 'insolvent_listed':
+      case 'insolvency_reported':
         return empty(fact.event.account)
       case 'claimed':
         return fact.event.value === 0n ? new Map() : empty(fact.event.account)
@@ -89,7 +89,7 @@ function moved(fact: PositionMoveFact, before: Positions): Positions | null {
 const CAUSES: Readonly<Record<PositionMoveFact['kind'], PositionsMoved['cause']>> = {
   position_inherited: 'inherited',
   positions_deleveraged: 'deleveraged',
-  insolvent_listed: 'insolvent_listed',
+  insolvency_reported: 'insolvent_listed',
   claimed: 'claimed',
   deficit_covered: 'deficit_covered',
 }

@@ -91,9 +91,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface MarketDelegatorInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "authority" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isConsumingScheduledOp" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setAuthority" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "AuthorityUpdated" | "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
@@ -125,7 +125,6 @@ encodeFunctionData(functionFragment: 'invalidateMarginNonces', values: [BigNumbe
 encodeFunctionData(functionFragment: 'isConsumingScheduledOp', values?: undefined): string;
 encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
-encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
@@ -135,6 +134,7 @@ encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'reportInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'revokeOperator', values: [AddressLike]): string;
@@ -180,7 +180,6 @@ decodeFunctionResult(functionFragment: 'invalidateMarginNonces', data: BytesLike
 decodeFunctionResult(functionFragment: 'isConsumingScheduledOp', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
@@ -190,6 +189,7 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'reportInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'revokeOperator', data: BytesLike): Result;
@@ -327,7 +327,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
   
 
-    export namespace InsolventListedEvent {
+    export namespace InsolvencyReportedEvent {
       export type InputTuple = [account: AddressLike, deficit: BigNumberish];
       export type OutputTuple = [account: string, deficit: bigint];
       export interface OutputObject {account: string, deficit: bigint };
@@ -817,14 +817,6 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
-    listInsolvent: TypedContractMethod<
-      [arg0: AddressLike[], ],
-      [void],
-      'nonpayable'
-    >
-    
-
-    
     operatorStatus: TypedContractMethod<
       [arg0: AddressLike, ],
       [bigint],
@@ -891,6 +883,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
     proposeOperator: TypedContractMethod<
       [arg0: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    reportInsolvent: TypedContractMethod<
+      [arg0: AddressLike[], ],
       [void],
       'nonpayable'
     >
@@ -1161,11 +1161,6 @@ getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
       [ReferenceStructOutput],
       'view'
     >;
-getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
-      [arg0: AddressLike[], ],
-      [void],
-      'nonpayable'
-    >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
       [arg0: AddressLike, ],
       [bigint],
@@ -1208,6 +1203,11 @@ getFunction(nameOrSignature: 'position'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
       [arg0: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
+      [arg0: AddressLike[], ],
       [void],
       'nonpayable'
     >;
@@ -1292,7 +1292,7 @@ getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputT
 getEvent(key: 'FundingUpdated'): TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
 getEvent(key: 'Heartbeat'): TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
-getEvent(key: 'InsolventListed'): TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+getEvent(key: 'InsolvencyReported'): TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
 getEvent(key: 'LeverageAdjusted'): TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
 getEvent(key: 'MarginAdjusted'): TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
 getEvent(key: 'MarginNoncesInvalidated'): TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
@@ -1353,8 +1353,8 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       Heartbeat: TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
     
 
-      'InsolventListed(address,uint256)': TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
-      InsolventListed: TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+      'InsolvencyReported(address,uint256)': TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
+      InsolvencyReported: TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
     
 
       'LeverageAdjusted(address,address,uint256,uint256,uint256,int256,int256)': TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;

@@ -91,9 +91,9 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IIsolatedTraderInterface extends Interface {
-    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "listInsolvent" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "acceptOperator" | "accountManager" | "adjustLeverage" | "adjustMargin" | "bank" | "cancelSalts" | "cancelSaltsBelow" | "cancelScheduledParameters" | "claim" | "clock" | "coverDeficit" | "deleverage" | "domainSeparator" | "extension" | "finalizeMarket" | "floors" | "freeze" | "fundingRate" | "grid" | "hashLeverageAdjustment" | "hashMarginAdjustment" | "hashOrder" | "health" | "heartbeat" | "inheritPosition" | "invalidateMarginNonces" | "isMarginNonceUsed" | "lastReference" | "operatorStatus" | "oracle" | "parameters" | "partialSlot" | "pendingChange" | "poke" | "poked" | "position" | "proposeOperator" | "reportInsolvent" | "requestFreeze" | "restrictMode" | "revokeOperator" | "riskTerms" | "saltState" | "scheduleMode" | "scheduleParameters" | "setBackstop" | "settleBatch" | "unpaidClaim" | "updateFunding" | "validateOrder" | "windDown"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "BackstopChanged" | "BackstopInheritanceFailed" | "BatchSettled" | "Claimed" | "DeficitCovered" | "FreezeRequested" | "FundingUpdated" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "LeverageAdjusted" | "MarginAdjusted" | "MarginNoncesInvalidated" | "MarketCreated" | "MarketFinalized" | "MarketFrozen" | "ModeRestricted" | "ModeScheduled" | "OperatorChanged" | "ParametersChanged" | "ParametersScheduled" | "PositionInherited" | "PositionsDeleveraged" | "PricePoked" | "SaltsCancelled" | "SaltsCancelledBelow" | "ScheduledParametersCancelled"): EventFragment;
 
     encodeFunctionData(functionFragment: 'acceptOperator', values?: undefined): string;
 encodeFunctionData(functionFragment: 'accountManager', values?: undefined): string;
@@ -123,7 +123,6 @@ encodeFunctionData(functionFragment: 'inheritPosition', values: [BigNumberish, B
 encodeFunctionData(functionFragment: 'invalidateMarginNonces', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'isMarginNonceUsed', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'lastReference', values?: undefined): string;
-encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'operatorStatus', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'oracle', values?: undefined): string;
 encodeFunctionData(functionFragment: 'parameters', values?: undefined): string;
@@ -133,6 +132,7 @@ encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
 encodeFunctionData(functionFragment: 'position', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'proposeOperator', values: [AddressLike]): string;
+encodeFunctionData(functionFragment: 'reportInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'restrictMode', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'revokeOperator', values: [AddressLike]): string;
@@ -175,7 +175,6 @@ decodeFunctionResult(functionFragment: 'inheritPosition', data: BytesLike): Resu
 decodeFunctionResult(functionFragment: 'invalidateMarginNonces', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'isMarginNonceUsed', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'lastReference', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'operatorStatus', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'oracle', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'parameters', data: BytesLike): Result;
@@ -185,6 +184,7 @@ decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'position', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'proposeOperator', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'reportInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'restrictMode', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'revokeOperator', data: BytesLike): Result;
@@ -309,7 +309,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
   
 
-    export namespace InsolventListedEvent {
+    export namespace InsolvencyReportedEvent {
       export type InputTuple = [account: AddressLike, deficit: BigNumberish];
       export type OutputTuple = [account: string, deficit: bigint];
       export interface OutputObject {account: string, deficit: bigint };
@@ -783,14 +783,6 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
-    listInsolvent: TypedContractMethod<
-      [accounts: AddressLike[], ],
-      [void],
-      'nonpayable'
-    >
-    
-
-    
     operatorStatus: TypedContractMethod<
       [operator: AddressLike, ],
       [bigint],
@@ -857,6 +849,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
     proposeOperator: TypedContractMethod<
       [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >
+    
+
+    
+    reportInsolvent: TypedContractMethod<
+      [accounts: AddressLike[], ],
       [void],
       'nonpayable'
     >
@@ -1109,11 +1109,6 @@ getFunction(nameOrSignature: 'lastReference'): TypedContractMethod<
       [ReferenceStructOutput],
       'view'
     >;
-getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
-      [accounts: AddressLike[], ],
-      [void],
-      'nonpayable'
-    >;
 getFunction(nameOrSignature: 'operatorStatus'): TypedContractMethod<
       [operator: AddressLike, ],
       [bigint],
@@ -1156,6 +1151,11 @@ getFunction(nameOrSignature: 'position'): TypedContractMethod<
     >;
 getFunction(nameOrSignature: 'proposeOperator'): TypedContractMethod<
       [operator: AddressLike, ],
+      [void],
+      'nonpayable'
+    >;
+getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
+      [accounts: AddressLike[], ],
       [void],
       'nonpayable'
     >;
@@ -1234,7 +1234,7 @@ getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputT
 getEvent(key: 'FundingUpdated'): TypedContractEvent<FundingUpdatedEvent.InputTuple, FundingUpdatedEvent.OutputTuple, FundingUpdatedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
 getEvent(key: 'Heartbeat'): TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
-getEvent(key: 'InsolventListed'): TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+getEvent(key: 'InsolvencyReported'): TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
 getEvent(key: 'LeverageAdjusted'): TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;
 getEvent(key: 'MarginAdjusted'): TypedContractEvent<MarginAdjustedEvent.InputTuple, MarginAdjustedEvent.OutputTuple, MarginAdjustedEvent.OutputObject>;
 getEvent(key: 'MarginNoncesInvalidated'): TypedContractEvent<MarginNoncesInvalidatedEvent.InputTuple, MarginNoncesInvalidatedEvent.OutputTuple, MarginNoncesInvalidatedEvent.OutputObject>;
@@ -1291,8 +1291,8 @@ getEvent(key: 'ScheduledParametersCancelled'): TypedContractEvent<ScheduledParam
       Heartbeat: TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
     
 
-      'InsolventListed(address,uint256)': TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
-      InsolventListed: TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+      'InsolvencyReported(address,uint256)': TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
+      InsolvencyReported: TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
     
 
       'LeverageAdjusted(address,address,uint256,uint256,uint256,int256,int256)': TypedContractEvent<LeverageAdjustedEvent.InputTuple, LeverageAdjustedEvent.OutputTuple, LeverageAdjustedEvent.OutputObject>;

@@ -21,18 +21,18 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface IMarketWindDownInterface extends Interface {
-    getFunction(nameOrSignature: "claim" | "coverDeficit" | "finalizeMarket" | "freeze" | "heartbeat" | "listInsolvent" | "poke" | "poked" | "requestFreeze" | "unpaidClaim" | "windDown"): FunctionFragment;
+    getFunction(nameOrSignature: "claim" | "coverDeficit" | "finalizeMarket" | "freeze" | "heartbeat" | "poke" | "poked" | "reportInsolvent" | "requestFreeze" | "unpaidClaim" | "windDown"): FunctionFragment;
 
-    getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "MarketFinalized" | "MarketFrozen" | "PricePoked"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "MarketFinalized" | "MarketFrozen" | "PricePoked"): EventFragment;
 
     encodeFunctionData(functionFragment: 'claim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'coverDeficit', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'finalizeMarket', values: [BigNumberish, BigNumberish, ReportStruct]): string;
 encodeFunctionData(functionFragment: 'freeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'heartbeat', values?: undefined): string;
-encodeFunctionData(functionFragment: 'listInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'poke', values: [ReportStruct]): string;
 encodeFunctionData(functionFragment: 'poked', values?: undefined): string;
+encodeFunctionData(functionFragment: 'reportInsolvent', values: [AddressLike[]]): string;
 encodeFunctionData(functionFragment: 'requestFreeze', values?: undefined): string;
 encodeFunctionData(functionFragment: 'unpaidClaim', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'windDown', values?: undefined): string;
@@ -42,9 +42,9 @@ decodeFunctionResult(functionFragment: 'coverDeficit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'finalizeMarket', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'freeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'heartbeat', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'listInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poke', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'poked', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'reportInsolvent', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requestFreeze', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'unpaidClaim', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
@@ -111,7 +111,7 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
 
   
 
-    export namespace InsolventListedEvent {
+    export namespace InsolvencyReportedEvent {
       export type InputTuple = [account: AddressLike, deficit: BigNumberish];
       export type OutputTuple = [account: string, deficit: bigint];
       export interface OutputObject {account: string, deficit: bigint };
@@ -233,14 +233,6 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
     
 
     
-    listInsolvent: TypedContractMethod<
-      [accounts: AddressLike[], ],
-      [void],
-      'nonpayable'
-    >
-    
-
-    
     poke: TypedContractMethod<
       [report: ReportStruct, ],
       [void],
@@ -253,6 +245,14 @@ decodeFunctionResult(functionFragment: 'windDown', data: BytesLike): Result;
       [],
       [PokedStructOutput],
       'view'
+    >
+    
+
+    
+    reportInsolvent: TypedContractMethod<
+      [accounts: AddressLike[], ],
+      [void],
+      'nonpayable'
     >
     
 
@@ -308,11 +308,6 @@ getFunction(nameOrSignature: 'heartbeat'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
-getFunction(nameOrSignature: 'listInsolvent'): TypedContractMethod<
-      [accounts: AddressLike[], ],
-      [void],
-      'nonpayable'
-    >;
 getFunction(nameOrSignature: 'poke'): TypedContractMethod<
       [report: ReportStruct, ],
       [void],
@@ -322,6 +317,11 @@ getFunction(nameOrSignature: 'poked'): TypedContractMethod<
       [],
       [PokedStructOutput],
       'view'
+    >;
+getFunction(nameOrSignature: 'reportInsolvent'): TypedContractMethod<
+      [accounts: AddressLike[], ],
+      [void],
+      'nonpayable'
     >;
 getFunction(nameOrSignature: 'requestFreeze'): TypedContractMethod<
       [],
@@ -344,7 +344,7 @@ getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTup
 getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
 getEvent(key: 'Heartbeat'): TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
-getEvent(key: 'InsolventListed'): TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+getEvent(key: 'InsolvencyReported'): TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
 getEvent(key: 'MarketFinalized'): TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
 getEvent(key: 'MarketFrozen'): TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
 getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, PricePokedEvent.OutputTuple, PricePokedEvent.OutputObject>;
@@ -371,8 +371,8 @@ getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, Pric
       Heartbeat: TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
     
 
-      'InsolventListed(address,uint256)': TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
-      InsolventListed: TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+      'InsolvencyReported(address,uint256)': TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
+      InsolvencyReported: TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
     
 
       'MarketFinalized(uint256,uint48,uint96,uint48,int96,uint256)': TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;

@@ -13,7 +13,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   export interface WindDownLibInterface extends Interface {
     
 
-    getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolventListed" | "MarketFinalized" | "MarketFrozen" | "ParametersChanged" | "PricePoked"): EventFragment;
+    getEvent(nameOrSignatureOrTopic: "Claimed" | "DeficitCovered" | "FreezeRequested" | "HaircutFixed" | "Heartbeat" | "InsolvencyReported" | "MarketFinalized" | "MarketFrozen" | "ParametersChanged" | "PricePoked"): EventFragment;
 
     
 
@@ -81,7 +81,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
   
 
-    export namespace InsolventListedEvent {
+    export namespace InsolvencyReportedEvent {
       export type InputTuple = [account: AddressLike, deficit: BigNumberish];
       export type OutputTuple = [account: string, deficit: bigint];
       export interface OutputObject {account: string, deficit: bigint };
@@ -185,7 +185,7 @@ getEvent(key: 'DeficitCovered'): TypedContractEvent<DeficitCoveredEvent.InputTup
 getEvent(key: 'FreezeRequested'): TypedContractEvent<FreezeRequestedEvent.InputTuple, FreezeRequestedEvent.OutputTuple, FreezeRequestedEvent.OutputObject>;
 getEvent(key: 'HaircutFixed'): TypedContractEvent<HaircutFixedEvent.InputTuple, HaircutFixedEvent.OutputTuple, HaircutFixedEvent.OutputObject>;
 getEvent(key: 'Heartbeat'): TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
-getEvent(key: 'InsolventListed'): TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+getEvent(key: 'InsolvencyReported'): TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
 getEvent(key: 'MarketFinalized'): TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;
 getEvent(key: 'MarketFrozen'): TypedContractEvent<MarketFrozenEvent.InputTuple, MarketFrozenEvent.OutputTuple, MarketFrozenEvent.OutputObject>;
 getEvent(key: 'ParametersChanged'): TypedContractEvent<ParametersChangedEvent.InputTuple, ParametersChangedEvent.OutputTuple, ParametersChangedEvent.OutputObject>;
@@ -213,8 +213,8 @@ getEvent(key: 'PricePoked'): TypedContractEvent<PricePokedEvent.InputTuple, Pric
       Heartbeat: TypedContractEvent<HeartbeatEvent.InputTuple, HeartbeatEvent.OutputTuple, HeartbeatEvent.OutputObject>;
     
 
-      'InsolventListed(address,uint256)': TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
-      InsolventListed: TypedContractEvent<InsolventListedEvent.InputTuple, InsolventListedEvent.OutputTuple, InsolventListedEvent.OutputObject>;
+      'InsolvencyReported(address,uint256)': TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
+      InsolvencyReported: TypedContractEvent<InsolvencyReportedEvent.InputTuple, InsolvencyReportedEvent.OutputTuple, InsolvencyReportedEvent.OutputObject>;
     
 
       'MarketFinalized(uint256,uint48,uint96,uint48,int96,uint256)': TypedContractEvent<MarketFinalizedEvent.InputTuple, MarketFinalizedEvent.OutputTuple, MarketFinalizedEvent.OutputObject>;

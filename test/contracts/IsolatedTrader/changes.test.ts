@@ -16,7 +16,7 @@ import { harness } from '../../support/parity.ts'
 import { expectRejected } from '../../support/refusals.ts'
 
 const DAY = 86_400_000
-const G = 5_000
+const CANCEL_GRACE = 5_000
 const [OPEN, CANCEL_ONLY, HALTED, SETTLING, SETTLED] = [0, 1, 2, 3, 4]
 
 describe('scheduled parameters and modes', () => {
@@ -146,8 +146,8 @@ describe('scheduled parameters and modes', () => {
       await trader.restrictMode(HALTED)
       const at = await latest()
       await wait(4_000)
-      await tradeAsOf(at + G)
-      await refused(tradeAsOf(at + G + 1), 'MarketNotOpen', HALTED)
+      await tradeAsOf(at + CANCEL_GRACE)
+      await refused(tradeAsOf(at + CANCEL_GRACE + 1), 'MarketNotOpen', HALTED)
     })
 
     it('when the guardian sets a mode that is not stricter, it reverts with ModeNotStricter', async () => {
@@ -196,7 +196,7 @@ describe('scheduled parameters and modes', () => {
       const block = (await latest()) + 1_000
       const { setNextBlockTimestamp } = exchange.connection.networkHelpers.time
       await setNextBlockTimestamp(block / 1000)
-      await refused(trader.scheduleMode(HALTED, block + G), 'ChangeTooEarly', block + G + 1, block + G)
+      await refused(trader.scheduleMode(HALTED, block + CANCEL_GRACE), 'ChangeTooEarly', block + CANCEL_GRACE + 1, block + CANCEL_GRACE)
       const end = block + 1_000 + DAY
       await setNextBlockTimestamp(block / 1000 + 1)
       await refused(trader.scheduleMode(SETTLING, end - 1), 'ChangeTooEarly', end, end - 1)

@@ -10,7 +10,7 @@ import {
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { audit } from '../support/audit.ts'
-import { depositFor, LISTING_WINDOW, pass } from '../support/risk.ts'
+import { depositFor, INSOLVENCY_WINDOW, pass } from '../support/risk.ts'
 import { byAnyone, claimAll, freeOf, freeze, fresh, poke, type Scene } from '../support/wind-down.ts'
 
 const alice = wallet('alice')
@@ -56,10 +56,10 @@ describe('claims', () => {
   it('when deficits are reported, claims share one haircut by value, in any order of claims', async () => {
     const { connection } = scene.exchange
     const trader = await byAnyone(scene)
-    await expect(trader.listInsolvent(everyone.map(({ address }) => address)))
-      .to.emit(trader, 'InsolventListed')
+    await expect(trader.reportInsolvent(everyone.map(({ address }) => address)))
+      .to.emit(trader, 'InsolvencyReported')
       .withArgs(alice.address, e18('5'))
-    await pass(scene.exchange, LISTING_WINDOW)
+    await pass(scene.exchange, INSOLVENCY_WINDOW)
     const snapshot = await connection.networkHelpers.takeSnapshot()
     const paid = await claimAll(scene, everyone)
     await audit(scene.exchange)
@@ -80,14 +80,14 @@ describe('claims', () => {
 
   it('when an account is reported twice, its deficit counts once', async () => {
     const trader = await byAnyone(scene)
-    await trader.listInsolvent([alice.address, alice.address])
-    await trader.listInsolvent([alice.address])
+    await trader.reportInsolvent([alice.address, alice.address])
+    await trader.reportInsolvent([alice.address])
     expect((await trader.windDown()).deficit).to.equal(e18('5'))
   })
 
   it('when a reported account is solvent or flat, it is skipped', async () => {
     const trader = await byAnyone(scene)
-    await trader.listInsolvent([bob.address, carol.address, dave.address])
+    await trader.reportInsolvent([bob.address, carol.address, dave.address])
     expect((await trader.windDown()).deficit).to.equal(0n)
     expect((await trader.position(bob.address)).size).to.equal(-2000n)
   })
@@ -97,17 +97,17 @@ describe('claims', () => {
     const trader = await byAnyone(scene)
     const { endedAt } = await trader.windDown()
     const { time } = exchange.connection.networkHelpers
-    await time.setNextBlockTimestamp(Number(endedAt) / 1000 + LISTING_WINDOW)
+    await time.setNextBlockTimestamp(Number(endedAt) / 1000 + INSOLVENCY_WINDOW)
     await expect(trader.claim(bob.address)).to.be.revertedWithCustomError(trader, 'ClaimEarly')
-    await time.setNextBlockTimestamp(Number(endedAt) / 1000 + LISTING_WINDOW + 1)
-    await expect(trader.listInsolvent([alice.address])).to.be.revertedWithCustomError(trader, 'ListingOver')
+    await time.setNextBlockTimestamp(Number(endedAt) / 1000 + INSOLVENCY_WINDOW + 1)
+    await expect(trader.reportInsolvent([alice.address])).to.be.revertedWithCustomError(trader, 'InsolvencyWindowOver')
     await trader.claim(bob.address)
   })
 
   it('when claimed twice or without a position, it reverts with NothingToClaim', async () => {
     const trader = await byAnyone(scene)
-    await trader.listInsolvent([alice.address])
-    await pass(scene.exchange, LISTING_WINDOW)
+    await trader.reportInsolvent([alice.address])
+    await pass(scene.exchange, INSOLVENCY_WINDOW)
     await trader.claim(bob.address)
     for (const each of [bob, alice, dave]) {
       await expect(trader.claim(each.address)).to.be.revertedWithCustomError(trader, 'NothingToClaim')
@@ -116,7 +116,7 @@ describe('claims', () => {
 
   it('when the insolvent account was not reported, the pool pays what it holds and records the rest as unpaid', async () => {
     const trader = await byAnyone(scene)
-    await pass(scene.exchange, LISTING_WINDOW)
+    await pass(scene.exchange, INSOLVENCY_WINDOW)
     // 60 and 90 are due without a haircut; the pool holds 145.
     await expect(trader.claim(carol.address))
       .to.emit(trader, 'Claimed')
@@ -146,7 +146,7 @@ describe('claims', () => {
     expect((await exchange.bank.market(exchange.spec.trader)).pool).to.equal(0n)
     await freeze(scene)
     const trader = await byAnyone(scene)
-    await pass(exchange, LISTING_WINDOW)
+    await pass(exchange, INSOLVENCY_WINDOW)
     await expect(trader.claim(dave.address))
       .to.emit(trader, 'Claimed')
       .withArgs(dave.address, e18('5'), 0n, e18('5'))
@@ -158,17 +158,17 @@ describe('claims', () => {
 
   it('when the deficit is covered before the haircut is fixed, claims are paid in full', async () => {
     const trader = await byAnyone(scene)
-    await trader.listInsolvent([alice.address])
+    await trader.reportInsolvent([alice.address])
     await cover('5')
-    await pass(scene.exchange, LISTING_WINDOW)
+    await pass(scene.exchange, INSOLVENCY_WINDOW)
     expect([...(await claimAll(scene, [bob, carol])).values()]).to.deep.equal([e18('60'), e18('90')])
   })
 
   it('when more is covered than is owed, claims are paid in full and no more', async () => {
     const trader = await byAnyone(scene)
-    await trader.listInsolvent([alice.address])
+    await trader.reportInsolvent([alice.address])
     await cover('50')
-    await pass(scene.exchange, LISTING_WINDOW)
+    await pass(scene.exchange, INSOLVENCY_WINDOW)
     expect([...(await claimAll(scene, [bob, carol])).values()]).to.deep.equal([e18('60'), e18('90')])
   })
 
@@ -210,10 +210,10 @@ describe('claims at a price that is not a whole number of wei per step', () => {
     await freeze(scene)
     const trader = await byAnyone(scene)
     // Below 5.005 by 1.001 wei.
-    await expect(trader.listInsolvent([alice.address]))
-      .to.emit(trader, 'InsolventListed')
+    await expect(trader.reportInsolvent([alice.address]))
+      .to.emit(trader, 'InsolvencyReported')
       .withArgs(alice.address, e18('5.005') - 1n)
-    await pass(exchange, LISTING_WINDOW)
+    await pass(exchange, INSOLVENCY_WINDOW)
     const { pool } = await exchange.bank.market(exchange.spec.trader)
     const paid = await claimAll(scene, [bob])
     // All of the pool but the rounding dust.
@@ -227,7 +227,7 @@ describe('before the market has ended', () => {
     const { trader } = exchange
     const early = (call: Promise<unknown>) =>
       expect(call).to.be.revertedWithCustomError(trader, 'MarketNotEnded')
-    await early(trader.listInsolvent([alice.address]))
+    await early(trader.reportInsolvent([alice.address]))
     await early(trader.coverDeficit(1))
     await early(trader.claim(alice.address))
   })

@@ -9,7 +9,7 @@ import {
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { audit } from '../support/audit.ts'
-import { actionOf, DAY, finalize, LISTING_WINDOW, pass, tick, trade } from '../support/risk.ts'
+import { actionOf, DAY, finalize, INSOLVENCY_WINDOW, pass, tick, trade } from '../support/risk.ts'
 import { claimAll, freeze, fresh, type Scene } from '../support/wind-down.ts'
 
 const alice = wallet('alice')
@@ -38,7 +38,7 @@ describe('finalizeMarket', () => {
     const { trader } = scene.exchange
     // Bought and sold 10 at 500, at 1x.
     await expect(finalize(scene.exchange, { price: e18('600') })).to.emit(trader, 'MarketFinalized')
-    await pass(scene.exchange, LISTING_WINDOW)
+    await pass(scene.exchange, INSOLVENCY_WINDOW)
     expect([...(await claimAll(scene, [alice, bob])).values()]).to.deep.equal([e18('6000'), e18('4000')])
   })
 
@@ -50,7 +50,7 @@ describe('finalizeMarket', () => {
       await opened(binaryExchange, 300)
       await settling(scene.exchange)
       await finalize(scene.exchange, { price })
-      await pass(scene.exchange, LISTING_WINDOW)
+      await pass(scene.exchange, INSOLVENCY_WINDOW)
       const [winner, loser] = yes > 0n ? [alice, bob] : [bob, alice]
       expect((await claimAll(scene, [winner])).get(winner.address)).to.equal(yes + no)
       const { trader } = scene.exchange
@@ -111,7 +111,7 @@ describe('finalizeMarket', () => {
     await opened(futureExchange, 1000)
     await settling(scene.exchange)
     await freeze(scene)
-    await pass(scene.exchange, LISTING_WINDOW)
+    await pass(scene.exchange, INSOLVENCY_WINDOW)
     expect([...(await claimAll(scene, [alice, bob])).values()]).to.deep.equal([e18('5000'), e18('5000')])
   })
 })

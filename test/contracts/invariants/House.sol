@@ -104,7 +104,7 @@ contract House is Keeper {
             if (equityX % 1e18 < 0) --value[i];
             if (value[i] < 0) deficit += uint256(-value[i]);
         }
-        trader.listInsolvent(all);
+        trader.reportInsolvent(all);
         uint256 pool = bank.market(address(trader)).pool;
         vm.warp(block.timestamp + 3 days + 1);
         for (uint256 i; i < HOLDERS; ++i) {

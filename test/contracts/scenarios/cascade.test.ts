@@ -9,7 +9,7 @@ import { addressOf, chain, type Exchange, type FillInput, perpetualExchange } fr
 import { e18 } from '../../support/markets.ts'
 import { audit, rebuild } from '../support/audit.ts'
 import { Duet } from '../support/differential-runner.ts'
-import { LISTING_WINDOW, pass, withBackstop } from '../support/risk.ts'
+import { INSOLVENCY_WINDOW, pass, withBackstop } from '../support/risk.ts'
 
 /** Takes one position of a unit up to 160 a unit, and no more than 12 of margin. */
 const CAP = e18('160') as Quote
@@ -122,13 +122,13 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     await duet.freeze()
     const { bank, trader, admin, spec } = exchange
     const insolvent = [addressOf(carol), exchange.shared.backstop]
-    await duet.list(duet.holders)
+    await duet.reportInsolvent(duet.holders)
     for (const each of insolvent) expect(duet.twin.positionOf(each).size).to.equal(0)
     expect(duet.twin.books.deficit > 0n).to.equal(true)
-    await duet.list(insolvent)
+    await duet.reportInsolvent(insolvent)
 
     // Paused on the last day of listing, the bank pays nobody for three days, and nothing is half done.
-    await pass(exchange, LISTING_WINDOW - DAY)
+    await pass(exchange, INSOLVENCY_WINDOW - DAY)
     await bank.connect(admin).pause()
     await pass(exchange, 2 * DAY)
     const { endsAt } = await bank.lastPause()

@@ -22,7 +22,7 @@ import { randomOf } from '../../support/parity.ts'
 import { audit } from '../support/audit.ts'
 import { Duet } from '../support/differential-runner.ts'
 import { randomFills } from '../support/random-batch.ts'
-import { LISTING_WINDOW, pass, withBackstop } from '../support/risk.ts'
+import { INSOLVENCY_WINDOW, pass, withBackstop } from '../support/risk.ts'
 import { atTicks } from '../support/twin.ts'
 
 const STEPS = 120
@@ -192,10 +192,10 @@ class Play {
     const { duet } = this
     const shuffled = [...duet.holders].sort(() => this.#random(3) - 1)
     await (isFrozen ? duet.freeze() : duet.finalize(this.#finalTicks()))
-    await duet.list(shuffled.slice(2))
+    await duet.reportInsolvent(shuffled.slice(2))
     if (this.#random(2) === 0) await duet.cover(BigInt(1 + this.#random(1e9)))
-    await duet.list(shuffled)
-    await pass(this.#exchange, LISTING_WINDOW)
+    await duet.reportInsolvent(shuffled)
+    await pass(this.#exchange, INSOLVENCY_WINDOW)
     for (const holder of [...shuffled, ...duet.holders]) await duet.claim(holder)
   }
 }
@@ -219,7 +219,7 @@ const OUTCOMES: readonly string[] = [
   ...outcomes('leverage', 'done', 'LeverageInvalid', 'MarginInTooLarge', 'MarginOutTooSmall'),
   ...outcomes('freeze', 'done'),
   ...outcomes('finalize', 'done'),
-  ...outcomes('list', 'done'),
+  ...outcomes('report', 'done'),
   ...outcomes('cover', 'done'),
   ...outcomes('claim', 'done', 'NothingToClaim'),
 ]

@@ -27,8 +27,8 @@ import {
   actionOf,
   deleverage,
   finalize,
+  INSOLVENCY_WINDOW,
   inherit,
-  LISTING_WINDOW,
   pass,
   trade,
   withBackstop,
@@ -155,7 +155,7 @@ describe('logs alone rebuild', () => {
     await pass(ending, DAY + 120)
     await finalize(ending, { price })
     await replayAndCompare(ending)
-    await pass(ending, LISTING_WINDOW + 1)
+    await pass(ending, INSOLVENCY_WINDOW + 1)
     await ending.trader.claim(alice.address)
     await replayAndCompare(ending)
   })

@@ -7,7 +7,7 @@ import {
   applyClaimed,
   applyDeleveraged,
   applyInherited,
-  applyListed,
+  applyInsolvency,
   type Effect,
   type MarketEnded,
 } from '../../../domain/risk/risk-replay.ts'
@@ -40,9 +40,9 @@ function effectOf(books: RiskBooks, fact: RiskFact, spec: MarketSpec): Effect | 
       return applyInherited(positions, fact.event)
     case 'positions_deleveraged':
       return applyDeleveraged(positions, fact.event)
-    case 'insolvent_listed':
+    case 'insolvency_reported':
       windDown.deficit += fact.event.deficit
-      return applyListed(positions, fact.event, windDown.ended as MarketEnded, spec)
+      return applyInsolvency(positions, fact.event, windDown.ended as MarketEnded, spec)
     case 'deficit_covered':
       return { positions: new Map(), free: [{ account: fact.payer, delta: -fact.amount as Quote }] }
     case 'claimed': {

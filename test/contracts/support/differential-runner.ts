@@ -197,10 +197,10 @@ export class Duet {
     await this.#compare('finalize', expected, finalizeOnChain(this.exchange, onChain(moment)))
   }
 
-  async list(accounts: readonly Address[]): Promise<Outcome> {
+  async reportInsolvent(accounts: readonly Address[]): Promise<Outcome> {
     const { trader, admin } = this.exchange
-    const expected = this.twin.list(accounts)
-    return this.#compare('list', expected, trader.connect(admin).listInsolvent([...accounts]))
+    const expected = this.twin.reportInsolvent(accounts)
+    return this.#compare('report', expected, trader.connect(admin).reportInsolvent([...accounts]))
   }
 
   /** Out of what is deposited for it just before. */

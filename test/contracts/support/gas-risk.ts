@@ -2,7 +2,15 @@
 import type { ContractTransactionResponse } from 'ethers'
 import { chain, crowdedExchange, type Exchange, settle } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { type ActionInput, deleverage, inherit, LISTING_WINDOW, pass, trade, withBackstop } from './risk.ts'
+import {
+  type ActionInput,
+  deleverage,
+  INSOLVENCY_WINDOW,
+  inherit,
+  pass,
+  trade,
+  withBackstop,
+} from './risk.ts'
 import { byAnyone, freeze, poke } from './wind-down.ts'
 
 type GasTable = Record<string, number>
@@ -79,8 +87,8 @@ async function windDowns(table: GasTable): Promise<void> {
   await freeze(scene)
   const anyone = await byAnyone(scene)
   const insolvent = [user(exchange, 0).address, user(exchange, 1).address]
-  table['list insolvent, per account of two'] = await gasOf(anyone.listInsolvent(insolvent), 2)
-  await pass(exchange, LISTING_WINDOW)
+  table['report insolvent, per account of two'] = await gasOf(anyone.reportInsolvent(insolvent), 2)
+  await pass(exchange, INSOLVENCY_WINDOW)
   await anyone.claim(user(exchange, 4).address)
   table.claim = await gasOf(anyone.claim(user(exchange, 5).address))
 }

@@ -131,7 +131,7 @@ export class MarketReplay {
       this.#floors.set(maker, { ...standing, settled, requested: floor, requestedAt })
     },
     // What was claimed is the audit's.
-    InsolventListed: () => undefined,
+    InsolvencyReported: () => undefined,
     HaircutFixed: () => undefined,
     Claimed: () => undefined,
     PricePoked: ({ price, observedAt }) => {

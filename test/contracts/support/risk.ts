@@ -89,7 +89,7 @@ export const pass = (exchange: Exchange, seconds: number): Promise<number> =>
 
 export const DAY = 86_400
 export const SILENCE = DAY
-export const LISTING_WINDOW = 3 * DAY
+export const INSOLVENCY_WINDOW = 3 * DAY
 
 /** Freshly minted for an account: a market's own covers deficits. */
 export async function depositFor(exchange: Exchange, account: string, amount: bigint): Promise<void> {

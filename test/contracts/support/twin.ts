@@ -284,7 +284,7 @@ export class Twin {
     return valueAt(this.spec, books.positions.get(account) ?? FLAT, books.index, price)
   }
 
-  list(accounts: readonly Address[]): Outcome {
+  reportInsolvent(accounts: readonly Address[]): Outcome {
     return this.#attempt((books) => {
       for (const account of accounts) {
         const worth = this.#worth(books, account)

@@ -109,7 +109,7 @@ describe('following what moves positions outside batches', () => {
     await (await trader.requestFreeze()).wait()
     await exchange.rpc('evm_increaseTime', 86_402)
     await (await trader.freeze()).wait()
-    await (await trader.listInsolvent([alice.address, bob.address])).wait()
+    await (await trader.reportInsolvent([alice.address, bob.address])).wait()
     await exchange.deposit({ address: exchange.spec.trader }, '0.5')
     await (await trader.connect(bob).coverDeficit(e18('0.5'))).wait()
     await exchange.rpc('evm_increaseTime', 3 * 86_400 + 1)

@@ -579,6 +579,17 @@
   {
     "inputs": [
       {
+        "internalType": "uint256",
+        "name": "endedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "InsolvencyWindowOver",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
         "name": "account",
         "type": "address"
@@ -647,17 +658,6 @@
       }
     ],
     "name": "LimitViolated",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "uint256",
-        "name": "endedAt",
-        "type": "uint256"
-      }
-    ],
-    "name": "ListingOver",
     "type": "error"
   },
   {
@@ -1912,7 +1912,7 @@
         "type": "uint256"
       }
     ],
-    "name": "InsolventListed",
+    "name": "InsolvencyReported",
     "type": "event"
   },
   {
@@ -3531,19 +3531,6 @@
   {
     "inputs": [
       {
-        "internalType": "address[]",
-        "name": "",
-        "type": "address[]"
-      }
-    ],
-    "name": "listInsolvent",
-    "outputs": [],
-    "stateMutability": "nonpayable",
-    "type": "function"
-  },
-  {
-    "inputs": [
-      {
         "internalType": "address",
         "name": "",
         "type": "address"
@@ -3899,6 +3886,19 @@
       }
     ],
     "name": "proposeOperator",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address[]",
+        "name": "",
+        "type": "address[]"
+      }
+    ],
+    "name": "reportInsolvent",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"

@@ -530,6 +530,17 @@
   {
     "inputs": [
       {
+        "internalType": "uint256",
+        "name": "endedAt",
+        "type": "uint256"
+      }
+    ],
+    "name": "InsolvencyWindowOver",
+    "type": "error"
+  },
+  {
+    "inputs": [
+      {
         "internalType": "address",
         "name": "account",
         "type": "address"
@@ -598,17 +609,6 @@
       }
     ],
     "name": "LimitViolated",
-    "type": "error"
-  },
-  {
-    "inputs": [
-      {
-        "internalType": "uint256",
-        "name": "endedAt",
-        "type": "uint256"
-      }
-    ],
-    "name": "ListingOver",
     "type": "error"
   },
   {
@@ -1850,7 +1850,7 @@
         "type": "uint256"
       }
     ],
-    "name": "InsolventListed",
+    "name": "InsolvencyReported",
     "type": "event"
   },
   {
@@ -3443,19 +3443,6 @@
   {
     "inputs": [
       {
-        "internalType": "address[]",
-        "name": "accounts",
-        "type": "address[]"
-      }
-    ],
-    "name": "listInsolvent",
-    "outputs": [],
-    "stateMutability": "nonpayable",
-    "type": "function"
-  },
-  {
-    "inputs": [
-      {
         "internalType": "address",
         "name": "operator",
         "type": "address"
@@ -3811,6 +3798,19 @@
       }
     ],
     "name": "proposeOperator",
+    "outputs": [],
+    "stateMutability": "nonpayable",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address[]",
+        "name": "accounts",
+        "type": "address[]"
+      }
+    ],
+    "name": "reportInsolvent",
     "outputs": [],
     "stateMutability": "nonpayable",
     "type": "function"

@@ -95,7 +95,7 @@
         "type": "uint256"
       }
     ],
-    "name": "ListingOver",
+    "name": "InsolvencyWindowOver",
     "type": "error"
   },
   {
@@ -241,7 +241,7 @@
         "type": "uint256"
       }
     ],
-    "name": "InsolventListed",
+    "name": "InsolvencyReported",
     "type": "event"
   },
   {
@@ -432,19 +432,6 @@
   {
     "inputs": [
       {
-        "internalType": "address[]",
-        "name": "accounts",
-        "type": "address[]"
-      }
-    ],
-    "name": "listInsolvent",
-    "outputs": [],
-    "stateMutability": "nonpayable",
-    "type": "function"
-  },
-  {
-    "inputs": [
-      {
         "components": [
           {
             "internalType": "uint96",
@@ -495,6 +482,19 @@
       }
     ],
     "stateMutability": "view",
+    "type": "function"
+  },
+  {
+    "inputs": [
+      {
+        "internalType": "address[]",
+        "name": "accounts",
+        "type": "address[]"
+      }
+    ],
+    "name": "reportInsolvent",
+    "outputs": [],
+    "stateMutability": "nonpayable",
     "type": "function"
   },
   {
