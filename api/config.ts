@@ -46,7 +46,7 @@ export interface Config {
   readonly limits: Limits
   /** An oracle report older than this stops placements. */
   readonly oracleMaxAgeMs: number
-  /** Half of G: placements stop when nobody has looked at the chain's head for so long. */
+  /** Half of CANCEL_GRACE: placements stop when nobody has looked at the chain's head for so long. */
   readonly chainMaxAgeMs: number
   readonly maxGroup: number
   /** Commands that may wait for one market's transaction. */

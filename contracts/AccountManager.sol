@@ -3,7 +3,7 @@ pragma solidity ^0.8.28;
 
 import {ForwardedSender} from "./base/ForwardedSender.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
-import {G, L} from "./libraries/Delays.sol";
+import {ACTION_LIFETIME, CANCEL_GRACE} from "./types/Durations.sol";
 
 /// @title Session keys of owners
 contract AccountManager is IAccountManager, ForwardedSender {
@@ -36,7 +36,7 @@ contract AccountManager is IAccountManager, ForwardedSender {
 
         // Check: nothing that was matched under the present permissions is left without them.
         uint8 current = entry.permissions;
-        bool settled = entry.revokedAt != 0 && block.timestamp > entry.revokedAt + (G + L) / 1000;
+        bool settled = entry.revokedAt != 0 && block.timestamp > entry.revokedAt + (CANCEL_GRACE + ACTION_LIFETIME) / 1000;
         if (!settled && current & ~permissions != 0) revert PermissionsNarrowed(owner, key, current, permissions);
 
         // Effect: the first registration counts for good.
@@ -73,7 +73,7 @@ contract AccountManager is IAccountManager, ForwardedSender {
             if (registeredAt == 0 || permissions & permission == 0) return false;
             if (asOf >= (registeredAt + LIFETIME) * 1000) return false;
             // Late invalidation: what was matched before the revocation was seen can still be settled.
-            return revokedAt == 0 || asOf <= revokedAt * 1000 + G;
+            return revokedAt == 0 || asOf <= revokedAt * 1000 + CANCEL_GRACE;
         }
     }
 }

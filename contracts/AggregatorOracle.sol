@@ -5,8 +5,8 @@ import {Restricted} from "./base/Restricted.sol";
 import {IAggregator} from "./interfaces/IAggregator.sol";
 import {IAggregatorOracle} from "./interfaces/IAggregatorOracle.sol";
 import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
-import {DelayLib} from "./libraries/DelayLib.sol";
-import {AHEAD, NOTICE} from "./libraries/Delays.sol";
+import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
+import {AHEAD, NOTICE} from "./types/Durations.sol";
 
 /// @title Prices of Chainlink-style feeds
 contract AggregatorOracle is IAggregatorOracle, Restricted {
@@ -34,8 +34,8 @@ contract AggregatorOracle is IAggregatorOracle, Restricted {
     /// @param uptimeFeed Tells outages of the chain; zero if there is none.
     /// @param grace Seconds after an outage.
     constructor(address access, uint256 noticeSeconds, address uptimeFeed, uint256 grace) Restricted(access) {
-        DelayLib.requireWithin(noticeSeconds, NOTICE / 1000, MAX_NOTICE);
-        DelayLib.requireWithin(grace, 0, MAX_GRACE);
+        DelayBoundsLib.requireWithin(noticeSeconds, NOTICE / 1000, MAX_NOTICE);
+        DelayBoundsLib.requireWithin(grace, 0, MAX_GRACE);
         _NOTICE = noticeSeconds;
         _UPTIME = IAggregator(uptimeFeed);
         _GRACE = grace;

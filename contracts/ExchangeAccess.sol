@@ -4,8 +4,8 @@ pragma solidity ^0.8.28;
 import {AccessManager} from "@openzeppelin/contracts/access/manager/AccessManager.sol";
 import {IAccessManager} from "@openzeppelin/contracts/access/manager/IAccessManager.sol";
 import {IExchangeAccess} from "./interfaces/IExchangeAccess.sol";
-import {DelayLib} from "./libraries/DelayLib.sol";
-import {NOTICE} from "./libraries/Delays.sol";
+import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
+import {NOTICE} from "./types/Durations.sol";
 import {GUARDIAN, LISTING, PARAMETERS, TREASURY} from "./types/Roles.sol";
 
 /// @title Who may do what, and how long it must have been announced
@@ -36,7 +36,7 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
 
     /// @param firstAdmin Sets up the exchange without delay, and should leave when others have taken over.
     constructor(address firstAdmin, uint32 roleDelay) AccessManager(firstAdmin) {
-        DelayLib.requireWithin(roleDelay, NOTICE / 1000, MAX_DELAY);
+        DelayBoundsLib.requireWithin(roleDelay, NOTICE / 1000, MAX_DELAY);
         _MINIMUM_DELAY = roleDelay;
         _SETUP_END = uint48(block.timestamp) + SETUP;
         emit RoleLabel(LISTING, "LISTING");
@@ -59,7 +59,7 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
         override(AccessManager, IAccessManager)
         onlyAuthorized
     {
-        DelayLib.requireWithin(executionDelay, 0, MAX_DELAY);
+        DelayBoundsLib.requireWithin(executionDelay, 0, MAX_DELAY);
         (uint48 since,,,) = getAccess(roleId, account);
         if (since != 0) {
             _grantRole(roleId, account, 0, executionDelay);

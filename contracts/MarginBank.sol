@@ -9,8 +9,8 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 import {PauseLatch} from "./PauseLatch.sol";
 import {Restricted} from "./base/Restricted.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
-import {DelayLib} from "./libraries/DelayLib.sol";
-import {G, L} from "./libraries/Delays.sol";
+import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
+import {ACTION_LIFETIME, CANCEL_GRACE} from "./types/Durations.sol";
 
 /// @title Custody of the collateral token and the ledger over it
 contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
@@ -59,7 +59,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     constructor(address collateral, address access, address firstTreasury, uint256 delay) payable Restricted(access) {
         if (collateral.code.length == 0) revert CollateralWithoutCode(collateral);
-        DelayLib.requireWithin(delay, MIN_LISTING_DELAY, MAX_LISTING_DELAY);
+        DelayBoundsLib.requireWithin(delay, MIN_LISTING_DELAY, MAX_LISTING_DELAY);
         // All that is here: what was sent to this address before it had code would look like a pause.
         if (address(this).balance == 0) revert LatchWithoutWei();
         _LATCH = new PauseLatch{value: address(this).balance}();
@@ -199,11 +199,12 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     }
 
     /// @dev All of free, and the rest of `debit` out of pending. What can be paid out is out of reach, whatever a market says
-    /// of its `asOf`; to one that is held to the clock (L) it was before.
+    /// of its `asOf`; to one that is held to the clock (ACTION_LIFETIME) it was before.
     function _drawPending(address owner, uint256 word, uint256 debit, uint256 asOf) private view returns (uint256) {
         Account memory entry = _unpack(word);
         uint256 missing = debit - entry.free;
-        bool backs = asOf <= uint256(entry.requestedAt) * 1000 + G && block.timestamp <= _lastDraw(entry.requestedAt);
+        bool backs = asOf <= uint256(entry.requestedAt) * 1000 + CANCEL_GRACE
+            && block.timestamp <= _lastDraw(entry.requestedAt);
         uint256 backing = backs ? entry.pending : 0;
         if (missing > backing) revert FreeBalanceInsufficient(owner, entry.free + backing, debit);
         entry.free = 0;
@@ -362,7 +363,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     /// @dev Seconds: until then a batch that what is pending backs can be settled.
     function _lastDraw(uint256 requestedAt) private pure returns (uint256) {
-        return requestedAt + (G + L) / 1000;
+        return requestedAt + (CANCEL_GRACE + ACTION_LIFETIME) / 1000;
     }
 
     function _credit(address owner, uint256 amount) private {

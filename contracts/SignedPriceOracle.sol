@@ -6,8 +6,8 @@ import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {Restricted} from "./base/Restricted.sol";
 import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
 import {ISignedPriceOracle} from "./interfaces/ISignedPriceOracle.sol";
-import {DelayLib} from "./libraries/DelayLib.sol";
-import {NOTICE} from "./libraries/Delays.sol";
+import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
+import {NOTICE} from "./types/Durations.sol";
 
 /// @title Prices signed by n of m known signers
 contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
@@ -48,7 +48,7 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
 
     /// @param noticeSeconds A day at least but on test chains. Without notice a change counts at once and for every report.
     constructor(address access, uint256 noticeSeconds) EIP712("SignedPriceOracle", "1") Restricted(access) {
-        DelayLib.requireWithin(noticeSeconds, NOTICE / 1000, MAX_NOTICE);
+        DelayBoundsLib.requireWithin(noticeSeconds, NOTICE / 1000, MAX_NOTICE);
         _NOTICE = noticeSeconds;
     }
 

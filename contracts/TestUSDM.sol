@@ -3,14 +3,14 @@ pragma solidity ^0.8.28;
 
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
-import {isTestChain} from "./libraries/Delays.sol";
+import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
 
 /// @title Collateral for the test network and local chains: anyone may mint
 contract TestUSDM is ERC20, ERC20Permit {
     error NotATestChain(uint256 chainId);
 
     constructor() ERC20("MegaUSD (test)", "USDM") ERC20Permit("MegaUSD (test)") {
-        if (!isTestChain()) revert NotATestChain(block.chainid);
+        if (!DelayBoundsLib.isTestChain()) revert NotATestChain(block.chainid);
     }
 
     function mint(address to, uint256 amount) external {

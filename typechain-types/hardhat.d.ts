@@ -42,7 +42,7 @@ getContractFactory(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | Facto
 getContractFactory(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISettlementErrors__factory>
 getContractFactory(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ISignedPriceOracle__factory>
 getContractFactory(name: 'ChangeLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ChangeLib__factory>
-getContractFactory(name: 'DelayLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.DelayLib__factory>
+getContractFactory(name: 'DelayBoundsLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.DelayBoundsLib__factory>
 getContractFactory(name: 'FundingLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.FundingLib__factory>
 getContractFactory(name: 'ValidationLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.ValidationLib__factory>
 getContractFactory(name: 'WindDownLib', signerOrOptions?: ethers.Signer | FactoryOptions): Promise<Contracts.WindDownLib__factory>
@@ -85,7 +85,7 @@ getContractAt(name: 'IPriceOracle', address: string | ethers.Addressable, signer
 getContractAt(name: 'ISettlementErrors', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISettlementErrors>
 getContractAt(name: 'ISignedPriceOracle', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ISignedPriceOracle>
 getContractAt(name: 'ChangeLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ChangeLib>
-getContractAt(name: 'DelayLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.DelayLib>
+getContractAt(name: 'DelayBoundsLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.DelayBoundsLib>
 getContractAt(name: 'FundingLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.FundingLib>
 getContractAt(name: 'ValidationLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.ValidationLib>
 getContractAt(name: 'WindDownLib', address: string | ethers.Addressable, signer?: ethers.Signer): Promise<Contracts.WindDownLib>
@@ -128,7 +128,7 @@ deployContract(name: 'IPriceOracle', signerOrOptions?: ethers.Signer | DeployCon
 deployContract(name: 'ISettlementErrors', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
 deployContract(name: 'ChangeLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
-deployContract(name: 'DelayLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
+deployContract(name: 'DelayBoundsLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayBoundsLib>
 deployContract(name: 'FundingLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
 deployContract(name: 'ValidationLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ValidationLib>
 deployContract(name: 'WindDownLib', signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindDownLib>
@@ -171,7 +171,7 @@ deployContract(name: 'IPriceOracle', args: any[], signerOrOptions?: ethers.Signe
 deployContract(name: 'ISettlementErrors', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISettlementErrors>
 deployContract(name: 'ISignedPriceOracle', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ISignedPriceOracle>
 deployContract(name: 'ChangeLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ChangeLib>
-deployContract(name: 'DelayLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayLib>
+deployContract(name: 'DelayBoundsLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.DelayBoundsLib>
 deployContract(name: 'FundingLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.FundingLib>
 deployContract(name: 'ValidationLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.ValidationLib>
 deployContract(name: 'WindDownLib', args: any[], signerOrOptions?: ethers.Signer | DeployContractOptions): Promise<Contracts.WindDownLib>

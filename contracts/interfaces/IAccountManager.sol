@@ -22,13 +22,14 @@ interface IAccountManager {
     event SessionKeyRegistered(
         address indexed owner, address indexed key, uint8 permissions, uint64 registeredAt, uint64 expiresAt
     );
-    /// @notice The key has ended, at `revokedAt` (unix seconds); actions with an `asOf` up to G later may still rely on it.
+    /// @notice The key has ended, at `revokedAt` (unix seconds); it stays valid for actions with
+    /// `asOf` <= `revokedAt` + CANCEL_GRACE.
     event SessionKeyRevoked(address indexed owner, address indexed key, uint64 revokedAt);
 
     error KeyInvalid(address owner, address key);
     error PermissionsInvalid(uint8 permissions);
     /// @notice A key cannot lose permissions while batches that rely on them may be under way: revoke it first, and register it
-    /// again after G + L.
+    /// again after CANCEL_GRACE + ACTION_LIFETIME.
     error PermissionsNarrowed(address owner, address key, uint8 current, uint8 asked);
     /// @notice The 30 days of a key are over for good: take another one.
     error KeyExpired(address owner, address key, uint256 expiredAt);
@@ -38,8 +39,8 @@ interface IAccountManager {
     /// permissions, not take them. Approving a revoked key makes good again what it has signed.
     function registerSessionKey(address key, uint8 permissions) external;
 
-    /// @notice Ends the approval: at once for the interface, for batches with an `asOf` later than now + G. Revoking twice
-    /// changes nothing.
+    /// @notice Revokes the caller's approval of `key`. It applies to batches with `asOf` > block time + CANCEL_GRACE. A second
+    /// revocation changes nothing.
     function revokeSessionKey(address key) external;
 
     function sessionKey(address owner, address key) external view returns (SessionKey memory);

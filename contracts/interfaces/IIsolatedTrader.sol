@@ -24,7 +24,7 @@ import {Clock, Floors, PendingChange, Reference} from "../types/TraderState.sol"
  * market knows: test/support/replay.ts rebuilds it from logs alone.
  *
  * `asOf` (milliseconds) is the only clock: expiry, session keys, report age and late cancels are judged by it. It never
- * decreases, lies at most 2 s ahead of block time, and dies 10 s (L) behind it.
+ * decreases, lies at most 2 s ahead of block time, and dies 10 s (ACTION_LIFETIME) behind it.
  */
 interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjustments, IMarketRisk, IMarketWindDown {
     /// @notice One settled part. `data` is documented in contracts/README.md; domain/settlement-codec.ts decodes it.
@@ -33,10 +33,10 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     event MarketCreated(MarketGrid grid, address bank, address accountManager, address oracle);
     /// @notice `status` from now on; `None` takes the office or the proposal away.
     event OperatorChanged(address indexed operator, OperatorStatus status);
-    /// @notice Binding for batches with an `asOf` later than `requestedAt` (milliseconds) + G.
+    /// @notice Binding for batches with an `asOf` later than `requestedAt` (milliseconds) + CANCEL_GRACE.
     event SaltsCancelled(address indexed maker, uint64[] salts, uint256 requestedAt);
     /// @notice As `SaltsCancelled`, for every salt below `floor`. The floor before it binds every batch if it was requested more
-    /// than G + L earlier.
+    /// than CANCEL_GRACE + ACTION_LIFETIME earlier.
     event SaltsCancelledBelow(address indexed maker, uint256 floor, uint256 requestedAt);
 
     error NotOperator(address caller);
@@ -67,8 +67,8 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     /// @notice Kills the caller's orders with these salts. Salts already dead or requested are passed over.
     function cancelSalts(uint64[] calldata salts) external;
 
-    /// @notice Kills the caller's orders with a salt below `floor`. A second request within G + L restarts the clock of the
-    /// first. A lower floor than the standing one changes nothing.
+    /// @notice Cancels the caller's orders with a salt below `floor`. A second request within CANCEL_GRACE + ACTION_LIFETIME
+    /// restarts the clock of the first. A floor below the current one changes nothing.
     function cancelSaltsBelow(uint256 floor) external;
 
     // ------------------------------------------------------------------ management

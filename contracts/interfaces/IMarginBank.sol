@@ -8,9 +8,9 @@ pragma solidity ^0.8.28;
  * `sum of free + sum of pending + sum of pools + sum of fees = tokens held` (donations aside).
  *
  * Withdrawing takes two steps. What is requested leaves *free* at once, but still backs batches whose `asOf` is at most
- * the time of the request + G; a debit takes free first, then pending. It is paid once no such batch can be settled any
- * more: later than the request + G + L; then nothing draws on it, whatever a market claims of its `asOf`. A second request
- * restarts the clock for the whole amount.
+ * the time of the request + CANCEL_GRACE; a debit takes free first, then pending. It is paid when no such batch can settle any
+ * more: after the time of the request + CANCEL_GRACE + ACTION_LIFETIME. From then on no market can draw on it, whatever `asOf` it
+ * passes. A second request restarts the clock for the whole amount.
  *
  * Listing a market lets its code pull free balances: it is the most dangerous act here. It is announced, waits for
  * `listingDelay` with nothing paused at its end, and lists exactly the code that was announced.

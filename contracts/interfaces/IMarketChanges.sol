@@ -38,10 +38,10 @@ interface IMarketChanges {
 
     /// @notice Schedules a mode: reopening, restricting or settling the market. Replaces the mode scheduled before.
     /// A perpetual that settles has no final price: it ends by a freeze.
-    /// @param activeFrom Milliseconds, later than now + G; for settling a day from now or later.
+    /// @param activeFrom Milliseconds, later than now + CANCEL_GRACE; for settling a day from now or later.
     function scheduleMode(MarketMode mode, uint48 activeFrom) external;
 
-    /// @notice Makes the market cancel-only or halted for actions with an `asOf` later than now + G, and drops a laxer mode
-    /// that was scheduled. Never the other way round.
+    /// @notice Makes the market cancel-only or halted for actions with `asOf` > block time + CANCEL_GRACE, and drops a scheduled
+    /// laxer mode. It never makes the mode laxer.
     function restrictMode(MarketMode mode) external;
 }

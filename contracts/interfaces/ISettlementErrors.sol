@@ -20,7 +20,7 @@ interface ISettlementErrors {
     error AsOfDecreased(uint256 last, uint256 given);
     /// @notice `asOf` lies more than two seconds ahead of block time.
     error AsOfAhead(uint256 blockTime, uint256 given);
-    /// @notice The action is older than L: it can never be settled any more.
+    /// @notice The action is older than ACTION_LIFETIME: it can never be settled any more.
     error AsOfStale(uint256 blockTime, uint256 given);
     /// @notice Lower than the last batch's number, 0, or a number above `asOf`: a market can never run out of them.
     error BatchOutOfOrder(uint256 last, uint256 given);

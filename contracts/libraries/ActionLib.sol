@@ -5,7 +5,7 @@ import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {MarketMode, Parameters} from "../types/Market.sol";
 import {Clock, PendingChange, Reference, TraderState} from "../types/TraderState.sol";
-import {AHEAD, L} from "./Delays.sol";
+import {ACTION_LIFETIME, AHEAD} from "../types/Durations.sol";
 import {FundingLib} from "./FundingLib.sol";
 
 /// @notice What a market can be asked to do, and what its mode has to allow.
@@ -84,7 +84,7 @@ library ActionLib {
     function requireTimely(uint256 asOf) internal view {
         uint256 blockTime = block.timestamp * 1000;
         if (asOf > blockTime + AHEAD) revert ISettlementErrors.AsOfAhead(blockTime, asOf);
-        if (blockTime > asOf + L) revert ISettlementErrors.AsOfStale(blockTime, asOf);
+        if (blockTime > asOf + ACTION_LIFETIME) revert ISettlementErrors.AsOfStale(blockTime, asOf);
     }
 
     function requireMode(MarketMode mode, ActionKind kind) internal pure {

@@ -144,7 +144,7 @@ library AdjustLib {
         return (uint256(uint160(account)) << 96) | (nonce >> 8);
     }
 
-    /// @dev `asOf` may lie behind block time by L: so late can an adjustment still come.
+    /// @dev `asOf` may lie behind block time by ACTION_LIFETIME: so late can an adjustment still come.
     function _requireInTime(address account, uint256 deadline, uint256 asOf) private pure {
         if ((asOf + 999) / 1000 > deadline) revert IAdjustments.DeadlinePassed(account, deadline, asOf);
     }

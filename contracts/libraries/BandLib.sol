@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 import {Parameters} from "../types/Market.sol";
 import {Reference} from "../types/TraderState.sol";
-import {AHEAD} from "./Delays.sol";
+import {AHEAD} from "../types/Durations.sol";
 
 /// @title Where a batch may clear, and which report may say so. Twin of domain/band.ts
 library BandLib {

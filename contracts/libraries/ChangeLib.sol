@@ -9,7 +9,7 @@ import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {RiskTerms} from "../types/Risk.sol";
 import {PendingChange, TraderState} from "../types/TraderState.sol";
 import {ActionLib} from "./ActionLib.sol";
-import {G, NOTICE} from "./Delays.sol";
+import {CANCEL_GRACE, NOTICE} from "../types/Durations.sol";
 import {ListingLib} from "./ListingLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
@@ -50,7 +50,7 @@ library ChangeLib {
         if (current >= MarketMode.Settling || mode == MarketMode.Settled) {
             revert IMarketChanges.ModeFinal(current, mode);
         }
-        _requireNotice(activeFrom, mode == MarketMode.Settling ? NOTICE : G + 1);
+        _requireNotice(activeFrom, mode == MarketMode.Settling ? NOTICE : CANCEL_GRACE + 1);
         (state.pending.mode, state.pending.modeFrom) = (mode, activeFrom);
         state.reference_.changePending = true;
         emit IMarketChanges.ModeScheduled(mode, activeFrom);
@@ -67,7 +67,7 @@ library ChangeLib {
         }
 
         // Late invalidation: what was matched before this was seen can still be settled.
-        uint48 activeFrom = uint48(block.timestamp * 1000 + G + 1);
+        uint48 activeFrom = uint48(block.timestamp * 1000 + CANCEL_GRACE + 1);
         (pending.restriction, pending.restrictionFrom) = (mode, activeFrom);
         if (withdraws) pending.modeFrom = 0;
         state.reference_.changePending = true;

@@ -2,10 +2,10 @@
 pragma solidity ^0.8.28;
 
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
+import {ACTION_LIFETIME, CANCEL_GRACE} from "../types/Durations.sol";
 import {SaltState} from "../types/Order.sol";
 import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {Floors, TraderState, Word} from "../types/TraderState.sol";
-import {G, L} from "./Delays.sol";
 
 /**
  * @title What is left of an order
@@ -16,7 +16,8 @@ import {G, L} from "./Delays.sol";
  *                                         6, 7 the same, with a time in a slot of its own
  *
  * A request takes the word's time if no other request is ripening there; it is then one write to a slot in use. Requests that
- * share a word within G + L of each other have times of their own, so that none restarts the clock of another.
+ * share a word within CANCEL_GRACE + ACTION_LIFETIME of each other have times of their own, so that none restarts the clock of
+ * another.
  *
  * A partly filled order sits in one of its maker's partial slots, at an index which the operator chooses:
  * `salt << 112 | filled << 64 | batch`. Reusing a slot kills the order it held, in the same part, so that an order can never
@@ -138,7 +139,7 @@ library SaltLib {
     {
         bool own = (word >> _shift(salt)) & OWN_TIME != 0;
         uint256 requestedAt = own ? state.cancelRequests[requestKey(maker, salt)] : word >> TIME_SHIFT;
-        if (asOf > requestedAt + G) revert ISettlementErrors.OrderCancelled(maker, salt, requestedAt, asOf);
+        if (asOf > requestedAt + CANCEL_GRACE) revert ISettlementErrors.OrderCancelled(maker, salt, requestedAt, asOf);
     }
 
     // ------------------------------------------------------------------ cancelling
@@ -155,7 +156,7 @@ library SaltLib {
         uint256 next = REQUESTED;
         // Times of 64 bits.
         unchecked {
-            if (requestedAt > standing + G + L) {
+            if (requestedAt > standing + CANCEL_GRACE + ACTION_LIFETIME) {
                 word = _endRequests(word) | (requestedAt << TIME_SHIFT);
             } else if (requestedAt != standing) {
                 state.cancelRequests[requestKey(maker, salt)] = requestedAt;
@@ -173,8 +174,8 @@ library SaltLib {
         return (word & STATES & ~(requested | (requested >> 2))) | (requested >> 1);
     }
 
-    /// @notice Raises the floor below which salts are cancelled. What was requested longer ago than G + L has settled: no batch
-    /// can be left that it does not bind.
+    /// @notice Raises the floor below which salts are cancelled. A floor that was requested more than CANCEL_GRACE +
+    /// ACTION_LIFETIME ago has settled: it applies to every batch that can still settle.
     /// @return raised False if `floor` is not above the standing one.
     function requestFloor(TraderState storage state, address maker, uint256 floor, uint256 requestedAt)
         internal
@@ -182,7 +183,9 @@ library SaltLib {
     {
         Floors memory standing = state.floors[maker];
         if (floor <= standing.requested) return false;
-        if (requestedAt > uint256(standing.requestedAt) + G + L) standing.settled = standing.requested;
+        if (requestedAt > uint256(standing.requestedAt) + CANCEL_GRACE + ACTION_LIFETIME) {
+            standing.settled = standing.requested;
+        }
         // Salts and their floors are below 2^54, times in milliseconds below 2^48.
         standing.requested = uint56(floor);
         standing.requestedAt = uint48(requestedAt);
@@ -193,7 +196,7 @@ library SaltLib {
     /// @notice Refuses an order whose salt lies below its maker's floor. Call only where the position says that there is one.
     function requireAboveFloor(TraderState storage state, address maker, uint256 salt, uint256 asOf) internal view {
         Floors memory floor = state.floors[maker];
-        uint256 binding = asOf > uint256(floor.requestedAt) + G ? floor.requested : floor.settled;
+        uint256 binding = asOf > uint256(floor.requestedAt) + CANCEL_GRACE ? floor.requested : floor.settled;
         if (salt < binding) revert ISettlementErrors.OrderCancelled(maker, salt, floor.requestedAt, asOf);
     }
 

@@ -12,7 +12,7 @@ import {Valuation} from "../types/Risk.sol";
 import {Poked, Reference, TraderState, WindDown} from "../types/TraderState.sol";
 import {ActionKind, ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
-import {INSOLVENCY_WINDOW, SILENCE} from "./Delays.sol";
+import {INSOLVENCY_WINDOW, SILENCE} from "../types/Durations.sol";
 import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";

@@ -44,7 +44,7 @@ struct FundingRate {
 struct Floors {
     /// Salts below it are cancelled, for every batch.
     uint56 settled;
-    /// As above, for batches with an `asOf` later than `requestedAt` + G.
+    /// As above, for batches with an `asOf` later than `requestedAt` + CANCEL_GRACE.
     uint56 requested;
     /// Milliseconds.
     uint48 requestedAt;

@@ -1,8 +1,6 @@
 /** When a market may auction: only while what it has already matched settles fast enough to be mined before it is refused. */
+import { ACTION_LIFETIME } from '../settlement/durations.ts'
 import type { Millis } from '../units.ts'
-
-/** The chain refuses an action this long after its `asOf`. */
-export const ACTION_LIFE_MS = 10_000
 
 /** Guess for a market that has settled nothing yet. */
 const FIRST_PART_MS = 50
@@ -38,4 +36,4 @@ export function observe(pace: Pace, { unsettled, queued }: Backlog, now: Millis)
 
 /** The oldest unsettled batch is younger than half an action's life, and the rest takes at most a quarter of it. */
 export const mayAuction = ({ unsettled, oldest }: Backlog, { partMs }: Pace, now: Millis): boolean =>
-  (oldest === null || now - oldest < ACTION_LIFE_MS / 2) && unsettled * partMs <= ACTION_LIFE_MS / 4
+  (oldest === null || now - oldest < ACTION_LIFETIME / 2) && unsettled * partMs <= ACTION_LIFETIME / 4

@@ -3,11 +3,8 @@ import { invariant } from '../invariant.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { applyFill, FLAT, type Position } from '../positions/position.ts'
 import type { Address, Millis, Price, Quote, Seconds, Steps } from '../units.ts'
+import { CANCEL_GRACE } from './durations.ts'
 import type { BatchSettled, SettledFill } from './settlement.ts'
-
-/** How long after its request a withdrawal still backs batches, and after it an action can no longer be settled. */
-export const GRACE = 5_000 as Millis
-export const ACTION_LIFE = 10_000 as Millis
 
 // ---------------------------------------------------------------------- positions
 
@@ -85,7 +82,8 @@ export const feesOf = (event: BatchSettled): Quote =>
   event.fills.reduce((sum, { fee }) => sum + fee, 0n) as Quote
 
 /** Whether a withdrawal requested then still backs a batch as of `asOf`. */
-export const backsBatch = (requestedAt: Seconds, asOf: Millis): boolean => asOf <= requestedAt * 1000 + GRACE
+export const backsBatch = (requestedAt: Seconds, asOf: Millis): boolean =>
+  asOf <= requestedAt * 1000 + CANCEL_GRACE
 
 /** A debit takes free first, then what is pending and still backs the batch. Null if that is too little. */
 export function moveFree(account: LedgerAccount, delta: Quote, asOf: Millis): LedgerAccount | null {

@@ -1,8 +1,8 @@
 /** Settles a market's batches: signs its queued parts in order, several in flight, and sees to those that will not be mined. */
 
 import type { Fence } from '../../db/fence.ts'
-import { ACTION_LIFE_MS } from '../../domain/auction/pipeline.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import { ACTION_LIFETIME } from '../../domain/settlement/durations.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Calls, Chain, Clock, Fee, Logger, Metrics, Reached, Signer } from '../ports.ts'
 import { type Delivery, NOTHING } from '../relayer/delivery.ts'
@@ -37,7 +37,7 @@ export type Fate = 'queued' | 'dead' | 'open' | 'mined' | 'lost'
 const FORGOTTEN_MS = 2000
 
 export function fateOf(action: PendingAction, transactions: readonly StoredTransaction[], now: Millis): Fate {
-  if (action.nonce === null) return now - action.asOf > ACTION_LIFE_MS ? 'dead' : 'queued'
+  if (action.nonce === null) return now - action.asOf > ACTION_LIFETIME ? 'dead' : 'queued'
   const own = transactions.filter(({ nonce }) => nonce === action.nonce)
   if (own.some(({ status, purpose }) => status === 'MINED' && purpose !== NOTHING)) return 'mined'
   if (own.some(({ status }) => status === 'MINED' || status === 'REVERTED')) return 'lost'
@@ -58,7 +58,7 @@ export async function settleMarket(
 
   const open = transactions.filter(({ status }) => status === 'SIGNED' || status === 'BROADCAST')
   const isDead = (nonce: number): boolean =>
-    actions.some((action) => action.nonce === nonce && now - action.asOf > ACTION_LIFE_MS)
+    actions.some((action) => action.nonce === nonce && now - action.asOf > ACTION_LIFETIME)
   await ports.delivery.check(fence, open, isDead)
 
   const inFlight = fates.filter((fate) => fate === 'open').length

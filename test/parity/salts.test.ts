@@ -6,7 +6,7 @@ import type { SaltHarness } from '../../typechain-types/mocks/SaltHarness.ts'
 import { refusalIn } from '../support/errors.ts'
 import { chain, firstSigner } from '../support/exchange.ts'
 import { randomOf } from '../support/parity.ts'
-import { type FillStep, G, L, NO_SLOT, SaltModel } from './support/salt-model.ts'
+import { ACTION_LIFETIME, CANCEL_GRACE, type FillStep, NO_SLOT, SaltModel } from './support/salt-model.ts'
 
 const RUNS = 40
 const STEPS = 160
@@ -59,14 +59,16 @@ class Play {
 
   /** Now, or at the edge of what an earlier request binds. */
   #asOf(): bigint {
-    return this.#pick(this.#times.slice(-4)) + this.#pick([0n, G, G + 1n])
+    return this.#pick(this.#times.slice(-4)) + this.#pick([0n, CANCEL_GRACE, CANCEL_GRACE + 1n])
   }
 
   /** Seconds pass, or as much as the edge at which an earlier request is out of reach. */
   #now(): bigint {
     const latest = this.#times.at(-1)!
-    const ripe = this.#pick(this.#times.slice(-4)) + G + L + this.#pick([0n, 1n])
-    const now = this.#pick([latest, latest + 1_000n, latest + G, ripe].filter((time) => time >= latest))
+    const ripe = this.#pick(this.#times.slice(-4)) + CANCEL_GRACE + ACTION_LIFETIME + this.#pick([0n, 1n])
+    const now = this.#pick(
+      [latest, latest + 1_000n, latest + CANCEL_GRACE, ripe].filter((time) => time >= latest),
+    )
     this.#times.push(now)
     return now
   }
@@ -113,7 +115,7 @@ class Play {
   /** Twice, the second time where the first settles or starts again. */
   #raise(maker: string): void {
     const first = this.#now()
-    this.#times.push(first + G + L + this.#pick([0n, 1n]))
+    this.#times.push(first + CANCEL_GRACE + ACTION_LIFETIME + this.#pick([0n, 1n]))
     const floors = [this.#pick(this.#salts), this.#pick(this.#salts)].sort((a, b) => (a < b ? -1 : 1))
     for (const [index, floor] of floors.entries()) {
       const at = [first, this.#times.at(-1)!][index]!
@@ -194,12 +196,14 @@ describe('parity: what is left of orders', () => {
     const calls = [
       ...requests.map(({ maker, salt, at }) => rules.encodeFunctionData('requestCancel', [maker, salt, at])),
       ...requests.flatMap(({ maker, salt, at }) =>
-        [at + G, at + G + 1n].map((asOf) => rules.encodeFunctionData('requireAlive', [maker, salt, asOf])),
+        [at + CANCEL_GRACE, at + CANCEL_GRACE + 1n].map((asOf) =>
+          rules.encodeFunctionData('requireAlive', [maker, salt, asOf]),
+        ),
       ),
     ]
     const expected = requests.flatMap(({ maker, salt, at }) => [
       null,
-      `OrderCancelled(${maker},${salt},${at},${at + G + 1n})`,
+      `OrderCancelled(${maker},${salt},${at},${at + CANCEL_GRACE + 1n})`,
     ])
     const { taken, answers } = await harness.take.staticCall(calls)
     const ends = answers.map((data, index) => (taken[index] ? null : refusalIn(data)))

@@ -3,7 +3,7 @@
 /* tslint:disable */
 /* eslint-disable */
 export type { ChangeLib } from './ChangeLib.js';
-export type { DelayLib } from './DelayLib.js';
+export type { DelayBoundsLib } from './DelayBoundsLib.js';
 export type { FundingLib } from './FundingLib.js';
 export type { ValidationLib } from './ValidationLib.js';
 export type { WindDownLib } from './WindDownLib.js';

@@ -1,8 +1,8 @@
 /** What a market's logs say of it, positions and balances aside (`audit.ts`): held against its views. */
 import { expect } from 'chai'
 import type { LogDescription, Result } from 'ethers'
+import { ACTION_LIFETIME, CANCEL_GRACE } from '../../../domain/settlement/durations.ts'
 import { decodeBatchSettled } from '../../../domain/settlement/settlement-codec.ts'
-import { ACTION_LIFE, GRACE } from '../../../domain/settlement/settlement-replay.ts'
 import { type Exchange, fieldsOf } from '../../support/exchange.ts'
 
 type Fields = Record<string, unknown>
@@ -126,7 +126,7 @@ export class MarketReplay {
     },
     SaltsCancelledBelow: ({ maker, floor, requestedAt }) => {
       const standing = this.#floorsOf(maker)
-      const isRipe = requestedAt > standing.requestedAt + BigInt(GRACE + ACTION_LIFE)
+      const isRipe = requestedAt > standing.requestedAt + BigInt(CANCEL_GRACE + ACTION_LIFETIME)
       const settled = isRipe ? standing.requested : standing.settled
       this.#floors.set(maker, { ...standing, settled, requested: floor, requestedAt })
     },

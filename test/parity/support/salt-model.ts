@@ -5,7 +5,7 @@
 import { accept, refuse, type Verdict } from '../../../domain/verdict.ts'
 
 /** Milliseconds: batches as of later than a request and the first of these are bound by it; none is left after both. */
-export const [G, L] = [5_000n, 10_000n]
+export const [CANCEL_GRACE, ACTION_LIFETIME] = [5_000n, 10_000n]
 export const NO_SLOT = 1023n
 export const [UNUSED, PARTLY, DEAD, REQUESTED] = [0n, 1n, 2n, 3n]
 
@@ -84,7 +84,7 @@ export class SaltModel {
     const word = this.#word(maker, salt)
     const order = this.#order(maker, salt)
     if (order.isDead || order.request !== null) return
-    if (at > word.time + G + L) {
+    if (at > word.time + CANCEL_GRACE + ACTION_LIFETIME) {
       for (const other of word.orders.values()) if (other.request?.sharesTime) other.isDead = true
       word.time = at
     }
@@ -95,7 +95,7 @@ export class SaltModel {
   raiseFloor(maker: string, floor: bigint, at: bigint): boolean {
     const standing = this.#floor(maker)
     if (floor <= standing.requested) return false
-    const settled = at > standing.at + G + L ? standing.requested : standing.settled
+    const settled = at > standing.at + CANCEL_GRACE + ACTION_LIFETIME ? standing.requested : standing.settled
     this.#floors.set(maker, { settled, requested: floor, at })
     return true
   }
@@ -106,7 +106,7 @@ export class SaltModel {
     const ended = this.#ended(this.#order(maker, salt), step)
     if (ended !== null) return ended
     const { settled, requested, at } = this.#floor(maker)
-    const binding = asOf > at + G ? requested : settled
+    const binding = asOf > at + CANCEL_GRACE ? requested : settled
     return salt < binding ? `OrderCancelled(${maker},${salt},${at},${asOf})` : null
   }
 
@@ -123,7 +123,7 @@ export class SaltModel {
 
   #ended({ isDead, request }: Left, { maker, salt, asOf }: Pick<FillStep, 'maker' | 'salt' | 'asOf'>) {
     if (isDead) return `OrderDead(${maker},${salt})`
-    const isBound = request !== null && asOf > request.at + G
+    const isBound = request !== null && asOf > request.at + CANCEL_GRACE
     return isBound ? `OrderCancelled(${maker},${salt},${request.at},${asOf})` : null
   }
 

@@ -3,7 +3,7 @@
 /* tslint:disable */
 /* eslint-disable */
 export { ChangeLib__factory } from './ChangeLib__factory.js';
-export { DelayLib__factory } from './DelayLib__factory.js';
+export { DelayBoundsLib__factory } from './DelayBoundsLib__factory.js';
 export { FundingLib__factory } from './FundingLib__factory.js';
 export { ValidationLib__factory } from './ValidationLib__factory.js';
 export { WindDownLib__factory } from './WindDownLib__factory.js';

@@ -6,7 +6,7 @@ import type { Addressable } from "ethers";
 import { Contract, ContractFactory, ContractTransactionResponse, Interface } from "ethers"
 import type { Signer, ContractDeployTransaction, ContractRunner } from "ethers"
 import type { NonPayableOverrides } from "../../common.js"
-  import type { DelayLib, DelayLibInterface } from "../../libraries/DelayLib.js";
+  import type { DelayBoundsLib, DelayBoundsLibInterface } from "../../libraries/DelayBoundsLib.js";
 
   const _abi = [
   {
@@ -35,15 +35,15 @@ import type { NonPayableOverrides } from "../../common.js"
   const _bytecode = "0x6080806040523460175760399081601c823930815050f35b5f80fdfe5f80fdfea2646970667358221220bcf2841975d5b1692a52b87c5bb9035e23164bbbd36c7be0760eb75209d6898c64736f6c63430008240033";
 
   
-      type DelayLibConstructorParams = [signer?: Signer] | ConstructorParameters<typeof ContractFactory>;
+      type DelayBoundsLibConstructorParams = [signer?: Signer] | ConstructorParameters<typeof ContractFactory>;
 
-      const isSuperArgs = (xs: DelayLibConstructorParams): xs is ConstructorParameters<typeof ContractFactory> =>
+      const isSuperArgs = (xs: DelayBoundsLibConstructorParams): xs is ConstructorParameters<typeof ContractFactory> =>
         xs.length > 1
     
 
-  export class DelayLib__factory extends ContractFactory {
+  export class DelayBoundsLib__factory extends ContractFactory {
     
-      constructor(...args: DelayLibConstructorParams) {
+      constructor(...args: DelayBoundsLibConstructorParams) {
         if (isSuperArgs(args)) {
           super(...args);
         } else {
@@ -56,26 +56,26 @@ import type { NonPayableOverrides } from "../../common.js"
       return super.getDeployTransaction(overrides || {});
     };
     override deploy(overrides?: NonPayableOverrides & { from?: string }) {
-      return super.deploy(overrides || {}) as Promise<DelayLib & {
+      return super.deploy(overrides || {}) as Promise<DelayBoundsLib & {
         deploymentTransaction(): ContractTransactionResponse;
       }>;
     }
-    override connect(runner: ContractRunner | null): DelayLib__factory {
-      return super.connect(runner) as DelayLib__factory;
+    override connect(runner: ContractRunner | null): DelayBoundsLib__factory {
+      return super.connect(runner) as DelayBoundsLib__factory;
     }
     
     
     static readonly bytecode = _bytecode;
     static readonly abi = _abi;
-    static createInterface(): DelayLibInterface {
-      return new Interface(_abi) as DelayLibInterface;
+    static createInterface(): DelayBoundsLibInterface {
+      return new Interface(_abi) as DelayBoundsLibInterface;
     }
     
-    override attach(address: string | Addressable): DelayLib {
-      return super.attach(address) as DelayLib;
+    override attach(address: string | Addressable): DelayBoundsLib {
+      return super.attach(address) as DelayBoundsLib;
     }
-  static connect(address: string, runner?: ContractRunner | null): DelayLib {
-      return new Contract(address, _abi, runner) as unknown as DelayLib;
+  static connect(address: string, runner?: ContractRunner | null): DelayBoundsLib {
+      return new Contract(address, _abi, runner) as unknown as DelayBoundsLib;
     }
   }
 

@@ -6,7 +6,7 @@ import type { BaseContract, FunctionFragment, Interface, ContractRunner, Contrac
 import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, TypedListener } from "../common.js"
   
 
-  export interface DelayLibInterface extends Interface {
+  export interface DelayBoundsLibInterface extends Interface {
     
 
     
@@ -18,12 +18,12 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
 
   
 
-  export interface DelayLib extends BaseContract {
+  export interface DelayBoundsLib extends BaseContract {
     
-    connect(runner?: ContractRunner | null): DelayLib;
+    connect(runner?: ContractRunner | null): DelayBoundsLib;
     waitForDeployment(): Promise<this>;
 
-    interface: DelayLibInterface;
+    interface: DelayBoundsLibInterface;
 
     
   queryFilter<TCEvent extends TypedContractEvent>(

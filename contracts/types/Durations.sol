@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+// Protocol durations in milliseconds, like `asOf`.
+
+// A cancel, a revocation or a withdrawal request applies to batches with `asOf` > request time + CANCEL_GRACE. Orders that were
+// matched before the request was seen can therefore still settle.
+uint256 constant CANCEL_GRACE = 5_000;
+// An action reverts if block time > `asOf` + ACTION_LIFETIME: a broadcast action is settled or provably dead after it.
+uint256 constant ACTION_LIFETIME = 10_000;
+// Maximum of `asOf` - block time, and of a report's time - `asOf`.
+uint256 constant AHEAD = 2_000;
+// Time between the announcement of new parameters, or of the end of a market, and the earliest moment they apply.
+uint256 constant NOTICE = 86_400_000;
+// Time without an action or heartbeat, counted from a freeze request, after which any account can freeze the market.
+uint256 constant SILENCE = 86_400_000;
+// Time after the end of a market in which insolvent accounts can be reported; claims start after it.
+uint256 constant INSOLVENCY_WINDOW = 259_200_000;

@@ -1,0 +1,8 @@
+/** Protocol durations that contracts and services share. Twin of contracts/types/Durations.sol. */
+import type { Millis } from '../units.ts'
+
+/** A cancel, a revocation or a withdrawal request applies to batches with `asOf` > request time + CANCEL_GRACE. */
+export const CANCEL_GRACE = 5_000 as Millis
+
+/** The chain refuses an action if block time > `asOf` + ACTION_LIFETIME. */
+export const ACTION_LIFETIME = 10_000 as Millis
