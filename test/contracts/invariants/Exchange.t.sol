@@ -3,8 +3,8 @@ pragma solidity ^0.8.28;
 
 import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
 import {MarketKind} from "../../../contracts/types/Market.sol";
-import {House} from "./House.sol";
-import {Listing} from "./Stage.sol";
+import {ExchangeHandler} from "./ExchangeHandler.sol";
+import {Listing} from "./ExchangeFixture.sol";
 import {deploy, holds, same} from "./Vm.sol";
 
 /// @title What holds after every step of every run, in every kind of market
@@ -14,40 +14,40 @@ abstract contract ExchangeInvariants {
         bytes4[] selectors;
     }
 
-    House internal house;
+    ExchangeHandler internal handler;
 
     function _listing() internal pure virtual returns (Listing memory);
 
     function setUp() public {
-        house = House(deploy("House", abi.encode(_listing())));
+        handler = ExchangeHandler(deploy("ExchangeHandler", abi.encode(_listing())));
     }
 
     function targetContracts() public view returns (address[] memory targets) {
         targets = new address[](1);
-        targets[0] = address(house);
+        targets[0] = address(handler);
     }
 
     /// @dev Trading is what happens most: every third step.
     function targetSelectors() public view returns (FuzzSelector[] memory targets) {
         bytes4[] memory steps = new bytes4[](21);
-        steps[0] = house.trade.selector;
-        steps[1] = house.cancel.selector;
-        steps[2] = house.cancelAll.selector;
-        steps[3] = house.pass.selector;
-        steps[4] = house.deposit.selector;
-        steps[5] = house.donate.selector;
-        steps[6] = house.requestWithdrawal.selector;
-        steps[7] = house.withdraw.selector;
-        steps[8] = house.collectFees.selector;
-        steps[9] = house.trespass.selector;
-        steps[10] = house.fund.selector;
-        steps[11] = house.adjust.selector;
-        steps[12] = house.inherit.selector;
-        steps[13] = house.deleverage.selector;
-        steps[14] = house.liquidate.selector;
-        for (uint256 i = 15; i < steps.length; ++i) steps[i] = house.trade.selector;
+        steps[0] = handler.trade.selector;
+        steps[1] = handler.cancel.selector;
+        steps[2] = handler.cancelAll.selector;
+        steps[3] = handler.pass.selector;
+        steps[4] = handler.deposit.selector;
+        steps[5] = handler.donate.selector;
+        steps[6] = handler.requestWithdrawal.selector;
+        steps[7] = handler.withdraw.selector;
+        steps[8] = handler.collectFees.selector;
+        steps[9] = handler.trespass.selector;
+        steps[10] = handler.fund.selector;
+        steps[11] = handler.adjust.selector;
+        steps[12] = handler.inherit.selector;
+        steps[13] = handler.deleverage.selector;
+        steps[14] = handler.liquidate.selector;
+        for (uint256 i = 15; i < steps.length; ++i) steps[i] = handler.trade.selector;
         targets = new FuzzSelector[](1);
-        targets[0] = FuzzSelector(address(house), steps);
+        targets[0] = FuzzSelector(address(handler), steps);
     }
 
     /// @notice One run judges them all; what breaks is named by its error.
@@ -63,33 +63,33 @@ abstract contract ExchangeInvariants {
 
     /// @dev The bank holds what it owes, and what was given to it.
     function _bankBacked() private view {
-        IMarginBank.Market memory market = house.bank().market(address(house.trader()));
-        uint256 owed = house.owed() + market.pool + market.fees;
-        same("bankBacked", int256(owed + house.donated()), int256(house.token().balanceOf(address(house.bank()))));
-        same("bankBacked: in and out", int256(house.deposited() - house.withdrawn()), int256(owed));
+        IMarginBank.Market memory market = handler.bank().market(address(handler.trader()));
+        uint256 owed = handler.owed() + market.pool + market.fees;
+        same("bankBacked", int256(owed + handler.donated()), int256(handler.token().balanceOf(address(handler.bank()))));
+        same("bankBacked: in and out", int256(handler.deposited() - handler.withdrawn()), int256(owed));
     }
 
     /// @dev Every long has its short.
     function _longsEqualShorts() private view {
-        (int256 size,) = house.sums(0);
+        (int256 size,) = handler.sums(0);
         same("longsEqualShorts", 0, size);
     }
 
     /// @dev The pool is what accounts have in their positions, at any price, to the wei.
     function _priceFreeSolvency() private view {
-        int256 pool = int256(uint256(house.bank().market(address(house.trader())).pool)) * 1e18;
+        int256 pool = int256(uint256(handler.bank().market(address(handler.trader())).pool)) * 1e18;
         uint256[3] memory prices = [uint256(0), 5e17, 1e18];
         for (uint256 i; i < prices.length; ++i) {
-            (, int256 equityX) = house.sums(prices[i]);
+            (, int256 equityX) = handler.sums(prices[i]);
             same("priceFreeSolvency", pool, equityX);
         }
     }
 
     /// @notice A run in which little is traded would prove little; and every run ends with everybody leaving.
     function afterInvariant() public {
-        holds("trades go through", house.tried() < 12 || house.traded() * 3 >= house.tried());
-        holds("adjustments go through", house.adjustments() < 12 || house.adjusted() * 8 >= house.adjustments());
-        house.everybodyLeaves();
+        holds("trades go through", handler.tried() < 12 || handler.traded() * 3 >= handler.tried());
+        holds("adjustments go through", handler.adjustments() < 12 || handler.adjusted() * 8 >= handler.adjustments());
+        handler.everybodyLeaves();
         _bankBacked();
     }
 }
@@ -119,8 +119,8 @@ contract CoveredBinaryInvariants is ExchangeInvariants {
     }
 
     function _ofThisMarket() internal view override {
-        holds("binaryFullyBacked: no", house.leastEquity(0) >= 0);
-        holds("binaryFullyBacked: yes", house.leastEquity(1e18) >= 0);
+        holds("binaryFullyBacked: no", handler.leastEquity(0) >= 0);
+        holds("binaryFullyBacked: yes", handler.leastEquity(1e18) >= 0);
     }
 }
 
@@ -131,6 +131,6 @@ contract SteadyPriceInvariants is ExchangeInvariants {
     }
 
     function _ofThisMarket() internal view override {
-        house.requireNoProfit(499_999 * 1e17);
+        handler.requireNoProfit(499_999 * 1e17);
     }
 }

@@ -8,7 +8,7 @@ import {MarketKind} from "../../../contracts/types/Market.sol";
 import {SaltState} from "../../../contracts/types/Order.sol";
 import {Position} from "../../../contracts/types/Position.sol";
 import {Clock, Reference} from "../../../contracts/types/TraderState.sol";
-import {Leg, Listing, Stage} from "./Stage.sol";
+import {Leg, Listing, ExchangeFixture} from "./ExchangeFixture.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
 /**
@@ -16,7 +16,7 @@ import {holds, same, vm, within} from "./Vm.sol";
  * @notice A batch is settled, or refused for a reason that can be accounted for; anything else ends the run. What a batch must
  * not change is checked on the spot.
  */
-contract Desk is Stage {
+contract TradingHandler is ExchangeFixture {
     // ------------------------------------------------------------------ memory
 
     /// @notice An order that still has something left.
@@ -33,7 +33,7 @@ contract Desk is Stage {
         Reference last;
     }
 
-    uint256 private constant GRACE = 5;
+    uint256 private constant CANCEL_GRACE_SECONDS = 5;
     uint256 private constant MOST_STEPS = 1_000;
 
     /// @notice Parts that traders brought, and how many of them were settled.
@@ -44,7 +44,7 @@ contract Desk is Stage {
     uint256 internal _draws;
     Rest[] private _rests;
 
-    constructor(Listing memory listed) Stage(listed) {
+    constructor(Listing memory listed) ExchangeFixture(listed) {
         _oracleTicks = listed.start;
     }
 
@@ -97,7 +97,7 @@ contract Desk is Stage {
     }
 
     function _mustBeCancelled(Rest memory rest) private {
-        vm.warp(block.timestamp + GRACE + 3);
+        vm.warp(block.timestamp + CANCEL_GRACE_SECONDS + 3);
         uint256 reach = _oracleTicks / 25;
         if (rest.leg.limit + reach < _oracleTicks || rest.leg.limit > _oracleTicks + reach) return;
         Leg[] memory legs = new Leg[](2);

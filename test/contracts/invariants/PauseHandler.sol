@@ -7,7 +7,7 @@ import {PauseLatch} from "../../../contracts/PauseLatch.sol";
 import {deploy, holds, same, vm, within} from "./Vm.sol";
 
 /// @title A bank whose guardian pauses whenever he may, an owner who pays in and out, and strangers with ether
-contract Pauses {
+contract PauseHandler {
     uint256 private constant WITHDRAWAL_SECONDS = 16;
     uint256 private constant UNIT = 1e18;
     address private constant STRANGER = address(0x5712A6E2);

@@ -11,12 +11,12 @@ import {MarketKind} from "../../../contracts/types/Market.sol";
 import {Position} from "../../../contracts/types/Position.sol";
 import {Report} from "../../../contracts/types/Report.sol";
 import {FundingRate} from "../../../contracts/types/TraderState.sol";
-import {Desk} from "./Desk.sol";
-import {Leg, Listing} from "./Stage.sol";
+import {TradingHandler} from "./TradingHandler.sol";
+import {Leg, Listing} from "./ExchangeFixture.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
 /// @title What an operator does besides batches: funding, adjustments for others, backstop, deleveraging
-contract Keeper is Desk {
+contract OperatorHandler is TradingHandler {
     /// @dev Millionths above maintenance in which liquidation is allowed already.
     uint256 private constant BUFFER = 5_000;
 
@@ -30,7 +30,7 @@ contract Keeper is Desk {
     uint256 public inherited;
     uint256 public deleveraged;
 
-    constructor(Listing memory listed) Desk(listed) {}
+    constructor(Listing memory listed) TradingHandler(listed) {}
 
     function _reportOf(uint256 price, uint256 observedAt) private view returns (Report memory report) {
         report.price = uint96(price);

@@ -2,33 +2,33 @@
 pragma solidity ^0.8.28;
 
 import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
-import {Pauses} from "./Pauses.sol";
+import {PauseHandler} from "./PauseHandler.sol";
 import {deploy, holds, same, vm} from "./Vm.sol";
 
 /// @title What holds of a bank's pauses and of the wei they run on, whoever pushes ether where
 contract PauseInvariants {
-    Pauses internal pauses;
+    PauseHandler internal handler;
 
     function setUp() public {
         vm.deal(address(this), 1 ether);
-        pauses = Pauses(deploy("Pauses", "", 1 ether));
+        handler = PauseHandler(deploy("PauseHandler", "", 1 ether));
     }
 
     function targetContracts() public view returns (address[] memory targets) {
         targets = new address[](1);
-        targets[0] = address(pauses);
+        targets[0] = address(handler);
     }
 
     /// @notice `a pause runs => the bank has ether`; bank and latch keep between them what they were ever given.
     function invariant_pause() public view {
-        IMarginBank bank = pauses.bank();
+        IMarginBank bank = handler.bank();
         uint256 held = address(bank).balance;
-        holds("a pause runs on a wei", held != 0 || !pauses.isRunning());
-        same("no wei leaves", int256(pauses.given()), int256(held + address(pauses.latch()).balance));
+        holds("a pause runs on a wei", held != 0 || !handler.isRunning());
+        same("no wei leaves", int256(handler.given()), int256(held + address(handler.latch()).balance));
 
         IMarginBank.Pause memory last = bank.lastPause();
-        same("paused as the guardian wanted", pauses.isRunning(), bank.isPaused());
-        same("the last pause began", int256(pauses.startedAt()), int256(uint256(last.startedAt)));
-        same("the last pause ends", int256(pauses.endsAt()), int256(uint256(last.endsAt)));
+        same("paused as the guardian wanted", handler.isRunning(), bank.isPaused());
+        same("the last pause began", int256(handler.startedAt()), int256(uint256(last.startedAt)));
+        same("the last pause ends", int256(handler.endsAt()), int256(uint256(last.endsAt)));
     }
 }

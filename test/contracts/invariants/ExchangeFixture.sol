@@ -46,7 +46,7 @@ struct Leg {
 }
 
 /// @title A deployed exchange with actors who sign for themselves
-contract Stage {
+contract ExchangeFixture {
     uint256 internal constant ACTORS = 5;
     /// @dev Who can hold a position: the actors and the backstop.
     uint256 internal constant HOLDERS = ACTORS + 1;

@@ -3,12 +3,12 @@ pragma solidity ^0.8.28;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
-import {Keeper} from "./Keeper.sol";
-import {Listing} from "./Stage.sol";
+import {OperatorHandler} from "./OperatorHandler.sol";
+import {Listing} from "./ExchangeFixture.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
 /// @title Everything around trading: money in and out, time, strangers
-contract House is Keeper {
+contract ExchangeHandler is OperatorHandler {
     uint256 private constant WITHDRAWAL_SECONDS = 16;
 
     uint256 public donated;
@@ -17,7 +17,7 @@ contract House is Keeper {
     /// @dev What each actor has paid in, less what they took out.
     int256[ACTORS] private _paid;
 
-    constructor(Listing memory listed) Keeper(listed) {
+    constructor(Listing memory listed) OperatorHandler(listed) {
         for (uint256 i; i < ACTORS; ++i) _paid[i] = int256(START_BALANCE);
     }
 
