@@ -196,7 +196,12 @@ describe('scheduled parameters and modes', () => {
       const block = (await latest()) + 1_000
       const { setNextBlockTimestamp } = exchange.connection.networkHelpers.time
       await setNextBlockTimestamp(block / 1000)
-      await refused(trader.scheduleMode(HALTED, block + CANCEL_GRACE), 'ChangeTooEarly', block + CANCEL_GRACE + 1, block + CANCEL_GRACE)
+      await refused(
+        trader.scheduleMode(HALTED, block + CANCEL_GRACE),
+        'ChangeTooEarly',
+        block + CANCEL_GRACE + 1,
+        block + CANCEL_GRACE,
+      )
       const end = block + 1_000 + DAY
       await setNextBlockTimestamp(block / 1000 + 1)
       await refused(trader.scheduleMode(SETTLING, end - 1), 'ChangeTooEarly', end, end - 1)

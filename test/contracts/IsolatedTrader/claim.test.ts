@@ -100,7 +100,10 @@ describe('claims', () => {
     await time.setNextBlockTimestamp(Number(endedAt) / 1000 + INSOLVENCY_WINDOW)
     await expect(trader.claim(bob.address)).to.be.revertedWithCustomError(trader, 'ClaimEarly')
     await time.setNextBlockTimestamp(Number(endedAt) / 1000 + INSOLVENCY_WINDOW + 1)
-    await expect(trader.reportInsolvent([alice.address])).to.be.revertedWithCustomError(trader, 'InsolvencyWindowOver')
+    await expect(trader.reportInsolvent([alice.address])).to.be.revertedWithCustomError(
+      trader,
+      'InsolvencyWindowOver',
+    )
     await trader.claim(bob.address)
   })
 

@@ -32,7 +32,7 @@ import type { NonPayableOverrides } from "../../common.js"
   }
 ] as const;
 
-  const _bytecode = "0x6080806040523460175760399081601c823930815050f35b5f80fdfe5f80fdfea2646970667358221220bcf2841975d5b1692a52b87c5bb9035e23164bbbd36c7be0760eb75209d6898c64736f6c63430008240033";
+  const _bytecode = "0x6080806040523460175760399081601c823930815050f35b5f80fdfe5f80fdfea2646970667358221220b7dd427c0746c41216317c886b81667c83be3dace005a019eed166efe22e10e064736f6c63430008240033";
 
   
       type DelayBoundsLibConstructorParams = [signer?: Signer] | ConstructorParameters<typeof ContractFactory>;
