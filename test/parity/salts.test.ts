@@ -1,4 +1,4 @@
-/** What keeps an order from filling twice: what is left of each, against a model that packs nothing. */
+/** Fill state of orders: random sequences on `SaltLib` compared with a model that packs nothing. */
 import { expect } from 'chai'
 import { getAddress, toBeHex } from 'ethers'
 import { SaltHarness__factory } from '../../typechain-types/factories/mocks/SaltHarness__factory.ts'
@@ -12,15 +12,15 @@ const RUNS = 40
 const STEPS = 160
 const STARTED = 1_700_000_000_000n
 const SALT_END = 1n << 53n
-/** Of quantity, fill and batch. */
+/** Maximum of quantity, fill and batch. */
 const LARGEST = (1n << 48n) - 1n
 
-/** They differ in the first bit, or in the last. */
+/** They differ in the first or in the last bit. */
 const MAKERS = [1n << 159n, 0n, 1n].map((bit) => getAddress(toBeHex((0xabcdefn << 64n) ^ bit, 20)))
 
 // ---------------------------------------------------------------------- steps
 
-/** A call of the harness, what it must return, and what kind of answer that is. */
+/** A call of the harness, its expected answer, and the kind of that answer. */
 interface Step {
   readonly call: string
   readonly answer: readonly unknown[] | string
@@ -29,7 +29,7 @@ interface Step {
 
 const rules = SaltHarness__factory.createInterface()
 
-/** Three makers, a few salts of two words and one far away, a few slots: most of what can meet does. */
+/** Few makers, salts (of two words and one far away) and slots, so that most possible interactions occur. */
 class Play {
   readonly steps: Step[] = []
   readonly #model = new SaltModel()
@@ -57,12 +57,12 @@ class Play {
     this.steps.push({ call: rules.encodeFunctionData(name as never, args as never), answer, kind })
   }
 
-  /** Now, or at the edge of what an earlier request binds. */
+  /** The time of an earlier request, or the bounds of its effect. */
   #asOf(): bigint {
     return this.#pick(this.#times.slice(-4)) + this.#pick([0n, CANCEL_GRACE, CANCEL_GRACE + 1n])
   }
 
-  /** Seconds pass, or as much as the edge at which an earlier request is out of reach. */
+  /** Advances by seconds, or to the time at which an earlier request is no longer recorded separately. */
   #now(): bigint {
     const latest = this.#times.at(-1)!
     const ripe = this.#pick(this.#times.slice(-4)) + CANCEL_GRACE + ACTION_LIFETIME + this.#pick([0n, 1n])
@@ -112,7 +112,7 @@ class Play {
     this.#askState(maker, this.#pick(this.#salts))
   }
 
-  /** Twice, the second time where the first settles or starts again. */
+  /** Twice; the second request comes when the first is settled, or when its time restarts. */
   #raise(maker: string): void {
     const first = this.#now()
     this.#times.push(first + CANCEL_GRACE + ACTION_LIFETIME + this.#pick([0n, 1n]))
@@ -150,7 +150,7 @@ const wordsOf = ({ maker, salt, quantity, fill, price, slot, batchId, asOf }: Fi
 
 // ---------------------------------------------------------------------- parity
 
-describe('parity: what is left of orders', () => {
+describe('parity: fill state of orders', () => {
   let harness: SaltHarness
   before(async () => {
     harness = await new SaltHarness__factory(await firstSigner(await chain())).deploy()
@@ -165,7 +165,7 @@ describe('parity: what is left of orders', () => {
     })
   }
 
-  it(`is the same after each of ${RUNS} x ${STEPS} fills, cancels and floors`, async () => {
+  it(`equals the model after each of ${RUNS} x ${STEPS} fills, cancels and floors`, async () => {
     const seen = new Map<string, number>()
     for (let seed = 1; seed <= RUNS; seed++) {
       const { steps } = new Play(seed)
@@ -185,7 +185,7 @@ describe('parity: what is left of orders', () => {
     }
   }).timeout(60_000)
 
-  it('lets each of many requests bind at its own time, whoever else has the same salt', async () => {
+  it('when many requests are pending, each takes effect at its own time, independent of other makers’ equal salts', async () => {
     const salts = [0n, 1n, 62n, 63n, 1n << 52n, (1n << 52n) + 63n]
     const requests = MAKERS.flatMap((maker) => salts.map((salt) => ({ maker, salt }))).map(
       (order, index) => ({

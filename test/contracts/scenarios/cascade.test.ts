@@ -1,6 +1,6 @@
 /**
- * A market falls: the book takes a liquidation, then the backstop, then counterparties; what nobody takes is left to the freeze.
- * Every step is planned by domain/, done by the chain, and in the end rebuilt from the logs: three times the same, to the wei.
+ * A falling market: liquidations through the book, then the backstop, then counterparties; the remaining positions go through a
+ * freeze. domain/ predicts every step, the chain executes it, and the events rebuild the result: three times the same, to the wei.
  */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
@@ -11,7 +11,7 @@ import { audit, rebuild } from '../support/audit.ts'
 import { Duet } from '../support/differential-runner.ts'
 import { INSOLVENCY_WINDOW, pass, withBackstop } from '../support/risk.ts'
 
-/** Takes one position of a unit up to 160 a unit, and no more than 12 of margin. */
+/** The backstop inherits one position of one unit up to 160 per unit, with at most 12 of margin. */
 const CAP = e18('160') as Quote
 const FUNDS = e18('12')
 const DAY = 86_400
@@ -28,7 +28,7 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
   let alice: Wallet, bob: Wallet, carol: Wallet, dave: Wallet, erin: Wallet, frank: Wallet
   const backstop = () => ({ address: exchange.shared.backstop })
   const sizeOf = (of: { readonly address: string }): number => duet.twin.positionOf(addressOf(of)).size
-  /** A liquidation of `steps` of a long, which somebody buys. */
+  /** A liquidation of `fill` steps of a long, bought by `by`. */
   const forced = (of: Wallet, by: Wallet, fill: number): FillInput[] => [
     { by: of, side: 'SHORT', fill, forced: 1n, taker: fill },
     { by, side: 'LONG', fill, taker: 0, leverage: 2 },
@@ -45,7 +45,7 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
       Wallet,
     ]
     duet = await Duet.of(exchange, CAP)
-    // Longs of a unit each at 100 with 5 of margin; shorts of different leverage; funding that leaves no round number.
+    // Longs of one unit each at 100 with 5 of margin; shorts of different leverage; a funding rate that leaves uneven amounts.
     await duet.settle(1000, [
       { by: alice, side: 'LONG', fill: 1000, leverage: 20 },
       { by: bob, side: 'LONG', fill: 1000, leverage: 20 },
@@ -57,28 +57,28 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     await pass(exchange, 47)
   })
 
-  /** What each step of the fall comes to. */
+  /** The outcomes of the steps of the fall. */
   async function fall(): Promise<string[]> {
     const steps: string[] = []
     const note = async (step: Promise<string>) => steps.push(await step)
-    // 2.3 of 97.3 is left: below 2.25 % + 0.5. A fifth of Alice goes to the book; she is not yet the backstop's.
+    // Equity 2.3 of 97.3: below 2.25 % + 0.5. A fifth of Alice's position goes to the book; the backstop cannot inherit it yet.
     await note(duet.settle(973, forced(alice, frank, 200), 'forced'))
     await note(duet.inherit(973, alice))
     await pass(exchange, 13)
-    // Below maintenance: the backstop takes the rest of her, and has no room for Bob.
+    // Below maintenance: the backstop inherits the rest of Alice's position; its cap leaves no room for Bob's.
     await note(duet.inherit(966, alice))
     await note(duet.inherit(966, bob))
-    // He is closed at 95 and some against the most leveraged winners, who has room for him alone.
+    // Bob is closed at about 95 against the most leveraged winner, whose position is large enough alone.
     await note(duet.deleverageFully(966, bob))
     await pass(exchange, 7)
-    // Nothing is left of Carol: half of her is closed. Then the gap: the backstop owes as well, and gets out of half.
+    // Carol has no equity: half of the position is closed. Then a price gap: the backstop is insolvent too and half of it is closed.
     await note(duet.deleverage(944, carol, [{ of: erin, steps: 400 }]))
     await pass(exchange, 11)
     await note(duet.deleverage(880, backstop(), [{ of: erin, steps: 300 }]))
     return steps
   }
 
-  it('every step comes to what the rules say, and moves what they say', async () => {
+  it('when the price falls, every step has the outcome and the amounts that domain/ predicts', async () => {
     const before = new Map(duet.holders.map((each) => [each, duet.twin.freeOf(each)]))
     expect(await fall()).to.deep.equal([
       'done',
@@ -89,17 +89,17 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
       'done',
       'done',
     ])
-    // The book's 200, then all of Alice's rest, of which 300 went on; none of Bob; 600 of Carol.
+    // The book took 200, the backstop the rest of Alice's, of which 300 were closed; nothing is left of Bob's; 600 of Carol's.
     expect([alice, bob, carol, frank, backstop()].map(sizeOf)).to.deep.equal([0, 0, 600, 200, 500])
     expect(sizeOf(dave) + sizeOf(erin)).to.equal(-1300)
     const gained = (of: Wallet) => duet.twin.freeOf(addressOf(of)) - (before.get(addressOf(of)) ?? 0n)
-    // Who was closed got nothing back; who was closed against was paid.
+    // A deleveraged account is paid nothing; its counterparties are paid.
     expect([gained(bob), gained(carol)]).to.deep.equal([0n, 0n])
     expect(gained(dave) > 0n && gained(erin) > 0n).to.equal(true)
     await audit(exchange)
   })
 
-  it('the logs alone tell all of it, in this order', async () => {
+  it('when the price falls, the events are emitted in this order and rebuild the books', async () => {
     await fall()
     const { provider } = exchange.connection.ethers
     const logs = await provider.getLogs({ address: exchange.spec.trader, fromBlock: 0 })
@@ -117,7 +117,7 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     await expectRebuilt()
   })
 
-  it('what nobody took is frozen, counted and shared, with a pause in between, to the last wei', async () => {
+  it('when positions remain, freeze, reports and claims distribute the pool to the wei, with a pause in between', async () => {
     await fall()
     await duet.freeze()
     const { bank, trader, admin, spec } = exchange
@@ -127,7 +127,7 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     expect(duet.twin.books.deficit > 0n).to.equal(true)
     await duet.reportInsolvent(insolvent)
 
-    // Paused on the last day of listing, the bank pays nobody for three days, and nothing is half done.
+    // Paused on the last day of the report window: the bank pays no claim for three days, and no state is half changed.
     await pass(exchange, INSOLVENCY_WINDOW - DAY)
     await bank.connect(admin).pause()
     await pass(exchange, 2 * DAY)
@@ -148,7 +148,7 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     const pool = duet.twin.books.pool
     for (const each of [erin, frank, dave]) expect(await duet.claim(addressOf(each))).to.equal('done')
     for (const each of duet.holders) expect(await duet.claim(each)).to.equal('NothingToClaim')
-    // A haircut, and dust: a wei per claim and per deficit at most.
+    // A haircut, and dust: at most one wei per claim and per deficit.
     const { haircut } = duet.twin.books
     expect(haircut?.pool).to.equal(pool)
     expect(pool < (haircut?.owed ?? 0n)).to.equal(true)
@@ -157,7 +157,7 @@ describe('liquidation, backstop, deleveraging, freeze', () => {
     await audit(exchange)
   })
 
-  /** The books as the logs tell them against the books that the rules have kept. */
+  /** Compares the books rebuilt from events with those that domain/ kept. */
   async function expectRebuilt(): Promise<void> {
     const books = await rebuild(exchange)
     const { positions, accounts, pool, fees, deficit, index } = duet.twin.books

@@ -1,6 +1,6 @@
 /**
- * Whole markets: fills, forced fills, funding, adjustments, backstop, deleveraging and the end, in any order. Before each step the
- * domain says what it comes to; the chain agrees on every wei and on every refusal, and the logs tell it again.
+ * Random markets: fills, forced fills, funding, adjustments, backstop, deleveraging and the end, in any order. domain/ predicts each
+ * step; the chain must agree on every wei and on every error, and the events must rebuild the result.
  */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
@@ -26,7 +26,7 @@ import { INSOLVENCY_WINDOW, pass, withBackstop } from '../support/risk.ts'
 import { atTicks } from '../support/twin.ts'
 
 const STEPS = 120
-/** Salts of random batches lie above those that are counted up. */
+/** Salts of random batches start above the sequential ones. */
 const FIRST_BATCH = 20_000
 const HOUR = 3_600_000
 
@@ -56,7 +56,7 @@ class Play {
     return items[this.#random(items.length)] as Item
   }
 
-  /** Some seconds pass, now and then minutes; the price wanders by up to 10 %. */
+  /** Advances by seconds, sometimes minutes; the price moves by up to 10 %. */
   async step(): Promise<void> {
     this.#turn++
     await pass(this.#exchange, (1 + this.#random(10)) * (this.#random(6) === 0 ? 60 : 1))
@@ -86,7 +86,7 @@ class Play {
     return this.#deleverage(ticks)
   }
 
-  /** As leveraged as can be: what the ladder lives on. */
+  /** A trade at the highest leverage, which liquidation, inheritance and deleveraging need. */
   #deal(ticks: number): Promise<unknown> {
     const { users, spec } = this.#exchange
     const [buyer, seller] = [this.#pick(users), this.#pick(users)]
@@ -99,7 +99,7 @@ class Play {
     ])
   }
 
-  /** Mostly the worst off, sometimes anybody, the backstop among them. */
+  /** Mostly the account with the lowest ratio, sometimes any holder including the backstop. */
   #weak(ticks: number): { readonly address: Address } {
     const { twin, holders } = this.duet
     const { index } = twin.books
@@ -112,7 +112,7 @@ class Play {
     return ratios.reduce((worst, each) => (each.ratio < worst.ratio ? each : worst))
   }
 
-  /** Anybody, or who is worst off. */
+  /** Any user, or the user with the lowest ratio. */
   #needy(ticks: number): Wallet {
     const { users } = this.#exchange
     const { address } = this.#weak(ticks)
@@ -127,7 +127,7 @@ class Play {
     if (by === undefined || size === 0) return null
     const [side, against] = size > 0 ? (['SHORT', 'LONG'] as const) : (['LONG', 'SHORT'] as const)
     const held = Math.abs(size)
-    // All of it, a piece, or a step too much.
+    // The whole position, a piece, or one step too many.
     const fill = this.#pick([held, held, Math.ceil(held / 5), held + 1])
     const other = this.#pick(this.#exchange.users.filter((user) => user !== by))
     return this.duet.settle(
@@ -145,7 +145,7 @@ class Play {
     const asOf = ((await nextSecond(this.#exchange)) * 1000) as Millis
     const moment = { asOf, oracle: atTicks(this.duet.twin.spec, ticks) }
     const ranked = this.duet.twin.ranked(weak.address, moment).map(({ account }) => ({ address: account }))
-    // In order, somebody who does not qualify among them; sometimes in the wrong order.
+    // In order, with one counterparty that may not qualify; sometimes in the wrong order.
     const listed = this.#random(5) === 0 ? ranked.reverse() : ranked
     const named = [{ address: this.#pick(this.duet.holders) }, ...listed].filter(
       ({ address }, at, all) => all.findIndex((each) => each.address === address) === at,
@@ -181,13 +181,13 @@ class Play {
     return this.duet.adjustLeverage(ticks, by, { leverage, maxMarginIn, minMarginOut })
   }
 
-  /** Yes or no; or any price. */
+  /** 0 or 1 in a binary market; the last price in a future. */
   #finalTicks(): number {
     if (this.#exchange.spec.kind === 'future') return this.#ticks
     return this.#random(2) === 0 ? 0 : 1_000
   }
 
-  /** Frozen or settled, counted in two calls, covered in part, claimed in any order, and once more. */
+  /** Frozen or finalized, deficits reported in two calls, partly covered, claimed in random order, and claimed again. */
   async end(isFrozen: boolean): Promise<void> {
     const { duet } = this
     const shuffled = [...duet.holders].sort(() => this.#random(3) - 1)
@@ -224,16 +224,16 @@ const OUTCOMES: readonly string[] = [
   ...outcomes('claim', 'done', 'NothingToClaim'),
 ]
 
-describe('whole markets, by the rules and on the chain', () => {
+describe('random markets in domain/ and on the chain', () => {
   /** Over all runs. */
   const seen = new Map<string, number>()
 
   for (const { fixture, middle, cap: most, seeds } of cases) {
     for (const seed of seeds) {
-      it(`${fixture.name}, seed ${seed}: ${STEPS} steps and the end, to the same wei`, async () => {
+      it(`${fixture.name}, seed ${seed}: agree to the wei after each of ${STEPS} steps and at the end`, async () => {
         const exchange = await (await chain()).networkHelpers.loadFixture(fixture)
         const cap = e18(most) as Quote
-        // The first of each kind has no backstop to begin with.
+        // The first run of each kind starts without a backstop.
         const hasBackstop = seed !== seeds[0]
         if (hasBackstop) await withBackstop(exchange, cap, cap / 20n)
         const duet = await Duet.of(exchange, hasBackstop ? cap : null)
@@ -249,7 +249,7 @@ describe('whole markets, by the rules and on the chain', () => {
     }
   }
 
-  it('has come to everything that it can come to', () => {
+  it('have reached every possible outcome', () => {
     expect(
       OUTCOMES.filter((outcome) => !seen.has(outcome)),
       [...seen].join(' · '),

@@ -1,4 +1,4 @@
-/** An indexer that has nothing but logs knows what the contracts know: after every kind of call, all of it is compared. */
+/** Events alone rebuild the contracts' state: after every kind of call, the replayed state is compared with the views. */
 import { globSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
@@ -37,7 +37,7 @@ import {
 const DAY = 86_400
 const PRICE = e18('50000')
 
-describe('logs alone rebuild', () => {
+describe('replaying events', () => {
   let exchange: Exchange
   let alice: Wallet, bob: Wallet, carol: Wallet
   beforeEach(async () => {
@@ -47,7 +47,7 @@ describe('logs alone rebuild', () => {
     )) as [Wallet, Wallet, Wallet]
   })
 
-  it('nothing that is not documented: every event is declared in an interface, with what it means', () => {
+  it('needs only documented events: each is declared in an interface with a NatSpec comment', () => {
     for (const path of globSync('contracts/**/*.sol', { exclude: ['contracts/mocks/**'] })) {
       const lines = readFileSync(path, 'utf8').split('\n')
       for (const [index, line] of lines.entries()) {
@@ -58,9 +58,9 @@ describe('logs alone rebuild', () => {
     }
   })
 
-  it('a market that was just deployed', () => replayAndCompare(exchange))
+  it('rebuilds a newly deployed market', () => replayAndCompare(exchange))
 
-  it('the queue: parts of a batch, funding, takeovers that fail and succeed, deleveraging', async () => {
+  it('rebuilds the actions: parts of a batch, funding, failed and successful inheritance, deleveraging', async () => {
     await withBackstop(exchange, e18('1000'), e18('100000'))
     await settle(exchange, { price: 500_000, parts: 2, fills: pair(alice, bob, 1_000, { leverage: 20 }) })
     await replayAndCompare(exchange)
@@ -80,7 +80,7 @@ describe('logs alone rebuild', () => {
     await replayAndCompare(exchange)
   })
 
-  it('parameters and modes: scheduled, cancelled, restricted, taken over', async () => {
+  it('rebuilds parameters and modes: scheduled, cancelled, restricted, activated', async () => {
     const { trader, admin } = exchange
     const management = trader.connect(admin)
     const later = async (seconds: number) => ((await nextSecond(exchange)) + seconds) * 1000
@@ -108,7 +108,7 @@ describe('logs alone rebuild', () => {
     await replayAndCompare(exchange)
   })
 
-  it("owners' words: cancels, floors, nonces, adjustments, session keys, requests that are forwarded", async () => {
+  it('rebuilds owners’ calls: cancels, floors, nonces, adjustments, session keys, forwarded requests', async () => {
     const { trader, keys } = exchange
     await trade(exchange, alice, bob, { steps: 1_000, price: 500_000, leverage: 5 })
     await adjustMargin(exchange, { by: alice, amount: e18('100'), nonce: 3n, price: PRICE })
@@ -132,7 +132,7 @@ describe('logs alone rebuild', () => {
     await replayAndCompare(exchange)
   })
 
-  it('signs of life, what was poked, and the end', async () => {
+  it('rebuilds heartbeats, poked prices and a frozen market', async () => {
     const { trader } = exchange
     await trade(exchange, alice, bob, { steps: 1_000, price: 500_000, leverage: 5 })
     await trader.heartbeat()
@@ -147,7 +147,7 @@ describe('logs alone rebuild', () => {
     await replayAndCompare(exchange)
   })
 
-  it('a final price, and what is claimed of it', async () => {
+  it('rebuilds a final price and its claims', async () => {
     const ending = await (await chain()).networkHelpers.loadFixture(futureExchange)
     const price = 1_000n * ending.spec.tick
     await trade(ending, alice, bob, { steps: 1_000, price: 1_000, leverage: 5 })
@@ -160,7 +160,7 @@ describe('logs alone rebuild', () => {
     await replayAndCompare(ending)
   })
 
-  it('the bank: announcements, listings, pauses, treasury', async () => {
+  it('rebuilds the bank: announcements, listings, pauses, treasury', async () => {
     const { bank, keys, treasury, shared } = exchange
     await trade(exchange, alice, bob, { steps: 1_000, price: 500_000, leverage: 5 })
     await bank.announceMarket(keys)
@@ -180,7 +180,7 @@ describe('logs alone rebuild', () => {
     expect(await bank.treasury()).not.to.equal(treasury.address)
   })
 
-  it('roles, what is scheduled by them, and price sources with their notice', async () => {
+  it('rebuilds roles, scheduled operations and price sources with a notice', async () => {
     const { access, admin, bank, shared, oracleSigners } = exchange
     const delayed = await new SignedPriceOracle__factory(admin).deploy(access, 600)
     await assignFunctions(access, 'SignedPriceOracle', delayed)

@@ -1,4 +1,4 @@
-/** The logs of backstop, deleveraging and wind-down, replayed into the books of an audit. */
+/** Replays the events of backstop, deleveraging and wind-down into the books of an audit. */
 
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { applyAdjusted, type PositionAdjusted } from '../../../domain/positions/adjust-replay.ts'
@@ -16,7 +16,7 @@ import { type LedgerAccount, moveFree } from '../../../domain/settlement/settlem
 import type { Address, Millis, Quote } from '../../../domain/units.ts'
 import type { RiskFact } from '../../../indexer/ingest/facts.ts'
 
-/** How far a market has ended, by its logs. */
+/** State of a market's wind-down, by its events. */
 export interface WindDown {
   ended: MarketEnded | null
   deficit: bigint
@@ -77,7 +77,7 @@ export function applyRisk(books: RiskBooks, fact: RiskFact, spec: MarketSpec): v
   applyEffect(books, effect, asOf)
 }
 
-/** As of when no withdrawal that is pending backs anything. */
+/** An `asOf` at which no pending withdrawal backs anything. */
 const NEVER = Number.MAX_SAFE_INTEGER as Millis
 
 export const applyAdjustment = (books: RiskBooks, event: PositionAdjusted): void =>

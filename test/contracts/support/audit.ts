@@ -1,4 +1,4 @@
-/** Rebuilds an exchange from its logs alone and holds the result against the contracts' views, to the wei. */
+/** Rebuilds an exchange from its events alone and compares the result with the contracts' views, to the wei. */
 import { expect } from 'chai'
 import type { Log } from 'ethers'
 import type { FundingUpdated } from '../../../domain/positions/adjust-replay.ts'
@@ -69,7 +69,7 @@ function applyBankLog(books: Books, name: string, args: Record<string, unknown>)
   }
 }
 
-/** All logs of bank and market, replayed in their order. */
+/** Replays all events of bank and market in order. */
 export async function rebuild(exchange: Exchange): Promise<Books> {
   const { bank, trader, shared, spec } = exchange
   const books: Books = {
@@ -102,7 +102,7 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
 
 interface Share {
   readonly size: bigint
-  /** Margin less entry for a long, plus entry for a short: what the pool owes at price 0. */
+  /** Margin less entry for a long, plus entry for a short: the pool's liability at price 0. */
   readonly claim: bigint
 }
 
@@ -135,7 +135,7 @@ async function compareOrders(exchange: Exchange, states: FillStates): Promise<vo
   }
 }
 
-/** Once a market has ended, its claims are what was owed less what was paid: not positions any more, but debts. */
+/** After a market has ended, accounts have unpaid claims instead of positions: the amounts owed less the amounts paid. */
 async function compareWindDown(
   { trader }: Exchange,
   { ended, deficit, haircut, unpaid }: WindDown,
@@ -148,7 +148,7 @@ async function compareWindDown(
   for (const owner of owners) expect(await trader.unpaidClaim(owner)).to.equal(unpaid.get(owner) ?? 0n)
 }
 
-/** A pause runs on a wei, which bank and latch keep between them for ever. */
+/** The wei that signals a pause: bank and latch together always have it. */
 async function compareLatch({ bank, connection }: Exchange): Promise<void> {
   const { provider } = connection.ethers
   const held = await provider.getBalance(bank)
@@ -159,7 +159,7 @@ async function compareLatch({ bank, connection }: Exchange): Promise<void> {
   expect(held + (await provider.getBalance(await bank.pauseLatch()))).to.be.at.least(LATCH_WEI)
 }
 
-/** Logs rebuild every view; the bank holds what it owes; longs equal shorts; the pool is the claims on it, at any price. */
+/** Events rebuild every view; the bank's tokens cover its liabilities; longs equal shorts; the pool equals the claims at any price. */
 export async function audit(exchange: Exchange): Promise<void> {
   const { bank, usdm, users, treasury, spec, shared } = exchange
   const books = await rebuild(exchange)
@@ -188,6 +188,6 @@ export async function audit(exchange: Exchange): Promise<void> {
   await compareWindDown(exchange, books.windDown, owners)
   if (books.windDown.ended !== null) return
   expect(size).to.equal(0n)
-  // Sizes cancel out, so the claims at price 0 are the claims at every price.
+  // Sizes cancel out, so the claims at price 0 equal the claims at every price.
   expect(market.pool).to.equal(claims)
 }

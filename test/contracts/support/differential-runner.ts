@@ -1,4 +1,4 @@
-/** Every step twice: first by the rules of domain/, then on the chain. Both must say the same, and leave the same behind. */
+/** Runs every step first in domain/ and then on the chain; outcomes and resulting state must be equal. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import type { LeverageAdjustment, MarginAdjustment } from '../../../domain/positions/adjust.ts'
@@ -29,16 +29,16 @@ import {
 } from './risk.ts'
 import { atTicks, DONE, type Moment, type Outcome, Twin } from './twin.ts'
 
-/** Of `MarketMode`. */
+/** A value of `MarketMode`. */
 const SETTLING = 3
 const MODE_NOTICE = 86_400 + 60
 
 export class Duet {
   readonly exchange: Exchange
   readonly twin: Twin
-  /** Whose positions and balances are compared after every step. */
+  /** Accounts whose positions and balances are compared after every step. */
   readonly holders: readonly Address[]
-  /** How often each step came to what. */
+  /** Count by step and outcome. */
   readonly seen = new Map<string, number>()
 
   private constructor(exchange: Exchange, twin: Twin, holders: readonly Address[]) {
@@ -47,7 +47,7 @@ export class Duet {
     this.holders = holders
   }
 
-  /** Begins with the balances as they are, and no positions. */
+  /** Starts with the current balances and no positions. */
   static async of(exchange: Exchange, cap: Quote | null = null): Promise<Duet> {
     const backstop = exchange.shared.backstop
     const twin = new Twin(exchange.spec, cap === null ? null : { address: backstop, cap })
@@ -63,7 +63,7 @@ export class Duet {
     return { asOf, oracle: atTicks(this.exchange.spec, ticks) }
   }
 
-  /** `expected` is what the twin has said. */
+  /** `expected` is the twin's outcome. */
   async #compare(what: string, expected: Outcome, call: Promise<unknown>): Promise<Outcome> {
     const refusal = await errorOf(call)
     const isSpent = INHERITANCE_FAILURES.some((code) => code === expected)
@@ -136,7 +136,7 @@ export class Duet {
     )
   }
 
-  /** Against everybody who qualifies, in order, for all of it. */
+  /** Against every qualifying counterparty in order, for the whole position. */
   async deleverageFully(ticks: number, account: { readonly address: string }): Promise<Outcome> {
     const ranked = this.twin.ranked(addressOf(account), await this.#moment(ticks))
     const legs = ranked.map(({ account: address }) => ({ of: { address }, steps: Number.MAX_SAFE_INTEGER }))
@@ -171,9 +171,9 @@ export class Duet {
     )
   }
 
-  // ------------------------------------------------------------------ the end
+  // ------------------------------------------------------------------ wind-down
 
-  /** A day of silence; the market ends at the price that it saw last. */
+  /** Freezes the market after a day of silence, at the last price that it used. */
   async freeze(): Promise<void> {
     const { trader, admin, connection } = this.exchange
     const { oraclePrice } = await trader.lastReference()
@@ -185,7 +185,7 @@ export class Duet {
     await this.#compare('freeze', expected, trader.connect(admin).freeze())
   }
 
-  /** The operator settles the market at its final price, a day after its mode was announced. */
+  /** The operator finalizes the market a day after announcing its settling mode. */
   async finalize(ticks: number): Promise<void> {
     const { trader, admin, connection } = this.exchange
     const { time } = connection.networkHelpers
@@ -203,7 +203,7 @@ export class Duet {
     return this.#compare('report', expected, trader.connect(admin).reportInsolvent([...accounts]))
   }
 
-  /** Out of what is deposited for it just before. */
+  /** Covers from an amount that is deposited for the market just before. */
   async cover(amount: bigint): Promise<Outcome> {
     const { trader, admin, spec } = this.exchange
     await depositFor(this.exchange, spec.trader, amount)

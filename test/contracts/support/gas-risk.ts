@@ -1,4 +1,4 @@
-/** What backstop, deleveraging and wind-down cost: receipt gas of an action, or of it per account. */
+/** Receipt gas of the actions of backstop, deleveraging and wind-down, per action or per account. */
 import type { ContractTransactionResponse } from 'ethers'
 import { chain, crowdedExchange, type Exchange, settle } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
@@ -24,7 +24,7 @@ const gasOf = async (sent: Promise<ContractTransactionResponse>, shares = 1): Pr
 
 const user = (exchange: Exchange, at: number) => exchange.users[at] as Exchange['users'][number]
 
-/** User 0 and 1 bought 1 each at 100 with 5; ten others sold 0.2 each with 10. */
+/** Users 0 and 1 bought 1 each at 100 with 5; ten others sold 0.2 each with 10. */
 async function crowd(): Promise<Exchange> {
   const exchange = await crowdedExchange(2 + COUNTERPARTIES)
   await withBackstop(exchange, e18('100000'), e18('1000'))
@@ -57,7 +57,7 @@ async function liquidations(table: GasTable): Promise<void> {
   table['inherit, at the last report'] = await gasOf(inherit(exchange, user(exchange, 1), known))
 }
 
-/** The market's own last report: it proved itself when it was taken. */
+/** The last report that the market used: it needs no proof. */
 async function lastReport(exchange: Exchange): Promise<ActionInput> {
   const { oraclePrice, observedAt } = await exchange.trader.lastReference()
   return { price: oraclePrice, observedAt: Number(observedAt), signers: [] }

@@ -1,4 +1,4 @@
-/** What a market's logs say of it, positions and balances aside (`audit.ts`): held against its views. */
+/** A market's state except positions and balances (see `audit.ts`), rebuilt from its events and compared with its views. */
 import { expect } from 'chai'
 import type { LogDescription, Result } from 'ethers'
 import { ACTION_LIFETIME, CANCEL_GRACE } from '../../../domain/settlement/durations.ts'
@@ -11,7 +11,7 @@ const plain = (struct: unknown): Fields => fieldsOf(struct as Result) as unknown
 const NEVER_CHANGED = { settled: 0n, requested: 0n, requestedAt: 0n, marginNonce: 0n }
 const MILLIONTH = 10n ** 12n
 
-/** An action of the market's queue, as its event names it. */
+/** An action of the market's sequence, as in its event. */
 interface Action {
   readonly actionId: bigint
   readonly asOf: bigint
@@ -65,9 +65,9 @@ export class MarketReplay {
     this.exchange = exchange
   }
 
-  // -------------------------------------------------------------------- logs
+  // -------------------------------------------------------------------- events
 
-  /** Fails for an event that it has no meaning for. */
+  /** Throws for an event without a handler. */
   follow(event: LogDescription, data: { topics: readonly string[]; data: string }): void {
     if (event.name === 'BatchSettled') {
       this.#batch(data)
@@ -98,7 +98,7 @@ export class MarketReplay {
       Object.assign(this.#pending, { mode, modeFrom: activeFrom })
     },
     ModeRestricted: ({ mode, activeFrom }) => {
-      // A laxer mode that was scheduled goes with it.
+      // It drops a scheduled mode that is less strict.
       if (this.#pending.mode < mode) this.#pending.modeFrom = 0n
       Object.assign(this.#pending, { restriction: mode, restrictionFrom: activeFrom })
     },
@@ -130,7 +130,7 @@ export class MarketReplay {
       const settled = isRipe ? standing.requested : standing.settled
       this.#floors.set(maker, { ...standing, settled, requested: floor, requestedAt })
     },
-    // What was claimed is the audit's.
+    // The audit compares claims.
     InsolvencyReported: () => undefined,
     HaircutFixed: () => undefined,
     Claimed: () => undefined,
@@ -151,7 +151,7 @@ export class MarketReplay {
 
   #begin({ actionId, asOf, isBatch = false }: Action): void {
     const [clock, pending] = [this.#clock, this.#pending]
-    // What an action finds due has taken over with it.
+    // An action activates every change that is due.
     for (const from of ['parametersFrom', 'modeFrom', 'restrictionFrom'] as const) {
       if (asOf >= pending[from]) pending[from] = 0n
     }
@@ -159,7 +159,7 @@ export class MarketReplay {
     Object.assign(clock, { actionId, asOf })
   }
 
-  /** The mode of a market that has ended is settled: its event says so by itself. */
+  /** The mode of a market that has ended is SETTLED; no separate event announces it. */
   #end({ actionId, asOf }: Result): void {
     this.#begin({ actionId, asOf })
     this.#parameters = { ...this.#parameters, mode: 4n }

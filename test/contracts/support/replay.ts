@@ -1,4 +1,4 @@
-/** Everything that the contracts of an exchange know, rebuilt from their logs alone and held against their views. */
+/** The state of an exchange's contracts, rebuilt from their events alone and compared with their views. */
 import { expect } from 'chai'
 import type { BaseContract, LogDescription, Result } from 'ethers'
 import type { ExchangeAccess } from '../../../typechain-types/ExchangeAccess.ts'
@@ -10,7 +10,7 @@ import { MarketReplay } from './replay-market.ts'
 
 type Meanings = Readonly<Record<string, (args: Result, at: bigint) => void>>
 
-/** Follows the logs of a contract; an event without a meaning is a fault. */
+/** Replays the events of one contract; an event without a handler is an error. */
 interface Follower {
   readonly contract: BaseContract
   follow(event: LogDescription, at: bigint, raw: { topics: readonly string[]; data: string }): void
@@ -29,7 +29,7 @@ const followed = (contract: BaseContract, meanings: Meanings, compare: () => Pro
 
 const nothing = (): void => undefined
 
-// ---------------------------------------------------------------------- the bank, balances aside
+// ---------------------------------------------------------------------- the bank except balances
 
 function bankOf({ bank, shared }: Exchange): Follower {
   const announced = new Map<string, { codeHash: string; listableFrom: bigint; lapsesAt: bigint }>()
@@ -77,7 +77,7 @@ function bankOf({ bank, shared }: Exchange): Follower {
   })
 }
 
-// ---------------------------------------------------------------------- keys, the forwarder, the backstop, prices
+// ---------------------------------------------------------------------- session keys, forwarder, backstop, oracle
 
 function keysOf({ keys }: Exchange): Follower {
   const known = new Map<string, [permissions: bigint, registeredAt: bigint, revokedAt: bigint]>()
@@ -122,7 +122,7 @@ function backstopOf({ shared, admin }: Exchange): Follower {
   })
 }
 
-/** Signers of a feed from a moment on (milliseconds). */
+/** Signers of a feed from a time on (milliseconds). */
 interface Feed {
   readonly signers: readonly string[]
   readonly threshold: bigint
@@ -205,7 +205,7 @@ function accessOf(access: ExchangeAccess): Follower {
   })
 }
 
-// ---------------------------------------------------------------------- all of it
+// ---------------------------------------------------------------------- all contracts
 
 function marketOf(exchange: Exchange): Follower {
   const replay = new MarketReplay(exchange)
@@ -216,7 +216,7 @@ function marketOf(exchange: Exchange): Follower {
   }
 }
 
-/** Replays all logs since the beginning, of these contracts and of further oracles, and compares everything that follows. */
+/** Replays all events of these contracts and of further oracles since deployment and compares every state. */
 export async function replayAndCompare(
   exchange: Exchange,
   oracles: readonly Exchange['oracle'][] = [],

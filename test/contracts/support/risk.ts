@@ -1,4 +1,4 @@
-/** Backstop, deleveraging and wind-down on a deployed exchange. */
+/** Sends the actions of backstop, deleveraging and wind-down to a deployed exchange. */
 import type { ContractTransactionResponse, Wallet } from 'ethers'
 import type { Address, Price } from '../../../domain/units.ts'
 import { finalFeedIdOf } from '../../../stack/deploy.ts'
@@ -22,7 +22,7 @@ export interface ActionInput {
   readonly feedId?: string
 }
 
-/** Report and queue place of an action, as of the second in which it will be mined. */
+/** Report, `actionId` and `asOf` of an action, for the second in which it will be mined. */
 export async function actionOf(exchange: Exchange, input: ActionInput) {
   const clock = await exchange.trader.clock()
   const asOf = input.asOf ?? (await nextSecond(exchange)) * 1000
@@ -41,7 +41,7 @@ export async function actionOf(exchange: Exchange, input: ActionInput) {
   }
 }
 
-/** The next block comes a second after the latest. */
+/** The next block is mined one second after the latest. */
 export async function tick(exchange: Exchange): Promise<void> {
   await exchange.connection.networkHelpers.time.setNextBlockTimestamp(await nextSecond(exchange))
 }
@@ -83,7 +83,7 @@ export async function finalize(exchange: Exchange, input: ActionInput): Promise<
   return exchange.trader.finalizeMarket(actionId, asOf, report)
 }
 
-/** Lets `seconds` pass; the next block comes a second after that. */
+/** Advances the clock by `seconds`; the next block is mined one second later. */
 export const pass = (exchange: Exchange, seconds: number): Promise<number> =>
   exchange.connection.networkHelpers.time.increase(seconds)
 
@@ -91,7 +91,7 @@ export const DAY = 86_400
 export const SILENCE = DAY
 export const INSOLVENCY_WINDOW = 3 * DAY
 
-/** Freshly minted for an account: a market's own covers deficits. */
+/** Mints and deposits for an account; a market's own balance covers deficits. */
 export async function depositFor(exchange: Exchange, account: string, amount: bigint): Promise<void> {
   const { usdm, bank, admin } = exchange
   await usdm.connect(admin).mint(await admin.getAddress(), amount)
@@ -99,7 +99,7 @@ export async function depositFor(exchange: Exchange, account: string, amount: bi
   await bank.connect(admin).depositFor(account, amount)
 }
 
-/** Gives the market a backstop with this much free, and agrees to it. */
+/** Sets the market's backstop with this cap and free balance. */
 export async function withBackstop(exchange: Exchange, cap: bigint, funds: bigint): Promise<Address> {
   const { shared, admin, spec, trader } = exchange
   const backstop = Backstop__factory.connect(shared.backstop, admin)
@@ -109,7 +109,7 @@ export async function withBackstop(exchange: Exchange, cap: bigint, funds: bigin
   return shared.backstop
 }
 
-/** A buyer and a seller at a price, in fresh positions. */
+/** A trade between a buyer and a seller at a price. */
 export const trade = (
   exchange: Exchange,
   buyer: Wallet,
@@ -129,6 +129,6 @@ export const trade = (
     ],
   })
 
-/** By address, as the chain compares them. */
+/** By address, in the order in which the chain compares them. */
 export const byAddress = (a: { address: string }, b: { address: string }): number =>
   addressOf(a) < addressOf(b) ? -1 : 1

@@ -1,4 +1,4 @@
-/** What a twin of the chain keeps, and how it refuses. */
+/** State of the twin of a market, and the errors by which it rejects a step. */
 
 import type { Position } from '../../../domain/positions/position.ts'
 import { type FundingRate, NO_RATE } from '../../../domain/prices/funding.ts'
@@ -26,7 +26,7 @@ export interface Books {
   readonly unpaid: Map<Address, bigint>
 }
 
-/** The contract's word for each refusal of the domain. */
+/** The contract's error for each refusal code of domain/. */
 const ERRORS: Readonly<Record<string, string>> = {
   NEGATIVE_PROCEEDS: 'ProceedsNegative',
   OUT_OF_RANGE: 'PositionOutOfRange',
@@ -59,7 +59,7 @@ export const emptyBooks = (): Books => ({
   unpaid: new Map(),
 })
 
-/** Ends an attempt: nothing of it stands. */
+/** Aborts a step; its changes are discarded. */
 export class Refused extends Error {}
 
 export function accepted<Value>(verdict: Verdict<Value, { readonly code: string }>): Value {

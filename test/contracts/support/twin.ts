@@ -1,4 +1,4 @@
-/** A market and its accounts at the bank, played by the rules of domain/ alone: says what the chain will do before it does it. */
+/** A market and its accounts at the bank in the rules of domain/ alone; predicts the outcome of each step on the chain. */
 
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
 import {
@@ -41,18 +41,18 @@ import type { Verdict } from '../../../domain/verdict.ts'
 import { addressOf, type FillInput } from '../../support/exchange.ts'
 import { accepted, type Books, demand, type Ended, emptyBooks, Refused } from './twin-books.ts'
 
-/** `done`, a contract's error by name, or why the backstop did not inherit. */
+/** `done`, the name of a contract's error, or the reason of a failed inheritance. */
 export type Outcome = string
 export const DONE = 'done'
 
-/** When an action happens, and at which oracle price. */
+/** An action's `asOf` and oracle price. */
 export interface Moment {
   readonly asOf: Millis
   readonly oracle: Price
 }
 
 const EMPTY: LedgerAccount = { free: 0n as Quote, pending: 0n as Quote, requestedAt: 0 as Seconds }
-/** As of when no withdrawal that is pending backs anything. */
+/** An `asOf` at which no pending withdrawal backs anything. */
 const NEVER = Number.MAX_SAFE_INTEGER as Millis
 
 export class Twin {
@@ -65,7 +65,7 @@ export class Twin {
     this.#backstop = backstop
   }
 
-  // ------------------------------------------------------------------ what is believed
+  // ------------------------------------------------------------------ state
 
   get books(): Readonly<Books> {
     return this.#books
@@ -79,13 +79,13 @@ export class Twin {
     return this.#books.accounts.get(account)?.free ?? 0n
   }
 
-  /** What an account has from outside the market. */
+  /** Credits an account from outside the market. */
   credit(account: Address, amount: bigint): void {
     const before = this.#books.accounts.get(account) ?? EMPTY
     this.#books.accounts.set(account, { ...before, free: (before.free + amount) as Quote })
   }
 
-  /** Opposite positions that can be closed against, in the order in which they must be named. */
+  /** Opposite positions that qualify as counterparties, in the order in which they have to be listed. */
   ranked(account: Address, { asOf, oracle }: Moment): Ranked[] {
     const { positions } = this.#books
     const side = Math.sign(this.positionOf(account).size)
@@ -101,7 +101,7 @@ export class Twin {
 
   // ------------------------------------------------------------------ one step
 
-  /** All of it or nothing; `books` is a copy until then. */
+  /** Applies the whole step or nothing: it runs on a copy of the books. */
   #attempt(step: (books: Books) => Outcome | undefined): Outcome {
     const before = this.#books
     const books: Books = {
@@ -125,7 +125,7 @@ export class Twin {
     return accrue(index, running, last, asOf)
   }
 
-  /** An action of the market's queue: funding first. */
+  /** An action of the market's sequence: accrues funding first. */
   #action({ asOf }: Pick<Moment, 'asOf'>, step: (books: Books) => Outcome | undefined): Outcome {
     return this.#attempt((books) => {
       demand(books.ended === null, 'MarketNotOpen')
@@ -144,11 +144,11 @@ export class Twin {
 
   // ------------------------------------------------------------------ batches
 
-  /** A part of fills as the test describes them, at the clearing price in ticks. */
+  /** A part with the test's fills, at the clearing price in ticks. */
   settle(moment: Moment, price: number, fills: readonly FillInput[]): Outcome {
     return this.#action(moment, (books) => {
       const paid = runsOf(fills).map((run) => this.#settleRun(books, moment, price as Ticks, run))
-      // The bank comes last: accounts in turn, then the pool.
+      // The bank call comes last: accounts in turn, then the pool.
       for (const { account, delta, fee } of paid) {
         this.#pay(books, account, delta, moment.asOf)
         books.pool -= fee
@@ -190,7 +190,7 @@ export class Twin {
       const position = books.positions.get(account) ?? FLAT
       demand(isInheritable(spec, position, books.index, moment.oracle), 'NotLiquidatable')
       const verdict = inherit(spec, position, this.#backstopIn(books), books.index, moment.oracle)
-      // The action is spent, and nothing moves.
+      // The action is consumed, and nothing moves.
       if (!verdict.ok) return verdict.refusal.code
       const { address } = this.#backstop as { address: Address }
       books.positions.set(account, emptied(position)).set(address, verdict.value.position)
@@ -253,7 +253,7 @@ export class Twin {
     )
   }
 
-  /** No action: judged as of its own time, and funding stays where it is. */
+  /** Not an action: judged at its own `asOf`, and the funding index stays unchanged. */
   #adjust(
     { asOf, oracle }: Moment,
     account: Address,
@@ -271,7 +271,7 @@ export class Twin {
     })
   }
 
-  // ------------------------------------------------------------------ the end
+  // ------------------------------------------------------------------ wind-down
 
   end({ asOf, oracle }: Moment): Outcome {
     return this.#action({ asOf }, (books) => {
@@ -316,7 +316,7 @@ export class Twin {
   }
 }
 
-/** The chain closes what it can before it sees that more was asked. */
+/** The chain applies the closing steps before it reverts because the fill exceeds the position. */
 function demandReducing(
   { size }: Position,
   fill: PositionFill,
@@ -328,7 +328,7 @@ function demandReducing(
   throw new Refused('ReduceOnlyExceeded')
 }
 
-/** Neighbours of one account; a forced fill begins a run of its own. */
+/** Consecutive fills of one account; a forced fill starts a new run. */
 function runsOf(fills: readonly FillInput[]): FillInput[][] {
   const runs: FillInput[][] = []
   for (const fill of fills) {
@@ -339,7 +339,7 @@ function runsOf(fills: readonly FillInput[]): FillInput[][] {
   return runs
 }
 
-/** Defaults as of `orderOf`: the limit is the clearing price, the buyer takes. */
+/** Same defaults as `orderOf`: the limit is the clearing price, and the buyer is the taker. */
 function fillOf(spec: MarketSpec, given: FillInput, price: Ticks, oracle: Price): PositionFill {
   const { side, fill, taker, leverage, limit } = given
   return {

@@ -1,10 +1,10 @@
 /**
- * What is left of orders, as `SaltLib` promises it, without packing anything: every order on its own, with the time of its own
- * cancel request. Of words it knows only whose requests share a time, for that decides when a ripe request becomes a death.
+ * Model of `SaltLib` without packing: each order has its own state and the time of its own cancel request. Of storage words the model
+ * only knows which requests share a time, because that decides when an effective request is stored as dead.
  */
 import { accept, refuse, type Verdict } from '../../../domain/verdict.ts'
 
-/** Milliseconds: batches as of later than a request and the first of these are bound by it; none is left after both. */
+/** Milliseconds: a request binds batches with `asOf` > request + CANCEL_GRACE; ACTION_LIFETIME later no other batch can settle. */
 export const [CANCEL_GRACE, ACTION_LIFETIME] = [5_000n, 10_000n]
 export const NO_SLOT = 1023n
 export const [UNUSED, PARTLY, DEAD, REQUESTED] = [0n, 1n, 2n, 3n]
@@ -14,7 +14,7 @@ export interface FillStep {
   readonly salt: bigint
   readonly quantity: bigint
   readonly fill: bigint
-  /** 0: without a limit. */
+  /** 0: no limit. */
   readonly price: bigint
   readonly slot: bigint
   readonly batchId: bigint
@@ -46,13 +46,13 @@ interface Floor {
 
 const EMPTY: Held = { salt: 0n, filled: 0n, batchId: 0n }
 
-/** Refusals are errors of the contract with their arguments, as `refusalIn` writes them. */
+/** Refusals are the contract's errors with arguments, in the format of `refusalIn`. */
 export class SaltModel {
   readonly #words = new Map<string, Word>()
   readonly #slots = new Map<string, Held>()
   readonly #floors = new Map<string, Floor>()
 
-  /** Whether the order is dead with it. */
+  /** Returns whether the order is dead afterwards. */
   fill(step: FillStep): Verdict<boolean, string> {
     const { maker, salt, quantity, fill, price, slot, batchId } = step
     const order = this.#order(maker, salt)
@@ -91,7 +91,7 @@ export class SaltModel {
     order.request = { at, sharesTime: at === word.time }
   }
 
-  /** Whether it rose. */
+  /** Returns whether the floor rose. */
   raiseFloor(maker: string, floor: bigint, at: bigint): boolean {
     const standing = this.#floor(maker)
     if (floor <= standing.requested) return false
@@ -100,7 +100,7 @@ export class SaltModel {
     return true
   }
 
-  /** Why the order can fill in no batch as of then; null if one could. */
+  /** The error with which the order reverts in a batch with that `asOf`; null if it can fill. */
   endOf(step: { readonly maker: string; readonly salt: bigint; readonly asOf: bigint }): string | null {
     const { maker, salt, asOf } = step
     const ended = this.#ended(this.#order(maker, salt), step)
