@@ -30,7 +30,7 @@ interface Step {
 const rules = SaltHarness__factory.createInterface()
 
 /** Few makers, salts (of two words and one far away) and slots, so that most possible interactions occur. */
-class Play {
+class RandomSteps {
   readonly steps: Step[] = []
   readonly #model = new SaltModel()
   readonly #random: (end: number) => number
@@ -168,7 +168,7 @@ describe('parity: fill state of orders', () => {
   it(`equals the model after each of ${RUNS} x ${STEPS} fills, cancels and floors`, async () => {
     const seen = new Map<string, number>()
     for (let seed = 1; seed <= RUNS; seed++) {
-      const { steps } = new Play(seed)
+      const { steps } = new RandomSteps(seed)
       const answers = await answersTo(steps)
       for (const [index, { answer, kind, call }] of steps.entries()) {
         const { name, args } = rules.parseTransaction({ data: call })!

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { binaryExchange, caller, chain, type Exchange, nextSecond, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { adjustLeverage, leverageCall } from '../support/adjust.ts'
-import { adjusting, alice, bob, dealt } from '../support/adjusting.ts'
+import { adjustmentCalls, alice, bob, openPositions } from '../support/adjustment-fixture.ts'
 import { audit } from '../support/audit.ts'
 import { pass, tick, trade } from '../support/risk.ts'
 
@@ -11,10 +11,10 @@ const key = wallet('session key')
 
 describe('adjustLeverage', () => {
   let exchange: Exchange
-  const { adjust, refused } = adjusting(() => exchange, adjustLeverage)
+  const { adjust, refused } = adjustmentCalls(() => exchange, adjustLeverage)
 
   beforeEach(async () => {
-    exchange = await dealt()
+    exchange = await openPositions()
   })
   afterEach(() => audit(exchange))
 

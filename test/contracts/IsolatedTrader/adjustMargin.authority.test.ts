@@ -1,7 +1,14 @@
 import { expect } from 'chai'
 import { caller, type Exchange, nextSecond, wallet } from '../../support/exchange.ts'
 import { adjustMargin, marginCall } from '../support/adjust.ts'
-import { AT_100, adjusting, alice, bob, DEAL, dealt } from '../support/adjusting.ts'
+import {
+  AT_100,
+  adjustmentCalls,
+  alice,
+  bob,
+  OPENING_TRADE,
+  openPositions,
+} from '../support/adjustment-fixture.ts'
 import { audit } from '../support/audit.ts'
 import { pass, tick, trade } from '../support/risk.ts'
 
@@ -12,10 +19,10 @@ const CHANGE_MARGIN = 2
 
 describe('adjustMargin: authorization and time limits', () => {
   let exchange: Exchange
-  const { adjust, refused } = adjusting(() => exchange, adjustMargin)
+  const { adjust, refused } = adjustmentCalls(() => exchange, adjustMargin)
 
   beforeEach(async () => {
-    exchange = await dealt()
+    exchange = await openPositions()
   })
   afterEach(() => audit(exchange))
 
@@ -81,7 +88,7 @@ describe('adjustMargin: authorization and time limits', () => {
 
   it('when asOf lies before the last action, it succeeds: only block time bounds it', async () => {
     await pass(exchange, 9)
-    await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
+    await trade(exchange, alice, bob, { ...OPENING_TRADE, steps: 10 })
     await adjust({ amount: 1n, asOf: (await nextSecond(exchange)) * 1000 - 5000 })
   })
 

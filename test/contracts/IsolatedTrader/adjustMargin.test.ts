@@ -2,19 +2,26 @@ import { expect } from 'chai'
 import { binaryExchange, caller, chain, type Exchange, nextSecond, wallet } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { adjustMargin, marginCall, setFunding } from '../support/adjust.ts'
-import { AT_100, adjusting, alice, bob, DEAL, dealt } from '../support/adjusting.ts'
+import {
+  AT_100,
+  adjustmentCalls,
+  alice,
+  bob,
+  OPENING_TRADE,
+  openPositions,
+} from '../support/adjustment-fixture.ts'
 import { audit } from '../support/audit.ts'
 import { pass, trade } from '../support/risk.ts'
 
 describe('adjustMargin', () => {
   let exchange: Exchange
-  const { adjust, refused } = adjusting(() => exchange, adjustMargin)
+  const { adjust, refused } = adjustmentCalls(() => exchange, adjustMargin)
   const freeOf = async (address: string): Promise<bigint> => (await exchange.bank.account(address)).free
   const marginOf = async (address: string): Promise<bigint> =>
     (await exchange.trader.position(address)).margin
 
   beforeEach(async () => {
-    exchange = await dealt()
+    exchange = await openPositions()
   })
   afterEach(() => audit(exchange))
 
@@ -141,7 +148,7 @@ describe('adjustMargin', () => {
     await setFunding(exchange, { price: AT_100, rate: 0n })
     const { funded, fundingIndex } = await exchange.trader.lastReference()
     expect([funded, fundingIndex > 0n]).to.deep.equal([false, true])
-    const paid = BigInt(DEAL.steps) * fundingIndex
+    const paid = BigInt(OPENING_TRADE.steps) * fundingIndex
     await adjust({ amount: e18('5') })
     await refused({ amount: -e18('5') }, 'RemovalTooLarge', [alice.address, e18('5') - paid, e18('5')])
     await adjust({ amount: paid - e18('5') })
@@ -211,7 +218,7 @@ describe('adjustMargin', () => {
     const { actionId } = await exchange.trader.clock()
     await adjust({ amount: 1n })
     expect((await exchange.trader.clock()).actionId).to.equal(actionId)
-    await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
+    await trade(exchange, alice, bob, { ...OPENING_TRADE, steps: 10 })
   })
 
   it('when the market is halted, additions succeed and removals revert with MarketNotOpen', async () => {

@@ -5,7 +5,7 @@ import { parametersOf } from '../../../stack/deploy.ts'
 import { type Exchange, pair, settle } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
 import { adjustLeverage, adjustMargin } from '../support/adjust.ts'
-import { AT_100, alice, bob, DEAL, dealt } from '../support/adjusting.ts'
+import { AT_100, alice, bob, OPENING_TRADE, openPositions } from '../support/adjustment-fixture.ts'
 import { audit } from '../support/audit.ts'
 
 const DAY = 86_400_000
@@ -30,7 +30,7 @@ describe('adjustments while a change of parameters is scheduled', () => {
   }
 
   beforeEach(async () => {
-    exchange = await dealt()
+    exchange = await openPositions()
   })
   afterEach(async () => {
     expect((await exchange.trader.lastReference()).changePending).to.equal(true)
@@ -75,7 +75,7 @@ describe('adjustments while a change of parameters is scheduled', () => {
     )
     await adjustMargin(exchange, { ...asked, price: AT_100, asOf: activeFrom - 1, observedAt: last })
     const time = { asOf: last as Millis, observedAt: last }
-    await settle(exchange, { price: DEAL.price, fills: pair(alice, bob, 10), ...time })
+    await settle(exchange, { price: OPENING_TRADE.price, fills: pair(alice, bob, 10), ...time })
     await marginRefused({ ...asked, asOf: activeFrom }, 'ReportStale', refusal(activeFrom))
     await adjustMargin(exchange, { ...asked, asOf: activeFrom - 1 })
   })

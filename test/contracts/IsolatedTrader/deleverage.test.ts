@@ -3,12 +3,12 @@ import { caller, chain, type Exchange, perpetualExchange, settle, wallet } from 
 import { e18 } from '../../support/markets.ts'
 import { audit } from '../support/audit.ts'
 import {
-  type AskedLeg,
   actionOf,
   byAddress,
   deleverage,
   inherit,
   pass,
+  type RequestedLeg,
   trade,
   withBackstop,
 } from '../support/risk.ts'
@@ -32,16 +32,16 @@ const opening = {
   ],
 } as const
 const BANKRUPT = e18('94')
-const legs = (...asked: [AskedLeg['of'], number | bigint][]): AskedLeg[] =>
+const legs = (...asked: [RequestedLeg['of'], number | bigint][]): RequestedLeg[] =>
   asked.map(([of, steps]) => ({ of, steps }))
 
 describe('deleverage', () => {
   let exchange: Exchange
   const freeOf = async (of: { address: string }) => (await exchange.bank.account(of.address)).free
   const sizeOf = async (of: { address: string }) => (await exchange.trader.position(of.address)).size
-  const run = (listed: readonly AskedLeg[], price = BANKRUPT) =>
+  const run = (listed: readonly RequestedLeg[], price = BANKRUPT) =>
     deleverage(exchange, alice, listed, { price })
-  const refused = (listed: readonly AskedLeg[], error: string, price = BANKRUPT) =>
+  const refused = (listed: readonly RequestedLeg[], error: string, price = BANKRUPT) =>
     expect(run(listed, price)).to.be.revertedWithCustomError(exchange.trader, error)
 
   /** Steps and payouts from the event. */

@@ -10,14 +10,14 @@ import {
 import { e18 } from '../../support/markets.ts'
 import { audit } from '../support/audit.ts'
 import { actionOf, DAY, finalize, INSOLVENCY_WINDOW, pass, tick, trade } from '../support/risk.ts'
-import { claimAll, freeze, fresh, type Scene } from '../support/wind-down.ts'
+import { type CurrentExchange, claimAll, freeze, fresh } from '../support/wind-down.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')
 
 describe('finalizeMarket', () => {
-  const scene = {} as Scene
-  afterEach(() => audit(scene.exchange))
+  const current = {} as CurrentExchange
+  afterEach(() => audit(current.exchange))
   const SETTLING = 3
 
   /** A market that is settling after a day's notice. */
@@ -28,18 +28,18 @@ describe('finalizeMarket', () => {
   }
 
   async function opened(fixture: () => Promise<Exchange>, price: number): Promise<void> {
-    scene.exchange = await fresh(fixture)
-    await trade(scene.exchange, alice, bob, { steps: 1000, price, leverage: 1 })
+    current.exchange = await fresh(fixture)
+    await trade(current.exchange, alice, bob, { steps: 1000, price, leverage: 1 })
   }
 
   it('when the final price is reported, claims are paid by it', async () => {
     await opened(futureExchange, 1000)
-    await settling(scene.exchange)
-    const { trader } = scene.exchange
+    await settling(current.exchange)
+    const { trader } = current.exchange
     // Bought and sold 10 at 500, at 1x.
-    await expect(finalize(scene.exchange, { price: e18('600') })).to.emit(trader, 'MarketFinalized')
-    await pass(scene.exchange, INSOLVENCY_WINDOW)
-    expect([...(await claimAll(scene, [alice, bob])).values()]).to.deep.equal([e18('6000'), e18('4000')])
+    await expect(finalize(current.exchange, { price: e18('600') })).to.emit(trader, 'MarketFinalized')
+    await pass(current.exchange, INSOLVENCY_WINDOW)
+    expect([...(await claimAll(current, [alice, bob])).values()]).to.deep.equal([e18('6000'), e18('4000')])
   })
 
   it('when a binary market ends at 0 or 1, one side receives the whole pool', async () => {
@@ -48,31 +48,31 @@ describe('finalizeMarket', () => {
       [e18('1'), e18('1000'), 0n],
     ] as const) {
       await opened(binaryExchange, 300)
-      await settling(scene.exchange)
-      await finalize(scene.exchange, { price })
-      await pass(scene.exchange, INSOLVENCY_WINDOW)
+      await settling(current.exchange)
+      await finalize(current.exchange, { price })
+      await pass(current.exchange, INSOLVENCY_WINDOW)
       const [winner, loser] = yes > 0n ? [alice, bob] : [bob, alice]
-      expect((await claimAll(scene, [winner])).get(winner.address)).to.equal(yes + no)
-      const { trader } = scene.exchange
+      expect((await claimAll(current, [winner])).get(winner.address)).to.equal(yes + no)
+      const { trader } = current.exchange
       await expect(trader.claim(loser.address)).to.be.revertedWithCustomError(trader, 'NothingToClaim')
     }
   })
 
   it('when a binary price is neither 0 nor 1 or a future’s price is out of bounds, it reverts with FinalPriceInvalid', async () => {
     await opened(binaryExchange, 300)
-    await settling(scene.exchange)
+    await settling(current.exchange)
     for (const price of [e18('0.5'), 1n, e18('1') - 1n, e18('1') + 1n]) {
-      await expect(finalize(scene.exchange, { price })).to.be.revertedWithCustomError(
-        scene.exchange.trader,
+      await expect(finalize(current.exchange, { price })).to.be.revertedWithCustomError(
+        current.exchange.trader,
         'FinalPriceInvalid',
       )
     }
     await opened(futureExchange, 1000)
-    await settling(scene.exchange)
-    const { finalLow, finalHigh } = await scene.exchange.trader.grid()
+    await settling(current.exchange)
+    const { finalLow, finalHigh } = await current.exchange.trader.grid()
     for (const price of [finalHigh + 1n, ...(finalLow > 0n ? [finalLow - 1n] : [])]) {
-      await expect(finalize(scene.exchange, { price })).to.be.revertedWithCustomError(
-        scene.exchange.trader,
+      await expect(finalize(current.exchange, { price })).to.be.revertedWithCustomError(
+        current.exchange.trader,
         'FinalPriceInvalid',
       )
     }
@@ -80,38 +80,38 @@ describe('finalizeMarket', () => {
 
   it('when the report is signed for the ordinary feed or is stale, it reverts', async () => {
     await opened(futureExchange, 1000)
-    await settling(scene.exchange)
-    const { trader, oracle } = scene.exchange
-    const { report, asOf, actionId } = await actionOf(scene.exchange, { price: e18('600') })
-    await tick(scene.exchange)
+    await settling(current.exchange)
+    const { trader, oracle } = current.exchange
+    const { report, asOf, actionId } = await actionOf(current.exchange, { price: e18('600') })
+    await tick(current.exchange)
     await expect(trader.finalizeMarket(actionId, asOf, report)).to.be.revertedWithCustomError(
       oracle,
       'SignerUnknown',
     )
     await expect(
-      finalize(scene.exchange, { price: e18('600'), observedAt: asOf - 60_000 }),
+      finalize(current.exchange, { price: e18('600'), observedAt: asOf - 60_000 }),
     ).to.be.revertedWithCustomError(trader, 'ReportStale')
   })
 
   it('when the market is not settling or is a perpetual, it reverts with MarketNotOpen or MarketWithoutExpiry', async () => {
     await opened(futureExchange, 1000)
-    await expect(finalize(scene.exchange, { price: e18('600') })).to.be.revertedWithCustomError(
-      scene.exchange.trader,
+    await expect(finalize(current.exchange, { price: e18('600') })).to.be.revertedWithCustomError(
+      current.exchange.trader,
       'MarketNotOpen',
     )
     await opened(perpetualExchange, 1000)
-    await settling(scene.exchange)
-    await expect(finalize(scene.exchange, { price: e18('100') })).to.be.revertedWithCustomError(
-      scene.exchange.trader,
+    await settling(current.exchange)
+    await expect(finalize(current.exchange, { price: e18('100') })).to.be.revertedWithCustomError(
+      current.exchange.trader,
       'MarketWithoutExpiry',
     )
   })
 
   it('when the operator stops before the final price, the market can still be frozen and claimed', async () => {
     await opened(futureExchange, 1000)
-    await settling(scene.exchange)
-    await freeze(scene)
-    await pass(scene.exchange, INSOLVENCY_WINDOW)
-    expect([...(await claimAll(scene, [alice, bob])).values()]).to.deep.equal([e18('5000'), e18('5000')])
+    await settling(current.exchange)
+    await freeze(current)
+    await pass(current.exchange, INSOLVENCY_WINDOW)
+    expect([...(await claimAll(current, [alice, bob])).values()]).to.deep.equal([e18('5000'), e18('5000')])
   })
 })

@@ -5,22 +5,22 @@ import { e18 } from '../../support/markets.ts'
 import { adjustLeverage, adjustMargin, setFunding } from '../support/adjust.ts'
 import { audit } from '../support/audit.ts'
 import { DAY, deleverage, finalize, inherit, pass, SILENCE, trade } from '../support/risk.ts'
-import { byAnyone, freeze, fresh, poke, type Scene } from '../support/wind-down.ts'
+import { asAnyAccount, type CurrentExchange, freeze, fresh, poke } from '../support/wind-down.ts'
 
 const alice = wallet('alice')
 const bob = wallet('bob')
 
 describe('freeze', () => {
-  const scene = {} as Scene
+  const current = {} as CurrentExchange
   beforeEach(async () => {
-    scene.exchange = await fresh(perpetualExchange)
-    await trade(scene.exchange, alice, bob, { steps: 1000, price: 1000, leverage: 5 })
+    current.exchange = await fresh(perpetualExchange)
+    await trade(current.exchange, alice, bob, { steps: 1000, price: 1000, leverage: 5 })
   })
-  afterEach(() => audit(scene.exchange))
+  afterEach(() => audit(current.exchange))
 
   it('when a day has passed without an action, any account can freeze; a second earlier it reverts with FreezeEarly', async () => {
-    const { exchange } = scene
-    const trader = await byAnyone(scene)
+    const { exchange } = current
+    const trader = await asAnyAccount(current)
     await trader.requestFreeze()
     const { requestedAt } = await trader.windDown()
     const { time } = exchange.connection.networkHelpers
@@ -35,41 +35,41 @@ describe('freeze', () => {
   })
 
   it('when no freeze was requested, it reverts with FreezeNotRequested', async () => {
-    const trader = await byAnyone(scene)
-    await pass(scene.exchange, 2 * SILENCE)
+    const trader = await asAnyAccount(current)
+    await pass(current.exchange, 2 * SILENCE)
     await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeNotRequested')
   })
 
   it('when the operator sends a heartbeat after the request, it reverts with FreezeRequestVoid and a new request works', async () => {
-    const { exchange } = scene
-    const trader = await byAnyone(scene)
+    const { exchange } = current
+    const trader = await asAnyAccount(current)
     await trader.requestFreeze()
     await pass(exchange, SILENCE - 10)
     await exchange.trader.heartbeat()
     await pass(exchange, 100)
     await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeRequestVoid')
-    await freeze(scene)
+    await freeze(current)
     expect((await trader.windDown()).endedAt).to.not.equal(0n)
   })
 
   it('when the operator settles a batch after the request, it reverts with FreezeRequestVoid', async () => {
-    const trader = await byAnyone(scene)
+    const trader = await asAnyAccount(current)
     await trader.requestFreeze()
-    await pass(scene.exchange, 100)
-    await trade(scene.exchange, alice, bob, { steps: 1000, price: 1000, leverage: 5 })
-    await pass(scene.exchange, SILENCE)
+    await pass(current.exchange, 100)
+    await trade(current.exchange, alice, bob, { steps: 1000, price: 1000, leverage: 5 })
+    await pass(current.exchange, SILENCE)
     await expect(trader.freeze()).to.be.revertedWithCustomError(trader, 'FreezeRequestVoid')
   })
 
   it('when a request is pending, another reverts with FreezeAlreadyRequested', async () => {
-    const trader = await byAnyone(scene)
+    const trader = await asAnyAccount(current)
     await trader.requestFreeze()
-    await pass(scene.exchange, 100)
+    await pass(current.exchange, 100)
     await expect(trader.requestFreeze()).to.be.revertedWithCustomError(trader, 'FreezeAlreadyRequested')
   })
 
   it('when the last action’s asOf is ahead of block time, a request made after it stays valid', async () => {
-    const { exchange } = scene
+    const { exchange } = current
     const { spec } = exchange
     const asOf = (await nextSecond(exchange)) * 1000 + 2000
     await settle(exchange, {
@@ -80,7 +80,7 @@ describe('freeze', () => {
         { by: bob, side: 'SHORT', fill: 1 },
       ],
     })
-    const trader = await byAnyone(scene)
+    const trader = await asAnyAccount(current)
     await trader.requestFreeze()
     expect((await trader.windDown()).requestedAt).to.equal(BigInt(asOf))
     await pass(exchange, SILENCE + 3)
@@ -89,15 +89,15 @@ describe('freeze', () => {
   })
 
   it('when frozen, every other state change of the market reverts', async () => {
-    await freeze(scene)
-    const { exchange } = scene
+    await freeze(current)
+    const { exchange } = current
     const { trader, admin } = exchange
     const ended = (call: Promise<unknown>) =>
       expect(call).to.be.revertedWithCustomError(trader, 'MarketEnded')
     await ended(trader.heartbeat())
     await ended(trader.requestFreeze())
     await ended(trader.freeze())
-    await ended(poke(scene, e18('100')))
+    await ended(poke(current, e18('100')))
     const notOpen = (call: Promise<unknown>) =>
       expect(call).to.be.revertedWithCustomError(trader, 'MarketNotOpen')
     await notOpen(trade(exchange, alice, bob, { steps: 1, price: 1000 }))
@@ -126,65 +126,65 @@ describe('freeze', () => {
   })
 
   it('when a change of parameters was scheduled, freezing drops it', async () => {
-    const { exchange } = scene
+    const { exchange } = current
     const { trader, admin } = exchange
     const fields = fieldsOf(await trader.parameters())
     const later = BigInt(await nextSecond(exchange)) * 1000n + 5n * 86_400_000n
     await trader.connect(admin).scheduleParameters({ ...fields, takerFee: fields.takerFee + 1n }, later)
-    await freeze(scene)
+    await freeze(current)
     expect((await trader.pendingChange()).parametersFrom).to.equal(0n)
     expect((await trader.parameters()).takerFee).to.equal(fields.takerFee)
   })
 
   describe('price of a frozen market', () => {
     it('when a newer report was poked, it is the poked price', async () => {
-      await pass(scene.exchange, 60)
-      await expect(poke(scene, e18('103'))).to.emit(scene.exchange.trader, 'PricePoked')
-      expect((await scene.exchange.trader.poked()).price).to.equal(e18('103'))
-      await freeze(scene)
-      expect((await scene.exchange.trader.windDown()).price).to.equal(e18('103'))
+      await pass(current.exchange, 60)
+      await expect(poke(current, e18('103'))).to.emit(current.exchange.trader, 'PricePoked')
+      expect((await current.exchange.trader.poked()).price).to.equal(e18('103'))
+      await freeze(current)
+      expect((await current.exchange.trader.windDown()).price).to.equal(e18('103'))
     })
 
     it('when the operator used a newer report after the poke, it is that price', async () => {
-      await pass(scene.exchange, 60)
-      await poke(scene, e18('103'))
-      await trade(scene.exchange, alice, bob, { steps: 1000, price: 1020, leverage: 5 })
-      await freeze(scene)
-      expect((await scene.exchange.trader.windDown()).price).to.equal(e18('102'))
+      await pass(current.exchange, 60)
+      await poke(current, e18('103'))
+      await trade(current.exchange, alice, bob, { steps: 1000, price: 1020, leverage: 5 })
+      await freeze(current)
+      expect((await current.exchange.trader.windDown()).price).to.equal(e18('102'))
     })
 
     it('when a poked report is older, conflicting, too far off, stale, ahead or unsigned, poke reverts', async () => {
-      const { exchange } = scene
+      const { exchange } = current
       const { trader, oracle } = exchange
       const { observedAt } = await trader.lastReference()
       const refused = (call: Promise<unknown>, error: string) =>
         expect(call).to.be.revertedWithCustomError(trader, error)
-      await refused(poke(scene, e18('100'), { observedAt: Number(observedAt) - 1 }), 'ReportOlder')
-      await refused(poke(scene, e18('101'), { observedAt: Number(observedAt) }), 'ReportConflict')
-      await refused(poke(scene, e18('150')), 'ReportMoveTooLarge')
-      await poke(scene, e18('110'))
+      await refused(poke(current, e18('100'), { observedAt: Number(observedAt) - 1 }), 'ReportOlder')
+      await refused(poke(current, e18('101'), { observedAt: Number(observedAt) }), 'ReportConflict')
+      await refused(poke(current, e18('150')), 'ReportMoveTooLarge')
+      await poke(current, e18('110'))
       // The allowed move is also measured from the poked price.
-      await refused(poke(scene, e18('95')), 'ReportMoveTooLarge')
+      await refused(poke(current, e18('95')), 'ReportMoveTooLarge')
       await refused(
-        poke(scene, e18('110'), { observedAt: (await nextSecond(exchange)) * 1000 + 2001 }),
+        poke(current, e18('110'), { observedAt: (await nextSecond(exchange)) * 1000 + 2001 }),
         'ReportAhead',
       )
       const old = (await nextSecond(exchange)) * 1000
       await pass(exchange, 20)
-      await refused(poke(scene, e18('110'), { observedAt: old }), 'ReportStale')
+      await refused(poke(current, e18('110'), { observedAt: old }), 'ReportStale')
       const signers = [wallet('mallory'), wallet('mallet')].sort((a, b) =>
         a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1,
       )
-      await expect(poke(scene, e18('110'), { signers })).to.be.revertedWithCustomError(
+      await expect(poke(current, e18('110'), { signers })).to.be.revertedWithCustomError(
         oracle,
         'SignerUnknown',
       )
     })
 
     it('when a price is poked, the reference price of actions stays unchanged', async () => {
-      await pass(scene.exchange, 60)
-      await poke(scene, e18('103'))
-      expect((await scene.exchange.trader.lastReference()).oraclePrice).to.equal(e18('100'))
+      await pass(current.exchange, 60)
+      await poke(current, e18('103'))
+      expect((await current.exchange.trader.lastReference()).oraclePrice).to.equal(e18('100'))
     })
   })
 })

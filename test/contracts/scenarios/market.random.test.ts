@@ -20,7 +20,7 @@ import {
 import { e18 } from '../../support/markets.ts'
 import { randomOf } from '../../support/parity.ts'
 import { audit } from '../support/audit.ts'
-import { Duet } from '../support/differential-runner.ts'
+import { DifferentialRunner } from '../support/differential-runner.ts'
 import { randomFills } from '../support/random-batch.ts'
 import { INSOLVENCY_WINDOW, pass, withBackstop } from '../support/risk.ts'
 import { atTicks } from '../support/twin.ts'
@@ -34,22 +34,22 @@ const LADDER = ['forced', 'forced', 'inherit', 'deleverage'] as const
 const KINDS = ['batch', 'deal', 'deal', 'margin', 'margin', 'leverage', ...LADDER] as const
 type Kind = (typeof KINDS)[number] | 'fund'
 
-class Play {
-  readonly duet: Duet
+class RandomTrading {
+  readonly runner: DifferentialRunner
   readonly #random: (end: number) => number
   readonly #middle: number
   #ticks: number
   #turn = 0
 
-  constructor(duet: Duet, middle: number, seed: number) {
-    this.duet = duet
+  constructor(runner: DifferentialRunner, middle: number, seed: number) {
+    this.runner = runner
     this.#random = randomOf(seed)
     this.#middle = middle
     this.#ticks = middle
   }
 
   get #exchange(): Exchange {
-    return this.duet.exchange
+    return this.runner.exchange
   }
 
   #pick<Item>(items: readonly Item[]): Item {
@@ -72,7 +72,7 @@ class Play {
     const { users } = this.#exchange
     const ticks = this.#ticks
     if (kind === 'batch') {
-      return this.duet.settle(
+      return this.runner.settle(
         ticks,
         randomFills(this.#exchange, ticks, FIRST_BATCH + this.#turn, this.#random),
       )
@@ -82,7 +82,7 @@ class Play {
     if (kind === 'leverage') return this.#leverage(ticks, this.#pick(users))
     if (kind === 'fund') return this.#fund(ticks)
     if (kind === 'forced') return this.#forced(ticks)
-    if (kind === 'inherit') return this.duet.inherit(ticks, this.#weak(ticks))
+    if (kind === 'inherit') return this.runner.inherit(ticks, this.#weak(ticks))
     return this.#deleverage(ticks)
   }
 
@@ -93,7 +93,7 @@ class Play {
     const fill = 50 + this.#random(500)
     const leverage = spec.maxLeverage
     const self = buyer === seller
-    return this.duet.settle(ticks, [
+    return this.runner.settle(ticks, [
       { by: buyer, side: 'LONG', fill, leverage },
       { by: seller, side: 'SHORT', fill, leverage: self ? leverage : 1 + this.#random(leverage) },
     ])
@@ -101,7 +101,7 @@ class Play {
 
   /** Mostly the account with the lowest ratio, sometimes any holder including the backstop. */
   #weak(ticks: number): { readonly address: Address } {
-    const { twin, holders } = this.duet
+    const { twin, holders } = this.runner
     const { index } = twin.books
     const oracle = atTicks(twin.spec, ticks)
     if (this.#random(6) === 0) return { address: this.#pick(holders) }
@@ -123,14 +123,14 @@ class Play {
   async #forced(ticks: number): Promise<unknown> {
     const { address } = this.#weak(ticks)
     const by = this.#exchange.users.find((user) => addressOf(user) === address)
-    const { size } = this.duet.twin.positionOf(address)
+    const { size } = this.runner.twin.positionOf(address)
     if (by === undefined || size === 0) return null
     const [side, against] = size > 0 ? (['SHORT', 'LONG'] as const) : (['LONG', 'SHORT'] as const)
     const held = Math.abs(size)
     // The whole position, a piece, or one step too many.
     const fill = this.#pick([held, held, Math.ceil(held / 5), held + 1])
     const other = this.#pick(this.#exchange.users.filter((user) => user !== by))
-    return this.duet.settle(
+    return this.runner.settle(
       ticks,
       [
         { by, side, fill, forced: BigInt(this.#turn), taker: fill },
@@ -143,42 +143,42 @@ class Play {
   async #deleverage(ticks: number): Promise<unknown> {
     const weak = this.#weak(ticks)
     const asOf = ((await nextSecond(this.#exchange)) * 1000) as Millis
-    const moment = { asOf, oracle: atTicks(this.duet.twin.spec, ticks) }
-    const ranked = this.duet.twin.ranked(weak.address, moment).map(({ account }) => ({ address: account }))
+    const moment = { asOf, oracle: atTicks(this.runner.twin.spec, ticks) }
+    const ranked = this.runner.twin.ranked(weak.address, moment).map(({ account }) => ({ address: account }))
     // In order, with one counterparty that may not qualify; sometimes in the wrong order.
     const listed = this.#random(5) === 0 ? ranked.reverse() : ranked
-    const named = [{ address: this.#pick(this.duet.holders) }, ...listed].filter(
+    const named = [{ address: this.#pick(this.runner.holders) }, ...listed].filter(
       ({ address }, at, all) => all.findIndex((each) => each.address === address) === at,
     )
     const legs = named.map((of) => ({ of, steps: 1 + this.#random(this.#random(2) === 0 ? 40 : 2_000) }))
-    return this.duet.deleverage(ticks, weak, legs)
+    return this.runner.deleverage(ticks, weak, legs)
   }
 
   async #fund(ticks: number): Promise<unknown> {
-    const { spec, books } = this.duet.twin
+    const { spec, books } = this.runner.twin
     const asOf = ((await nextSecond(this.#exchange)) * 1000) as Millis
     const { lowest, highest } = fundingBounds(spec, books.running, atTicks(spec, ticks), asOf)
     const rate = this.#pick([lowest, highest, highest, lowest - 1n, highest + 1n, 0n])
-    return this.duet.fund(ticks, rate, this.#pick([HOUR, HOUR, this.#random(HOUR), 0, HOUR + 1]))
+    return this.runner.fund(ticks, rate, this.#pick([HOUR, HOUR, this.#random(HOUR), 0, HOUR + 1]))
   }
 
   #margin(ticks: number, by: Wallet): Promise<unknown> {
-    const { entryNotional } = this.duet.twin.positionOf(addressOf(by))
+    const { entryNotional } = this.runner.twin.positionOf(addressOf(by))
     const sign = this.#random(3) === 0 ? 1n : -1n
     const scale = entryNotional / BigInt(1 + this.#random(this.#pick([20, 2_000])))
     const amount = (sign * (scale + BigInt(this.#random(3)))) as Quote
     const removeMode: RemoveMode = this.#pick(['exact', 'up_to'])
     const minAmount = (this.#random(3) === 0 ? scale / 2n : 0n) as Quote
-    return this.duet.adjustMargin(ticks, by, { amount, removeMode, minAmount })
+    return this.runner.adjustMargin(ticks, by, { amount, removeMode, minAmount })
   }
 
   #leverage(ticks: number, by: Wallet): Promise<unknown> {
-    const { entryNotional } = this.duet.twin.positionOf(addressOf(by))
+    const { entryNotional } = this.runner.twin.positionOf(addressOf(by))
     const leverage = this.#random(this.#exchange.spec.maxLeverage + 2)
     const scale = entryNotional / BigInt(1 + this.#random(10))
     const maxMarginIn = (this.#random(2) === 0 ? 10n ** 30n : scale) as Quote
     const minMarginOut = (this.#random(3) === 0 ? scale / 4n : 0n) as Quote
-    return this.duet.adjustLeverage(ticks, by, { leverage, maxMarginIn, minMarginOut })
+    return this.runner.adjustLeverage(ticks, by, { leverage, maxMarginIn, minMarginOut })
   }
 
   /** 0 or 1 in a binary market; the last price in a future. */
@@ -189,14 +189,14 @@ class Play {
 
   /** Frozen or finalized, deficits reported in two calls, partly covered, claimed in random order, and claimed again. */
   async end(isFrozen: boolean): Promise<void> {
-    const { duet } = this
-    const shuffled = [...duet.holders].sort(() => this.#random(3) - 1)
-    await (isFrozen ? duet.freeze() : duet.finalize(this.#finalTicks()))
-    await duet.reportInsolvent(shuffled.slice(2))
-    if (this.#random(2) === 0) await duet.cover(BigInt(1 + this.#random(1e9)))
-    await duet.reportInsolvent(shuffled)
+    const { runner } = this
+    const shuffled = [...runner.holders].sort(() => this.#random(3) - 1)
+    await (isFrozen ? runner.freeze() : runner.finalize(this.#finalTicks()))
+    await runner.reportInsolvent(shuffled.slice(2))
+    if (this.#random(2) === 0) await runner.cover(BigInt(1 + this.#random(1e9)))
+    await runner.reportInsolvent(shuffled)
     await pass(this.#exchange, INSOLVENCY_WINDOW)
-    for (const holder of [...shuffled, ...duet.holders]) await duet.claim(holder)
+    for (const holder of [...shuffled, ...runner.holders]) await runner.claim(holder)
   }
 }
 
@@ -236,15 +236,15 @@ describe('random markets in domain/ and on the chain', () => {
         // The first run of each kind starts without a backstop.
         const hasBackstop = seed !== seeds[0]
         if (hasBackstop) await withBackstop(exchange, cap, cap / 20n)
-        const duet = await Duet.of(exchange, hasBackstop ? cap : null)
-        const play = new Play(duet, middle, seed)
+        const runner = await DifferentialRunner.of(exchange, hasBackstop ? cap : null)
+        const play = new RandomTrading(runner, middle, seed)
         for (let step = 1; step <= STEPS; step++) {
           await play.step()
           if (step % 30 === 0) await audit(exchange)
         }
         await play.end(seed === seeds[0] || exchange.spec.kind === 'perpetual')
         await audit(exchange)
-        for (const [what, count] of duet.seen) seen.set(what, (seen.get(what) ?? 0) + count)
+        for (const [what, count] of runner.seen) seen.set(what, (seen.get(what) ?? 0) + count)
       }).timeout(120_000)
     }
   }

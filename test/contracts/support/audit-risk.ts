@@ -24,7 +24,7 @@ export interface WindDown {
   unpaid: Map<Address, bigint>
 }
 
-export const ALIVE = (): WindDown => ({ ended: null, deficit: 0n, haircut: null, unpaid: new Map() })
+export const noWindDown = (): WindDown => ({ ended: null, deficit: 0n, haircut: null, unpaid: new Map() })
 
 export interface RiskBooks {
   accounts: Map<Address, LedgerAccount>
@@ -87,7 +87,7 @@ function applyEffect(books: RiskBooks, effect: Effect, asOf: Millis): void {
   for (const [account, position] of effect.positions) books.positions.set(account, position)
   for (const { account, delta } of effect.free) {
     const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta, asOf)
-    if (moved === null) throw new Error('the log repeats what the bank did')
+    if (moved === null) throw new Error('an event debits more than the free balance')
     books.accounts.set(account, moved)
     books.pool -= delta
   }

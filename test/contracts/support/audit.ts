@@ -19,7 +19,7 @@ import { decodeAdjustment } from '../../../indexer/ingest/decode-adjust.ts'
 import { decodeRisk } from '../../../indexer/ingest/decode-risk.ts'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
 import type { Exchange } from '../../support/exchange.ts'
-import { ALIVE, applyAdjustment, applyRisk, type RiskBooks, type WindDown } from './audit-risk.ts'
+import { applyAdjustment, applyRisk, noWindDown, type RiskBooks, type WindDown } from './audit-risk.ts'
 
 interface Books extends RiskBooks {
   states: FillStates
@@ -38,7 +38,7 @@ function applyBatch(books: Books, event: BatchSettled, exchange: Exchange): void
   books.states = applyFillStates(books.states, event)
   for (const { account, delta } of ledgerDeltas(event)) {
     const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta, event.asOf)
-    if (moved === null) throw new Error('the log repeats what the bank did')
+    if (moved === null) throw new Error('an event debits more than the free balance')
     books.accounts.set(account, moved)
     books.pool -= delta
   }
@@ -78,7 +78,7 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
     states: { orders: new Map(), slots: new Map() },
     pool: 0n,
     fees: 0n,
-    windDown: ALIVE(),
+    windDown: noWindDown(),
     funding: null,
   }
   const logs: Log[] = await exchange.connection.ethers.provider.getLogs({

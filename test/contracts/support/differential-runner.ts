@@ -19,21 +19,21 @@ import {
   setFunding as setFundingOnChain,
 } from './adjust.ts'
 import {
-  type AskedLeg,
   deleverage as deleverageOnChain,
   depositFor,
   finalize as finalizeOnChain,
   inherit as inheritOnChain,
   pass,
+  type RequestedLeg,
   SILENCE,
 } from './risk.ts'
-import { atTicks, DONE, type Moment, type Outcome, Twin } from './twin.ts'
+import { atTicks, DONE, type Moment, type StepOutcome, Twin } from './twin.ts'
 
 /** A value of `MarketMode`. */
 const SETTLING = 3
 const MODE_NOTICE = 86_400 + 60
 
-export class Duet {
+export class DifferentialRunner {
   readonly exchange: Exchange
   readonly twin: Twin
   /** Accounts whose positions and balances are compared after every step. */
@@ -48,12 +48,12 @@ export class Duet {
   }
 
   /** Starts with the current balances and no positions. */
-  static async of(exchange: Exchange, cap: Quote | null = null): Promise<Duet> {
+  static async of(exchange: Exchange, cap: Quote | null = null): Promise<DifferentialRunner> {
     const backstop = exchange.shared.backstop
     const twin = new Twin(exchange.spec, cap === null ? null : { address: backstop, cap })
     const holders = [...exchange.users.map(addressOf), backstop]
     for (const holder of holders) twin.credit(holder, (await exchange.bank.account(holder)).free)
-    return new Duet(exchange, twin, holders)
+    return new DifferentialRunner(exchange, twin, holders)
   }
 
   // ------------------------------------------------------------------ comparing
@@ -64,7 +64,7 @@ export class Duet {
   }
 
   /** `expected` is the twin's outcome. */
-  async #compare(what: string, expected: Outcome, call: Promise<unknown>): Promise<Outcome> {
+  async #compare(what: string, expected: StepOutcome, call: Promise<unknown>): Promise<StepOutcome> {
     const refusal = await errorOf(call)
     const isSpent = INHERITANCE_FAILURES.some((code) => code === expected)
     expect(refusal ?? DONE, what).to.equal(isSpent ? DONE : expected)
@@ -105,7 +105,7 @@ export class Duet {
 
   // ------------------------------------------------------------------ steps
 
-  async settle(ticks: number, fills: readonly FillInput[], what = 'batch'): Promise<Outcome> {
+  async settle(ticks: number, fills: readonly FillInput[], what = 'batch'): Promise<StepOutcome> {
     const moment = await this.#moment(ticks)
     const expected = this.twin.settle(moment, ticks, fills)
     const { asOf, oracle: oraclePrice } = moment
@@ -116,7 +116,7 @@ export class Duet {
     )
   }
 
-  async inherit(ticks: number, account: { readonly address: string }): Promise<Outcome> {
+  async inherit(ticks: number, account: { readonly address: string }): Promise<StepOutcome> {
     const moment = await this.#moment(ticks)
     const expected = this.twin.inherit(moment, addressOf(account))
     return this.#compare('inherit', expected, inheritOnChain(this.exchange, account, onChain(moment)))
@@ -125,8 +125,8 @@ export class Duet {
   async deleverage(
     ticks: number,
     account: { readonly address: string },
-    legs: readonly AskedLeg[],
-  ): Promise<Outcome> {
+    legs: readonly RequestedLeg[],
+  ): Promise<StepOutcome> {
     const moment = await this.#moment(ticks)
     const expected = this.twin.deleverage(moment, addressOf(account), legs)
     return this.#compare(
@@ -137,13 +137,13 @@ export class Duet {
   }
 
   /** Against every qualifying counterparty in order, for the whole position. */
-  async deleverageFully(ticks: number, account: { readonly address: string }): Promise<Outcome> {
+  async deleverageFully(ticks: number, account: { readonly address: string }): Promise<StepOutcome> {
     const ranked = this.twin.ranked(addressOf(account), await this.#moment(ticks))
     const legs = ranked.map(({ account: address }) => ({ of: { address }, steps: Number.MAX_SAFE_INTEGER }))
     return this.deleverage(ticks, account, legs)
   }
 
-  async fund(ticks: number, rate: bigint, lastsMs: number): Promise<Outcome> {
+  async fund(ticks: number, rate: bigint, lastsMs: number): Promise<StepOutcome> {
     const moment = await this.#moment(ticks)
     const validUntil = (moment.asOf + lastsMs) as Millis
     const expected = this.twin.fund(moment, { rate: rate as HourlyFunding, validUntil })
@@ -151,7 +151,7 @@ export class Duet {
     return this.#compare('fund', expected, call)
   }
 
-  async adjustMargin(ticks: number, by: Wallet, asked: MarginAdjustment): Promise<Outcome> {
+  async adjustMargin(ticks: number, by: Wallet, asked: MarginAdjustment): Promise<StepOutcome> {
     const moment = await this.#moment(ticks)
     const expected = this.twin.adjustMargin(moment, addressOf(by), asked)
     return this.#compare(
@@ -161,7 +161,7 @@ export class Duet {
     )
   }
 
-  async adjustLeverage(ticks: number, by: Wallet, asked: LeverageAdjustment): Promise<Outcome> {
+  async adjustLeverage(ticks: number, by: Wallet, asked: LeverageAdjustment): Promise<StepOutcome> {
     const moment = await this.#moment(ticks)
     const expected = this.twin.adjustLeverage(moment, addressOf(by), asked)
     return this.#compare(
@@ -197,21 +197,21 @@ export class Duet {
     await this.#compare('finalize', expected, finalizeOnChain(this.exchange, onChain(moment)))
   }
 
-  async reportInsolvent(accounts: readonly Address[]): Promise<Outcome> {
+  async reportInsolvent(accounts: readonly Address[]): Promise<StepOutcome> {
     const { trader, admin } = this.exchange
     const expected = this.twin.reportInsolvent(accounts)
     return this.#compare('report', expected, trader.connect(admin).reportInsolvent([...accounts]))
   }
 
   /** Covers from an amount that is deposited for the market just before. */
-  async cover(amount: bigint): Promise<Outcome> {
+  async cover(amount: bigint): Promise<StepOutcome> {
     const { trader, admin, spec } = this.exchange
     await depositFor(this.exchange, spec.trader, amount)
     this.twin.credit(spec.trader, amount)
     return this.#compare('cover', this.twin.cover(amount), trader.connect(admin).coverDeficit(amount))
   }
 
-  async claim(account: Address): Promise<Outcome> {
+  async claim(account: Address): Promise<StepOutcome> {
     const { trader, admin } = this.exchange
     return this.#compare('claim', this.twin.claim(account), trader.connect(admin).claim(account))
   }

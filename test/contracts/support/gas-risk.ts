@@ -11,7 +11,7 @@ import {
   trade,
   withBackstop,
 } from './risk.ts'
-import { byAnyone, freeze, poke } from './wind-down.ts'
+import { asAnyAccount, freeze, poke } from './wind-down.ts'
 
 type GasTable = Record<string, number>
 
@@ -77,20 +77,20 @@ async function deleveragings(table: GasTable): Promise<void> {
 
 async function windDowns(table: GasTable): Promise<void> {
   const { networkHelpers } = await chain()
-  const scene = { exchange: await networkHelpers.loadFixture(crowd) }
-  const { exchange } = scene
+  const current = { exchange: await networkHelpers.loadFixture(crowd) }
+  const { exchange } = current
   const { trader } = exchange
   table.heartbeat = await gasOf(trader.heartbeat())
   await trade(exchange, user(exchange, 2), user(exchange, 3), { steps: 100, price: 1000, leverage: 2 })
   await pass(exchange, 60)
-  table.poke = await gasOf(poke(scene, e18('94')))
-  await freeze(scene)
-  const anyone = await byAnyone(scene)
+  table.poke = await gasOf(poke(current, e18('94')))
+  await freeze(current)
+  const market = await asAnyAccount(current)
   const insolvent = [user(exchange, 0).address, user(exchange, 1).address]
-  table['report insolvent, per account of two'] = await gasOf(anyone.reportInsolvent(insolvent), 2)
+  table['report insolvent, per account of two'] = await gasOf(market.reportInsolvent(insolvent), 2)
   await pass(exchange, INSOLVENCY_WINDOW)
-  await anyone.claim(user(exchange, 4).address)
-  table.claim = await gasOf(anyone.claim(user(exchange, 5).address))
+  await market.claim(user(exchange, 4).address)
+  table.claim = await gasOf(market.claim(user(exchange, 5).address))
 }
 
 export async function riskGas(): Promise<GasTable> {

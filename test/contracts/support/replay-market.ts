@@ -73,12 +73,12 @@ export class MarketReplay {
       this.#batch(data)
       return
     }
-    const follow = this.#meanings[event.name]
-    if (follow === undefined) throw new Error(`no meaning is known of the market's ${event.name}`)
-    follow(event.args)
+    const handler = this.#handlers[event.name]
+    if (handler === undefined) throw new Error(`no handler for the market's event ${event.name}`)
+    handler(event.args)
   }
 
-  readonly #meanings: Readonly<Record<string, (args: Result) => void>> = {
+  readonly #handlers: Readonly<Record<string, (args: Result) => void>> = {
     AuthorityUpdated: ({ authority }) => {
       this.#authority = authority
     },
@@ -111,9 +111,9 @@ export class MarketReplay {
       this.#reference = { oraclePrice, observedAt, fundingIndex }
       this.#funding = { rate, validFrom: asOf, validUntil }
     },
-    PositionInherited: (args) => this.#risen(args),
-    BackstopInheritanceFailed: (args) => this.#risen(args),
-    PositionsDeleveraged: (args) => this.#risen(args),
+    PositionInherited: (args) => this.#riskAction(args),
+    BackstopInheritanceFailed: (args) => this.#riskAction(args),
+    PositionsDeleveraged: (args) => this.#riskAction(args),
     MarketFrozen: (args) => this.#end(args),
     MarketFinalized: (args) => this.#end(args),
     MarginAdjusted: ({ account, nonce }) => void this.#usedNonces.add(`${account} ${nonce}`),
@@ -165,7 +165,7 @@ export class MarketReplay {
     this.#parameters = { ...this.#parameters, mode: 4n }
   }
 
-  #risen({ actionId, terms }: Result): void {
+  #riskAction({ actionId, terms }: Result): void {
     const { asOf, oraclePrice, observedAt, fundingIndex } = terms
     this.#begin({ actionId, asOf })
     this.#reference = { oraclePrice, observedAt, fundingIndex }
@@ -218,7 +218,7 @@ export class MarketReplay {
       restrictionFrom: change.restrictionFrom,
     })
     const read = { ...plain(found), parameters: plain(found.parameters) } as unknown as Pending
-    expect(waiting(read), 'what waits').to.deep.equal(waiting(this.#pending))
+    expect(waiting(read), 'pending change').to.deep.equal(waiting(this.#pending))
   }
 
   async #compareAccounts(): Promise<void> {

@@ -8,22 +8,26 @@ import { audit } from './audit.ts'
 import { forwarderOf } from './forward.ts'
 import { MarketReplay } from './replay-market.ts'
 
-type Meanings = Readonly<Record<string, (args: Result, at: bigint) => void>>
+type EventHandlers = Readonly<Record<string, (args: Result, at: bigint) => void>>
 
 /** Replays the events of one contract; an event without a handler is an error. */
-interface Follower {
+interface ContractReplay {
   readonly contract: BaseContract
   follow(event: LogDescription, at: bigint, raw: { topics: readonly string[]; data: string }): void
   compare(): Promise<void>
 }
 
-const followed = (contract: BaseContract, meanings: Meanings, compare: () => Promise<void>): Follower => ({
+const contractReplay = (
+  contract: BaseContract,
+  handlers: EventHandlers,
+  compare: () => Promise<void>,
+): ContractReplay => ({
   contract,
   compare,
   follow: ({ name, args }, at) => {
-    const meaning = meanings[name]
-    if (meaning === undefined) throw new Error(`no meaning is known of ${name}`)
-    meaning(args, at)
+    const handler = handlers[name]
+    if (handler === undefined) throw new Error(`no handler is known of ${name}`)
+    handler(args, at)
   },
 })
 
@@ -31,7 +35,7 @@ const nothing = (): void => undefined
 
 // ---------------------------------------------------------------------- the bank except balances
 
-function bankOf({ bank, shared }: Exchange): Follower {
+function bankOf({ bank, shared }: Exchange): ContractReplay {
   const announced = new Map<string, { codeHash: string; listableFrom: bigint; lapsesAt: bigint }>()
   const openFrom = new Map<string, bigint>()
   let pause = { startedAt: 0n, endsAt: 0n }
@@ -42,7 +46,7 @@ function bankOf({ bank, shared }: Exchange): Follower {
     pause = { ...pause, endsAt }
     for (const market of openFrom.keys()) openFrom.set(market, endsAt)
   }
-  const meanings: Meanings = {
+  const handlers: EventHandlers = {
     MarketAnnounced: ({ market, codeHash, listableFrom, lapsesAt }) =>
       void announced.set(market, { codeHash, listableFrom, lapsesAt }),
     AnnouncementWithdrawn: ({ market }) => void forget(market),
@@ -64,7 +68,7 @@ function bankOf({ bank, shared }: Exchange): Follower {
     FeesCollected: nothing,
     AuthorityUpdated: ({ authority }) => expect(authority.toLowerCase()).to.equal(shared.access),
   }
-  return followed(bank, meanings, async () => {
+  return contractReplay(bank, handlers, async () => {
     for (const [market, announcement] of announced) {
       const { codeHash, listableFrom, lapsesAt } = await bank.announcement(market)
       expect({ codeHash, listableFrom, lapsesAt }).to.deep.equal(announcement)
@@ -79,9 +83,9 @@ function bankOf({ bank, shared }: Exchange): Follower {
 
 // ---------------------------------------------------------------------- session keys, forwarder, backstop, oracle
 
-function keysOf({ keys }: Exchange): Follower {
+function keysOf({ keys }: Exchange): ContractReplay {
   const known = new Map<string, [permissions: bigint, registeredAt: bigint, revokedAt: bigint]>()
-  const meanings: Meanings = {
+  const handlers: EventHandlers = {
     SessionKeyRegistered: ({ owner, key, permissions, registeredAt }) =>
       void known.set(`${owner} ${key}`, [permissions, registeredAt, 0n]),
     SessionKeyRevoked: ({ owner, key, revokedAt }) => {
@@ -89,7 +93,7 @@ function keysOf({ keys }: Exchange): Follower {
       known.set(`${owner} ${key}`, [permissions, registeredAt, revokedAt])
     },
   }
-  return followed(keys, meanings, async () => {
+  return contractReplay(keys, handlers, async () => {
     for (const [pair, state] of known) {
       const [owner = '', key = ''] = pair.split(' ')
       expect([...(await keys.sessionKey(owner, key))]).to.deep.equal(state)
@@ -97,27 +101,27 @@ function keysOf({ keys }: Exchange): Follower {
   })
 }
 
-function forwarderFollower(exchange: Exchange): Follower {
+function forwarderReplay(exchange: Exchange): ContractReplay {
   const forwarder = forwarderOf(exchange)
   const nonces = new Map<string, bigint>()
-  const meanings: Meanings = {
+  const handlers: EventHandlers = {
     ExecutedForwardRequest: ({ signer, nonce }) => void nonces.set(signer, nonce + 1n),
     EIP712DomainChanged: nothing,
   }
-  return followed(forwarder, meanings, async () => {
+  return contractReplay(forwarder, handlers, async () => {
     for (const [signer, next] of nonces) expect(await forwarder.nonces(signer)).to.equal(next)
   })
 }
 
-function backstopOf({ shared, admin }: Exchange): Follower {
+function backstopOf({ shared, admin }: Exchange): ContractReplay {
   const backstop = Backstop__factory.connect(shared.backstop, admin)
   const backed = new Map<string, boolean>()
-  const meanings: Meanings = {
+  const handlers: EventHandlers = {
     MarketBacked: ({ market, backed: agrees }) => void backed.set(market, agrees),
     Paid: nothing,
     AuthorityUpdated: nothing,
   }
-  return followed(backstop, meanings, async () => {
+  return contractReplay(backstop, handlers, async () => {
     for (const [market, agrees] of backed) expect(await backstop.backs(market)).to.equal(agrees)
   })
 }
@@ -132,9 +136,9 @@ interface Feed {
 const UNKNOWN_FEED: Feed = { signers: [], threshold: 0n, activeFrom: 0n }
 const FAR = 2n ** 47n
 
-function oracleOf(oracle: Exchange['oracle']): Follower {
+function oracleOf(oracle: Exchange['oracle']): ContractReplay {
   const feeds = new Map<string, { former: Feed; latest: Feed }>()
-  const meanings: Meanings = {
+  const handlers: EventHandlers = {
     FeedSet: ({ feedId, signers, threshold, activeFrom }, at) => {
       const { former, latest } = feeds.get(feedId) ?? { former: UNKNOWN_FEED, latest: UNKNOWN_FEED }
       const isWaiting = at * 1000n < latest.activeFrom
@@ -148,7 +152,7 @@ function oracleOf(oracle: Exchange['oracle']): Follower {
     AuthorityUpdated: nothing,
     EIP712DomainChanged: nothing,
   }
-  return followed(oracle, meanings, async () => {
+  return contractReplay(oracle, handlers, async () => {
     for (const [feedId, { former, latest }] of feeds) {
       const before = latest.activeFrom === 0n ? latest : former
       for (const [at, feed] of [
@@ -164,13 +168,13 @@ function oracleOf(oracle: Exchange['oracle']): Follower {
 
 // ---------------------------------------------------------------------- roles
 
-function accessOf(access: ExchangeAccess): Follower {
+function accessOf(access: ExchangeAccess): ContractReplay {
   const members = new Map<string, bigint>()
   const offers = new Map<string, [delay: bigint, expiresAt: bigint]>()
   const functions = new Map<string, bigint>()
   const guardians = new Map<bigint, bigint>()
   const schedules = new Map<string, bigint>()
-  const meanings: Meanings = {
+  const handlers: EventHandlers = {
     RoleGranted: ({ roleId, account, delay }) => {
       members.set(`${roleId} ${account}`, delay)
       offers.delete(`${roleId} ${account}`)
@@ -187,7 +191,7 @@ function accessOf(access: ExchangeAccess): Follower {
     OperationExecuted: ({ operationId }) => void schedules.set(operationId, 0n),
     OperationCanceled: ({ operationId }) => void schedules.set(operationId, 0n),
   }
-  return followed(access, meanings, async () => {
+  return contractReplay(access, handlers, async () => {
     const split = (pair: string): [string, string] => pair.split(' ') as [string, string]
     for (const [pair, delay] of members) {
       expect([...(await access.hasRole(...split(pair)))], pair).to.deep.equal([true, delay])
@@ -207,7 +211,7 @@ function accessOf(access: ExchangeAccess): Follower {
 
 // ---------------------------------------------------------------------- all contracts
 
-function marketOf(exchange: Exchange): Follower {
+function marketOf(exchange: Exchange): ContractReplay {
   const replay = new MarketReplay(exchange)
   return {
     contract: exchange.trader,
@@ -221,25 +225,25 @@ export async function replayAndCompare(
   exchange: Exchange,
   oracles: readonly Exchange['oracle'][] = [],
 ): Promise<void> {
-  const followers = [
+  const replays = [
     accessOf(exchange.access),
     bankOf(exchange),
     keysOf(exchange),
-    forwarderFollower(exchange),
+    forwarderReplay(exchange),
     backstopOf(exchange),
     marketOf(exchange),
     ...[exchange.oracle, ...oracles].map(oracleOf),
   ]
   const { provider } = exchange.connection.ethers
-  const byAddress = new Map<string, Follower>()
-  for (const each of followers) byAddress.set((await each.contract.getAddress()).toLowerCase(), each)
+  const byAddress = new Map<string, ContractReplay>()
+  for (const each of replays) byAddress.set((await each.contract.getAddress()).toLowerCase(), each)
   const logs = await provider.getLogs({ address: [...byAddress.keys()], fromBlock: 0 })
   for (const log of logs) {
-    const follower = byAddress.get(log.address.toLowerCase())
-    const event = follower?.contract.interface.parseLog(log)
-    if (!follower || !event) throw new Error(`${log.address} said what it does not declare`)
-    follower.follow(event, BigInt((await log.getBlock()).timestamp), log)
+    const replay = byAddress.get(log.address.toLowerCase())
+    const event = replay?.contract.interface.parseLog(log)
+    if (!replay || !event) throw new Error(`${log.address} emitted an undeclared event`)
+    replay.follow(event, BigInt((await log.getBlock()).timestamp), log)
   }
-  for (const follower of followers) await follower.compare()
+  for (const replay of replays) await replay.compare()
   await audit(exchange)
 }

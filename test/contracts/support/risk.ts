@@ -56,7 +56,7 @@ export async function inherit(
   return exchange.trader.inheritPosition(actionId, asOf, account.address, report)
 }
 
-export interface AskedLeg {
+export interface RequestedLeg {
   readonly of: { readonly address: string }
   readonly steps: number | bigint
 }
@@ -64,7 +64,7 @@ export interface AskedLeg {
 export async function deleverage(
   exchange: Exchange,
   account: { readonly address: string },
-  legs: readonly AskedLeg[],
+  legs: readonly RequestedLeg[],
   input: ActionInput,
 ): Promise<ContractTransactionResponse> {
   const { actionId, asOf, report } = await actionOf(exchange, input)

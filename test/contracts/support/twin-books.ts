@@ -7,7 +7,7 @@ import type { LedgerAccount } from '../../../domain/settlement/settlement-replay
 import type { Address, FundingIndex, Millis, Price, Quote } from '../../../domain/units.ts'
 import type { Verdict } from '../../../domain/verdict.ts'
 
-export interface Ended {
+export interface EndedMarket {
   readonly price: Price
   readonly pool: Quote
 }
@@ -20,7 +20,7 @@ export interface Books {
   index: FundingIndex
   running: FundingRate
   asOf: Millis
-  ended: Ended | null
+  ended: EndedMarket | null
   deficit: bigint
   haircut: Haircut | null
   readonly unpaid: Map<Address, bigint>
@@ -60,13 +60,13 @@ export const emptyBooks = (): Books => ({
 })
 
 /** Aborts a step; its changes are discarded. */
-export class Refused extends Error {}
+export class StepRefused extends Error {}
 
-export function accepted<Value>(verdict: Verdict<Value, { readonly code: string }>): Value {
+export function acceptedValue<Value>(verdict: Verdict<Value, { readonly code: string }>): Value {
   if (verdict.ok) return verdict.value
-  throw new Refused(ERRORS[verdict.refusal.code] ?? verdict.refusal.code)
+  throw new StepRefused(ERRORS[verdict.refusal.code] ?? verdict.refusal.code)
 }
 
-export function demand(holds: boolean, error: string): void {
-  if (!holds) throw new Refused(error)
+export function requireThat(holds: boolean, error: string): void {
+  if (!holds) throw new StepRefused(error)
 }

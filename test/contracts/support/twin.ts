@@ -39,10 +39,17 @@ import type {
 } from '../../../domain/units.ts'
 import type { Verdict } from '../../../domain/verdict.ts'
 import { addressOf, type FillInput } from '../../support/exchange.ts'
-import { accepted, type Books, demand, type Ended, emptyBooks, Refused } from './twin-books.ts'
+import {
+  acceptedValue,
+  type Books,
+  type EndedMarket,
+  emptyBooks,
+  requireThat,
+  StepRefused,
+} from './twin-books.ts'
 
 /** `done`, the name of a contract's error, or the reason of a failed inheritance. */
-export type Outcome = string
+export type StepOutcome = string
 export const DONE = 'done'
 
 /** An action's `asOf` and oracle price. */
@@ -102,7 +109,7 @@ export class Twin {
   // ------------------------------------------------------------------ one step
 
   /** Applies the whole step or nothing: it runs on a copy of the books. */
-  #attempt(step: (books: Books) => Outcome | undefined): Outcome {
+  #attempt(step: (books: Books) => StepOutcome | undefined): StepOutcome {
     const before = this.#books
     const books: Books = {
       ...before,
@@ -115,7 +122,7 @@ export class Twin {
       this.#books = books
       return outcome
     } catch (error) {
-      if (error instanceof Refused) return error.message
+      if (error instanceof StepRefused) return error.message
       throw error
     }
   }
@@ -126,9 +133,9 @@ export class Twin {
   }
 
   /** An action of the market's sequence: accrues funding first. */
-  #action({ asOf }: Pick<Moment, 'asOf'>, step: (books: Books) => Outcome | undefined): Outcome {
+  #action({ asOf }: Pick<Moment, 'asOf'>, step: (books: Books) => StepOutcome | undefined): StepOutcome {
     return this.#attempt((books) => {
-      demand(books.ended === null, 'MarketNotOpen')
+      requireThat(books.ended === null, 'MarketNotOpen')
       books.index = this.#indexAt(asOf)
       books.asOf = asOf
       return step(books)
@@ -137,7 +144,7 @@ export class Twin {
 
   #pay(books: Books, account: Address, delta: bigint, asOf: Millis): void {
     const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta as Quote, asOf)
-    if (moved === null) throw new Refused('FreeBalanceInsufficient')
+    if (moved === null) throw new StepRefused('FreeBalanceInsufficient')
     books.accounts.set(account, moved)
     books.pool -= delta
   }
@@ -145,7 +152,7 @@ export class Twin {
   // ------------------------------------------------------------------ batches
 
   /** A part with the test's fills, at the clearing price in ticks. */
-  settle(moment: Moment, price: number, fills: readonly FillInput[]): Outcome {
+  settle(moment: Moment, price: number, fills: readonly FillInput[]): StepOutcome {
     return this.#action(moment, (books) => {
       const paid = runsOf(fills).map((run) => this.#settleRun(books, moment, price as Ticks, run))
       // The bank call comes last: accounts in turn, then the pool.
@@ -154,7 +161,7 @@ export class Twin {
         books.pool -= fee
         books.fees += fee
       }
-      demand(books.pool >= 0n, 'PoolInsufficient')
+      requireThat(books.pool >= 0n, 'PoolInsufficient')
     })
   }
 
@@ -163,12 +170,13 @@ export class Twin {
     const account = addressOf((run[0] as FillInput).by)
     const before = books.positions.get(account) ?? FLAT
     const isForced = run[0]?.forced !== undefined
-    demand(!isForced || isLiquidatable(spec, before, books.index, oracle), 'NotLiquidatable')
+    requireThat(!isForced || isLiquidatable(spec, before, books.index, oracle), 'NotLiquidatable')
     const { makerFee, takerFee } = spec
     const terms = { fundingIndex: books.index, oracle, makerFee, takerFee }
-    const settle = (fills: readonly PositionFill[]) => accepted(settleAccount(spec, before, fills, terms))
+    const settle = (fills: readonly PositionFill[]) =>
+      acceptedValue(settleAccount(spec, before, fills, terms))
     const applied = run.map((fill) => fillOf(spec, fill, price, oracle))
-    if (isForced) demandReducing(before, applied[0] as PositionFill, settle)
+    if (isForced) requireReducing(before, applied[0] as PositionFill, settle)
     const settled = settle(applied)
     books.positions.set(account, settled.position)
     return { account, delta: settled.freeDelta, fee: settled.fee }
@@ -183,19 +191,19 @@ export class Twin {
     return { position: books.positions.get(address) ?? FLAT, cap, free }
   }
 
-  inherit(moment: Moment, account: Address): Outcome {
+  inherit(moment: Moment, account: Address): StepOutcome {
     const { spec } = this
     return this.#action(moment, (books) => {
-      demand(account !== this.#backstop?.address, 'BackstopItself')
+      requireThat(account !== this.#backstop?.address, 'BackstopItself')
       const position = books.positions.get(account) ?? FLAT
-      demand(isInheritable(spec, position, books.index, moment.oracle), 'NotLiquidatable')
+      requireThat(isInheritable(spec, position, books.index, moment.oracle), 'NotLiquidatable')
       const verdict = inherit(spec, position, this.#backstopIn(books), books.index, moment.oracle)
       // The action is consumed, and nothing moves.
       if (!verdict.ok) return verdict.refusal.code
       const { address } = this.#backstop as { address: Address }
       books.positions.set(account, emptied(position)).set(address, verdict.value.position)
       this.#pay(books, address, verdict.value.freeDelta, moment.asOf)
-      demand(books.pool >= 0n, 'PoolInsufficient')
+      requireThat(books.pool >= 0n, 'PoolInsufficient')
       return DONE
     })
   }
@@ -204,15 +212,15 @@ export class Twin {
     moment: Moment,
     account: Address,
     asked: readonly { readonly of: { readonly address: string }; readonly steps: number | bigint }[],
-  ): Outcome {
+  ): StepOutcome {
     const { spec } = this
     return this.#action(moment, (books) => {
       const { index, positions } = books
       const { oracle } = moment
       const own = positions.get(account) ?? FLAT
-      demand(isBelow(spec, own, index, oracle, spec.mmr), 'NotLiquidatable')
+      requireThat(isBelow(spec, own, index, oracle, spec.mmr), 'NotLiquidatable')
       const backstop = account === this.#backstop?.address ? 'itself' : this.#backstopIn(books)
-      demand(isDeleverageable(spec, own, backstop, index, oracle), 'BackstopFirst')
+      requireThat(isDeleverageable(spec, own, backstop, index, oracle), 'BackstopFirst')
       let position = own
       let last: Ranked | null = null
       for (const { of, steps } of asked) {
@@ -221,7 +229,7 @@ export class Twin {
         const score = position.size * other.size < 0 ? scoreOf(spec, other, index, oracle) : null
         if (score === null) continue
         const rank: Ranked = { account: counterparty, score }
-        demand(last === null || compareRanks(last, rank) < 0, 'CounterpartyOutOfOrder')
+        requireThat(last === null || compareRanks(last, rank) < 0, 'CounterpartyOutOfOrder')
         last = rank
         const leg = closeAgainst(spec, position, other, Number(steps) as Steps, index, oracle)
         if (leg === null) continue
@@ -230,24 +238,24 @@ export class Twin {
         this.#pay(books, counterparty, leg.payout, moment.asOf)
       }
       positions.set(account, position)
-      demand(books.pool >= 0n, 'PoolInsufficient')
+      requireThat(books.pool >= 0n, 'PoolInsufficient')
     })
   }
 
   // ------------------------------------------------------------------ funding and adjustments
 
-  fund({ asOf, oracle }: Moment, update: Omit<FundingUpdate, 'asOf'>): Outcome {
+  fund({ asOf, oracle }: Moment, update: Omit<FundingUpdate, 'asOf'>): StepOutcome {
     return this.#action({ asOf }, (books) => {
       const context = { running: books.running, index: books.index, oracle, sessionEnd: null }
-      books.running = accepted(setFunding(this.spec, { asOf, ...update }, context))
+      books.running = acceptedValue(setFunding(this.spec, { asOf, ...update }, context))
     })
   }
 
-  adjustMargin(moment: Moment, account: Address, asked: MarginAdjustment): Outcome {
+  adjustMargin(moment: Moment, account: Address, asked: MarginAdjustment): StepOutcome {
     return this.#adjust(moment, account, (position, terms) => adjustMargin(this.spec, position, asked, terms))
   }
 
-  adjustLeverage(moment: Moment, account: Address, asked: LeverageAdjustment): Outcome {
+  adjustLeverage(moment: Moment, account: Address, asked: LeverageAdjustment): StepOutcome {
     return this.#adjust(moment, account, (position, terms) =>
       adjustLeverage(this.spec, position, asked, terms),
     )
@@ -261,30 +269,30 @@ export class Twin {
       position: Position,
       terms: { fundingIndex: FundingIndex; oracle: Price },
     ) => Verdict<{ position: Position; moved: Quote }, { readonly code: string }>,
-  ): Outcome {
+  ): StepOutcome {
     return this.#attempt((books) => {
       const before = books.positions.get(account) ?? FLAT
-      const { position, moved } = accepted(judge(before, { fundingIndex: this.#indexAt(asOf), oracle }))
+      const { position, moved } = acceptedValue(judge(before, { fundingIndex: this.#indexAt(asOf), oracle }))
       books.positions.set(account, position)
       this.#pay(books, account, -moved, NEVER)
-      demand(books.pool >= 0n, 'PoolInsufficient')
+      requireThat(books.pool >= 0n, 'PoolInsufficient')
     })
   }
 
   // ------------------------------------------------------------------ wind-down
 
-  end({ asOf, oracle }: Moment): Outcome {
+  end({ asOf, oracle }: Moment): StepOutcome {
     return this.#action({ asOf }, (books) => {
       books.ended = { price: oracle, pool: books.pool as Quote }
     })
   }
 
   #worth(books: Books, account: Address): Quote {
-    const { price } = books.ended as Ended
+    const { price } = books.ended as EndedMarket
     return valueAt(this.spec, books.positions.get(account) ?? FLAT, books.index, price)
   }
 
-  reportInsolvent(accounts: readonly Address[]): Outcome {
+  reportInsolvent(accounts: readonly Address[]): StepOutcome {
     return this.#attempt((books) => {
       for (const account of accounts) {
         const worth = this.#worth(books, account)
@@ -295,20 +303,20 @@ export class Twin {
     })
   }
 
-  cover(amount: bigint): Outcome {
+  cover(amount: bigint): StepOutcome {
     return this.#attempt((books) => {
       this.#pay(books, this.spec.trader, -amount, NEVER)
     })
   }
 
-  claim(account: Address): Outcome {
+  claim(account: Address): StepOutcome {
     return this.#attempt((books) => {
-      const { pool } = books.ended as Ended
+      const { pool } = books.ended as EndedMarket
       books.haircut ??= haircutOf(pool, books.pool as Quote, books.deficit as Quote)
       const worth = this.#worth(books, account)
       const due = (books.unpaid.get(account) ?? 0n) + dueOf(worth, books.haircut)
       const paid = due < books.pool ? due : books.pool
-      demand(worth > 0n || paid > 0n, 'NothingToClaim')
+      requireThat(worth > 0n || paid > 0n, 'NothingToClaim')
       if (worth > 0n) books.positions.set(account, emptied(books.positions.get(account) ?? FLAT))
       books.unpaid.set(account, due - paid)
       this.#pay(books, account, paid, NEVER)
@@ -317,7 +325,7 @@ export class Twin {
 }
 
 /** The chain applies the closing steps before it reverts because the fill exceeds the position. */
-function demandReducing(
+function requireReducing(
   { size }: Position,
   fill: PositionFill,
   settle: (fills: readonly PositionFill[]) => unknown,
@@ -325,7 +333,7 @@ function demandReducing(
   const steps = closingSteps(size, fill.side, fill.steps)
   if (steps === fill.steps) return
   if (steps > 0) settle([{ ...fill, steps, takerSteps: steps }])
-  throw new Refused('ReduceOnlyExceeded')
+  throw new StepRefused('ReduceOnlyExceeded')
 }
 
 /** Consecutive fills of one account; a forced fill starts a new run. */

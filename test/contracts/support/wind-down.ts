@@ -4,49 +4,52 @@ import { caller, chain, type Exchange, wallet } from '../../support/exchange.ts'
 import { actionOf, pass, SILENCE, tick } from './risk.ts'
 
 /** The exchange of the current test. */
-export interface Scene {
+export interface CurrentExchange {
   exchange: Exchange
 }
 
-const stranger = wallet('frank')
+const unprivileged = wallet('frank')
 
 export const fresh = async (fixture: () => Promise<Exchange>): Promise<Exchange> =>
   (await chain()).networkHelpers.loadFixture(fixture)
 
-export const freeOf = async ({ exchange }: Scene, of: Wallet): Promise<bigint> =>
+export const freeOf = async ({ exchange }: CurrentExchange, of: Wallet): Promise<bigint> =>
   (await exchange.bank.account(of.address)).free
 
 /** The market, called from an account without a role or position. */
-export const byAnyone = async ({ exchange }: Scene): Promise<Exchange['trader']> =>
-  exchange.trader.connect(await caller(exchange, stranger))
+export const asAnyAccount = async ({ exchange }: CurrentExchange): Promise<Exchange['trader']> =>
+  exchange.trader.connect(await caller(exchange, unprivileged))
 
 /** Pokes a report from an unprivileged account, in the second of its observation. */
 export async function poke(
-  scene: Scene,
+  current: CurrentExchange,
   price: bigint,
   change: { observedAt?: number; signers?: Wallet[] } = {},
 ): Promise<ContractTransactionResponse> {
-  const { report } = await actionOf(scene.exchange, { price, ...change })
-  await tick(scene.exchange)
-  return (await byAnyone(scene)).poke(report)
+  const { report } = await actionOf(current.exchange, { price, ...change })
+  await tick(current.exchange)
+  return (await asAnyAccount(current)).poke(report)
 }
 
 /** Requests a freeze, waits for the day of silence and freezes. */
-export async function freeze(scene: Scene): Promise<void> {
-  const trader = await byAnyone(scene)
+export async function freeze(current: CurrentExchange): Promise<void> {
+  const trader = await asAnyAccount(current)
   await trader.requestFreeze()
-  await pass(scene.exchange, SILENCE + 3)
+  await pass(current.exchange, SILENCE + 3)
   await trader.freeze()
 }
 
 /** Claims for the accounts with a position, in this order; returns the amount paid to each. */
-export async function claimAll(scene: Scene, order: readonly Wallet[]): Promise<Map<string, bigint>> {
+export async function claimAll(
+  current: CurrentExchange,
+  order: readonly Wallet[],
+): Promise<Map<string, bigint>> {
   const paid = new Map<string, bigint>()
   for (const each of order) {
-    const before = await freeOf(scene, each)
-    if ((await scene.exchange.trader.position(each.address)).size === 0n) continue
-    await (await byAnyone(scene)).claim(each.address)
-    paid.set(each.address, (await freeOf(scene, each)) - before)
+    const before = await freeOf(current, each)
+    if ((await current.exchange.trader.position(each.address)).size === 0n) continue
+    await (await asAnyAccount(current)).claim(each.address)
+    paid.set(each.address, (await freeOf(current, each)) - before)
   }
   return paid
 }

@@ -9,13 +9,13 @@ export const alice = wallet('alice')
 export const bob = wallet('bob')
 
 /** 1 unit at 100 with leverage 5: 20 of margin, of which IMR requires 4.5 and the leverage 20. */
-export const DEAL = { steps: 1000, price: 1000, leverage: 5 }
+export const OPENING_TRADE = { steps: 1000, price: 1000, leverage: 5 }
 export const AT_100 = e18('100')
 
 /** Alice is long, Bob short. */
-export async function dealt(): Promise<Exchange> {
+export async function openPositions(): Promise<Exchange> {
   const exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
-  await trade(exchange, alice, bob, DEAL)
+  await trade(exchange, alice, bob, OPENING_TRADE)
   return exchange
 }
 
@@ -25,7 +25,7 @@ interface Given {
 }
 
 /** Calls on the current test's exchange, by default for Alice with a report of 100. */
-export function adjusting<Input extends object>(
+export function adjustmentCalls<Input extends object>(
   exchange: () => Exchange,
   send: (exchange: Exchange, input: Input & Given) => Promise<ContractTransactionResponse>,
 ) {
