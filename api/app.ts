@@ -8,11 +8,13 @@ import type { Db } from '../db/client.ts'
 import { accountRoutes } from './accounts/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
+import { cancelSwitchRoutes } from './cancel-switch/route.ts'
 import type { Intake } from './commands/pipeline.ts'
 import type { Config } from './config.ts'
 import { ApiError } from './errors.ts'
 import { exchangeRoutes } from './exchange/route.ts'
 import type { Faucet } from './faucet/faucet.ts'
+import { faucetRoutes } from './faucet/route.ts'
 import { fillRoutes } from './fills/route.ts'
 import { controlAccess } from './http/access.ts'
 import { answerUnparsable, answerUnreadable, BODY_LIMIT, handleErrors } from './http/errors.ts'
@@ -24,9 +26,12 @@ import { compileValidator } from './http/validation.ts'
 import type { MarketDirectory } from './markets/market-directory.ts'
 import { marketRoutes } from './markets/route.ts'
 import type { Metrics } from './metrics.ts'
-import { orderRoutes } from './order-entry/route.ts'
-import { orderReadRoutes } from './orders/route.ts'
+import { orderBookRoutes } from './order-book/route.ts'
+import { orderEntryRoutes } from './order-entry/route.ts'
+import { orderEventRoutes } from './order-events/route.ts'
+import { orderRoutes } from './orders/route.ts'
 import type { Clock } from './ports.ts'
+import { positionRoutes } from './positions/route.ts'
 import type { ReadAfter } from './read-after/read-after.ts'
 import { sizingRoutes } from './sizing/route.ts'
 import type { Sizing } from './sizing/sizing.ts'
@@ -81,11 +86,16 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   probeRoutes(app, ports)
   exchangeRoutes(app, ports)
   marketRoutes(app, ports)
+  orderBookRoutes(app, ports)
   accountRoutes(app, ports)
+  positionRoutes(app, ports)
   orderRoutes(app, ports)
-  orderReadRoutes(app, ports)
+  orderEventRoutes(app, ports)
   fillRoutes(app, ports)
+  orderEntryRoutes(app, ports)
   sizingRoutes(app, ports)
+  cancelSwitchRoutes(app, ports)
+  faucetRoutes(app, ports)
   return app
 }
 

@@ -1,26 +1,12 @@
-/** What belongs to one account in the read model. */
+/** Users and balances in the read model. */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
-import { anyNumber } from '../orders/query.ts'
 import type { BalanceParts } from './view.ts'
 
 export const userByAddress = (db: Db | Tx, address: string) =>
   db.selectFrom('read.users').selectAll().where('address', '=', address.toLowerCase()).executeTakeFirst()
 
-/** Positions that are not flat, or about to be not. */
-export function positionsOfUser(db: Db | Tx, userId: number, marketId?: number) {
-  const query = db
-    .selectFrom('read.positions as p')
-    .innerJoin('read.markets as m', 'm.market_id', 'p.market_id')
-    .selectAll('p')
-    .select(['m.oracle_price', 'm.mark_price'])
-    .where('p.user_id', '=', userId)
-    .where((where) => where.or([where('p.size', '!=', 0), where('p.pending', '!=', 0)]))
-    .orderBy('p.market_id')
-  return (marketId === undefined ? query : query.where('p.market_id', '=', anyNumber(marketId))).execute()
-}
-
-/** One statement, so one snapshot. An account that never deposited has zeros. */
+/** One statement, so one snapshot. All amounts are 0 for an account that never deposited. */
 export async function balanceOfUser(db: Db | Tx, userId: number): Promise<BalanceParts> {
   const { rows } = await sql<BalanceParts>`
     select

@@ -1,57 +1,23 @@
-/** Positions, balance and lookup of an account. */
-import type { FundingIndex, Price } from '../../domain/units.ts'
+/** Reads of the caller's balance, and the public lookup of a user. */
 import { ApiError } from '../errors.ts'
 import { type App, answers } from '../http/types.ts'
-import type { MarketDirectory } from '../markets/market-directory.ts'
-import { BookmarkQuery, UserIdParams } from '../orders/schema.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { isoTime } from '../wire/amounts.ts'
-import { balanceOfUser, positionsOfUser, userByAddress } from './query.ts'
-import { AddressParams, MarginBalance, Positions, PositionsQuery, User } from './schema.ts'
-import { balanceView, positionView } from './view.ts'
-
-export interface AccountPorts {
-  readonly markets: MarketDirectory
-  readonly readAfter: ReadAfter
-}
+import { BookmarkQuery, UserIdParams } from '../wire/schema.ts'
+import { balanceOfUser, userByAddress } from './query.ts'
+import { AddressParams, MarginBalance, User } from './schema.ts'
+import { balanceView } from './view.ts'
 
 const tags = ['account']
-const own = { access: 'user' } as const
-/** No market accrues funding yet, so every funding index is 0. */
-const NO_FUNDING = 0n as FundingIndex
 
-export function accountRoutes(app: App, { markets, readAfter }: AccountPorts): void {
-  app.get(
-    '/v0/positions/by-user/:user_id',
-    {
-      config: own,
-      schema: {
-        tags,
-        summary: "The caller's open positions",
-        operationId: 'listPositions',
-        params: UserIdParams,
-        querystring: PositionsQuery,
-        response: answers(Positions),
-      },
-    },
-    async (request) => {
-      const { user_id: userId } = request.params
-      const rows = await readAfter.read(request, (db) => positionsOfUser(db, userId, request.query.market_id))
-      const positions = rows.map(async (row) => {
-        const oracle = row.oracle_price as Price | null
-        const prices = { oracle, mark: (row.mark_price as Price | null) ?? oracle, fundingIndex: NO_FUNDING }
-        return positionView(await markets.byId(row.market_id), row, prices)
-      })
-      return { positions: await Promise.all(positions) }
-    },
-  )
+export function accountRoutes(app: App, { readAfter }: { readonly readAfter: ReadAfter }): void {
   app.get(
     '/v0/balance/:user_id/margin',
     {
-      config: own,
+      config: { access: 'user' },
       schema: {
         tags,
-        summary: "The caller's margin balance",
+        summary: "Get the caller's margin balance",
         operationId: 'getBalance',
         params: UserIdParams,
         querystring: BookmarkQuery,
@@ -69,7 +35,7 @@ export function accountRoutes(app: App, { markets, readAfter }: AccountPorts): v
     {
       schema: {
         tags,
-        summary: 'The user of a wallet',
+        summary: 'Find the user of a wallet',
         operationId: 'getUserByAddress',
         params: AddressParams,
         querystring: BookmarkQuery,

@@ -1,53 +1,20 @@
-/** What belongs to one account: positions, balance, lookup, faucet. */
+/** Margin balance and lookup of an account. */
 import Type, { type Static } from 'typebox'
-import { Balance } from '../orders/schema.ts'
-import {
-  amountOf,
-  bookmarkQuery,
-  closed,
-  expects,
-  maybeAmountOf,
-  nullable,
-  PositiveInteger,
-  Time,
-  words,
-} from '../wire/schema.ts'
+import { amountOf, closed, expects, Time, words } from '../wire/schema.ts'
 
-export const Position = Type.Object({
-  user_id: Type.Integer(),
-  market_id: Type.Integer(),
-  symbol: Type.String(),
-  side: nullable(Type.String({ description: 'LONG or SHORT; null if flat.' })),
-  ...amountOf('size', 'Signed: long positive. Settled on the chain.'),
-  ...amountOf('pending_size', 'Signed: matched and not settled yet.'),
-  ...maybeAmountOf('entry_price', 'Average price of what is open, rounded down at 18 decimals.'),
-  ...amountOf('entry_notional', 'Price paid for what is open.'),
-  ...amountOf('margin', 'Collateral of this position.'),
-  leverage: Type.Integer(),
-  ...maybeAmountOf('mark_price', 'Mark price.'),
-  ...maybeAmountOf('oracle_price', 'Oracle price.'),
-  ...maybeAmountOf('unrealized_pnl', 'At the mark price.'),
-  ...maybeAmountOf('notional', 'At the oracle price.'),
-  ...maybeAmountOf(
-    'margin_ratio',
-    'Equity divided by notional at the oracle price; liquidation below maintenance + 0.005.',
-  ),
-  ...maybeAmountOf('liquidation_price', 'Oracle price at which liquidation begins; null where none does.'),
-  ...amountOf('realized_pnl', 'Realized in this market so far.'),
-  ...amountOf('fees', 'Fees paid in this market so far.'),
-  updated_at: Time('When it last changed.'),
+export const Balance = Type.Object({
+  ...amountOf('total', 'Free balance plus the margin of all positions.'),
+  ...amountOf('available', 'Free balance minus the reservations of orders.'),
+  ...amountOf('free', "The account's balance in the margin bank, outside positions."),
+  ...amountOf('reserved', 'Reserved for open orders and for fills that are settling.'),
+  ...amountOf('position_margin', 'Margin of all positions.'),
+  ...amountOf('pending_withdrawals', 'Requested and not yet withdrawn; no longer part of the free balance.'),
 })
-export type Position = Static<typeof Position>
-
-export const PositionsQuery = closed({
-  market_id: Type.Optional(PositiveInteger('Only this market.')),
-  ...bookmarkQuery,
-})
-export const Positions = Type.Object({ positions: Type.Array(Position) })
+export type Balance = Static<typeof Balance>
 
 export const MarginBalance = Type.Object({
   user_id: Type.Integer(),
-  asset: words(['USDM'], 'Asset.'),
+  asset: words(['USDM'], 'The collateral token.'),
   balance: Balance,
 })
 
@@ -61,13 +28,5 @@ export const AddressParams = closed({
 export const User = Type.Object({
   user_id: Type.Integer(),
   address: Type.String(),
-  created_at: Time('First deposit or login.'),
-})
-
-export const FaucetBody = closed({})
-export const FaucetAnswer = Type.Object({
-  tx_hash: Type.String({ description: 'Mints test USDM and gas to the wallet; nothing is deposited.' }),
-  request_id: Type.Integer(),
-  wallet: Type.String(),
-  status: words(['SIGNED', 'MINED'], 'Of the transaction.'),
+  created_at: Time('Time of the first deposit or login.'),
 })

@@ -1,9 +1,9 @@
 /** The dead-man switch: unless it is armed again in time, the keeper cancels every live order of the account. */
 import type { Db } from '../../db/client.ts'
 import { ApiError } from '../errors.ts'
-import { SWITCH_SECONDS, type SwitchAnswer } from '../order-entry/schema.ts'
 import type { Clock } from '../ports.ts'
 import { isoTime } from '../wire/amounts.ts'
+import { SWITCH_SECONDS, type SwitchAnswer } from './schema.ts'
 
 export interface CancelSwitch {
   /** Arms it anew from now, or disarms it with 0. */

@@ -7,7 +7,7 @@ import type { Command, Item } from './command.ts'
 import { GroupChanges } from './group-changes.ts'
 import { openGroup } from './group-state.ts'
 import { type Ages, admissionInput } from './place.ts'
-import { single } from './single.ts'
+import { single } from './submit-single.ts'
 
 export interface DryRunPorts {
   /** Connections of its own: whoever only looks must not hold up a placement. */

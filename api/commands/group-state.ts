@@ -9,7 +9,7 @@ import type { MarketMode } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { Quote, Steps } from '../../domain/units.ts'
 import type { Command } from './command.ts'
-import { pipelined } from './pipelined.ts'
+import { pipelined } from './send-together.ts'
 
 export interface MarketNow {
   readonly head: ShardHead

@@ -4,7 +4,7 @@ import { ORDER_TYPES, type Order, type OrderType } from '../../domain/orders/ord
 import { type OrderRefusal, toOrder } from '../../domain/orders/order-request.ts'
 import type { Address, Price, Quantity } from '../../domain/units.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
-import type { PlaceOrderBody } from '../orders/schema.ts'
+import type { PlaceOrderBody } from '../order-entry/schema.ts'
 import { parseDecimal } from '../wire/amounts.ts'
 
 function orderType(text: string): OrderType {

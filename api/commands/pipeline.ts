@@ -11,17 +11,17 @@ import type {
   CancelBatchAnswer,
   CancelBatchBody,
   PlaceBatchBody,
-} from '../order-entry/schema.ts'
+} from '../order-entry/batch-schema.ts'
+import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
-import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../orders/schema.ts'
 import type { Clock, Reached, RecoverSigners } from '../ports.ts'
-import { type JsonText, placeBatch } from './batch.ts'
-import { cancelAll, cancelBatch } from './cancels.ts'
 import { sweepRequests } from './client-requests.ts'
-import { createCommandQueues } from './command-queues.ts'
+import { createCommandQueues } from './command-dispatcher.ts'
 import type { GroupLog } from './group.ts'
-import { createHashIndex } from './hash-index.ts'
-import { cancelOrder, placeOrder } from './single.ts'
+import { createHashIndex } from './order-market-index.ts'
+import { cancelAll, cancelBatch } from './submit-cancels.ts'
+import { type JsonText, placeBatch } from './submit-placements.ts'
+import { cancelOrder, placeOrder } from './submit-single.ts'
 import { validateOrder } from './validate-order.ts'
 import { createVerifier } from './verify-signature.ts'
 

@@ -6,7 +6,7 @@ import type { Order, SignedOrder } from '../../domain/orders/order.ts'
 import type { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { Clock, Recovered, RecoverSigners, Signed } from '../ports.ts'
-import { diagnose } from './diagnose.ts'
+import { diagnose } from './diagnose-signature.ts'
 
 export interface Verifier {
   /** Throws the ApiError of whoever is neither the maker nor known as a key of his. */

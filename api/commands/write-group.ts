@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { APPEND_ROWS, APPENDING, type ShardHead } from '../../db/journal.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import type { GroupChanges } from './group-changes.ts'
-import { pipelined } from './pipelined.ts'
+import { pipelined } from './send-together.ts'
 
 /**
  * Appends a market's rows to its log, and stores the orders of the placements among them: the log row of a placement holds all that the

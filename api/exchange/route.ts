@@ -1,22 +1,16 @@
-/** The exchange as such: contracts, time, status, faucet. */
+/** Public reads of the exchange itself: contracts, time, status. */
 import type { Db } from '../../db/client.ts'
-import { FaucetAnswer, FaucetBody } from '../accounts/schema.ts'
 import type { Config } from '../config.ts'
-import { ApiError } from '../errors.ts'
-import type { Faucet } from '../faucet/faucet.ts'
-import { callerOf } from '../http/access.ts'
 import { type App, answers } from '../http/types.ts'
-import { exchangeStatus, type StatusRow } from '../markets/query.ts'
-import { ServerTime, ServiceStatus, SharedContracts } from '../markets/schema.ts'
 import type { Clock } from '../ports.ts'
 import { isoTime } from '../wire/amounts.ts'
+import { exchangeStatus, type StatusRow } from './query.ts'
+import { ServerTime, ServiceStatus, SharedContracts } from './schema.ts'
 
 export interface ExchangePorts {
   readonly db: Db
   readonly clock: Clock
   readonly config: Config
-  /** Null on chains without one. */
-  readonly faucet: Faucet | null
 }
 
 const tags = ['exchange']
@@ -24,7 +18,6 @@ const tags = ['exchange']
 export function exchangeRoutes(app: App, ports: ExchangePorts): void {
   reference(app, ports)
   status(app, ports)
-  faucetRoute(app, ports)
 }
 
 function reference(app: App, { config, clock }: ExchangePorts): void {
@@ -34,7 +27,7 @@ function reference(app: App, { config, clock }: ExchangePorts): void {
     {
       schema: {
         tags,
-        summary: 'Shared contracts',
+        summary: 'Get the addresses of the shared contracts',
         operationId: 'getSharedContracts',
         response: answers(SharedContracts),
       },
@@ -49,7 +42,9 @@ function reference(app: App, { config, clock }: ExchangePorts): void {
   )
   app.get(
     '/v0/time',
-    { schema: { tags, summary: 'Server time', operationId: 'getTime', response: answers(ServerTime) } },
+    {
+      schema: { tags, summary: 'Get the server time', operationId: 'getTime', response: answers(ServerTime) },
+    },
     () => {
       const now = clock.now()
       return { time: isoTime(now), unix_ms: now, unix_seconds: Math.floor(now / 1000) }
@@ -77,7 +72,7 @@ function status(app: App, { db, clock, config }: ExchangePorts): void {
     {
       schema: {
         tags,
-        summary: 'State of the exchange',
+        summary: 'Get the state of the exchange',
         operationId: 'getStatus',
         response: answers(ServiceStatus),
       },
@@ -94,27 +89,6 @@ function status(app: App, { db, clock, config }: ExchangePorts): void {
         chain: { chain_id: config.chainId, block: chain?.head ?? null, seen_ms_ago: seen, fresh },
         markets: views,
       }
-    },
-  )
-}
-
-function faucetRoute(app: App, { faucet }: ExchangePorts): void {
-  app.post(
-    '/v0/faucet',
-    {
-      config: { access: 'user', bucket: 'faucet' },
-      schema: {
-        tags,
-        summary: 'Test collateral and gas',
-        description: 'Only on test chains. Mints to the wallet; deposits nothing.',
-        operationId: 'faucet',
-        body: FaucetBody,
-        response: answers(FaucetAnswer),
-      },
-    },
-    (request) => {
-      if (faucet === null) throw new ApiError('FAUCET_NOT_AVAILABLE')
-      return faucet(callerOf(request))
     },
   )
 }

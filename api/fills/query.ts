@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Side } from '../../domain/orders/order.ts'
-import { anyNumber, type Page } from '../orders/query.ts'
+import { anyNumber, type Page } from '../wire/list-query.ts'
 import type { FillRow } from './view.ts'
 
 export interface FillFilter extends Page {

@@ -5,17 +5,19 @@ import { specOf } from '../markets/market-directory.ts'
 import { MarketIdParams } from '../markets/schema.ts'
 import { ownOrder, type ReadPorts } from '../orders/own-orders.ts'
 import { orderById } from '../orders/query.ts'
+import { OrderIdParams } from '../orders/schema.ts'
+import { type Cursor, decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
+import { UserIdParams } from '../wire/schema.ts'
+import { fillStages, fillsOfMarket, fillsOfOrder, fillsOfUser, type PublicPlace } from './query.ts'
 import {
   FILL_STATUSES,
+  FillProcessing,
   Fills,
   FillsQuery,
   OrderFillsQuery,
-  OrderIdParams,
-  UserIdParams,
-} from '../orders/schema.ts'
-import { type Cursor, decodeCursor, invalidCursor, pageOf } from '../wire/cursor.ts'
-import { fillStages, fillsOfMarket, fillsOfOrder, fillsOfUser, type PublicPlace } from './query.ts'
-import { FillProcessing, PublicFills, PublicFillsQuery } from './schema.ts'
+  PublicFills,
+  PublicFillsQuery,
+} from './schema.ts'
 import { type FillRow, fillProcessingView, fillView, publicFillView } from './view.ts'
 
 const tags = ['fills']

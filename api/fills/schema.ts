@@ -1,38 +1,75 @@
-/** The way of fills to the chain, and fills as everybody sees them. */
+/** Fills as their owner and as the public see them, and the settlement stage of each fill. */
 import Type, { type Static } from 'typebox'
-import { FILL_STATUSES, ORDER_STATUSES } from '../orders/schema.ts'
+import { ORDER_STATUSES } from '../orders/schema.ts'
 import {
   amountOf,
   bookmarkQuery,
   closed,
+  maybeAmountOf,
   NextCursor,
   nullable,
+  PositiveInteger,
   pageQuery,
   Side,
   Time,
   words,
 } from '../wire/schema.ts'
 
-const STAGES = 'MATCHED, SUBMITTED, MINED, CONFIRMED; or RETRYING, FAILED.'
-const Hash = Type.String({ description: 'Transaction that settles it.' })
+export const FILL_STATUSES = ['MATCHED', 'SUBMITTED', 'MINED', 'CONFIRMED', 'RETRYING', 'FAILED'] as const
+
+const STAGES =
+  'Usually MATCHED, SUBMITTED, MINED, CONFIRMED in this order; RETRYING and FAILED if settlement meets an error.'
+const Hash = Type.String({ description: 'Hash of the transaction that settles the fill.' })
+
+export const Fill = Type.Object({
+  fill_id: Type.String(),
+  order_id: Type.String(),
+  user_id: Type.Integer(),
+  market_id: Type.Integer(),
+  symbol: Type.String(),
+  batch_id: Type.Integer({ description: 'The auction that matched the fill.' }),
+  part: Type.Integer({ description: 'The part of the batch; each part is one transaction.' }),
+  action_id: nullable(Type.Integer({ description: 'Number of the action in the market contract.' })),
+  side: Side,
+  status: words(FILL_STATUSES, STAGES),
+  ...amountOf('price', 'Clearing price of the batch.'),
+  ...amountOf('quantity', 'Filled quantity.'),
+  ...amountOf('taker_quantity', 'Share of the quantity that was matched as taker.'),
+  ...amountOf('fee', 'Fee charged to this side; 0 until the fill is mined.'),
+  ...maybeAmountOf('realized_pnl', 'Profit or loss that the fill realized; null until the fill is mined.'),
+  tx_hash: nullable(Type.String()),
+  block_number: nullable(Type.Integer()),
+  created_at: Time('Time of the match.'),
+  updated_at: Time('Time of the last status change.'),
+})
+export type Fill = Static<typeof Fill>
+
+export const FillsQuery = closed({
+  market_id: Type.Optional(PositiveInteger('Only fills of this market.')),
+  side: Type.Optional(Side),
+  ...pageQuery,
+  ...bookmarkQuery,
+})
+export const OrderFillsQuery = closed({ ...pageQuery, ...bookmarkQuery })
+export const Fills = Type.Object({ fills: Type.Array(Fill), next_cursor: NextCursor })
 
 export const FillStage = Type.Object({
   fill_id: Type.String(),
   stage: words(FILL_STATUSES, STAGES),
-  batch_id: Type.Integer({ description: 'The auction that matched it.' }),
-  part: Type.Integer({ description: 'The part of the batch; each is one transaction.' }),
-  action_id: nullable(Type.Integer({ description: "The market contract's number of that action." })),
+  batch_id: Type.Integer({ description: 'The auction that matched the fill.' }),
+  part: Type.Integer({ description: 'The part of the batch; each part is one transaction.' }),
+  action_id: nullable(Type.Integer({ description: 'Number of the action in the market contract.' })),
   tx_hash: nullable(Hash),
   block_number: nullable(Type.Integer()),
   ...amountOf('price', 'Clearing price of the batch.'),
-  ...amountOf('quantity', 'Quantity.'),
-  failure: nullable(Type.String({ description: 'Why it will not settle.' })),
-  matched_at: Time('When the batch cleared.'),
-  submitted_at: nullable(Time('When its transaction was sent.')),
-  mined_at: nullable(Time('When its transaction was mined.')),
-  confirmed_at: nullable(Time('When the block was sealed.')),
-  failed_at: nullable(Time('When it was taken back.')),
-  updated_at: Time('When its stage last changed.'),
+  ...amountOf('quantity', 'Filled quantity.'),
+  failure: nullable(Type.String({ description: 'Why the fill will not settle.' })),
+  matched_at: Time('Time at which the batch cleared.'),
+  submitted_at: nullable(Time('Time at which the transaction was sent.')),
+  mined_at: nullable(Time('Time at which the transaction was mined.')),
+  confirmed_at: nullable(Time('Time at which the block reached the configured confirmations.')),
+  failed_at: nullable(Time('Time at which the match was voided.')),
+  updated_at: Time('Time of the last stage change.'),
 })
 export type FillStage = Static<typeof FillStage>
 
@@ -43,20 +80,20 @@ export const FillProcessing = Type.Object({
   symbol: Type.String(),
   status: words(ORDER_STATUSES, 'Status of the order.'),
   settlement_pending: Type.Boolean({
-    description: 'Whether some fill is matched and not mined yet: MATCHED, SUBMITTED or RETRYING.',
+    description: 'Whether a fill is matched and not yet mined: MATCHED, SUBMITTED or RETRYING.',
   }),
   confirmation_pending: Type.Boolean({
-    description: 'Whether some fill is mined in a block that is not sealed yet, or not mined yet.',
+    description: 'Whether a fill is not yet mined, or mined in a block without the configured confirmations.',
   }),
   ...amountOf('quantity', 'Quantity as signed.'),
-  ...amountOf('filled_quantity', 'Settled on the chain.'),
-  ...amountOf('settling_quantity', 'Matched in a batch that is settling.'),
+  ...amountOf('filled_quantity', 'Quantity settled on the chain.'),
+  ...amountOf('settling_quantity', 'Quantity matched in a batch that is settling.'),
   stages: Type.Object(
     Object.fromEntries(FILL_STATUSES.map((stage) => [stage, Type.Integer()])) as Record<
       (typeof FILL_STATUSES)[number],
       ReturnType<typeof Type.Integer>
     >,
-    { description: 'Fills of the order at each stage, all pages together.' },
+    { description: 'Number of fills of the order at each stage, over all pages.' },
   ),
   fills: Type.Array(FillStage, { description: 'Newest first.' }),
   next_cursor: NextCursor,
@@ -65,21 +102,21 @@ export type FillProcessing = Static<typeof FillProcessing>
 
 export const PublicFill = Type.Object({
   fill_id: Type.String({
-    description: '`<market>-<batch>-<part>-<place>`; not the name that its owner sees.',
+    description: '`<market>-<batch>-<part>-<place>`; differs from the `fill_id` that the owner sees.',
   }),
   market_id: Type.Integer(),
   symbol: Type.String(),
-  batch_id: Type.Integer({ description: 'The auction that matched it.' }),
-  part: Type.Integer({ description: 'The part of the batch; each is one transaction.' }),
+  batch_id: Type.Integer({ description: 'The auction that matched the fill.' }),
+  part: Type.Integer({ description: 'The part of the batch; each part is one transaction.' }),
   side: Side,
   status: words(FILL_STATUSES, STAGES),
   ...amountOf('price', 'Clearing price of the batch.'),
-  ...amountOf('quantity', 'Quantity.'),
+  ...amountOf('quantity', 'Filled quantity.'),
   ...amountOf('taker_quantity', 'Share of the quantity that was matched as taker.'),
   tx_hash: nullable(Hash),
   block_number: nullable(Type.Integer()),
-  created_at: Time('When it was matched.'),
-  updated_at: Time('When its status last changed.'),
+  created_at: Time('Time of the match.'),
+  updated_at: Time('Time of the last status change.'),
 })
 export type PublicFill = Static<typeof PublicFill>
 

@@ -3,10 +3,9 @@ import type { Selectable } from 'kysely'
 import type { ReadFillsTable } from '../../db/read-schema.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
-import type { Fill } from '../orders/schema.ts'
 import type { OrderRow } from '../orders/view.ts'
 import { amount, isoTime, maybeAmount, maybeTime } from '../wire/amounts.ts'
-import type { FillProcessing, FillStage, PublicFill } from './schema.ts'
+import type { Fill, FillProcessing, FillStage, PublicFill } from './schema.ts'
 
 export type FillRow = Selectable<ReadFillsTable>
 

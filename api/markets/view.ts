@@ -1,9 +1,8 @@
-/** Markets and their books as a trader sees them. */
+/** Converts a market's specification and state to its JSON form. */
 import { type MarketMode, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
-import type { Side } from '../../domain/orders/order.ts'
-import type { Steps, Ticks } from '../../domain/units.ts'
+import type { Ticks } from '../../domain/units.ts'
 import { amount, isoTime, maybeAmount } from '../wire/amounts.ts'
-import type { Level, Market } from './schema.ts'
+import type { Market } from './schema.ts'
 
 export interface MarketState {
   readonly mode: MarketMode
@@ -43,17 +42,3 @@ export function marketView(spec: MarketSpec, state: MarketState): Market {
     last_batch_id: state.last_batch_id,
   }
 }
-
-export interface LevelRow {
-  readonly side: Side
-  readonly price: number
-  readonly quantity: number
-  readonly order_count: number
-}
-
-export const levelView = (spec: MarketSpec, row: LevelRow): Level => ({
-  side: row.side,
-  ...amount('price', priceOf(spec, row.price as Ticks)),
-  ...amount('quantity', quantityOf(spec, row.quantity as Steps)),
-  order_count: row.order_count,
-})

@@ -1,17 +1,10 @@
-/** Placing and cancelling orders: the caller's own only. */
-import type { CancelSwitch } from '../cancel-switch/cancel-switch.ts'
+/** Placing and cancelling the caller's orders. */
 import type { Intake } from '../commands/pipeline.ts'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import { BATCH_BODY_LIMIT } from '../http/errors.ts'
 import { type App, answers } from '../http/types.ts'
-import {
-  CancelAnswer,
-  CancelBody,
-  OrderHashParams,
-  PlaceOrderAnswer,
-  PlaceOrderBody,
-} from '../orders/schema.ts'
+import { OrderHashParams } from '../orders/schema.ts'
 import {
   CancelAllAnswer,
   CancelAllBody,
@@ -19,38 +12,35 @@ import {
   CancelBatchBody,
   PlaceBatchAnswer,
   PlaceBatchBody,
-  SwitchAnswer,
-  SwitchBody,
-} from './schema.ts'
+} from './batch-schema.ts'
+import { CancelAnswer, CancelBody, PlaceOrderAnswer, PlaceOrderBody } from './schema.ts'
 import { ValidateAnswer, ValidateBody } from './validation-schema.ts'
 
-export interface OrderPorts {
+export interface OrderEntryPorts {
   readonly intake: Intake
-  readonly cancelSwitch: CancelSwitch
 }
 
 const tags = ['orders']
 
-export function orderRoutes(app: App, ports: OrderPorts): void {
+export function orderEntryRoutes(app: App, ports: OrderEntryPorts): void {
   placing(app, ports)
   placingMany(app, ports)
   cancelling(app, ports)
   cancellingMany(app, ports)
-  switching(app, ports)
 }
 
-/** Postgres keeps neither NUL nor half a surrogate pair. */
-function storable(field: string, text: string | undefined): string | null {
+/** Postgres stores neither NUL nor unpaired surrogates. */
+function storableText(field: string, text: string | undefined): string | null {
   if (text === undefined) return null
   if (text.isWellFormed() && !text.includes('\0')) return text
   throw new ApiError('INVALID_FIELD', {
     field,
-    expected: 'a text without NUL and without half surrogate pairs',
+    expected: 'a text without NUL and without unpaired surrogates',
     received: text,
   })
 }
 
-function placing(app: App, { intake }: OrderPorts): void {
+function placing(app: App, { intake }: OrderEntryPorts): void {
   app.post(
     '/v0/orders',
     {
@@ -58,7 +48,8 @@ function placing(app: App, { intake }: OrderPorts): void {
       schema: {
         tags,
         summary: 'Place a signed order',
-        description: 'Accepted into the book, not traded yet. Posting the same signed order again is safe.',
+        description:
+          'Accepts the order into the book; fills come from later batches. Repeating the same signed order is safe.',
         operationId: 'placeOrder',
         body: PlaceOrderBody,
         response: answers(PlaceOrderAnswer),
@@ -72,9 +63,10 @@ function placing(app: App, { intake }: OrderPorts): void {
       config: { access: 'user' },
       schema: {
         tags,
-        summary: 'Try an order without placing it',
+        summary: 'Validate an order without placing it',
         description:
-          'Every check of a placement, and the same errors; nothing is stored. Without a signature the answer says what to sign.',
+          'Runs every check of a placement as a dry run: same errors, nothing is stored. Without a signature, sign the returned ' +
+          '`digest`.',
         operationId: 'validateOrder',
         body: ValidateBody,
         response: answers(ValidateAnswer),
@@ -84,7 +76,7 @@ function placing(app: App, { intake }: OrderPorts): void {
   )
 }
 
-function placingMany(app: App, { intake }: OrderPorts): void {
+function placingMany(app: App, { intake }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/place/batch',
     {
@@ -94,8 +86,8 @@ function placingMany(app: App, { intake }: OrderPorts): void {
         tags,
         summary: 'Place up to 50 signed orders',
         description:
-          'Taken one after the other, in one market or several, by one transaction. In mode `atomic` a refusal of one is the answer ' +
-          'for all: `details.index` and `details.errors` say which and why. Sending the same body again is safe.',
+          'Processes the orders in sequence in one transaction, in one market or several. In mode `atomic` one rejected order ' +
+          'rejects the whole batch; `details.index` and `details.errors` list the rejected orders. Repeating the same body is safe.',
         operationId: 'placeOrders',
         body: PlaceBatchBody,
         response: answers(PlaceBatchAnswer),
@@ -108,7 +100,7 @@ function placingMany(app: App, { intake }: OrderPorts): void {
   )
 }
 
-function cancelling(app: App, { intake }: OrderPorts): void {
+function cancelling(app: App, { intake }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/by-hash/:order_hash',
     {
@@ -117,7 +109,7 @@ function cancelling(app: App, { intake }: OrderPorts): void {
         tags,
         summary: 'Cancel an order',
         description:
-          'Repeating a cancel is safe. While a batch holds some of the order it waits for that batch.',
+          'Repeating a cancel is safe. If a batch is settling a part of the order, the cancel takes effect after that batch.',
         operationId: 'cancelOrder',
         params: OrderHashParams,
         body: CancelBody,
@@ -125,13 +117,13 @@ function cancelling(app: App, { intake }: OrderPorts): void {
       },
     },
     (request) => {
-      const reason = storable('reason', request.body.reason)
+      const reason = storableText('reason', request.body.reason)
       return intake.cancel(callerOf(request), request.params.order_hash.toLowerCase(), reason)
     },
   )
 }
 
-function cancellingMany(app: App, { intake }: OrderPorts): void {
+function cancellingMany(app: App, { intake }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/batch',
     {
@@ -139,13 +131,15 @@ function cancellingMany(app: App, { intake }: OrderPorts): void {
       schema: {
         tags,
         summary: 'Cancel up to 100 orders by their hashes',
-        description: 'Each for itself, by one transaction. Sending the same body again is safe.',
+        description:
+          'Each cancel succeeds or fails by itself, in one transaction. Repeating the same body is safe.',
         operationId: 'cancelOrders',
         body: CancelBatchBody,
         response: answers(CancelBatchAnswer),
       },
     },
-    (request) => intake.cancelBatch(callerOf(request), request.body, storable('reason', request.body.reason)),
+    (request) =>
+      intake.cancelBatch(callerOf(request), request.body, storableText('reason', request.body.reason)),
   )
   app.post(
     '/v0/orders/cancel/all',
@@ -153,9 +147,9 @@ function cancellingMany(app: App, { intake }: OrderPorts): void {
       config: { access: 'user', bucket: 'cancels' },
       schema: {
         tags,
-        summary: 'Cancel every live order, in one market or in all',
+        summary: 'Cancel every live order, in one market or in all markets',
         description:
-          'All that were accepted before it, waiting conditional orders included. Repeating it is safe.',
+          'Cancels all orders that were accepted before it, including conditional orders. Repeating it is safe.',
         operationId: 'cancelAllOrders',
         body: CancelAllBody,
         response: answers(CancelAllAnswer),
@@ -166,41 +160,8 @@ function cancellingMany(app: App, { intake }: OrderPorts): void {
       return intake.cancelAll(
         callerOf(request),
         marketId === undefined ? null : Number(marketId),
-        storable('reason', reason),
+        storableText('reason', reason),
       )
     },
-  )
-}
-
-function switching(app: App, { cancelSwitch }: OrderPorts): void {
-  app.post(
-    '/v0/orders/cancel/all-after',
-    {
-      config: { access: 'user', bucket: 'cancels' },
-      schema: {
-        tags,
-        summary: 'Arm the dead-man switch',
-        description:
-          'Unless this is called again within `timeout_seconds`, every live order of the account is cancelled, with the reason ' +
-          'DEAD_MAN_SWITCH. It fires once. 0 disarms.',
-        operationId: 'cancelAllAfter',
-        body: SwitchBody,
-        response: answers(SwitchAnswer),
-      },
-    },
-    (request) => cancelSwitch.set(callerOf(request).userId, request.body.timeout_seconds),
-  )
-  app.get(
-    '/v0/orders/cancel/all-after',
-    {
-      config: { access: 'user' },
-      schema: {
-        tags,
-        summary: 'The dead-man switch',
-        operationId: 'getCancelAllAfter',
-        response: answers(SwitchAnswer),
-      },
-    },
-    (request) => cancelSwitch.show(callerOf(request).userId),
   )
 }

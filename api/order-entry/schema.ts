@@ -1,145 +1,92 @@
-/** Commands over several orders: placing and cancelling in batches, cancelling all, the dead-man switch. */
-import Type, { type Static, type TArray, type TSchema } from 'typebox'
-import { Balance, CancelAnswer, cancelReason, Order, PlaceOrderBody } from '../orders/schema.ts'
-import { closed, expects, marketInput, nullable, ReadAfter, Time, words } from '../wire/schema.ts'
+/** Placing and cancelling one order. */
+import Type, { type Static } from 'typebox'
+import { ORDER_TYPES } from '../../domain/orders/order.ts'
+import { Balance } from '../accounts/schema.ts'
+import { Fill } from '../fills/schema.ts'
+import { Order } from '../orders/schema.ts'
+import { closed, decimalInput, expects, marketInput, ReadAfter, Side, wholeInput } from '../wire/schema.ts'
 
-export const MAX_BATCH_ORDERS = 50
-export const MAX_BATCH_CANCELS = 100
-
-/** A list whose items are validated one by one by whoever takes them, so that an item can be refused alone. */
-const each = <Item extends TSchema>(item: Item, options: Record<string, unknown>): TArray<Item> =>
-  Type.Array(item, { ...options, 'x-each': true })
-
-const clientRequestId = Type.String({
-  pattern: '^[\\x20-\\x7e]{1,100}$',
-  ...expects('1 to 100 printable ASCII characters'),
+const orderTypeField = Type.String({
   description:
-    'Your name for this command. Sending the same body with it again is answered as the first time, and done once. ' +
-    'Kept for at least 24 hours.',
+    `One of ${ORDER_TYPES.join(', ')}. An order of a conditional type waits until the mark price crosses its trigger, then enters ` +
+    'the next batch as MARKET or LIMIT. Take-profit and stop-loss types are always reduce-only.',
+  examples: ['LIMIT', 'MARKET'],
 })
 
-const ItemError = Type.Object(
-  {
-    message: Type.String(),
-    details: Type.Object({ code: Type.String() }, { additionalProperties: true }),
-  },
-  { description: 'Why this item was refused: as an error answer, without the request id.' },
-)
+const USE_ESTIMATE = 'Request the quantity from POST /v0/orders/estimate, sign it and send it as `quantity`.'
 
-const isDuplicate = Type.Boolean({
-  description: 'This command was done before: the answer is the one it had then.',
-})
+/** Hints for fields that belong to another endpoint. */
+const HINTS = {
+  usd_amount: USE_ESTIMATE,
+  sizing_intent: USE_ESTIMATE,
+  sizing_value: USE_ESTIMATE,
+  margin_fraction: USE_ESTIMATE,
+} as const
 
-export const PlaceBatchBody = closed({
-  client_request_id: clientRequestId,
-  mode: words(
-    ['atomic', 'best_effort'],
-    'atomic: all orders are accepted into the book together, or none. best_effort: each for itself. Neither means that they fill.',
+const placement = {
+  market_id: marketInput('Number of the market.'),
+  side: Side,
+  order_type: orderTypeField,
+  price: Type.Optional(
+    decimalInput('Limit price, a multiple of the tick size. Omit it or send 0 for market orders.'),
   ),
-  orders: each(PlaceOrderBody, {
-    minItems: 1,
-    maxItems: MAX_BATCH_ORDERS,
-    ...expects(`1 to ${MAX_BATCH_ORDERS} signed orders`),
-    description: `Signed orders, at most ${MAX_BATCH_ORDERS}, of one market or several; taken one after the other.`,
+  quantity: Type.Optional(decimalInput('Quantity, a multiple of the step size.')),
+  quantity_e18_raw: Type.Optional(
+    Type.String({
+      pattern: '^\\d{1,60}$',
+      ...expects('a string of up to 60 digits'),
+      description: 'Quantity times 1e18.',
+    }),
+  ),
+  leverage: Type.Optional(wholeInput('A positive whole number up to the maximum of the market; default 1.')),
+  expiration_seconds: Type.Optional(
+    wholeInput('Unix seconds after which the order expires; 0 (default) for no expiration.'),
+  ),
+  trigger_price: Type.Optional(decimalInput('Required for conditional types, a multiple of the tick size.')),
+  reduce_only: Type.Optional(Type.Boolean({ description: 'Whether the order may only shrink a position.' })),
+  salt: Type.String({
+    pattern: '^\\d{1,20}$',
+    ...expects('a string of digits, a whole number below 2^53'),
+    description: 'Decimal string of the signed salt, below 2^53.',
   }),
-})
-export type PlaceBatchBody = Static<typeof PlaceBatchBody>
+  signature: Type.String({ description: 'Hex of r, s, v and the suffix 01.' }),
+  signature_type: Type.Optional(Type.Integer({ description: 'Send 1.' })),
+}
 
-const PlacedItem = Type.Object({
+export const PlaceOrderBody = closed(placement, { 'x-hints': HINTS })
+export type PlaceOrderBody = Static<typeof PlaceOrderBody>
+
+export const PlaceOrderAnswer = Type.Object({
   order: Order,
-  is_duplicate: Type.Boolean({ description: 'This signed order had been accepted before.' }),
-  read_after: ReadAfter,
-})
-const RefusedItem = Type.Object({ error: ItemError })
-
-export const PlaceBatchAnswer = Type.Object({
-  client_request_id: Type.String(),
-  mode: Type.String(),
-  is_duplicate: isDuplicate,
-  accepted: Type.Integer({ description: 'Orders that are accepted, duplicates included.' }),
-  refused: Type.Integer(),
-  results: Type.Array(Type.Union([PlacedItem, RefusedItem]), {
-    description:
-      'One per order, in their order: either `order`, `is_duplicate` and `read_after`, or `error`.',
+  fills: Type.Array(Fill, {
+    description: 'Empty for a new order: fills come from later batches. For a duplicate, the fills so far.',
+  }),
+  is_duplicate: Type.Boolean({
+    description: 'Whether the same signed order was accepted before; `order` is then that order.',
   }),
   balance: Balance,
   read_after: ReadAfter,
 })
-export type PlaceBatchAnswer = Static<typeof PlaceBatchAnswer>
+export type PlaceOrderAnswer = Static<typeof PlaceOrderAnswer>
 
-const REMOVED = {
-  cancelSignature: 'Cancels need no signature of their own any more: leave it out.',
-  client_request_id: 'Batch cancels are named by a client_request_id; reuse it when you retry.',
-  order_hashes: 'The field is called orderHashes.',
-} as const
-
-export const CancelBatchBody = closed(
-  {
-    client_request_id: clientRequestId,
-    orderHashes: Type.Array(
-      Type.String({ pattern: '^0x[0-9a-fA-F]{64}$', ...expects('0x and 64 hex digits') }),
-      {
-        minItems: 1,
-        maxItems: MAX_BATCH_CANCELS,
-        ...expects(`1 to ${MAX_BATCH_CANCELS} order hashes`),
-        description: `Hashes of your orders, at most ${MAX_BATCH_CANCELS}, of one market or several.`,
-      },
-    ),
-    reason: Type.Optional(cancelReason),
-  },
-  { 'x-hints': REMOVED },
+export const cancelReason = Type.String({
+  maxLength: 200,
+  ...expects('a text of at most 200 characters'),
+  description: 'At most 200 characters.',
+})
+export const CancelBody = closed(
+  { reason: Type.Optional(cancelReason) },
+  { 'x-hints': { cancelSignature: 'Cancels need no signature of their own any more: leave it out.' } },
 )
-export type CancelBatchBody = Static<typeof CancelBatchBody>
 
-const CancelledItem = Type.Object({ order_hash: Type.String(), ...CancelAnswer.properties })
-const UncancelledItem = Type.Object({ order_hash: Type.String(), error: ItemError })
-
-export const CancelBatchAnswer = Type.Object({
-  client_request_id: Type.String(),
-  is_duplicate: isDuplicate,
-  results: Type.Array(Type.Union([CancelledItem, UncancelledItem]), {
+export const CancelAnswer = Type.Object({
+  cancelled: Type.Boolean({
     description:
-      'One per hash, in their order. `order` is as it is now, also when the command is sent again.',
+      'True if the order is cancelled, or will be once its batch has settled without filling it. ' +
+      'False if it has filled or expired.',
   }),
+  is_duplicate: Type.Boolean({ description: 'Whether the order was cancelled before.' }),
+  order: Order,
   read_after: ReadAfter,
 })
-export type CancelBatchAnswer = Static<typeof CancelBatchAnswer>
-
-export const CancelAllBody = closed({
-  market_id: Type.Optional(marketInput('Only orders of this market.')),
-  reason: Type.Optional(cancelReason),
-})
-export type CancelAllBody = Static<typeof CancelAllBody>
-
-export const CancelAllAnswer = Type.Object({
-  cancelled_count: Type.Integer({ description: 'Orders that this command has cancelled.' }),
-  is_duplicate: Type.Boolean({ description: 'There was nothing left to cancel.' }),
-  results: Type.Array(CancelledItem, {
-    description:
-      'Every order that was live, with its status now. Those that waited for their batch already are duplicates.',
-  }),
-  read_after: ReadAfter,
-})
-export type CancelAllAnswer = Static<typeof CancelAllAnswer>
-
-export const SWITCH_SECONDS = { least: 5, most: 900 } as const
-
-export const SwitchBody = closed({
-  timeout_seconds: Type.Integer({
-    minimum: 0,
-    maximum: SWITCH_SECONDS.most,
-    ...expects(`${SWITCH_SECONDS.least} to ${SWITCH_SECONDS.most}, or 0 to disarm`),
-    description: `${SWITCH_SECONDS.least} to ${SWITCH_SECONDS.most}; 0 disarms. Counts from the server's time at arrival.`,
-  }),
-})
-
-export const SwitchAnswer = Type.Object({
-  armed: Type.Boolean(),
-  timeout_seconds: nullable(Type.Integer({ description: 'As armed last.' })),
-  fire_at: nullable(
-    Time('When every live order of the account is cancelled unless it is armed again before.'),
-  ),
-  remaining_seconds: nullable(Type.Number({ description: 'Until then; 0 once it is due.' })),
-  server_time: Time('The time that this counts from.'),
-})
-export type SwitchAnswer = Static<typeof SwitchAnswer>
+export type CancelAnswer = Static<typeof CancelAnswer>

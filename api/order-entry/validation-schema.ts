@@ -1,8 +1,9 @@
 /** Trying an order without placing it. */
 import Type, { type Static } from 'typebox'
+import { Balance } from '../accounts/schema.ts'
 import { PriceBand, reservationFields } from '../orders/reservation-schema.ts'
-import { Balance, PlaceOrderBody } from '../orders/schema.ts'
 import { amountOf, closed, nullable, Side } from '../wire/schema.ts'
+import { PlaceOrderBody } from './schema.ts'
 
 const { signature: _, signature_type, ...unsigned } = PlaceOrderBody.properties
 

@@ -3,8 +3,8 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OrderEventKind } from '../../domain/orders/order-state.ts'
-import type { Page } from '../orders/query.ts'
 import type { Cursor } from '../wire/cursor.ts'
+import type { Page } from '../wire/list-query.ts'
 import type { EventPlace, OrderEventRow } from './view.ts'
 
 const selectEvents = (db: Db | Tx) =>

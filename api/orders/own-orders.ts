@@ -1,4 +1,4 @@
-/** What the routes that read an order have in common: it must be the caller's own. */
+/** The check that every read of an order shares: the order must belong to the caller. */
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
@@ -9,16 +9,16 @@ export interface ReadPorts {
   readonly readAfter: ReadAfter
 }
 
-/** Which order was asked for, in the words of the request. */
-export interface Asked {
+/** The request field that names the order, and its value. */
+export interface RequestedOrder {
   readonly field: 'order_id' | 'order_hash'
   readonly received: string
 }
 
-/** The order, if it is the caller's own: 404 where there is none, 403 where it is another's. */
-export function ownOrder(order: OrderRow | undefined, userId: number, asked: Asked): OrderRow {
-  if (order === undefined) throw new ApiError('ORDER_NOT_FOUND', { ...asked })
+/** Throws ORDER_NOT_FOUND (404) if there is no order, NOT_YOURS (403) if it belongs to another account. */
+export function ownOrder(order: OrderRow | undefined, userId: number, requested: RequestedOrder): OrderRow {
+  if (order === undefined) throw new ApiError('ORDER_NOT_FOUND', { ...requested })
   if (order.user_id !== userId)
-    throw new ApiError('NOT_YOURS', { ...asked, expected: 'an order of your own' })
+    throw new ApiError('NOT_YOURS', { ...requested, expected: 'an order of your own' })
   return order
 }

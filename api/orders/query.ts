@@ -2,13 +2,13 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { OrderStatus, Side } from '../../domain/orders/order.ts'
-import type { Cursor } from '../wire/cursor.ts'
+import { anyNumber, type Page } from '../wire/list-query.ts'
 import type { OrderRow } from './view.ts'
 
 export const orderById = (db: Db | Tx, orderId: string): Promise<OrderRow | undefined> =>
   db.selectFrom('read.orders').selectAll().where('order_id', '=', orderId).executeTakeFirst()
 
-/** The write side knows every hash; the order is seen once it is projected. */
+/** The hash is looked up on the write side, so the order is found as soon as it is projected. */
 export const orderByHash = (db: Db | Tx, hash: string): Promise<OrderRow | undefined> =>
   db
     .selectFrom('read.orders')
@@ -16,19 +16,11 @@ export const orderByHash = (db: Db | Tx, hash: string): Promise<OrderRow | undef
     .where('order_id', '=', (known) => known.selectFrom('orders').select('order_id').where('hash', '=', hash))
     .executeTakeFirst()
 
-export interface Page {
-  readonly cursor: Cursor | null
-  readonly limit: number
-}
-
 export interface OrderFilter extends Page {
   readonly marketId?: number | undefined
   readonly status?: OrderStatus | undefined
   readonly side?: Side | undefined
 }
-
-/** A number that need not fit the column that it is compared with. */
-export const anyNumber = (value: number) => sql<number>`${value}::bigint`
 
 /** Newest first; one row more than `limit` if there is a next page. */
 export async function ordersOfUser(db: Db | Tx, userId: number, filter: OrderFilter): Promise<OrderRow[]> {

@@ -8,6 +8,12 @@ import Type, {
   type TUnsafe,
 } from 'typebox'
 
+/** An object without other properties. */
+export const closed = <Properties extends Record<string, TSchema>>(
+  properties: Properties,
+  options: Record<string, unknown> = {},
+) => Type.Object(properties, { ...options, additionalProperties: false })
+
 /** One of a closed list of words. */
 export const words = <const Word extends string>(list: readonly Word[], description: string): TUnsafe<Word> =>
   Type.Unsafe<Word>({ type: 'string', enum: [...list], description })
@@ -91,6 +97,8 @@ export const countInput = (maximum: number, fallback: number, description = '') 
     ...expects(`a whole number from 1 to ${maximum}`),
   })
 
+export const UserIdParams = closed({ user_id: PositiveInteger("The caller's own id.") })
+
 export const Side = words(['LONG', 'SHORT'], 'LONG buys, SHORT sells.')
 export const Time = (description: string) => Type.String({ format: 'date-time', description })
 
@@ -107,6 +115,8 @@ export const bookmarkQuery = {
   ),
 }
 
+export const BookmarkQuery = closed(bookmarkQuery)
+
 export const MAX_PAGE = 1000
 export const pageQuery = {
   limit: Type.Optional(countInput(MAX_PAGE, 100, 'Items per page.')),
@@ -115,12 +125,6 @@ export const pageQuery = {
 export const NextCursor = nullable(
   Type.String({ description: 'Pass as `cursor` for the next page; null at the end.' }),
 )
-
-/** An object without other properties. */
-export const closed = <Properties extends Record<string, TSchema>>(
-  properties: Properties,
-  options: Record<string, unknown> = {},
-) => Type.Object(properties, { ...options, additionalProperties: false })
 
 export const ErrorSchema = Type.Object(
   {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { Client } from '../../client/client.ts'
 import { pages } from '../../client/queries.ts'
+import { createUser, startWorld, type User, type World } from '../api/support/exchange-fixture.ts'
 import {
   append,
   clearedRow,
@@ -9,8 +10,7 @@ import {
   settledRow,
   submittedRow,
   type Trade,
-} from '../api/support/trade.ts'
-import { createUser, startWorld, type User, type World } from '../api/support/world.ts'
+} from '../api/support/trade-rows.ts'
 
 describe('client/account and client/market-data, against an exchange', () => {
   let world: World

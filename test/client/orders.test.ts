@@ -3,7 +3,7 @@ import { id, Wallet } from 'ethers'
 import { after, before, describe, it } from 'mocha'
 import { Client } from '../../client/client.ts'
 import { ClearbatchError } from '../../client/errors.ts'
-import { createUser, startWorld, type User, type World } from '../api/support/world.ts'
+import { createUser, startWorld, type User, type World } from '../api/support/exchange-fixture.ts'
 
 describe('client/orders, against an exchange', () => {
   let world: World

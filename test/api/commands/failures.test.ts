@@ -6,8 +6,8 @@ import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { startProxy } from '../../support/proxy.ts'
-import { type ApiProcess, startApiProcess } from '../support/process.ts'
-import { expectSound } from '../support/sound.ts'
+import { expectSound } from '../support/accounting.ts'
+import { type ApiProcess, startApiProcess } from '../support/api-process.ts'
 import {
   apiEnv,
   createUser,
@@ -17,7 +17,7 @@ import {
   startWorld,
   type User,
   type World,
-} from '../support/world.ts'
+} from '../support/exchange-fixture.ts'
 
 describe('under load and in trouble', () => {
   describe('many at once', () => {

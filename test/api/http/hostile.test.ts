@@ -1,6 +1,13 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { type Answer, createUser, signedBody, startWorld, type User, type World } from '../support/world.ts'
+import {
+  type Answer,
+  createUser,
+  signedBody,
+  startWorld,
+  type User,
+  type World,
+} from '../support/exchange-fixture.ts'
 
 /** What a trader's program sends by mistake, or a stranger on purpose. Nothing of it is our fault: nothing is a 500. */
 describe('hostile requests', () => {

@@ -5,7 +5,7 @@ import { type Api, compose } from '../../../api/compose.ts'
 import { readConfig } from '../../../api/config.ts'
 import { type CutProxy, startProxy } from '../../support/proxy.ts'
 import { emptyRedis, ON_REDIS, redisUrl } from '../../support/redis.ts'
-import { apiEnv, createUser, startWorld, type User, type World } from '../support/world.ts'
+import { apiEnv, createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
 
 const DATABASE = 10
 const LIMITS = {

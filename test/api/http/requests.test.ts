@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { after, before, describe, it } from 'mocha'
 import { createApiKey } from '../../../api/auth/credentials.ts'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/world.ts'
+import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
 
 const ISSUER = 'https://identity.example'
 const AUDIENCE = 'clearbatch'

@@ -2,8 +2,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { lockShard } from '../../../db/journal.ts'
-import { untilBlocked } from '../support/blocked.ts'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/world.ts'
+import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import { untilBlocked } from '../support/wait.ts'
 
 /** What comes over a connection, byte by byte, where a client library would not let it. */
 describe('the wire', () => {

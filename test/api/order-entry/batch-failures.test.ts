@@ -5,10 +5,10 @@ import { sweepRequests } from '../../../api/commands/client-requests.ts'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { future } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
-import { bodies, sendBatch } from '../support/batch.ts'
-import { type ApiProcess, startApiProcess } from '../support/process.ts'
-import { expectSound } from '../support/sound.ts'
-import { createUser, seedMarkets, signedBody, startWorld, type User } from '../support/world.ts'
+import { expectSound } from '../support/accounting.ts'
+import { type ApiProcess, startApiProcess } from '../support/api-process.ts'
+import { createUser, seedMarkets, signedBody, startWorld, type User } from '../support/exchange-fixture.ts'
+import { bodies, sendBatch } from '../support/place-batch.ts'
 
 interface Json {
   readonly status: number

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { e18, future, perpetual } from '../../support/markets.ts'
-import { type Batch, bodies, codesOf, newId, sendBatch } from '../support/batch.ts'
-import { expectSound } from '../support/sound.ts'
+import { expectSound } from '../support/accounting.ts'
 import {
   type Answer,
   createUser,
@@ -11,7 +10,8 @@ import {
   startWorld,
   type User,
   type World,
-} from '../support/world.ts'
+} from '../support/exchange-fixture.ts'
+import { type Batch, bodies, codesOf, newId, sendBatch } from '../support/place-batch.ts'
 
 describe('POST /v0/orders/place/batch', () => {
   let world: World

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { future } from '../../support/markets.ts'
-import { expectSound } from '../support/sound.ts'
+import { expectSound } from '../support/accounting.ts'
 import {
   type Answer,
   createUser,
@@ -10,7 +10,7 @@ import {
   startWorld,
   type User,
   type World,
-} from '../support/world.ts'
+} from '../support/exchange-fixture.ts'
 
 let ids = 0
 const newId = (): string => `cancel-${++ids}`

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { lockShard } from '../../../db/journal.ts'
-import { until, untilBlocked } from '../support/blocked.ts'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/world.ts'
+import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import { until, untilBlocked } from '../support/wait.ts'
 
 describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
   let world: World

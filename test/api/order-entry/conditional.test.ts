@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { ORDER_TYPES } from '../../../domain/orders/order.ts'
 import { binary, e18 } from '../../support/markets.ts'
-import { expectSound } from '../support/sound.ts'
-import { createUser, startWorld, type User, type World } from '../support/world.ts'
+import { expectSound } from '../support/accounting.ts'
+import { createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
 
 const CONDITIONAL = ORDER_TYPES.filter((type) => type !== 'MARKET' && type !== 'LIMIT')
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/world.ts'
+import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
 
 describe('POST /v0/orders', () => {
   let world: World

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { after, afterEach, before, describe, it } from 'mocha'
 import type { MarketMode } from '../../../domain/market/market.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
-import { expectRefusal, type Refusal } from '../support/refusal.ts'
 import {
   type Answer,
   createUser,
@@ -11,7 +10,8 @@ import {
   startWorld,
   type User,
   type World,
-} from '../support/world.ts'
+} from '../support/exchange-fixture.ts'
+import { expectRefusal, type Refusal } from '../support/refusal.ts'
 
 const FORM: readonly Refusal[] = [
   {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { after, before, describe, it } from 'mocha'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/world.ts'
+import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
 
 const DAY = 86_400
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)

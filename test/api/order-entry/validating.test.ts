@@ -12,7 +12,7 @@ import {
   startWorld,
   type User,
   type World,
-} from '../support/world.ts'
+} from '../support/exchange-fixture.ts'
 
 describe('POST /v0/orders/validate', () => {
   let world: World

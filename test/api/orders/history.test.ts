@@ -2,8 +2,15 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import type { JournalRow, OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
-import { append, clearedRow, confirmedRow, settledRow, submittedRow, type Trade } from '../support/trade.ts'
-import { createUser, startWorld, type User, type World } from '../support/world.ts'
+import { createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import {
+  append,
+  clearedRow,
+  confirmedRow,
+  settledRow,
+  submittedRow,
+  type Trade,
+} from '../support/trade-rows.ts'
 
 describe('what happened to orders and fills', () => {
   let world: World

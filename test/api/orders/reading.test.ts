@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { e18, perpetual } from '../../support/markets.ts'
-import { append, clearedRow, settledRow, type Trade } from '../support/trade.ts'
-import { createUser, startWorld, type User, type World } from '../support/world.ts'
+import { createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import { append, clearedRow, settledRow, type Trade } from '../support/trade-rows.ts'
 
 describe('reading', () => {
   let world: World

@@ -8,7 +8,14 @@ import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { startProxy } from '../../support/proxy.ts'
-import { type Answer, createUser, startTwin, startWorld, type User, type World } from '../support/world.ts'
+import {
+  type Answer,
+  createUser,
+  startTwin,
+  startWorld,
+  type User,
+  type World,
+} from '../support/exchange-fixture.ts'
 
 interface Bookmark {
   readonly shard_id: string

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { createUser, startWorld, type User, type World } from '../support/world.ts'
+import { createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
 
 const query = ({ shard_id, shard_seq }: { shard_id: string; shard_seq: string }): string =>
   `read_after_shard_id=${shard_id}&read_after_shard_seq=${shard_seq}`

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { SigningKey, Wallet } from 'ethers'
 import { after, before, describe, it } from 'mocha'
 import { future, perpetual } from '../../support/markets.ts'
-import { expectRefusal, type Refusal } from '../support/refusal.ts'
 import {
   type Answer,
   createUser,
@@ -13,7 +12,8 @@ import {
   startWorld,
   type User,
   type World,
-} from '../support/world.ts'
+} from '../support/exchange-fixture.ts'
+import { expectRefusal, type Refusal } from '../support/refusal.ts'
 
 const oldStruct = { Order: ORDER_TYPES.Order.filter(({ name }) => name !== 'triggerCondition') }
 const digestOnly = (digest: string, wallet: Wallet): string =>

@@ -4,7 +4,14 @@ import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
 import { ORDER_TYPES, type OrderType } from '../../../domain/orders/order.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
-import { type Answer, createUser, type Draft, startWorld, type User, type World } from '../support/world.ts'
+import {
+  type Answer,
+  createUser,
+  type Draft,
+  startWorld,
+  type User,
+  type World,
+} from '../support/exchange-fixture.ts'
 
 /** The oracle price in ticks. */
 const MARKETS = [

@@ -2,8 +2,15 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
-import { append } from '../support/trade.ts'
-import { type Answer, createUser, setOracle, startWorld, type User, type World } from '../support/world.ts'
+import {
+  type Answer,
+  createUser,
+  setOracle,
+  startWorld,
+  type User,
+  type World,
+} from '../support/exchange-fixture.ts'
+import { append } from '../support/trade-rows.ts'
 
 const MIDDLE = new Map<MarketSpec, number>([
   [perpetual, 1000],

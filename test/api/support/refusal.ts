@@ -1,6 +1,13 @@
 /** A placement that must be refused and must leave no trace. */
 import { expect } from 'chai'
-import { type Answer, type Draft, type Forgery, signedBody, type User, type World } from './world.ts'
+import {
+  type Answer,
+  type Draft,
+  type Forgery,
+  signedBody,
+  type User,
+  type World,
+} from './exchange-fixture.ts'
 
 export interface Refusal {
   readonly when: string

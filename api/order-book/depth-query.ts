@@ -1,4 +1,4 @@
-/** What an order would meet in the book, without what its own account has there. */
+/** The levels that an order could match, without the orders of its own account. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import type { Reference } from '../../domain/auction/clearing.ts'
@@ -8,7 +8,7 @@ import type { Millis, Ticks } from '../../domain/units.ts'
 
 const LEVELS = 1000
 
-/** The side that faces an order on `side`, best price first. */
+/** The levels on the side opposite to `side`, best price first. */
 export async function depthFacing(
   db: Db,
   { marketId, userId, side }: { readonly marketId: number; readonly userId: number; readonly side: Side },

@@ -1,5 +1,5 @@
 /** Placing in batches. */
-import { type Answer, type Draft, signedBody, type User, type World } from './world.ts'
+import { type Answer, type Draft, signedBody, type User, type World } from './exchange-fixture.ts'
 
 let ids = 0
 export const newId = (): string => `request-${++ids}`

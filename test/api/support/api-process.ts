@@ -1,7 +1,7 @@
 /** An api in a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { freePort } from '../../../stack/ports.ts'
-import { apiEnv, type Env } from './world.ts'
+import { apiEnv, type Env } from './exchange-fixture.ts'
 
 export interface ApiProcess {
   readonly process: ChildProcess

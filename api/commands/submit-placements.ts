@@ -4,15 +4,15 @@ import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
 import { type Problem, validationError } from '../http/problems.ts'
 import { compileValidator } from '../http/validation.ts'
-import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/schema.ts'
-import { PlaceOrderBody } from '../orders/schema.ts'
+import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/batch-schema.ts'
+import { PlaceOrderBody } from '../order-entry/schema.ts'
 import type { Signed } from '../ports.ts'
 import { answerKept, requestOf } from './client-requests.ts'
 import type { Item, PlaceItem } from './command.ts'
 import { refuseWhole } from './decide.ts'
 import { parseOrder } from './parse-order.ts'
-import type { IntakePorts } from './single.ts'
 import { type KeptBatch, keepBatch, placedHashes, tellAgain, tellFirst } from './stored-answer.ts'
+import type { IntakePorts } from './submit-single.ts'
 
 /** The answer as JSON. */
 export type JsonText = string

@@ -8,7 +8,7 @@ import type {
   PartSubmitted,
 } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
-import type { User, World } from './world.ts'
+import type { User, World } from './exchange-fixture.ts'
 
 /** One side of the trade. */
 export interface Leg {

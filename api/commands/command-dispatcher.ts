@@ -3,10 +3,10 @@
 import type { Db } from '../../db/client.ts'
 import { ApiError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
-import { createAnnouncer } from './announce.ts'
 import type { Command } from './command.ts'
 import { type CommandQueue, createCommandQueue } from './command-queue.ts'
 import { createGroupRunner, type GroupOptions, type GroupPorts } from './group.ts'
+import { createAnnouncer } from './journal-notifier.ts'
 
 export type NewCommand<Result> = Omit<Command<Result>, 'arrivedAt' | 'resolve' | 'reject'>
 

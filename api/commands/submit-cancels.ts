@@ -3,11 +3,11 @@ import type { Db } from '../../db/client.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError, type ItemError, itemError } from '../errors.ts'
 import { specOf } from '../markets/market-directory.ts'
-import type { CancelAllAnswer, CancelBatchAnswer, CancelBatchBody } from '../order-entry/schema.ts'
+import type { CancelAllAnswer, CancelBatchAnswer, CancelBatchBody } from '../order-entry/batch-schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
 import { requestOf } from './client-requests.ts'
 import type { Bookmark, Cancelled, CommandResult, Item, Report } from './command.ts'
-import { cancelView, type IntakePorts, single } from './single.ts'
+import { cancelView, type IntakePorts, single } from './submit-single.ts'
 
 /** What is kept of a result: all but the order, which is told as it is whenever it is told. */
 type KeptResult =

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { future, perpetual } from '../../support/markets.ts'
-import { type Batch, bodies, newId, sendBatch } from '../support/batch.ts'
-import { expectSound } from '../support/sound.ts'
+import { expectSound } from '../support/accounting.ts'
 import {
   type Answer,
   createUser,
@@ -12,7 +11,8 @@ import {
   startWorld,
   type User,
   type World,
-} from '../support/world.ts'
+} from '../support/exchange-fixture.ts'
+import { type Batch, bodies, newId, sendBatch } from '../support/place-batch.ts'
 
 describe('a batch of placements sent again', () => {
   let world: World

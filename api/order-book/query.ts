@@ -1,0 +1,33 @@
+/** Order book levels from the read model. */
+import { sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import { marketShard } from '../../domain/journal/journal-row.ts'
+import type { Side } from '../../domain/orders/order.ts'
+import type { LevelRow } from './view.ts'
+
+export interface BookRows {
+  readonly seq: number
+  readonly long: LevelRow[]
+  readonly short: LevelRow[]
+}
+
+const side = (marketId: number, which: Side, depth: number) => sql`(
+  select coalesce(jsonb_agg(to_jsonb(l) order by l.place), '[]') from (
+    select side, price, quantity, order_count,
+      row_number() over (order by ${which === 'LONG' ? sql`price desc` : sql`price`}) as place
+    from read.book_levels
+    where market_id = ${marketId} and side = ${which} and quantity > 0
+    order by place limit ${depth}
+  ) l
+)`
+
+/** Both sides, best price first, with the projected sequence: one statement, so one snapshot. */
+export async function bookLevels(db: Db | Tx, marketId: number, depth: number): Promise<BookRows> {
+  const { rows } = await sql<BookRows>`
+    select
+      coalesce((select seq from read.projection where shard = ${marketShard(marketId)}), 0) as seq,
+      ${side(marketId, 'LONG', depth)} as long,
+      ${side(marketId, 'SHORT', depth)} as short
+  `.execute(db)
+  return rows[0] as BookRows
+}

@@ -1,0 +1,39 @@
+/** The order book of a market, aggregated by price. */
+import Type, { type Static } from 'typebox'
+import { amountOf, bookmarkQuery, closed, countInput, expects, Side } from '../wire/schema.ts'
+
+/** Exactly these six fields. */
+export const Level = closed({
+  side: Side,
+  ...amountOf('price', 'Price.'),
+  ...amountOf('quantity', 'Total quantity of the open orders at this price and side.'),
+  order_count: Type.Integer(),
+})
+export type Level = Static<typeof Level>
+
+const bookQuery = {
+  depth: Type.Optional(countInput(1000, 1000, 'Levels per side.')),
+  ...bookmarkQuery,
+}
+export const BookQuery = closed(bookQuery)
+export const BookBySymbolQuery = closed({
+  symbol: Type.String({ minLength: 1, ...expects('the symbol of a market') }),
+  ...bookQuery,
+})
+
+const shardSeq = Type.String({ description: 'Sequence of the market journal that the book reflects.' })
+
+export const Book = Type.Object({
+  market_id: Type.Integer(),
+  symbol: Type.String(),
+  shard_seq: shardSeq,
+  long_levels: Type.Array(Level, { description: 'Best (highest) price first.' }),
+  short_levels: Type.Array(Level, { description: 'Best (lowest) price first.' }),
+})
+export const BookBySymbol = Type.Object({
+  market_id: Type.Integer(),
+  symbol: Type.String(),
+  shard_seq: shardSeq,
+  bids: Type.Array(Level, { description: 'Best (highest) price first.' }),
+  asks: Type.Array(Level, { description: 'Best (lowest) price first.' }),
+})

@@ -1,0 +1,16 @@
+/** Positions in the read model. */
+import type { Db, Tx } from '../../db/client.ts'
+import { anyNumber } from '../wire/list-query.ts'
+
+/** Positions with an open size, or with fills that are not settled yet. */
+export function positionsOfUser(db: Db | Tx, userId: number, marketId?: number) {
+  const query = db
+    .selectFrom('read.positions as p')
+    .innerJoin('read.markets as m', 'm.market_id', 'p.market_id')
+    .selectAll('p')
+    .select(['m.oracle_price', 'm.mark_price'])
+    .where('p.user_id', '=', userId)
+    .where((where) => where.or([where('p.size', '!=', 0), where('p.pending', '!=', 0)]))
+    .orderBy('p.market_id')
+  return (marketId === undefined ? query : query.where('p.market_id', '=', anyNumber(marketId))).execute()
+}

@@ -1,0 +1,44 @@
+/** Reads of the caller's positions. */
+import type { FundingIndex, Price } from '../../domain/units.ts'
+import { type App, answers } from '../http/types.ts'
+import type { MarketDirectory } from '../markets/market-directory.ts'
+import type { ReadAfter } from '../read-after/read-after.ts'
+import { UserIdParams } from '../wire/schema.ts'
+import { positionsOfUser } from './query.ts'
+import { Positions, PositionsQuery } from './schema.ts'
+import { positionView } from './view.ts'
+
+export interface PositionPorts {
+  readonly markets: MarketDirectory
+  readonly readAfter: ReadAfter
+}
+
+/** No market accrues funding yet, so every funding index is 0. */
+const NO_FUNDING = 0n as FundingIndex
+
+export function positionRoutes(app: App, { markets, readAfter }: PositionPorts): void {
+  app.get(
+    '/v0/positions/by-user/:user_id',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags: ['account'],
+        summary: "List the caller's open positions",
+        operationId: 'listPositions',
+        params: UserIdParams,
+        querystring: PositionsQuery,
+        response: answers(Positions),
+      },
+    },
+    async (request) => {
+      const { user_id: userId } = request.params
+      const rows = await readAfter.read(request, (db) => positionsOfUser(db, userId, request.query.market_id))
+      const positions = rows.map(async (row) => {
+        const oracle = row.oracle_price as Price | null
+        const prices = { oracle, mark: (row.mark_price as Price | null) ?? oracle, fundingIndex: NO_FUNDING }
+        return positionView(await markets.byId(row.market_id), row, prices)
+      })
+      return { positions: await Promise.all(positions) }
+    },
+  )
+}

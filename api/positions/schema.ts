@@ -1,0 +1,46 @@
+/** Open positions of an account. */
+import Type, { type Static } from 'typebox'
+import {
+  amountOf,
+  bookmarkQuery,
+  closed,
+  maybeAmountOf,
+  nullable,
+  PositiveInteger,
+  Time,
+} from '../wire/schema.ts'
+
+export const Position = Type.Object({
+  user_id: Type.Integer(),
+  market_id: Type.Integer(),
+  symbol: Type.String(),
+  side: nullable(Type.String({ description: 'LONG or SHORT; null if flat.' })),
+  ...amountOf('size', 'Signed size settled on the chain; positive is long.'),
+  ...amountOf('pending_size', 'Signed size that is matched and not yet settled.'),
+  ...maybeAmountOf('entry_price', 'Average entry price, rounded down at 18 decimals.'),
+  ...amountOf('entry_notional', 'Price paid for the open size.'),
+  ...amountOf('margin', 'Collateral of this position.'),
+  leverage: Type.Integer(),
+  ...maybeAmountOf('mark_price', 'Mark price.'),
+  ...maybeAmountOf('oracle_price', 'Oracle price.'),
+  ...maybeAmountOf('unrealized_pnl', 'Unrealized profit or loss at the mark price.'),
+  ...maybeAmountOf('notional', 'Notional at the oracle price.'),
+  ...maybeAmountOf(
+    'margin_ratio',
+    'Equity divided by notional at the oracle price; liquidation below the maintenance requirement + 0.005.',
+  ),
+  ...maybeAmountOf(
+    'liquidation_price',
+    'Oracle price at which liquidation begins; null if no price liquidates the position.',
+  ),
+  ...amountOf('realized_pnl', 'Profit or loss realized in this market so far.'),
+  ...amountOf('fees', 'Fees paid in this market so far.'),
+  updated_at: Time('Time of the last change.'),
+})
+export type Position = Static<typeof Position>
+
+export const PositionsQuery = closed({
+  market_id: Type.Optional(PositiveInteger('Only the position in this market.')),
+  ...bookmarkQuery,
+})
+export const Positions = Type.Object({ positions: Type.Array(Position) })

@@ -1,0 +1,71 @@
+/** Converts a position to its JSON form, valued at given prices. */
+import type { Selectable } from 'kysely'
+import type { ReadPositionsTable } from '../../db/read-schema.ts'
+import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
+import { liquidationPrice } from '../../domain/positions/liquidation-price.ts'
+import { equityOf, exposureOf, ratioOf } from '../../domain/positions/margin.ts'
+import { type Position as DomainPosition, marginOf } from '../../domain/positions/position.ts'
+import { type FundingIndex, mulDivDown, ONE, type Price, type Quote, type Steps } from '../../domain/units.ts'
+import { amount, isoTime, maybeAmount } from '../wire/amounts.ts'
+import type { Position } from './schema.ts'
+
+export type PositionRow = Selectable<ReadPositionsTable>
+
+export interface Prices {
+  readonly oracle: Price | null
+  readonly mark: Price | null
+  readonly fundingIndex: FundingIndex
+}
+
+const toPosition = (row: PositionRow): DomainPosition => ({
+  size: row.size as Steps,
+  entryNotional: row.entry_notional as Quote,
+  foldedMargin: row.folded_margin as Quote,
+  leverage: row.leverage,
+})
+
+const signed = (spec: MarketSpec, steps: number): bigint => BigInt(steps) * spec.step
+
+function entryPrice(spec: MarketSpec, { size, entryNotional }: DomainPosition): bigint | null {
+  if (size === 0) return null
+  return mulDivDown(entryNotional, ONE, quantityOf(spec, Math.abs(size) as Steps))
+}
+
+function atPrices(spec: MarketSpec, position: DomainPosition, { oracle, mark, fundingIndex }: Prices) {
+  const margin = marginOf(position, fundingIndex)
+  const exposure = oracle === null ? null : exposureOf(spec, position, fundingIndex, oracle)
+  const equityAtMark = mark === null ? null : equityOf(spec, position, fundingIndex, mark)
+  return {
+    margin,
+    unrealizedPnl: equityAtMark === null ? null : equityAtMark - margin,
+    notional: exposure === null ? null : exposure.notional / ONE,
+    ratio: exposure === null ? null : ratioOf(exposure),
+    liquidation: liquidationPrice(spec, position, fundingIndex),
+  }
+}
+
+export function positionView(spec: MarketSpec, row: PositionRow, prices: Prices): Position {
+  const position = toPosition(row)
+  const { margin, unrealizedPnl, notional, ratio, liquidation } = atPrices(spec, position, prices)
+  return {
+    user_id: row.user_id,
+    market_id: row.market_id,
+    symbol: spec.symbol,
+    side: row.size === 0 ? null : row.size > 0 ? 'LONG' : 'SHORT',
+    ...amount('size', signed(spec, row.size)),
+    ...amount('pending_size', signed(spec, row.pending)),
+    ...maybeAmount('entry_price', entryPrice(spec, position)),
+    ...amount('entry_notional', row.entry_notional),
+    ...amount('margin', margin),
+    leverage: row.leverage,
+    ...maybeAmount('mark_price', prices.mark),
+    ...maybeAmount('oracle_price', prices.oracle),
+    ...maybeAmount('unrealized_pnl', unrealizedPnl),
+    ...maybeAmount('notional', notional),
+    ...maybeAmount('margin_ratio', ratio),
+    ...maybeAmount('liquidation_price', liquidation),
+    ...amount('realized_pnl', row.realized_pnl),
+    ...amount('fees', row.fees),
+    updated_at: isoTime(row.updated_at),
+  }
+}
