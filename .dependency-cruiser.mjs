@@ -7,7 +7,7 @@ const CHAIN_PACKAGES = '^(node_modules/(ethers|@typechain)/|typechain-types/)'
 const CHAIN_FILES = [
   '^(keeper|indexer|api)/adapters/',
   '^(keeper|indexer|api)/compose\\.ts$',
-  '^indexer/ingest/(follow|decode(-risk|-adjust)?)\\.ts$',
+  '^indexer/ingest/(follow\\.ts$|decode/)',
   '^(client|stack|bench|test|ignition|tasks|typechain-types)/',
   '^hardhat\\.config\\.ts$',
 ]

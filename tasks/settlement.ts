@@ -12,8 +12,7 @@ import { type MarketSpec, priceOf, quantityOf } from '../domain/market/market.ts
 import { NO_EVENTS, type ReceiptEvents, reconcile } from '../domain/settlement/reconcile.ts'
 import type { BatchSettled, SettledFill } from '../domain/settlement/settlement.ts'
 import { BATCH_SETTLED_TOPIC, decodeBatchSettled } from '../domain/settlement/settlement-codec.ts'
-import { decodeAdjustment } from '../indexer/ingest/decode-adjust.ts'
-import { decodeRisk } from '../indexer/ingest/decode-risk.ts'
+import { decodeTraderLog } from '../indexer/ingest/decode/isolated-trader.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
 import { KNOWN, providerOf, reasonOf, specOf } from './chain.ts'
 import { percent, price, print, timeOfMillis, timeOfSeconds, units, usdm } from './print.ts'
@@ -184,13 +183,10 @@ function eventsOf(receipt: TransactionReceipt, spec: MarketSpec): ReceiptEvents 
 }
 
 function withLog(events: ReceiptEvents, log: Log, spec: MarketSpec): ReceiptEvents {
-  if (log.topics[0] === BATCH_SETTLED_TOPIC) {
-    return { ...events, settled: decodeBatchSettled(log.topics, log.data, spec) }
-  }
-  const parsed = KNOWN.parseLog(log)
-  if (parsed === null) throw new Error(`an event that no contract of ours declares: ${log.topics[0]}`)
-  const fact = decodeRisk(parsed, spec) ?? decodeAdjustment(parsed, spec)
-  switch (fact?.kind) {
+  const fact = decodeTraderLog(log, spec)
+  switch (fact.kind) {
+    case 'part_mined':
+      return { ...events, settled: fact.settled }
     case 'position_inherited':
       return { ...events, inherited: [...events.inherited, fact.event] }
     case 'inheritance_failed':

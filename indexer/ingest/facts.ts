@@ -1,4 +1,4 @@
-/** What the contracts say, in the words of the exchange. */
+/** Facts: what the events of the followed contracts mean to the exchange. `decode/` makes them, `apply.ts` applies them. */
 
 import type { SessionKeyState } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -29,7 +29,7 @@ export interface PartMined {
   readonly settled: BatchSettled
 }
 
-/** The maker killed orders of his on the chain: of these salts, or all below one. */
+/** The maker cancelled orders on the chain: those with these salts, or all with a salt below one. */
 export interface SaltsCancelled {
   readonly kind: 'salts_cancelled'
   readonly spec: MarketSpec
@@ -37,7 +37,7 @@ export interface SaltsCancelled {
   readonly salts: readonly bigint[] | { readonly below: bigint }
 }
 
-/** An owner has approved a key, or ended its approval. Times in Unix seconds. */
+/** An owner has registered or revoked a session key. Times in Unix seconds. */
 export interface SessionKeyUpdated {
   readonly kind: 'session_key_updated'
   readonly owner: Address
@@ -47,7 +47,7 @@ export interface SessionKeyUpdated {
     | { readonly revoked_at: number }
 }
 
-interface MarketFact {
+export interface MarketFact {
   readonly spec: MarketSpec
 }
 
@@ -56,7 +56,7 @@ export interface PositionInheritedFact extends MarketFact {
   readonly event: PositionInherited
 }
 
-/** Nothing moved. */
+/** The backstop could not take the position over: no position and no balance changed. */
 export interface InheritanceFailedFact extends MarketFact {
   readonly kind: 'inheritance_failed'
   readonly event: BackstopInheritanceFailed
@@ -93,7 +93,7 @@ export interface ClaimedFact extends MarketFact {
   readonly event: Claimed
 }
 
-/** What happened to positions outside batches and adjustments. */
+/** Backstop, deleveraging and wind-down: what changes positions outside batches and adjustments. */
 export type RiskFact =
   | PositionInheritedFact
   | InheritanceFailedFact
@@ -104,7 +104,7 @@ export type RiskFact =
   | DeficitCoveredFact
   | ClaimedFact
 
-/** Margin or leverage, changed by the position's owner. */
+/** The position's owner changed its margin or leverage. */
 export interface PositionAdjustedFact extends MarketFact {
   readonly kind: 'position_adjusted'
   readonly event: PositionAdjusted
@@ -115,35 +115,29 @@ export interface FundingFact extends MarketFact {
   readonly event: FundingUpdated
 }
 
-/** Known, and nothing to us. */
+/** A declared event that changes nothing in this database. */
 export interface IgnoredEvent {
   readonly kind: 'ignored'
   readonly event: string
 }
 
-/** One of our contracts said what we do not understand. */
+/** A log of a followed contract that does not match its ABI. `spec` is null where the contract is no market. */
 export interface UndecodableLog {
   readonly kind: 'undecodable'
   readonly spec: MarketSpec | null
   readonly problem: string
 }
 
-export type ChainFact =
-  | LedgerMoved
-  | PartMined
-  | SaltsCancelled
-  | SessionKeyUpdated
-  | RiskFact
-  | PositionAdjustedFact
-  | FundingFact
-  | IgnoredEvent
-  | UndecodableLog
+/** What a market's contract emits. */
+export type TraderFact = PartMined | SaltsCancelled | RiskFact | PositionAdjustedFact | FundingFact
 
-/** The contracts that are followed. */
+export type ChainFact = LedgerMoved | SessionKeyUpdated | TraderFact | IgnoredEvent | UndecodableLog
+
+/** The followed contracts. */
 export interface Contracts {
   readonly bank: Address
   readonly accountManager: Address
-  /** By trader. */
+  /** By the address of the market's contract. */
   readonly markets: ReadonlyMap<Address, MarketSpec>
 }
 

@@ -18,7 +18,7 @@ import {
   rollBackBlock,
   type StoredBlock,
 } from './blocks.ts'
-import { decodeLog } from './decode.ts'
+import { decodeLog } from './decode/decode-log.ts'
 import { addressesOf, type Contracts } from './facts.ts'
 
 export interface FollowOptions {

@@ -4,7 +4,6 @@ import type { Log } from 'ethers'
 import type { FundingUpdated } from '../../../domain/positions/adjust-replay.ts'
 import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
 import type { BatchSettled } from '../../../domain/settlement/settlement.ts'
-import { decodeBatchSettled } from '../../../domain/settlement/settlement-codec.ts'
 import {
   applyFillStates,
   applySettled,
@@ -15,8 +14,8 @@ import {
   moveFree,
 } from '../../../domain/settlement/settlement-replay.ts'
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../../domain/units.ts'
-import { decodeAdjustment } from '../../../indexer/ingest/decode-adjust.ts'
-import { decodeRisk } from '../../../indexer/ingest/decode-risk.ts'
+import { decodeTraderLog } from '../../../indexer/ingest/decode/isolated-trader.ts'
+import type { IgnoredEvent, TraderFact } from '../../../indexer/ingest/facts.ts'
 import { LATCH_WEI } from '../../../stack/deploy.ts'
 import type { Exchange } from '../../support/exchange.ts'
 import { applyAdjustment, applyRisk, noWindDown, type RiskBooks, type WindDown } from './audit-risk.ts'
@@ -69,9 +68,16 @@ function applyBankLog(books: Books, name: string, args: Record<string, unknown>)
   }
 }
 
+function applyTraderFact(books: Books, fact: TraderFact | IgnoredEvent, exchange: Exchange): void {
+  if (fact.kind === 'part_mined') applyBatch(books, fact.settled, exchange)
+  else if (fact.kind === 'position_adjusted') applyAdjustment(books, fact.event)
+  else if (fact.kind === 'funding_updated') books.funding = fact.event
+  else if (fact.kind !== 'salts_cancelled' && fact.kind !== 'ignored') applyRisk(books, fact, exchange.spec)
+}
+
 /** Replays all events of bank and market in order. */
 export async function rebuild(exchange: Exchange): Promise<Books> {
-  const { bank, trader, shared, spec } = exchange
+  const { bank, shared, spec } = exchange
   const books: Books = {
     accounts: new Map(),
     positions: new Map(),
@@ -86,16 +92,10 @@ export async function rebuild(exchange: Exchange): Promise<Books> {
     fromBlock: 0,
   })
   for (const log of logs) {
-    const parsed = (lower(log.address) === shared.marginBank ? bank : trader).interface.parseLog(log)
-    if (parsed === null) continue
-    const risk = decodeRisk(parsed, spec)
-    if (risk !== null && risk.kind !== 'ignored') applyRisk(books, risk, spec)
-    const adjusted = decodeAdjustment(parsed, spec)
-    if (adjusted?.kind === 'position_adjusted') applyAdjustment(books, adjusted.event)
-    if (adjusted?.kind === 'funding_updated') books.funding = adjusted.event
-    if (parsed.name === 'BatchSettled')
-      applyBatch(books, decodeBatchSettled(log.topics, log.data, spec), exchange)
-    if (lower(log.address) === shared.marginBank) applyBankLog(books, parsed.name, parsed.args.toObject())
+    if (lower(log.address) === shared.marginBank) {
+      const parsed = bank.interface.parseLog(log)
+      if (parsed !== null) applyBankLog(books, parsed.name, parsed.args.toObject())
+    } else applyTraderFact(books, decodeTraderLog(log, spec), exchange)
   }
   return books
 }
