@@ -1,8 +1,8 @@
 /** Computes an order's hash and signature with the same code that the exchange verifies them with. */
 import { getBytes, hexlify, keccak256 } from 'ethers'
 import {
+  isAlwaysReduceOnly,
   isMarketType,
-  mustReduceOnly,
   type Order,
   type OrderType,
   type Side,
@@ -73,7 +73,7 @@ export function buildOrder({ market, terms, maker, salt, now }: UnsignedOrder): 
     quantity: toSteps(market, terms.quantity),
     trigger: toTicks(market, terms.trigger ?? 0),
     leverage: terms.leverage ?? 1,
-    reduceOnly: mustReduceOnly(type) || (terms.reduceOnly ?? false),
+    reduceOnly: isAlwaysReduceOnly(type) || (terms.reduceOnly ?? false),
     expiration: expiration as Seconds,
     salt,
   }

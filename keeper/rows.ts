@@ -6,7 +6,7 @@ import { type OrderRow, toOpenOrder } from '../db/orders.ts'
 import type { PositionsTable, RelayerTransactionsTable } from '../db/schema.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
 import type { SignedOrder } from '../domain/orders/order.ts'
-import type { Funds } from '../domain/orders/rebalance.ts'
+import type { Funds } from '../domain/orders/recompute-reservations.ts'
 import type { Position } from '../domain/positions/position.ts'
 import type {
   Address,

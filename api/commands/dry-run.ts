@@ -1,7 +1,7 @@
 /** What a command would be decided on: a snapshot without locks, and nothing is written. */
 import type pg from 'pg'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { AdmissionInput } from '../../domain/orders/validate.ts'
+import type { AdmissionInput } from '../../domain/orders/admission.ts'
 import type { Clock } from '../ports.ts'
 import type { Command, Item } from './command.ts'
 import { GroupChanges } from './group-changes.ts'

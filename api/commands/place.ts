@@ -1,13 +1,13 @@
 /** What becomes of one placement. */
 import type { OrderPlaced } from '../../domain/journal/journal-row.ts'
 import { type MarketSpec, tickStepValue } from '../../domain/market/market.ts'
-import { aliveUntil, isExpired, type SignedOrder } from '../../domain/orders/order.ts'
 import {
   type AdmissionInput,
   type AdmissionResult,
   admit,
-  type Resting,
-} from '../../domain/orders/validate.ts'
+  type RestingTotals,
+} from '../../domain/orders/admission.ts'
+import { aliveUntil, isExpired, type SignedOrder } from '../../domain/orders/order.ts'
 import type { FundingIndex, Millis, Price, Quote, Seconds, Steps } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './command.ts'
@@ -88,7 +88,7 @@ function duplicate(order: SignedOrder, known: StoredOrder, draft: GroupChanges):
   return { kind: 'placed', order: known, isDuplicate: true, read_after: draft.bookmark(order.marketId) }
 }
 
-function restingOf(spec: MarketSpec, holding: Holding): Resting {
+function restingOf(spec: MarketSpec, holding: Holding): RestingTotals {
   const { count, openable, openValue, ordersReserved, plainLong, plainShort, position } = holding
   const opposing = position.size > 0 ? plainShort : plainLong
   return {

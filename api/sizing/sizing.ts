@@ -3,15 +3,15 @@
 import type { Db } from '../../db/client.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
-import { type BatchFacts, estimate, maximaByLeverage } from '../../domain/orders/estimate.ts'
-import { mustReduceOnly } from '../../domain/orders/order.ts'
+import type { AdmissionInput } from '../../domain/orders/admission.ts'
+import { type EstimateInput, estimate, maximaByLeverage } from '../../domain/orders/estimate.ts'
+import { isAlwaysReduceOnly } from '../../domain/orders/order.ts'
 import {
-  type Binding,
+  type BindingConstraint,
   type Sizing as DomainSizing,
   maximumOf,
   type UnsizedOrder,
 } from '../../domain/orders/sizing.ts'
-import type { AdmissionInput } from '../../domain/orders/validate.ts'
 import { ONE, type Quantity, type Quote, type Rate, type Steps } from '../../domain/units.ts'
 import type { Caller } from '../auth/caller.ts'
 import { parseOrder, refused } from '../commands/parse-order.ts'
@@ -83,7 +83,11 @@ function sizingOf(intent: EstimateBody['sizing_intent'], size: bigint): DomainSi
 }
 
 /** A budget that buys too little or too much is refused in words of the budget; any other refusal is that of a placement. */
-function notBought(spec: MarketSpec, { code, ...refusal }: Binding, budget: number | string): ApiError {
+function notBought(
+  spec: MarketSpec,
+  { code, ...refusal }: BindingConstraint,
+  budget: number | string,
+): ApiError {
   const units = (steps: Steps): string => `${decimalText(quantityOf(spec, steps))} units`
   const context = { field: 'usd_amount', received: budget }
   if (code === 'MIN_ORDER_SIZE')
@@ -98,7 +102,7 @@ export function createSizing({ db, markets, admissionInputOf }: SizingPorts): Si
     spec: MarketSpec,
     userId: number,
     side: UnsizedOrder['side'],
-  ): Promise<BatchFacts> => {
+  ): Promise<EstimateInput> => {
     const [admissionInput, depth, reference] = await Promise.all([
       admissionInputOf(spec, userId),
       depthFacing(db, { marketId: spec.marketId, userId, side }),
@@ -115,7 +119,7 @@ export function createSizing({ db, markets, admissionInputOf }: SizingPorts): Si
       const spec = await markets.byId(Number(body.market_id))
       const size = amountIn('size', asked)
       const sizing = sizingOf(intent, size)
-      const mustReduce = intent === 'reduce_percentage' || mustReduceOnly(body.order_type)
+      const mustReduce = intent === 'reduce_percentage' || isAlwaysReduceOnly(body.order_type)
       const order = unsizedOrder(spec, caller, { reduce_only: mustReduce, ...body })
       const facts = await factsFor(spec, caller.userId, order.side)
       const atMaximum = estimate({ intent: 'max' }, order, facts)

@@ -1,8 +1,8 @@
 /** Sizes and estimates as a trader sees them. */
 
 import { type MarketSpec, notionalAt, priceOf, quantityOf } from '../../domain/market/market.ts'
-import type { BatchFacts, Estimate as DomainEstimate } from '../../domain/orders/estimate.ts'
-import type { Binding, Maximum, UnsizedOrder } from '../../domain/orders/sizing.ts'
+import type { Estimate as DomainEstimate, EstimateInput } from '../../domain/orders/estimate.ts'
+import type { BindingConstraint, Maximum, UnsizedOrder } from '../../domain/orders/sizing.ts'
 import { equityOf, exposureOf, ratioOf } from '../../domain/positions/margin.ts'
 import { marginOf, type Position } from '../../domain/positions/position.ts'
 import { mulDivDown, ONE, type Price, type Quote, type Steps, type Ticks } from '../../domain/units.ts'
@@ -11,12 +11,12 @@ import { bandView, reservationView } from '../orders/reservation-view.ts'
 import { amount, maybeAmount } from '../wire/amounts.ts'
 import type { Estimate, Quantity } from './schema.ts'
 
-const MESSAGES: Readonly<Record<Binding['code'], string>> = {
+const MESSAGES: Readonly<Record<BindingConstraint['code'], string>> = {
   ...Object.fromEntries(Object.entries(CATALOGUE).map(([code, { message }]) => [code, message])),
   POSITION_SIZE: 'A reduce-only order does no more than close the position.',
-} as Record<Binding['code'], string>
+} as Record<BindingConstraint['code'], string>
 
-const refusalView = ({ nearestValid, ...refusal }: Binding) => ({
+const refusalView = ({ nearestValid, ...refusal }: BindingConstraint) => ({
   ...refusal,
   message: MESSAGES[refusal.code],
   nearest_valid: nearestValid ?? null,
@@ -30,7 +30,7 @@ export const leveragesOf = ({ maxLeverage }: MarketSpec): number[] => {
 
 export interface Sized {
   readonly order: UnsizedOrder
-  readonly facts: BatchFacts
+  readonly facts: EstimateInput
   readonly intent: Estimate['sizing_intent']
   readonly size: bigint
   readonly maximum: Maximum
@@ -76,7 +76,7 @@ function maximumView(spec: MarketSpec, { steps, binding }: Maximum, { admission,
 function estimatedView(
   order: UnsizedOrder,
   { steps, refusal, admission, fill, outcome }: DomainEstimate,
-  facts: BatchFacts,
+  facts: EstimateInput,
 ): NonNullable<Estimate['estimate']> {
   const { spec } = facts
   return {
@@ -97,7 +97,7 @@ function estimatedView(
 function positionView(
   position: Position,
   liquidationPrice: Price | null,
-  { spec, fundingIndex, oracle }: BatchFacts,
+  { spec, fundingIndex, oracle }: EstimateInput,
 ) {
   const { size } = position
   const exposure = exposureOf(spec, position, fundingIndex, oracle)

@@ -6,9 +6,9 @@ import type { MarketSpec } from '../market/market.ts'
 import type { StatusReason } from '../orders/order.ts'
 import { FLAT, type Position } from '../positions/position.ts'
 import type { FundingIndex, Millis, Price, Seq, Steps, Ticks, UserId } from '../units.ts'
-import { type Candidates, candidatesOf, type Excluded, NONE_EXCLUDED } from './candidates.ts'
-import type { Cancel, Clearing, ClearingInputs, Fill, Ration, Reference } from './clearing.ts'
-import { type PriceAnswer, referenceTick } from './clearing-price.ts'
+import { type Candidates, candidatesOf, type Exclusions, NO_EXCLUSIONS } from './candidates.ts'
+import type { Cancel, Clearing, ClearingInputs, Fill, Proration, Reference } from './clearing.ts'
+import { type PriceResult, referenceTick } from './clearing-price.ts'
 import { fillsOf } from './fills.ts'
 import { OpeningMargins } from './opening-margin.ts'
 import { pairUp } from './pairing.ts'
@@ -16,7 +16,7 @@ import { type Participant, participantsOf } from './participants.ts'
 import { fitsOnePart } from './parts.ts'
 import { PositionCapacities } from './position-capacity.ts'
 import { type Round, type RoundInput, type RoundResult, runRound } from './round.ts'
-import { awaitsOracle, type Entries, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
+import { awaitsOracle, type BatchEntries, type BatchEntry, eligibleAt, type RiskTerms } from './tranches.ts'
 
 /** A batch that fills more orders than this is cleared again over the largest of each side. */
 export const BATCH_ORDERS = 800
@@ -32,7 +32,7 @@ export interface AuctionInput {
   readonly oracle: Price
   readonly reference: Reference | null
   readonly asOf: Millis
-  readonly excluded?: Excluded
+  readonly excluded?: Exclusions
 }
 
 /**
@@ -46,16 +46,16 @@ export function clear(input: AuctionInput): Clearing {
     spec,
     band,
     oracle,
-    openings: new OpeningMargins(spec, oracle, band),
-    standings: new PositionCapacities(spec, band, oracle, fundingIndex),
+    openingMargins: new OpeningMargins(spec, oracle, band),
+    capacities: new PositionCapacities(spec, band, oracle, fundingIndex),
   }
-  const candidates = candidatesOf(input.book, band, asOf, input.excluded ?? NONE_EXCLUDED)
+  const candidates = candidatesOf(input.book, band, asOf, input.excluded ?? NO_EXCLUSIONS)
   const participants = participantsOf(terms, candidates, input.positions)
   const { first, last } = runRounds({
     terms,
     participants,
     reference: referenceTick(spec, { reference, oracle, asOf, band }),
-    only: null,
+    restrictedTo: null,
     mayFlip: true,
   })
   const trade = last.result === null ? NO_TRADE : tradeOf(spec, last.result)
@@ -80,9 +80,9 @@ function runRounds(input: RoundInput): { first: Round; last: Round } {
   let last = first
   while (last.result !== null) {
     const filled = [...last.result.buys, ...last.result.sells]
-    if (filled.length > BATCH_ORDERS && setup.only === null) {
-      setup = { ...setup, only: largest(last.entries, last.result.price) }
-    } else if (setup.mayFlip && !fitsOnePart(filled.map(leftOf))) {
+    if (filled.length > BATCH_ORDERS && setup.restrictedTo === null) {
+      setup = { ...setup, restrictedTo: largestOrders(last.entries, last.result.price) }
+    } else if (setup.mayFlip && !fitsOnePart(filled.map(remainderOf))) {
       setup = { ...setup, mayFlip: false }
     } else break
     last = runRound(setup)
@@ -90,14 +90,14 @@ function runRounds(input: RoundInput): { first: Round; last: Round } {
   return { first, last }
 }
 
-const leftOf = ({ order, steps }: RoundResult['buys'][number]): Pick<Fill, 'account' | 'left'> => ({
+const remainderOf = ({ order, steps }: RoundResult['buys'][number]): Pick<Fill, 'account' | 'remaining'> => ({
   account: order.account,
-  left: (order.remaining - steps) as Steps,
+  remaining: (order.remaining - steps) as Steps,
 })
 
 /** Of either side's orders that are eligible at the price, those with the largest remaining size; the earlier of equals. */
-function largest({ buys, sells }: Entries, price: Ticks): Set<Seq> {
-  const ofSide = (entries: readonly Entry[]): RestingOrder[] =>
+function largestOrders({ buys, sells }: BatchEntries, price: Ticks): Set<Seq> {
+  const ofSide = (entries: readonly BatchEntry[]): RestingOrder[] =>
     entries
       .filter((entry) => eligibleAt(entry, price) > 0)
       .map(({ bounded }) => bounded.order)
@@ -113,7 +113,7 @@ const NO_TRADE = {
   volume: 0 as Steps,
   demand: 0 as Steps,
   supply: 0 as Steps,
-  ration: null,
+  proration: null,
   fills: [],
   pairs: [],
 } as const
@@ -121,60 +121,60 @@ const NO_TRADE = {
 function tradeOf(spec: MarketSpec, { buys, sells, ...result }: RoundResult) {
   const pairs = pairUp(spec, result.price, buys, sells)
   const fills = fillsOf([buys, sells], pairs)
-  return { outcome: 'cleared' as const, ...result, ration: rationOf(result), fills, pairs }
+  return { outcome: 'cleared' as const, ...result, proration: prorationOf(result), fills, pairs }
 }
 
-function rationOf({ demand, supply }: PriceAnswer): Ration | null {
+function prorationOf({ demand, supply }: PriceResult): Proration | null {
   if (demand === supply) return null
   return demand > supply
     ? { side: 'LONG', volume: supply, eligible: demand }
     : { side: 'SHORT', volume: demand, eligible: supply }
 }
 
-interface Ended {
+interface CancelInput {
   readonly terms: RiskTerms
   readonly participants: readonly Participant[]
   readonly candidates: Candidates
   /** Of all orders that could take part. */
-  readonly entries: Entries
+  readonly entries: BatchEntries
   readonly fills: readonly Fill[]
 }
 
 /** Self-trades, and what a market order has left: of all candidates, the orders that do not stay. */
-function cancelsOf({ terms, participants, candidates, entries, fills }: Ended): Cancel[] {
+function cancelsOf({ terms, participants, candidates, entries, fills }: CancelInput): Cancel[] {
   const cancels: Cancel[] = []
   for (const { selfTrades } of participants) {
     for (const seq of selfTrades) cancels.push({ seq, reason: 'SELF_TRADE' })
   }
-  if (candidates.markets.length > 0) {
+  if (candidates.marketOrders.length > 0) {
     const settled = new Set(cancels.map(({ seq }) => seq))
-    for (const { seq, left } of fills) if (left === 0) settled.add(seq)
-    const entered = new Set([...marketsIn(entries.buys), ...marketsIn(entries.sells)])
-    for (const order of candidates.markets) {
+    for (const { seq, remaining } of fills) if (remaining === 0) settled.add(seq)
+    const entered = new Set([...marketOrderSeqs(entries.buys), ...marketOrderSeqs(entries.sells)])
+    for (const order of candidates.marketOrders) {
       if (settled.has(order.seq)) continue
-      const reason = entered.has(order.seq) ? 'MARKET_REMAINDER' : whyOut(terms, participants, order)
+      const reason = entered.has(order.seq) ? 'MARKET_REMAINDER' : exclusionReason(terms, participants, order)
       if (reason !== null) cancels.push({ seq: order.seq, reason })
     }
   }
   return cancels.sort((a, b) => a.seq - b.seq)
 }
 
-function marketsIn(entries: readonly Entry[]): Seq[] {
+function marketOrderSeqs(entries: readonly BatchEntry[]): Seq[] {
   const seqs: Seq[] = []
   for (const { bounded } of entries) if (bounded.order.type === 'MARKET') seqs.push(bounded.order.seq)
   return seqs
 }
 
 /** Why a market order took no part although the batch ran; null where it goes on waiting. */
-function whyOut(
+function exclusionReason(
   terms: RiskTerms,
   participants: readonly Participant[],
   order: RestingOrder,
 ): StatusReason | null {
   if (awaitsOracle(terms, order)) return null
-  const { standing, orders } = participants.find(({ account }) => account === order.account) as Participant
+  const { capacity, orders } = participants.find(({ account }) => account === order.account) as Participant
   if (order.reduceOnly || order.forced) {
-    return order.side === standing.reducingSide ? 'MARKET_REMAINDER' : 'REDUCE_ONLY_NO_POSITION'
+    return order.side === capacity.reducingSide ? 'MARKET_REMAINDER' : 'REDUCE_ONLY_NO_POSITION'
   }
   const isTwoSided = orders.some((other) => other.order.side !== order.side)
   return isTwoSided ? 'MARKET_REMAINDER' : 'INSUFFICIENT_MARGIN'

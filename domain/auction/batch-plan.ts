@@ -1,15 +1,19 @@
 /** From a batch to what is written: fills, orders, reservations, and the log rows that tell them. */
 
-import type { LiveOrder } from '../book/book-feed.ts'
+import type { LiveOrder } from '../book/market-book.ts'
 import { invariant } from '../invariant.ts'
 import type { MarketRow, MatchedFill } from '../journal/journal-row.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { expiryReason, leaveBook, type OpenOrder, type OrderChange, reserve } from '../orders/open-order.ts'
 import type { StatusReason } from '../orders/order.ts'
 import { OrderChanges } from '../orders/order-changes.ts'
-import { type ClosingReason, step } from '../orders/order-state.ts'
-import { type Funds, type Rebalanced, rebalance } from '../orders/rebalance.ts'
-import { reservePerStep } from '../orders/reservation.ts'
+import { type ClosingReason, transition } from '../orders/order-state.ts'
+import {
+  type Funds,
+  type RecomputedReservations,
+  recomputeReservations,
+} from '../orders/recompute-reservations.ts'
+import { reservationPerStep } from '../orders/reservation.ts'
 import type { Position } from '../positions/position.ts'
 import { PartialSlots } from '../settlement/partial-slots.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
@@ -18,16 +22,16 @@ import type { BatchOutcome, MatchedBatch } from './batch.ts'
 import type { Cancel, Cleared, Fill } from './clearing.ts'
 import type { Part } from './parts.ts'
 
-export interface Decision {
+export interface BatchDecision {
   /** Ended by time, before the batch. */
   readonly overdue: readonly Cancel[]
   /** Ended by the auction, or closing where filled in part. */
   readonly cancels: readonly Cancel[]
   readonly matched: MatchedBatch | null
-  readonly rebalanced: ReadonlyMap<UserId, Rebalanced>
+  readonly rebalanced: ReadonlyMap<UserId, RecomputedReservations>
 }
 
-const wholeFills = (matched: MatchedBatch | null): ReadonlyMap<Seq, Fill> =>
+const fillsBySeq = (matched: MatchedBatch | null): ReadonlyMap<Seq, Fill> =>
   new Map(matched?.clearing.fills.map((fill) => [fill.seq, fill]))
 
 /** A market's open and waiting orders. */
@@ -37,18 +41,18 @@ export interface LiveOrders {
 }
 
 /** Weighs the orders of every account in the batch against its new position. `live` is as before the batch. */
-export function decide(
+export function decideBatch(
   spec: MarketSpec,
   live: LiveOrders,
   overdue: readonly Cancel[],
   outcome: BatchOutcome | null,
   fundsOf: (account: UserId) => Funds,
-): Decision {
+): BatchDecision {
   const matched = outcome?.matched ?? null
   const cancels = outcome?.clearing.cancels ?? []
   const gone = new Set([...overdue, ...cancels].map(({ seq }) => seq))
-  const fills = wholeFills(matched)
-  const rebalanced = new Map<UserId, Rebalanced>()
+  const fills = fillsBySeq(matched)
+  const rebalanced = new Map<UserId, RecomputedReservations>()
   for (const [account, position] of matched?.positions ?? []) {
     const before = live.ordersOf(account)
     const open = before
@@ -64,16 +68,16 @@ export function decide(
       0n,
     )
     const terms = { funds: fundsOf(account), before: (reservedBefore - held) as Quote }
-    rebalanced.set(account, rebalance(spec, position.size, open, terms))
+    rebalanced.set(account, recomputeReservations(spec, position.size, open, terms))
   }
   return { overdue, cancels, matched, rebalanced }
 }
 
 const reservedFor = (spec: MarketSpec, order: LiveOrder, steps: Steps | undefined): bigint =>
-  steps === undefined || steps === 0 ? 0n : reservePerStep(spec, order) * BigInt(steps)
+  steps === undefined || steps === 0 ? 0n : reservationPerStep(spec, order) * BigInt(steps)
 
 /** The orders that a decision changes: their stored state is needed to write it. */
-export function touchedBy(decision: Decision, live: LiveOrders): Set<Seq> {
+export function affectedOrders(decision: BatchDecision, live: LiveOrders): Set<Seq> {
   const seqs = new Set([...decision.overdue, ...decision.cancels].map(({ seq }) => seq))
   for (const { seq } of decision.matched?.clearing.fills ?? []) seqs.add(seq)
   for (const { reservations, cancels } of decision.rebalanced.values()) {
@@ -84,10 +88,10 @@ export function touchedBy(decision: Decision, live: LiveOrders): Set<Seq> {
   return seqs
 }
 
-const endByTime = (order: OpenOrder, reason: StatusReason, asOf: Millis): OrderChange =>
-  leaveBook(order, reason === 'EXPIRED' ? expiryReason(order, asOf) : closing(reason), asOf)
+const endOverdue = (order: OpenOrder, reason: StatusReason, asOf: Millis): OrderChange =>
+  leaveBook(order, reason === 'EXPIRED' ? expiryReason(order, asOf) : closingReason(reason), asOf)
 
-const closing = (reason: StatusReason): ClosingReason => {
+const closingReason = (reason: StatusReason): ClosingReason => {
   invariant(reason !== 'FILLED', 'the auction ends orders, settlement fills them')
   return reason
 }
@@ -108,7 +112,7 @@ export interface PlannedBatch {
 }
 
 /** All that one turn of a market writes. */
-export interface Plan {
+export interface MarketPlan {
   readonly asOf: Millis
   readonly batch: PlannedBatch | null
   readonly orders: readonly OpenOrder[]
@@ -117,12 +121,12 @@ export interface Plan {
   readonly rows: readonly MarketRow[]
 }
 
-export interface PlanInput {
+export interface BatchPlanInput {
   readonly spec: MarketSpec
   readonly asOf: Millis
   readonly batchId: number
   readonly oracle: OracleReport | null
-  readonly decision: Decision
+  readonly decision: BatchDecision
   /** Stored state of the touched orders. */
   readonly orders: ReadonlyMap<Seq, OpenOrder>
   /** Partial slots in use, by account. */
@@ -130,40 +134,43 @@ export interface PlanInput {
 }
 
 /** Writes a decision down: the new state of every order it touches, and the rows in the order in which they hold. */
-export function planBatch(input: PlanInput): Plan {
-  const draft = new OrderChanges(input.orders)
+export function planBatch(input: BatchPlanInput): MarketPlan {
+  const changes = new OrderChanges(input.orders)
   const { overdue, cancels, matched, rebalanced } = input.decision
-  for (const { seq, reason } of overdue) draft.put(endByTime(draft.get(seq), reason, input.asOf))
-  const batch = matched === null ? null : fillOrders(input, matched, draft)
+  for (const { seq, reason } of overdue) changes.put(endOverdue(changes.get(seq), reason, input.asOf))
+  const batch = matched === null ? null : fillOrders(input, matched, changes)
 
-  const filled = wholeFills(matched)
+  const filled = fillsBySeq(matched)
   for (const { seq, reason } of cancels) {
-    if (filled.has(seq)) draft.putIf(reserve(draft.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
-    else draft.put(leaveBook(draft.get(seq), closing(reason), input.asOf))
+    if (filled.has(seq))
+      changes.putIf(reserve(changes.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
+    else changes.put(leaveBook(changes.get(seq), closingReason(reason), input.asOf))
   }
   for (const { reservations, cancels: short } of rebalanced.values()) {
-    for (const { seq, reason } of short) draft.put(leaveBook(draft.get(seq), closing(reason), input.asOf))
+    for (const { seq, reason } of short)
+      changes.put(leaveBook(changes.get(seq), closingReason(reason), input.asOf))
     for (const [seq, reservation] of reservations) {
-      if (!short.some((cancel) => cancel.seq === seq) && draft.has(seq))
-        draft.putIf(reserve(draft.get(seq), reservation))
+      if (!short.some((cancel) => cancel.seq === seq) && changes.has(seq))
+        changes.putIf(reserve(changes.get(seq), reservation))
     }
   }
   for (const [seq, fill] of filled) {
-    if (fill.left === 0) draft.putIf(reserve(draft.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
+    if (fill.remaining === 0)
+      changes.putIf(reserve(changes.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
   }
   return {
     asOf: input.asOf,
     batch,
-    orders: draft.changed(),
-    reserved: draft.reservedDeltas(),
-    rows: draft.rows,
+    orders: changes.changed(),
+    reserved: changes.reservedDeltas(),
+    rows: changes.rows,
   }
 }
 
 function fillOrders(
-  input: PlanInput,
+  input: BatchPlanInput,
   { clearing, parts, positions }: MatchedBatch,
-  draft: OrderChanges,
+  changes: OrderChanges,
 ): PlannedBatch {
   const { spec, batchId, oracle } = input
   invariant(oracle !== null, 'a batch has an oracle report')
@@ -171,11 +178,11 @@ function fillOrders(
   const timesCut = countBySeq(parts)
   const fills = parts.flatMap((part, at) =>
     part.fills.map((fill, place): PlannedFill => {
-      const order = draft.get(fill.seq)
-      const held = heldBy(spec, order, fill.opening)
-      const needsSlot = fill.left > 0 && (order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1)
-      const slot = order.partialSlot ?? (needsSlot ? slots.take(order.account) : null)
-      draft.set(afterFill(order, fill, held, slot))
+      const order = changes.get(fill.seq)
+      const held = heldFor(spec, order, fill.opening)
+      const needsSlot = fill.remaining > 0 && (order.price > 0 || (timesCut.get(fill.seq) ?? 0) > 1)
+      const slot = order.partialSlot ?? (needsSlot ? slots.allocate(order.account) : null)
+      changes.set(afterFill(order, fill, held, slot))
       return plannedFill(
         `${spec.marketId}-${batchId}-${at + 1}-${fill.seq}`,
         at + 1,
@@ -187,16 +194,16 @@ function fillOrders(
       )
     }),
   )
-  const closing = closingOrders(input.decision, draft)
-  draft.rows.push(batchRow(input, clearing, { oracle, parts: parts.length, fills, closing }))
+  const closing = closingOrders(input.decision, changes)
+  changes.rows.push(batchRow(input, clearing, { oracle, parts: parts.length, fills, closing }))
   return { batchId, clearing, oracle, parts: parts.length, fills, positions }
 }
 
-const heldBy = (spec: MarketSpec, order: OpenOrder, opening: Steps): Quote =>
-  (opening === 0 ? 0n : reservePerStep(spec, { ...order, limit: order.price }) * BigInt(opening)) as Quote
+const heldFor = (spec: MarketSpec, order: OpenOrder, opening: Steps): Quote =>
+  (opening === 0 ? 0n : reservationPerStep(spec, { ...order, limit: order.price }) * BigInt(opening)) as Quote
 
 function afterFill(order: OpenOrder, fill: Fill, held: Quote, partialSlot: number | null): OpenOrder {
-  const verdict = step(order, { kind: 'match', steps: fill.fill })
+  const verdict = transition(order, { kind: 'match', steps: fill.fill })
   invariant(verdict.ok, 'the auction fills what is in the book')
   return {
     ...verdict.value.life,
@@ -238,23 +245,23 @@ function countBySeq(parts: readonly Part[]): Map<Seq, number> {
 
 /** Orders that leave the book with the batch although part of them is settling. Marks them so. */
 function closingOrders(
-  { cancels, matched }: Decision,
-  draft: OrderChanges,
+  { cancels, matched }: BatchDecision,
+  changes: OrderChanges,
 ): { order_id: string; reason: StatusReason }[] {
-  const filled = wholeFills(matched)
+  const filled = fillsBySeq(matched)
   return cancels
     .filter(({ seq }) => filled.has(seq))
     .map(({ seq, reason }) => {
-      const order = draft.get(seq)
-      const verdict = step(order, { kind: 'close', reason: closing(reason) })
+      const order = changes.get(seq)
+      const verdict = transition(order, { kind: 'close', reason: closingReason(reason) })
       invariant(verdict.ok, 'an order that is filled in part closes once')
-      draft.set(verdict.value.life)
+      changes.set(verdict.value.life)
       return { order_id: order.orderId, reason }
     })
 }
 
 function batchRow(
-  { asOf, batchId }: PlanInput,
+  { asOf, batchId }: BatchPlanInput,
   clearing: Cleared,
   batch: {
     readonly oracle: OracleReport

@@ -27,7 +27,7 @@ export interface MatchTerms {
 /** Orders that the chain would refuse although the auction matched them. */
 export interface MatchRefusal {
   readonly orders: readonly Seq[]
-  readonly why: AccountRefusal['code']
+  readonly reason: AccountRefusal['code']
 }
 
 /**
@@ -50,7 +50,7 @@ export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<Matche
         takerFee,
         fundingIndex: terms.fundingIndex,
       })
-      if (!settled.ok) return refuse(blame(run, settled.refusal))
+      if (!settled.ok) return refuse(matchRefusal(run, settled.refusal))
       positions.set(account, settled.value.position)
     }
   }
@@ -82,10 +82,10 @@ export function clearAndMatch(input: AuctionInput): BatchOutcome {
   }
 }
 
-function blame(run: readonly Fill[], refusal: AccountRefusal): MatchRefusal {
+function matchRefusal(run: readonly Fill[], refusal: AccountRefusal): MatchRefusal {
   const culprits = 'fill' in refusal ? [run[refusal.fill] as Fill] : run.filter(({ opening }) => opening > 0)
   const orders = culprits.length > 0 ? culprits : run
-  return { orders: orders.map(({ seq }) => seq), why: refusal.code }
+  return { orders: orders.map(({ seq }) => seq), reason: refusal.code }
 }
 
 /** Runs of fills of one account, in order. */

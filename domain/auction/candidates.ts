@@ -10,22 +10,22 @@ import type { Cancel } from './clearing.ts'
 export const MARKET_WAIT_MS = 2000
 
 /** Orders that sit a batch out and stay as they are: those of an account whose adjustment is under way, or single ones. */
-export interface Excluded {
+export interface Exclusions {
   readonly accounts: ReadonlySet<UserId>
   readonly orders: ReadonlySet<Seq>
 }
 
-export const NONE_EXCLUDED: Excluded = { accounts: new Set(), orders: new Set() }
+export const NO_EXCLUSIONS: Exclusions = { accounts: new Set(), orders: new Set() }
 
 /** Of either side the market orders first, by seq, then from the best limit, then by seq. */
 export interface Candidates {
   readonly buys: readonly RestingOrder[]
   readonly sells: readonly RestingOrder[]
   /** Those of them that are market orders. */
-  readonly markets: readonly RestingOrder[]
+  readonly marketOrders: readonly RestingOrder[]
 }
 
-const hasWaited = ({ type, acceptedAt }: RestingOrder, asOf: Millis): boolean =>
+const isWaitOver = ({ type, acceptedAt }: RestingOrder, asOf: Millis): boolean =>
   type === 'MARKET' && asOf - acceptedAt >= MARKET_WAIT_MS
 
 /**
@@ -35,8 +35,8 @@ const hasWaited = ({ type, acceptedAt }: RestingOrder, asOf: Millis): boolean =>
 export function overdue(book: Book, asOf: Millis): Cancel[] {
   const expired = book.expired(asOf)
   const gone = new Set(expired)
-  const waited = [...book.markets('LONG'), ...book.markets('SHORT')]
-    .filter((order) => hasWaited(order, asOf) && !gone.has(order.seq))
+  const waited = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT')]
+    .filter((order) => isWaitOver(order, asOf) && !gone.has(order.seq))
     .map(({ seq }): Cancel => ({ seq, reason: 'NO_BATCH_IN_TIME' }))
   const cancels = expired.map((seq): Cancel => ({ seq, reason: 'EXPIRED' })).concat(waited)
   return cancels.sort((a, b) => a.seq - b.seq)
@@ -53,42 +53,42 @@ export function bandLimit(order: RestingOrder, band: Band): Ticks {
  * these for its account's position, so leaving it out changes nothing. Where the sides do not reach each other, the market
  * orders alone.
  */
-export function candidatesOf(book: Book, band: Band, asOf: Millis, excluded: Excluded): Candidates {
-  const isIn = (order: RestingOrder): boolean =>
+export function candidatesOf(book: Book, band: Band, asOf: Millis, excluded: Exclusions): Candidates {
+  const isEligible = (order: RestingOrder): boolean =>
     !isExpired(order.expiration, asOf) &&
-    !hasWaited(order, asOf) &&
+    !isWaitOver(order, asOf) &&
     !excluded.accounts.has(order.account) &&
     !excluded.orders.has(order.seq)
 
-  const marketBuys = book.markets('LONG').filter(isIn)
-  const marketSells = book.markets('SHORT').filter(isIn)
-  const highestBuy = marketBuys.length > 0 ? band.hi : bestLimit(book, 'LONG', band, isIn)
-  const lowestSell = marketSells.length > 0 ? band.lo : bestLimit(book, 'SHORT', band, isIn)
-  const markets = [...marketBuys, ...marketSells]
+  const marketBuys = book.marketOrders('LONG').filter(isEligible)
+  const marketSells = book.marketOrders('SHORT').filter(isEligible)
+  const highestBuy = marketBuys.length > 0 ? band.hi : bestLimit(book, 'LONG', band, isEligible)
+  const lowestSell = marketSells.length > 0 ? band.lo : bestLimit(book, 'SHORT', band, isEligible)
+  const marketOrders = [...marketBuys, ...marketSells]
   if (highestBuy === null || lowestSell === null || highestBuy < lowestSell) {
-    return { buys: marketBuys, sells: marketSells, markets }
+    return { buys: marketBuys, sells: marketSells, marketOrders }
   }
   return {
-    markets,
-    buys: marketBuys.concat(limitsUpTo(book, 'LONG', lowestSell, isIn)),
-    sells: marketSells.concat(limitsUpTo(book, 'SHORT', highestBuy, isIn)),
+    marketOrders,
+    buys: marketBuys.concat(limitsUpTo(book, 'LONG', lowestSell, isEligible)),
+    sells: marketSells.concat(limitsUpTo(book, 'SHORT', highestBuy, isEligible)),
   }
 }
 
-type IsIn = (order: RestingOrder) => boolean
+type IsEligible = (order: RestingOrder) => boolean
 
-function bestLimit(book: Book, side: Side, band: Band, isIn: IsIn): Ticks | null {
+function bestLimit(book: Book, side: Side, band: Band, isEligible: IsEligible): Ticks | null {
   for (const level of book.levels(side, side === 'LONG' ? band.lo : band.hi)) {
-    const order = level.orders.find(isIn)
+    const order = level.orders.find(isEligible)
     if (order !== undefined) return bandLimit(order, band)
   }
   return null
 }
 
-function limitsUpTo(book: Book, side: Side, worst: Ticks, isIn: IsIn): RestingOrder[] {
+function limitsUpTo(book: Book, side: Side, worst: Ticks, isEligible: IsEligible): RestingOrder[] {
   const orders: RestingOrder[] = []
   for (const level of book.levels(side, worst)) {
-    for (const order of level.orders) if (isIn(order)) orders.push(order)
+    for (const order of level.orders) if (isEligible(order)) orders.push(order)
   }
   return orders
 }

@@ -5,20 +5,20 @@ import { type Band, tickNearest } from '../market/band.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from '../units.ts'
 import type { PriceRule, Reference } from './clearing.ts'
-import type { Entry } from './tranches.ts'
+import type { BatchEntry } from './tranches.ts'
 
 /** From this age on the last clearing price says nothing about the next. */
-export const REFERENCE_LIFE_MS = 60_000
+export const REFERENCE_MAX_AGE_MS = 60_000
 
-export interface PriceQuestion {
-  readonly buys: readonly Entry[]
-  readonly sells: readonly Entry[]
+export interface PriceInput {
+  readonly buys: readonly BatchEntry[]
+  readonly sells: readonly BatchEntry[]
   readonly band: Band
   /** Where nothing else decides. */
   readonly reference: Ticks
 }
 
-export interface PriceAnswer {
+export interface PriceResult {
   readonly price: Ticks
   readonly rule: PriceRule
   readonly demand: Steps
@@ -32,7 +32,7 @@ export function referenceTick(
 ): Ticks {
   const isUsable =
     reference !== null &&
-    asOf - reference.at < REFERENCE_LIFE_MS &&
+    asOf - reference.at < REFERENCE_MAX_AGE_MS &&
     band.lo <= reference.price &&
     reference.price <= band.hi
   return isUsable ? reference.price : tickNearest(spec, oracle)
@@ -43,8 +43,8 @@ export function referenceTick(
  * and those of them with the smallest surplus are one again. Both change only right after a buy limit and at a sell limit: the
  * ends of every stretch where they are constant are looked at, and nothing between.
  */
-export function clearingPrice(question: PriceQuestion): PriceAnswer | null {
-  const largest = largestVolume(question)
+export function clearingPrice(input: PriceInput): PriceResult | null {
+  const largest = largestVolume(input)
   if (largest.length === 0) return null
   const surplus = largest.reduce(
     (least, point) => Math.min(least, surplusAt(point)),
@@ -52,7 +52,7 @@ export function clearingPrice(question: PriceQuestion): PriceAnswer | null {
   )
   const tied = largest.filter((point) => surplusAt(point) === surplus)
 
-  const { price, rule } = decide(question, largest, tied)
+  const { price, rule } = choosePrice(input, largest, tied)
   const { demand, supply } = pointAt(tied, price)
   return { price, rule, demand, supply }
 }
@@ -66,8 +66,8 @@ interface Point {
 
 const surplusAt = ({ demand, supply }: Point): number => Math.abs(demand - supply)
 
-function decide(
-  { buys, sells, reference }: PriceQuestion,
+function choosePrice(
+  { buys, sells, reference }: PriceInput,
   largest: readonly Point[],
   tied: readonly Point[],
 ): { price: Ticks; rule: PriceRule } {
@@ -98,11 +98,11 @@ const pointAt = (points: readonly Point[], price: Ticks): Point =>
 /** The lowest and highest effective limit of a limit order in the interval: without one, pressure has nothing to push to. */
 function anchorsIn(
   { lo, hi }: Band,
-  sides: readonly (readonly Entry[])[],
+  sides: readonly (readonly BatchEntry[])[],
 ): { lowest: Ticks | null; highest: Ticks | null } {
   let lowest: Ticks | null = null
   let highest: Ticks | null = null
-  const look = (limit: Ticks): void => {
+  const include = (limit: Ticks): void => {
     if (limit < lo || limit > hi) return
     if (lowest === null || limit < lowest) lowest = limit
     if (highest === null || limit > highest) highest = limit
@@ -110,8 +110,8 @@ function anchorsIn(
   for (const entries of sides) {
     for (const { bounded, reducing, opening } of entries) {
       if (bounded.order.type === 'MARKET') continue
-      if (reducing > 0) look(bounded.reducingLimit as Ticks)
-      if (opening > 0) look(bounded.openingLimit as Ticks)
+      if (reducing > 0) include(bounded.reducingLimit as Ticks)
+      if (opening > 0) include(bounded.openingLimit as Ticks)
     }
   }
   return { lowest, highest }
@@ -124,7 +124,7 @@ interface Curve {
   readonly total: number
 }
 
-function curveOf(entries: readonly Entry[]): Curve {
+function curveOf(entries: readonly BatchEntry[]): Curve {
   const stepsAt = new Map<number, number>()
   let total = 0
   const add = (limit: number, steps: number): void => {
@@ -144,7 +144,7 @@ function curveOf(entries: readonly Entry[]): Curve {
 }
 
 /** The points with the largest volume, ascending; none where it is 0. One walk over the band, from change to change. */
-function largestVolume({ buys, sells, band }: PriceQuestion): Point[] {
+function largestVolume({ buys, sells, band }: PriceInput): Point[] {
   const buy = curveOf(buys)
   const sell = curveOf(sells)
   let largest: Point[] = []

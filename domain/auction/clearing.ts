@@ -30,7 +30,7 @@ export interface Fill {
   /** By the schedule: the sum over its pairs. A closing fee is capped by the close proceeds when the fill reaches the position. */
   readonly fee: Quote
   /** What remains of the order after it; 0 where it is filled. */
-  readonly left: Steps
+  readonly remaining: Steps
 }
 
 export interface Cancel {
@@ -45,7 +45,7 @@ export interface Cancel {
 export type PriceRule = 'volume' | 'surplus' | 'buy_pressure' | 'sell_pressure' | 'reference'
 
 /** The side that fills in part: every order of it gets `volume` / `eligible` of its size, within one step. */
-export interface Ration {
+export interface Proration {
   readonly side: Side
   readonly volume: Steps
   readonly eligible: Steps
@@ -86,7 +86,7 @@ export interface NotCleared extends ClearingOutcome {
   readonly volume: Steps
   readonly demand: Steps
   readonly supply: Steps
-  readonly ration: null
+  readonly proration: null
   readonly fills: readonly []
   readonly pairs: readonly []
 }
@@ -100,7 +100,7 @@ export interface Cleared extends ClearingOutcome {
   readonly demand: Steps
   readonly supply: Steps
   /** Null where both sides fill whole. */
-  readonly ration: Ration | null
+  readonly proration: Proration | null
   /** By account; within an account in tranche order. */
   readonly fills: readonly Fill[]
   /** In pairing order. */

@@ -15,12 +15,12 @@ export function fillsOf(sides: readonly (readonly PlannedShare[])[], pairs: read
   const fills: Fill[] = []
   for (const shares of sides) {
     let account: RestingOrder['account'] | null = null
-    let capacity = 0 as Steps
-    for (const { order, standing, steps } of shares) {
-      if (order.account !== account) capacity = capacityFor(order, standing)
+    let reducible = 0 as Steps
+    for (const { order, capacity, steps } of shares) {
+      if (order.account !== account) reducible = capacityFor(order, capacity)
       account = order.account
-      const reducing = minOf(steps, capacity)
-      capacity = (capacity - reducing) as Steps
+      const reducing = minOf(steps, reducible)
+      reducible = (reducible - reducing) as Steps
       fills.push(fillOf(order, tallies.get(order.seq) as Tally, reducing))
     }
   }
@@ -42,6 +42,6 @@ function fillOf(order: RestingOrder, { taker, maker, fee }: Tally, reducing: Ste
     taker,
     maker,
     fee,
-    left: (order.remaining - fill) as Steps,
+    remaining: (order.remaining - fill) as Steps,
   }
 }

@@ -9,7 +9,7 @@ import { openingBound } from '../positions/margin.ts'
 import type { Price, Steps, Ticks } from '../units.ts'
 
 /** Far more than doubles can be wrong by, far less than matters: what is within it is computed exactly. */
-const DOUBT = 1.001
+const ERROR_FACTOR = 1.001
 
 export class OpeningMargins {
   readonly #spec: MarketSpec
@@ -29,7 +29,7 @@ export class OpeningMargins {
   }
 
   /** `openingBound` of the order at the batch's oracle price. */
-  boundOf(order: RestingOrder): Ticks {
+  boundFor(order: RestingOrder): Ticks {
     const bound = this.#marketBound(order)
     const dependsOnLimit = order.side === 'SHORT' && order.type === 'LIMIT' && !this.#isBinary
     // A sell limit l at or above O(1+IMR)/(1+1/L), the bound of a market sell, is at or above O(1+IMR) - l/L, its own.
@@ -38,7 +38,7 @@ export class OpeningMargins {
   }
 
   /** `coveredSteps` of the order in the batch's band. */
-  coveredBy(order: RestingOrder): Steps {
+  coveredSteps(order: RestingOrder): Steps {
     const { side, type, limit, leverage, openable } = order
     if (side === 'LONG' || this.#isBinary || openable === 0) return openable
     const feePrice = feePriceOf(this.#spec, order)
@@ -48,7 +48,7 @@ export class OpeningMargins {
       // adds up to less than one step costs, one step is what is not covered.
       const missing = (this.#feeAt(this.#band.hi) - this.#feeAt(feePrice)) * openable
       const step = (limit * this.#tickStepValue) / leverage
-      if (missing > 0 && missing * DOUBT < step) return (openable - 1) as Steps
+      if (missing > 0 && missing * ERROR_FACTOR < step) return (openable - 1) as Steps
     }
     return coveredSteps(this.#spec, order, this.#band, this.#oracle)
   }

@@ -3,13 +3,13 @@ import type { RestingOrder } from '../book/book.ts'
 import type { Position } from '../positions/position.ts'
 import type { Seq, Steps, UserId } from '../units.ts'
 import type { Candidates } from './candidates.ts'
-import { FREE, type PositionCapacity } from './position-capacity.ts'
-import { withoutSelfTrades } from './self-trade.ts'
+import { FLAT_CAPACITY, type PositionCapacity } from './position-capacity.ts'
+import { preventSelfTrades } from './self-trade.ts'
 import {
   type BoundedOrder,
-  bound,
-  inTrancheOrder,
-  type MarketReach,
+  boundOrder,
+  byTrancheOrder,
+  type MarketOrderBounds,
   openableNow,
   type RiskTerms,
 } from './tranches.ts'
@@ -17,7 +17,7 @@ import {
 export interface Participant {
   readonly account: UserId
   readonly position: Position
-  readonly standing: PositionCapacity
+  readonly capacity: PositionCapacity
   /** In tranche order. */
   readonly orders: readonly BoundedOrder[]
   readonly selfTrades: readonly Seq[]
@@ -34,9 +34,9 @@ export function participantsOf(
   const participants: Participant[] = []
   for (const [account, orders] of accounts) {
     const position = positions(account)
-    const standing = position.size === 0 ? FREE : terms.standings.of(position, orders)
-    const bounded = boundAll(terms, standing, orders)
-    participants.push({ account, position, standing, orders: bounded.orders, selfTrades: bounded.selfTrades })
+    const capacity = position.size === 0 ? FLAT_CAPACITY : terms.capacities.of(position, orders)
+    const bounded = boundAll(terms, capacity, orders)
+    participants.push({ account, position, capacity, orders: bounded.orders, selfTrades: bounded.selfTrades })
   }
   return participants
 }
@@ -49,17 +49,21 @@ function group(accounts: Map<UserId, RestingOrder[]>, orders: readonly RestingOr
   }
 }
 
-interface Bounded {
+interface BoundedOrders {
   readonly orders: readonly BoundedOrder[]
   readonly selfTrades: readonly Seq[]
 }
 
 const NONE: readonly never[] = []
 
-function boundAll(terms: RiskTerms, standing: PositionCapacity, orders: readonly RestingOrder[]): Bounded {
+function boundAll(
+  terms: RiskTerms,
+  capacity: PositionCapacity,
+  orders: readonly RestingOrder[],
+): BoundedOrders {
   return hasBothSides(orders)
-    ? boundTwoSided(terms, standing, orders)
-    : { orders: inTurn(terms, standing, orders, null), selfTrades: NONE }
+    ? boundTwoSided(terms, capacity, orders)
+    : { orders: boundInTrancheOrder(terms, capacity, orders, null), selfTrades: NONE }
 }
 
 function hasBothSides(orders: readonly RestingOrder[]): boolean {
@@ -67,27 +71,32 @@ function hasBothSides(orders: readonly RestingOrder[]): boolean {
   return false
 }
 
-function boundTwoSided(terms: RiskTerms, standing: PositionCapacity, all: readonly RestingOrder[]): Bounded {
-  const orders = all.filter((order) => hasRoom(standing, order, openableNow(terms, standing, order)))
-  const { kept, cancelled, reach } = withoutSelfTrades(orders)
-  return { orders: inTurn(terms, standing, kept, reach), selfTrades: cancelled }
+function boundTwoSided(
+  terms: RiskTerms,
+  capacity: PositionCapacity,
+  all: readonly RestingOrder[],
+): BoundedOrders {
+  const orders = all.filter((order) => canTrade(capacity, order, openableNow(terms, capacity, order)))
+  const { retained, cancelled, marketOrderBounds } = preventSelfTrades(orders)
+  return { orders: boundInTrancheOrder(terms, capacity, retained, marketOrderBounds), selfTrades: cancelled }
 }
 
 /** The orders that have room, with their limits, in tranche order. */
-function inTurn(
+function boundInTrancheOrder(
   terms: RiskTerms,
-  standing: PositionCapacity,
+  capacity: PositionCapacity,
   orders: readonly RestingOrder[],
-  reach: MarketReach | null,
+  marketOrderBounds: MarketOrderBounds | null,
 ): BoundedOrder[] {
   const bounded: BoundedOrder[] = []
   for (const order of orders) {
-    const openable = openableNow(terms, standing, order)
-    if (hasRoom(standing, order, openable)) bounded.push(bound(terms, standing, { order, openable }, reach))
+    const openable = openableNow(terms, capacity, order)
+    if (canTrade(capacity, order, openable))
+      bounded.push(boundOrder(terms, capacity, { order, openable }, marketOrderBounds))
   }
-  return bounded.length > 1 ? bounded.sort(inTrancheOrder) : bounded
+  return bounded.length > 1 ? bounded.sort(byTrancheOrder) : bounded
 }
 
 /** Without room at any price for all that its account holds, an order cannot trade, nor be in another's way. */
-const hasRoom = (standing: PositionCapacity, order: RestingOrder, openable: Steps): boolean =>
-  openable > 0 || order.side === standing.reducingSide
+const canTrade = (capacity: PositionCapacity, order: RestingOrder, openable: Steps): boolean =>
+  openable > 0 || order.side === capacity.reducingSide

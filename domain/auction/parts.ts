@@ -5,8 +5,8 @@ import type { Fill, Pair } from './clearing.ts'
 import { type Tally, tally } from './pairing.ts'
 
 /** Limits of one settlement transaction. */
-export const PART_ORDERS = 200
-export const PART_SLOTS = 400
+export const MAX_PART_ORDERS = 200
+export const MAX_PART_SLOTS = 400
 
 /** Of the market itself: its clock and its reference, which its first part finds empty. */
 export const MARKET_SLOTS = 2
@@ -41,52 +41,52 @@ export interface Splittable {
 export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
   const fillOf = new Map(fills.map((fill) => [fill.seq, fill]))
   const progress = new Progress(fills)
-  return cut(pairs, fillOf).map(({ chunk, newSlots }) => ({
+  return cut(pairs, fillOf).map(({ pairs: chunk, newSlots }) => ({
     pairs: chunk,
-    fills: progress.take(chunk),
+    fills: progress.settle(chunk),
     newSlots,
   }))
 }
 
 /** Whether a batch that leaves these orders so much fits one transaction: what `splitIntoParts` would say, without the pairs. */
-export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'left'>[]): boolean {
-  if (filled.length > PART_ORDERS) return false
+export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'remaining'>[]): boolean {
+  if (filled.length > MAX_PART_ORDERS) return false
   const accounts = new Set<UserId>()
   let slots = FIXED_SLOTS
-  for (const { account, left } of filled) {
-    slots += slotsOf(left, !accounts.has(account))
+  for (const { account, remaining } of filled) {
+    slots += slotsOf(remaining, !accounts.has(account))
     accounts.add(account)
   }
-  return slots <= PART_SLOTS
+  return slots <= MAX_PART_SLOTS
 }
 
 const slotsOf = (left: Steps, isNewAccount: boolean): number => 1 + Number(left > 0) + Number(isNewAccount)
 
 interface Chunk {
-  readonly chunk: Pair[]
+  readonly pairs: Pair[]
   newSlots: number
 }
 
 function cut(pairs: readonly Pair[], fillOf: ReadonlyMap<Seq, Fill>): Chunk[] {
   const chunks: Chunk[] = []
-  let load = new Load(fillOf)
+  let load = new PartLoad(fillOf)
   for (const pair of pairs) {
     const current = chunks.at(-1)
-    if (current !== undefined && load.takes(pair)) {
+    if (current !== undefined && load.fits(pair)) {
       load.add(pair)
-      current.chunk.push(pair)
+      current.pairs.push(pair)
       current.newSlots = load.slots
     } else {
-      load = new Load(fillOf)
+      load = new PartLoad(fillOf)
       load.add(pair)
-      chunks.push({ chunk: [pair], newSlots: load.slots })
+      chunks.push({ pairs: [pair], newSlots: load.slots })
     }
   }
   return chunks
 }
 
 /** Orders and slots of the part that is being filled. */
-class Load {
+class PartLoad {
   readonly #orders = new Set<Seq>()
   readonly #accounts = new Set<UserId>()
   readonly #fillOf: ReadonlyMap<Seq, Fill>
@@ -96,11 +96,11 @@ class Load {
     this.#fillOf = fillOf
   }
 
-  takes({ buySeq, sellSeq }: Pair): boolean {
+  fits({ buySeq, sellSeq }: Pair): boolean {
     const orders = Number(!this.#orders.has(buySeq)) + Number(!this.#orders.has(sellSeq))
     return (
-      this.#orders.size + orders <= PART_ORDERS &&
-      this.slots + this.#slotsOf(buySeq) + this.#slotsOf(sellSeq) <= PART_SLOTS
+      this.#orders.size + orders <= MAX_PART_ORDERS &&
+      this.slots + this.#slotsOf(buySeq) + this.#slotsOf(sellSeq) <= MAX_PART_SLOTS
     )
   }
 
@@ -114,8 +114,8 @@ class Load {
 
   #slotsOf(seq: Seq): number {
     if (this.#orders.has(seq)) return 0
-    const { left, account } = this.#fill(seq)
-    return slotsOf(left, !this.#accounts.has(account))
+    const { remaining, account } = this.#fill(seq)
+    return slotsOf(remaining, !this.#accounts.has(account))
   }
 
   #fill(seq: Seq): Fill {
@@ -132,7 +132,7 @@ class Progress {
     this.#fills = fills
   }
 
-  take(pairs: readonly Pair[]): Fill[] {
+  settle(pairs: readonly Pair[]): Fill[] {
     const tallies = tally(pairs)
     return this.#fills.flatMap((fill) => {
       const share = tallies.get(fill.seq)
@@ -153,7 +153,7 @@ class Progress {
       taker,
       maker,
       fee: fee as Quote,
-      left: (whole.left + whole.fill - before - steps) as Steps,
+      remaining: (whole.remaining + whole.fill - before - steps) as Steps,
     }
   }
 }

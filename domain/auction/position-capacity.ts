@@ -13,22 +13,22 @@ export interface PositionCapacity {
   readonly size: Steps
   readonly reducingSide: Side | null
   /** The price beyond which a close would leave bad debt, or a price of the band before it: binds every order on the reducing side. */
-  readonly solvent: Ticks
+  readonly bankruptcyLimit: Ticks
   readonly mayOpen: boolean
 }
 
 /** Of a flat account. */
-export const FREE: PositionCapacity = {
+export const FLAT_CAPACITY: PositionCapacity = {
   size: FLAT.size,
   reducingSide: null,
-  solvent: 0 as Ticks,
+  bankruptcyLimit: 0 as Ticks,
   mayOpen: true,
 }
 
 /** Far more than a few operations on doubles can be wrong by, relative to their largest operand: what is closer is computed exactly. */
-const DOUBT = 1e-9
+const RELATIVE_ERROR = 1e-9
 /** Ticks by which the roundings of the bankruptcy price can move it from the quotient, and some. */
-const ROUNDINGS = 4
+const ROUNDING_TICKS = 4
 
 export class PositionCapacities {
   readonly #spec: MarketSpec
@@ -63,7 +63,7 @@ export class PositionCapacities {
     return {
       size: position.size,
       reducingSide,
-      solvent: closes ? this.#solvent(position, estimate) : (0 as Ticks),
+      bankruptcyLimit: closes ? this.#bankruptcyLimit(position, estimate) : (0 as Ticks),
       mayOpen: opens && this.#mayOpen(position, estimate),
     }
   }
@@ -77,24 +77,24 @@ export class PositionCapacities {
       margin: folded - funding,
       entry,
       value,
-      doubt: (Math.abs(folded) + Math.abs(funding) + entry + Math.abs(value)) * DOUBT,
+      error: (Math.abs(folded) + Math.abs(funding) + entry + Math.abs(value)) * RELATIVE_ERROR,
     }
   }
 
-  #solvent(position: Position, { margin, entry, doubt }: Estimate): Ticks {
+  #bankruptcyLimit(position: Position, { margin, entry, error }: Estimate): Ticks {
     const { lo, hi } = this.#band
     const isLong = position.size > 0
     const perTick = Math.abs(position.size) * this.#tickValue
-    const away = doubt / perTick + ROUNDINGS
-    if (isLong && (entry - margin) / perTick + away < lo) return lo
-    if (!isLong && (entry + margin) / perTick - away > hi) return hi
+    const tolerance = error / perTick + ROUNDING_TICKS
+    if (isLong && (entry - margin) / perTick + tolerance < lo) return lo
+    if (!isLong && (entry + margin) / perTick - tolerance > hi) return hi
     return bankruptcyPrice(this.#spec, position, this.#index)
   }
 
-  #mayOpen(position: Position, { margin, entry, value, doubt }: Estimate): boolean {
+  #mayOpen(position: Position, { margin, entry, value, error }: Estimate): boolean {
     const equity = position.size > 0 ? margin + value - entry : margin + value + entry
     const required = Math.abs(position.size) * this.#required[position.size > 0 ? 'LONG' : 'SHORT']
-    return equity - required > doubt || mayOpen(this.#spec, position, this.#index, this.#oracle)
+    return equity - required > error || mayOpen(this.#spec, position, this.#index, this.#oracle)
   }
 }
 
@@ -103,5 +103,5 @@ interface Estimate {
   readonly margin: number
   readonly entry: number
   readonly value: number
-  readonly doubt: number
+  readonly error: number
 }

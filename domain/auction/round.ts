@@ -2,45 +2,45 @@
 
 import type { Seq, Steps, Ticks } from '../units.ts'
 import { proRata } from './allocation.ts'
-import { clearingPrice, type PriceAnswer } from './clearing-price.ts'
+import { clearingPrice, type PriceResult } from './clearing-price.ts'
 import type { Share } from './pairing.ts'
 import type { Participant } from './participants.ts'
 import type { PositionCapacity } from './position-capacity.ts'
-import { addEntries, type Entries, type Entry, eligibleAt, type RiskTerms } from './tranches.ts'
+import { addEntries, type BatchEntries, type BatchEntry, eligibleAt, type RiskTerms } from './tranches.ts'
 
 export interface RoundInput {
   readonly terms: RiskTerms
   readonly participants: readonly Participant[]
   readonly reference: Ticks
   /** The orders that take part; null for all. */
-  readonly only: ReadonlySet<Seq> | null
+  readonly restrictedTo: ReadonlySet<Seq> | null
   /** Whether an order may open on the side that reduces its account's position. */
   readonly mayFlip: boolean
 }
 
 export interface Round {
-  readonly entries: Entries
+  readonly entries: BatchEntries
   /** Null where nothing meets. */
   readonly result: RoundResult | null
 }
 
 /** A share with what its account's position allows. */
 export interface PlannedShare extends Share {
-  readonly standing: PositionCapacity
+  readonly capacity: PositionCapacity
 }
 
-export interface RoundResult extends PriceAnswer {
+export interface RoundResult extends PriceResult {
   readonly volume: Steps
   /** The orders of either side that get something. An account's lie together, in tranche order. */
   readonly buys: readonly PlannedShare[]
   readonly sells: readonly PlannedShare[]
 }
 
-export function runRound({ terms, participants, reference, only, mayFlip }: RoundInput): Round {
-  const entries: Entries = { buys: [], sells: [] }
-  for (const { standing, orders } of participants) {
-    const taking = only === null ? orders : orders.filter(({ order }) => only.has(order.seq))
-    addEntries(entries, standing, taking, mayFlip)
+export function runRound({ terms, participants, reference, restrictedTo, mayFlip }: RoundInput): Round {
+  const entries: BatchEntries = { buys: [], sells: [] }
+  for (const { capacity, orders } of participants) {
+    const taking = restrictedTo === null ? orders : orders.filter(({ order }) => restrictedTo.has(order.seq))
+    addEntries(entries, capacity, taking, mayFlip)
   }
   const answer = clearingPrice({ ...entries, band: terms.band, reference })
   if (answer === null) return { entries, result: null }
@@ -52,23 +52,23 @@ export function runRound({ terms, participants, reference, only, mayFlip }: Roun
   return { entries, result: { ...answer, volume, buys, sells } }
 }
 
-function sharesOf(entries: readonly Entry[], price: Ticks, volume: Steps): readonly PlannedShare[] {
+function sharesOf(entries: readonly BatchEntry[], price: Ticks, volume: Steps): readonly PlannedShare[] {
   const eligible: PlannedShare[] = []
   let claimed = 0
   for (const entry of entries) {
     const steps = eligibleAt(entry, price)
     if (steps === 0) continue
     claimed += steps
-    eligible.push({ order: entry.bounded.order, standing: entry.bounded.standing, steps })
+    eligible.push({ order: entry.bounded.order, capacity: entry.bounded.capacity, steps })
   }
   if (claimed === volume) return eligible
 
   const got = proRata(eligible, volume)
   const shares: PlannedShare[] = []
   for (let i = 0; i < eligible.length; i++) {
-    const { order, standing } = eligible[i] as PlannedShare
+    const { order, capacity } = eligible[i] as PlannedShare
     const steps = got[i] as Steps
-    if (steps > 0) shares.push({ order, standing, steps })
+    if (steps > 0) shares.push({ order, capacity, steps })
   }
   return shares
 }

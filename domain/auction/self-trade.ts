@@ -2,13 +2,13 @@
 import type { RestingOrder } from '../book/book.ts'
 import type { Side } from '../orders/order.ts'
 import type { Seq, Ticks } from '../units.ts'
-import type { MarketReach } from './tranches.ts'
+import type { MarketOrderBounds } from './tranches.ts'
 
-export interface WithoutSelfTrades {
-  readonly kept: readonly RestingOrder[]
+export interface SelfTradePrevention {
+  readonly retained: readonly RestingOrder[]
   readonly cancelled: readonly Seq[]
   /** One tick short of the account's own best kept limit on the other side. */
-  readonly reach: MarketReach
+  readonly marketOrderBounds: MarketOrderBounds
 }
 
 const NO_BUY = Number.NEGATIVE_INFINITY
@@ -20,9 +20,9 @@ const NO_SELL = Number.POSITIVE_INFINITY
  * no other, and the walk ends after the last order.
  * `orders`: one account's orders within reach of the batch, in any order.
  */
-export function withoutSelfTrades(orders: readonly RestingOrder[]): WithoutSelfTrades {
+export function preventSelfTrades(orders: readonly RestingOrder[]): SelfTradePrevention {
   const state = { bestBuy: NO_BUY, bestSell: NO_SELL, markets: new Set<Side>(), forced: new Set<Side>() }
-  const kept: RestingOrder[] = []
+  const retained: RestingOrder[] = []
   const cancelled: Seq[] = []
   for (const order of orders.toSorted(forcedFirstBySeq)) {
     const isBuy = order.side === 'LONG'
@@ -34,17 +34,17 @@ export function withoutSelfTrades(orders: readonly RestingOrder[]): WithoutSelfT
       cancelled.push(order.seq)
       continue
     }
-    kept.push(order)
+    retained.push(order)
     if (order.forced) state.forced.add(order.side)
     if (order.type === 'MARKET') state.markets.add(order.side)
     else if (isBuy) state.bestBuy = Math.max(state.bestBuy, order.limit)
     else state.bestSell = Math.min(state.bestSell, order.limit)
   }
-  const reach = {
-    marketBuyMost: (state.bestSell - 1) as Ticks,
-    marketSellLeast: (state.bestBuy + 1) as Ticks,
+  const marketOrderBounds = {
+    highestBuy: (state.bestSell - 1) as Ticks,
+    lowestSell: (state.bestBuy + 1) as Ticks,
   }
-  return { kept, cancelled, reach }
+  return { retained, cancelled, marketOrderBounds }
 }
 
 const forcedFirstBySeq = (a: RestingOrder, b: RestingOrder): number =>

@@ -14,20 +14,20 @@ export interface RiskTerms {
   readonly spec: MarketSpec
   readonly band: Band
   readonly oracle: Price
-  readonly openings: OpeningMargins
-  readonly standings: PositionCapacities
+  readonly openingMargins: OpeningMargins
+  readonly capacities: PositionCapacities
 }
 
 /** How far the account's own limit orders let its market orders go: see `withoutSelfTrades`. */
-export interface MarketReach {
-  readonly marketBuyMost: Ticks
-  readonly marketSellLeast: Ticks
+export interface MarketOrderBounds {
+  readonly highestBuy: Ticks
+  readonly lowestSell: Ticks
 }
 
 /** An order with all that limits its price. A tranche's limit lies in the band, or is null where no price of the band will do. */
 export interface BoundedOrder {
   readonly order: RestingOrder
-  readonly standing: PositionCapacity
+  readonly capacity: PositionCapacity
   /** Of the order alone, in the band: ranks it for the position. */
   readonly limit: Ticks
   /** Null, too, where the account has no position to reduce with it. */
@@ -38,7 +38,7 @@ export interface BoundedOrder {
 }
 
 /** An order as it takes part: what closes its account's position, and what opens or grows one. Not both 0. */
-export interface Entry {
+export interface BatchEntry {
   readonly bounded: BoundedOrder
   readonly reducing: Steps
   readonly opening: Steps
@@ -56,9 +56,9 @@ export const awaitsOracle = (
   priceOf(spec, order.reservedPrice) < oracle
 
 /** What an order may open in this batch at most: as much as its reservation covers at any price that the batch can have. */
-export function openableNow(terms: RiskTerms, standing: PositionCapacity, order: RestingOrder): Steps {
-  const isBarred = order.reduceOnly || order.forced || !standing.mayOpen || awaitsOracle(terms, order)
-  return isBarred ? (0 as Steps) : terms.openings.coveredBy(order)
+export function openableNow(terms: RiskTerms, capacity: PositionCapacity, order: RestingOrder): Steps {
+  const isBarred = order.reduceOnly || order.forced || !capacity.mayOpen || awaitsOracle(terms, order)
+  return isBarred ? (0 as Steps) : terms.openingMargins.coveredSteps(order)
 }
 
 /**
@@ -66,20 +66,20 @@ export function openableNow(terms: RiskTerms, standing: PositionCapacity, order:
  * account's fills reduce is known only once all are, and they must not leave bad debt whichever they are. `openable`: what it
  * may open at most, see `openableNow`.
  */
-export function bound(
+export function boundOrder(
   terms: RiskTerms,
-  standing: PositionCapacity,
+  capacity: PositionCapacity,
   { order, openable }: { readonly order: RestingOrder; readonly openable: Steps },
-  reach: MarketReach | null,
+  marketOrderBounds: MarketOrderBounds | null,
 ): BoundedOrder {
   const { band } = terms
-  const closes = order.side === standing.reducingSide
-  const limit = ownLimit(band, order, reach)
-  const solvent = closes ? tighter(order.side, limit, standing.solvent) : limit
+  const closes = order.side === capacity.reducingSide
+  const limit = ownLimit(band, order, marketOrderBounds)
+  const solvent = closes ? tighter(order.side, limit, capacity.bankruptcyLimit) : limit
   const opening = openable > 0 ? openingLimit(terms, order, solvent) : null
   return {
     order,
-    standing,
+    capacity,
     limit,
     reducingLimit: closes && isInBand(band, order.side, solvent) ? solvent : null,
     openingLimit: opening !== null && isInBand(band, order.side, opening) ? opening : null,
@@ -87,15 +87,19 @@ export function bound(
   }
 }
 
-function ownLimit(band: Band, order: RestingOrder, reach: MarketReach | null): Ticks {
+function ownLimit(band: Band, order: RestingOrder, marketOrderBounds: MarketOrderBounds | null): Ticks {
   const limit = bandLimit(order, band)
-  if (reach === null || order.type === 'LIMIT') return limit
-  return tighter(order.side, limit, order.side === 'LONG' ? reach.marketBuyMost : reach.marketSellLeast)
+  if (marketOrderBounds === null || order.type === 'LIMIT') return limit
+  return tighter(
+    order.side,
+    limit,
+    order.side === 'LONG' ? marketOrderBounds.highestBuy : marketOrderBounds.lowestSell,
+  )
 }
 
 /** Up to which price the share stays at IMR and within its reservation. */
-function openingLimit({ spec, openings }: RiskTerms, order: RestingOrder, limit: Ticks): Ticks {
-  const margined = tighter(order.side, limit, openings.boundOf(order))
+function openingLimit({ spec, openingMargins }: RiskTerms, order: RestingOrder, limit: Ticks): Ticks {
+  const margined = tighter(order.side, limit, openingMargins.boundFor(order))
   const isReservedAtPrice = order.side === 'LONG' || spec.kind === 'binary_future'
   return isReservedAtPrice ? tighter(order.side, margined, order.reservedPrice) : margined
 }
@@ -111,7 +115,7 @@ const isInBand = ({ lo, hi }: Band, side: Side, limit: Ticks): boolean =>
  * reduce-only first, then by seq. At every price the orders that trade there thus hold as much of it as they can use, and a
  * distant take-profit does not keep a nearer order from closing.
  */
-export function inTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
+export function byTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
   if (a.order.side !== b.order.side) return a.order.side === 'LONG' ? -1 : 1
   return (
     Number(b.order.forced) - Number(a.order.forced) ||
@@ -123,9 +127,9 @@ export function inTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
 }
 
 /** An account's entries lie together, in tranche order. */
-export interface Entries {
-  readonly buys: Entry[]
-  readonly sells: Entry[]
+export interface BatchEntries {
+  readonly buys: BatchEntry[]
+  readonly sells: BatchEntry[]
 }
 
 /**
@@ -133,26 +137,26 @@ export interface Entries {
  * get of it, it may open. Without `mayFlip` no order opens on the side that reduces the position.
  */
 export function addEntries(
-  { buys, sells }: Entries,
-  standing: PositionCapacity,
+  { buys, sells }: BatchEntries,
+  capacity: PositionCapacity,
   orders: readonly BoundedOrder[],
   mayFlip: boolean,
 ): void {
-  let capacity = Math.abs(standing.size) as Steps
+  let reducible = Math.abs(capacity.size) as Steps
   for (const bounded of orders) {
     const { order, reducingLimit, openingLimit, openable } = bounded
-    const reducing = reducingLimit === null ? (0 as Steps) : minOf(order.remaining, capacity)
-    const isOpen = openingLimit !== null && (mayFlip || order.side !== standing.reducingSide)
+    const reducing = reducingLimit === null ? (0 as Steps) : minOf(order.remaining, reducible)
+    const isOpen = openingLimit !== null && (mayFlip || order.side !== capacity.reducingSide)
     const opening = isOpen ? minOf((order.remaining - reducing) as Steps, openable) : (0 as Steps)
     if (reducing + opening === 0) continue
-    capacity = (capacity - reducing) as Steps
+    reducible = (reducible - reducing) as Steps
     const entries = order.side === 'LONG' ? buys : sells
     entries.push({ bounded, reducing, opening })
   }
 }
 
 /** Steps of the entry that trade at `price`. */
-export function eligibleAt({ bounded, reducing, opening }: Entry, price: Ticks): Steps {
+export function eligibleAt({ bounded, reducing, opening }: BatchEntry, price: Ticks): Steps {
   const isBuy = bounded.order.side === 'LONG'
   const reaches = (limit: Ticks | null): boolean =>
     limit !== null && (isBuy ? limit >= price : limit <= price)

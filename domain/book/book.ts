@@ -129,7 +129,7 @@ export class Book {
   }
 
   /** One side's market orders by seq. */
-  markets(side: Side): readonly RestingOrder[] {
+  marketOrders(side: Side): readonly RestingOrder[] {
     return this.#markets[side]
   }
 
@@ -145,7 +145,7 @@ export class Book {
 
   /** Seqs of the orders that are dead at `asOf` (see `isExpired`), in ascending order. Costs what it returns, not the size of the book. */
   expired(asOf: Millis): Seq[] {
-    return this.#expiries.dead(asOf)
+    return this.#expiries.expired(asOf)
   }
 
   #level(order: RestingOrder): MutableLevel {

@@ -20,7 +20,7 @@ export class Expiries {
   }
 
   /** Seqs of the orders that are dead at `asOf` (see `isExpired`), ascending. Costs what it returns, not what is kept. */
-  dead(asOf: Millis): Seq[] {
+  expired(asOf: Millis): Seq[] {
     const lastDeadSecond = Math.ceil(asOf / 1000) - 1
     const dead = [...this.#bySecond.upTo(lastDeadSecond)].flatMap((seqs) => [...seqs])
     return dead.sort((a, b) => a - b)

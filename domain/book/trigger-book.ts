@@ -89,7 +89,7 @@ export class TriggerBook {
 
   /** Seqs of the waiting orders that are dead at `asOf`, ascending. */
   expired(asOf: Millis): Seq[] {
-    return this.#expiries.dead(asOf)
+    return this.#expiries.expired(asOf)
   }
 
   #placeOf({ type, side, trigger }: WaitingOrder): { index: SortedMap<Set<Seq>>; key: number } {

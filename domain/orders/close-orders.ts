@@ -1,5 +1,5 @@
 /** Ends orders for one reason, whatever state they are in. */
-import type { Plan } from '../auction/batch-plan.ts'
+import type { MarketPlan } from '../auction/batch-plan.ts'
 import type { Millis } from '../units.ts'
 import { leaveBook, type OpenOrder } from './open-order.ts'
 import { OrderChanges } from './order-changes.ts'
@@ -10,8 +10,8 @@ export function closeOrders(
   orders: readonly OpenOrder[],
   reason: ClosingReason,
   at: Millis,
-): Pick<Plan, 'orders' | 'reserved' | 'rows'> {
-  const draft = new OrderChanges(new Map(orders.map((order) => [order.seq, order])))
-  for (const order of orders) draft.put(leaveBook(order, reason, at))
-  return { orders: draft.changed(), reserved: draft.reservedDeltas(), rows: draft.rows }
+): Pick<MarketPlan, 'orders' | 'reserved' | 'rows'> {
+  const changes = new OrderChanges(new Map(orders.map((order) => [order.seq, order])))
+  for (const order of orders) changes.put(leaveBook(order, reason, at))
+  return { orders: changes.changed(), reserved: changes.reservedDeltas(), rows: changes.rows }
 }

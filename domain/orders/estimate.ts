@@ -7,8 +7,8 @@ import type { Reference } from '../auction/clearing.ts'
 import { Book, type RestingOrder } from '../book/book.ts'
 import { type Band, tickNearest } from '../market/band.ts'
 import { quantityOf } from '../market/market.ts'
-import { liquidationPrice } from '../positions/liquidation-price.ts'
 import { applyFill, type FillResult, FLAT, openingBasis } from '../positions/position.ts'
+import { liquidationPrice } from '../risk/liquidation-price.ts'
 import {
   type Millis,
   maxOf,
@@ -22,10 +22,11 @@ import {
   toDecimal,
   type UserId,
 } from '../units.ts'
+import { type AdmissionInput, type AdmissionResult, admit } from './admission.ts'
 import { isConditional, isMarketType, type Order } from './order.ts'
 import {
   aboveLargest,
-  type Binding,
+  type BindingConstraint,
   type Depth,
   type Maximum,
   maximumOf,
@@ -35,7 +36,6 @@ import {
   stepsOfNotional,
   type UnsizedOrder,
 } from './sizing.ts'
-import { type AdmissionInput, type AdmissionResult, admit } from './validate.ts'
 
 /** Where the estimated price comes from: the batch, the order's own limit, its trigger, or the oracle where nothing else says. */
 export type PriceSource = 'batch' | 'limit' | 'trigger' | 'oracle'
@@ -48,7 +48,7 @@ export interface EstimatedFill {
   readonly taker: Steps
 }
 
-export interface BatchFacts extends AdmissionInput {
+export interface EstimateInput extends AdmissionInput {
   readonly oracle: Price
   readonly band: Band
   /** What rests on the side that the order would meet, without the account's own orders: its best price first. */
@@ -60,7 +60,7 @@ const OTHERS = 0 as UserId
 const SELF = 1 as UserId
 
 /** One order stands for a level, at leverage 1 and covered to the last step: nothing but its limit binds it. */
-function restingLevels(order: Order, { spec, band, depth }: BatchFacts): RestingOrder[] {
+function restingLevels(order: Order, { spec, band, depth }: EstimateInput): RestingOrder[] {
   const side = order.side === 'LONG' ? 'SHORT' : 'LONG'
   const isRising = side === 'SHORT' && spec.kind !== 'binary_future'
   return depth.map(({ price, steps }, at) => ({
@@ -81,8 +81,8 @@ function restingLevels(order: Order, { spec, band, depth }: BatchFacts): Resting
 }
 
 /** The next batch with this order in it; null where the order meets nobody. */
-function inNextBatch(order: Order, admission: AdmissionResult, facts: BatchFacts): EstimatedFill | null {
-  const levels = restingLevels(order, facts)
+function inNextBatch(order: Order, admission: AdmissionResult, input: EstimateInput): EstimatedFill | null {
+  const levels = restingLevels(order, input)
   const seq = (levels.length + 1) as Seq
   const own: RestingOrder = {
     seq,
@@ -97,13 +97,13 @@ function inNextBatch(order: Order, admission: AdmissionResult, facts: BatchFacts
     openable: admission.openable,
     reservedPrice: admission.reservedPrice,
     expiration: 0 as Seconds,
-    acceptedAt: facts.now,
+    acceptedAt: input.now,
   }
   const clearing = clear({
-    ...facts,
+    ...input,
     book: Book.of([...levels, own]),
-    positions: (account) => (account === SELF ? facts.position : FLAT),
-    asOf: facts.now,
+    positions: (account) => (account === SELF ? input.position : FLAT),
+    asOf: input.now,
   })
   const fill = clearing.fills.find((one) => one.seq === seq)
   if (clearing.outcome !== 'cleared' || fill === undefined) return null
@@ -111,13 +111,13 @@ function inNextBatch(order: Order, admission: AdmissionResult, facts: BatchFacts
 }
 
 /** At which price, and how much of it at once. A conditional order is priced at its limit or where it will trigger. */
-export function estimateFill(order: Order, admission: AdmissionResult, facts: BatchFacts): EstimatedFill {
+export function estimateFill(order: Order, admission: AdmissionResult, input: EstimateInput): EstimatedFill {
   const nothingYet = { fillable: 0 as Steps, taker: 0 as Steps }
-  const batch = isConditional(order.type) ? null : inNextBatch(order, admission, facts)
+  const batch = isConditional(order.type) ? null : inNextBatch(order, admission, input)
   if (batch !== null) return batch
   if (!isMarketType(order.type)) return { price: order.price, source: 'limit', ...nothingYet }
   if (isConditional(order.type)) return { price: order.trigger, source: 'trigger', ...nothingYet }
-  return { price: tickNearest(facts.spec, facts.oracle), source: 'oracle', ...nothingYet }
+  return { price: tickNearest(input.spec, input.oracle), source: 'oracle', ...nothingYet }
 }
 
 export interface EstimatedOutcome extends FillResult {
@@ -132,7 +132,7 @@ export interface EstimatedOutcome extends FillResult {
 export function estimateOutcome(
   order: Order,
   { price, taker }: EstimatedFill,
-  { spec, position, fundingIndex, oracle }: BatchFacts,
+  { spec, position, fundingIndex, oracle }: EstimateInput,
 ): EstimatedOutcome | null {
   const takerSteps = order.type === 'LIMIT' ? taker : order.quantity
   const basis = openingBasis(spec, { side: order.side, limit: order.price }, price, oracle)
@@ -148,7 +148,7 @@ export interface Estimate {
   /** 0 where the sizing comes to less than one step; the largest order where it comes to more. */
   readonly steps: Steps
   /** Why an order of that size is refused; null where it is accepted. */
-  readonly refusal: Binding | null
+  readonly refusal: BindingConstraint | null
   /** The rest is null where the order could not even be estimated. What it would reserve is told whether or not it is affordable. */
   readonly admission: AdmissionResult | null
   readonly fill: EstimatedFill | null
@@ -156,37 +156,37 @@ export interface Estimate {
 }
 
 /** More than any order can cost. */
-const BOUNDLESS = (1n << 127n) as Quote
+const UNLIMITED = (1n << 127n) as Quote
 
 /** The price that a notional is counted at: the order's own where it has one, else the book's. */
-function stepsFor(order: UnsizedOrder, facts: BatchFacts, notional: Quote): Steps {
+function stepsFor(order: UnsizedOrder, input: EstimateInput, notional: Quote): Steps {
   const own = isMarketType(order.type) ? order.trigger : order.price
-  if (own !== 0) return stepsAt(facts, own, notional)
+  if (own !== 0) return stepsAt(input, own, notional)
   const { side } = order
-  const { depth, band, spec, oracle } = facts
-  return stepsOfNotional(facts, { side, depth, band, fallback: tickNearest(spec, oracle) }, notional)
+  const { depth, band, spec, oracle } = input
+  return stepsOfNotional(input, { side, depth, band, fallback: tickNearest(spec, oracle) }, notional)
 }
 
-export function estimate(sizing: Sizing, unsized: UnsizedOrder, facts: BatchFacts): Estimate {
-  const sized = sizeOf(sizing, unsized, facts, (notional) => stepsFor(unsized, facts, notional))
-  const steps = minOf(sized, facts.spec.maxQuantity)
+export function estimate(sizing: Sizing, unsized: UnsizedOrder, input: EstimateInput): Estimate {
+  const sized = sizeOf(sizing, unsized, input, (notional) => stepsFor(unsized, input, notional))
+  const steps = minOf(sized, input.spec.maxQuantity)
   const nothing = { steps, admission: null, fill: null, outcome: null }
-  if (steps === 0) return { ...nothing, refusal: tooSmall(unsized, facts) }
+  if (steps === 0) return { ...nothing, refusal: tooSmall(unsized, input) }
 
   const order = { ...unsized, quantity: steps }
-  const verdict = admit(order, facts)
-  const refusal = sized > steps ? aboveLargest(facts) : verdict.ok ? null : verdict.refusal
-  const sketch = verdict.ok ? verdict : admit(order, { ...facts, available: BOUNDLESS })
-  if (!sketch.ok) return { ...nothing, refusal }
-  const admission = sketch.value
-  const fill = estimateFill(order, admission, facts)
-  return { steps, refusal, admission, fill, outcome: estimateOutcome(order, fill, facts) }
+  const verdict = admit(order, input)
+  const refusal = sized > steps ? aboveLargest(input) : verdict.ok ? null : verdict.refusal
+  const unfunded = verdict.ok ? verdict : admit(order, { ...input, available: UNLIMITED })
+  if (!unfunded.ok) return { ...nothing, refusal }
+  const admission = unfunded.value
+  const fill = estimateFill(order, admission, input)
+  return { steps, refusal, admission, fill, outcome: estimateOutcome(order, fill, input) }
 }
 
 /** Either no order at all would be taken, or what was asked for is less than one step. */
-function tooSmall(order: UnsizedOrder, facts: BatchFacts): Binding {
-  const { spec } = facts
-  const { steps, binding } = maximumOf(order, facts)
+function tooSmall(order: UnsizedOrder, input: EstimateInput): BindingConstraint {
+  const { spec } = input
+  const { steps, binding } = maximumOf(order, input)
   if (steps === 0) return binding
   const least = toDecimal(quantityOf(spec, minOf(spec.minQuantity, steps)))
   return {
@@ -201,7 +201,7 @@ function tooSmall(order: UnsizedOrder, facts: BatchFacts): Binding {
 /** The maximum at each leverage, for the same order otherwise. */
 export const maximaByLeverage = (
   order: UnsizedOrder,
-  facts: AdmissionInput,
+  input: AdmissionInput,
   leverages: readonly number[],
 ): (Maximum & { readonly leverage: number })[] =>
-  leverages.map((leverage) => ({ leverage, ...maximumOf({ ...order, leverage }, facts) }))
+  leverages.map((leverage) => ({ leverage, ...maximumOf({ ...order, leverage }, input) }))

@@ -4,7 +4,14 @@ import { invariant } from '../invariant.ts'
 import type { MarketRow, TriggerEvidence } from '../journal/journal-row.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
 import { isExpired, type OrderType, type Side, type StatusReason } from './order.ts'
-import { type ClosingReason, isInBook, isTerminal, type OrderLife, step, unmatched } from './order-state.ts'
+import {
+  type ClosingReason,
+  isInBook,
+  isTerminal,
+  type OrderLife,
+  transition,
+  unmatched,
+} from './order-state.ts'
 import type { Reservable } from './reservation.ts'
 
 export interface OpenOrder extends OrderLife {
@@ -46,7 +53,7 @@ export interface OrderChange {
  * this reason once that is mined or voided.
  */
 export function leaveBook(order: OpenOrder, reason: ClosingReason, at: Millis): OrderChange {
-  const verdict = step(order, { kind: 'close', reason })
+  const verdict = transition(order, { kind: 'close', reason })
   invariant(verdict.ok, 'an order leaves the book once')
   const { life } = verdict.value
   return {
@@ -88,7 +95,7 @@ export interface Trigger {
 /** The mark has reached the order's trigger: it enters the book as the newest order, with a reservation of its own. */
 export function triggerOrder(order: OpenOrder, trigger: Trigger): OrderChange {
   const { seq, evidence, reservedPrice, openable, amount } = trigger
-  const verdict = step(order, { kind: 'trigger' })
+  const verdict = transition(order, { kind: 'trigger' })
   invariant(verdict.ok, 'an order is triggered while it waits')
   return {
     order: { ...verdict.value.life, seq, triggered: evidence, reservedPrice, openable, reserved: amount },
@@ -105,7 +112,7 @@ export function triggerOrder(order: OpenOrder, trigger: Trigger): OrderChange {
 }
 
 /** When it entered the book. A market order waits for a batch from then. */
-export const enteredAt = ({ acceptedAt, triggered }: OpenOrder): Millis =>
+export const enteredBookAt = ({ acceptedAt, triggered }: OpenOrder): Millis =>
   triggered === null ? acceptedAt : (triggered.at as Millis)
 
 /** Why time has ended the order: by itself, or with its session key. */
@@ -146,4 +153,4 @@ export function reserve(
 }
 
 /** What an account holds back for the order. */
-export const heldBack = ({ reserved, held }: OpenOrder): Quote => (reserved + held) as Quote
+export const withheldBy = ({ reserved, held }: OpenOrder): Quote => (reserved + held) as Quote

@@ -2,7 +2,7 @@
 import { invariant } from '../invariant.ts'
 import type { MarketRow } from '../journal/journal-row.ts'
 import type { Quote, Seq, UserId } from '../units.ts'
-import { heldBack, type OpenOrder, type OrderChange } from './open-order.ts'
+import { type OpenOrder, type OrderChange, withheldBy } from './open-order.ts'
 
 /** The orders of a plan while it is made. */
 export class OrderChanges {
@@ -44,7 +44,7 @@ export class OrderChanges {
   reservedDeltas(): Map<UserId, Quote> {
     const deltas = new Map<UserId, Quote>()
     for (const order of this.#after.values()) {
-      const change = heldBack(order) - heldBack(this.#before.get(order.seq) as OpenOrder)
+      const change = withheldBy(order) - withheldBy(this.#before.get(order.seq) as OpenOrder)
       if (change !== 0n) deltas.set(order.account, ((deltas.get(order.account) ?? 0n) + change) as Quote)
     }
     return deltas

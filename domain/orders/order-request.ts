@@ -16,7 +16,7 @@ import {
   toDecimal,
 } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
-import { isConditional, isMarketType, mustReduceOnly, type Order } from './order.ts'
+import { isAlwaysReduceOnly, isConditional, isMarketType, type Order } from './order.ts'
 import { SALT_END } from './order-hash.ts'
 
 /** The same fields as an order, amounts x 1e18 instead of counts; 0 where there is no price or trigger. */
@@ -128,7 +128,7 @@ function expirationRefusal({ expiration }: OrderRequest): FormRefusal | null {
 }
 
 function reduceOnlyRefusal({ type, reduceOnly }: OrderRequest): FormRefusal | null {
-  if (reduceOnly || !mustReduceOnly(type)) return null
+  if (reduceOnly || !isAlwaysReduceOnly(type)) return null
   return {
     code: 'REDUCE_ONLY_REQUIRED',
     field: 'reduce_only',

@@ -18,8 +18,8 @@
  *
  * | from                    | step                     | to                                             |
  * |-------------------------|--------------------------|------------------------------------------------|
- * | FILLED                  | unmine                   | OPEN                                           |
- * | CANCELLED, EXPIRED      | unmine                   | what it was before the receipt: CANCEL_PENDING_FINALIZE, or OPEN for a market order's remainder |
+ * | FILLED                  | rollback                   | OPEN                                           |
+ * | CANCELLED, EXPIRED      | rollback                   | what it was before the receipt: CANCEL_PENDING_FINALIZE, or OPEN for a market order's remainder |
  * | CANCELLED, CANCEL_PENDING_FINALIZE: POSITION_CLOSED | restore | PENDING_TRIGGER or OPEN             |
  *
  * Every other pair is refused and changes nothing.
@@ -48,7 +48,7 @@ export interface OrderLife {
   readonly closingReason: ClosingReason | null
 }
 
-export type OrderStep =
+export type TransitionInput =
   | { readonly kind: 'trigger' }
   /** The auction has filled `steps`. */
   | { readonly kind: 'match'; readonly steps: Steps }
@@ -60,7 +60,7 @@ export type OrderStep =
    */
   | { readonly kind: 'void'; readonly steps: Steps; readonly ending: ClosingReason | null }
   /** `steps` that counted as mined have left the chain with their block. `settling` of them wait for being mined again. */
-  | { readonly kind: 'unmine'; readonly steps: Steps; readonly settling: Steps }
+  | { readonly kind: 'rollback'; readonly steps: Steps; readonly settling: Steps }
   /** The block that closed the position it protects has left the chain. `waits`: it has not been triggered yet. */
   | { readonly kind: 'restore'; readonly waits: boolean }
   | { readonly kind: 'close'; readonly reason: ClosingReason }
@@ -79,7 +79,7 @@ export interface OrderTransition<Life extends OrderLife = OrderLife> {
   readonly events: readonly OrderEventKind[]
 }
 
-export type StepRefusal =
+export type TransitionRefusal =
   /** It has ended: a repeated cancel answers with the status it has. */
   | { readonly code: 'ALREADY_ENDED'; readonly status: TerminalStatus }
   /** It has left the book and waits for its settling fills: a repeated cancel answers likewise. */
@@ -89,7 +89,7 @@ export type StepRefusal =
   | { readonly code: 'NOT_CLOSED_WITH_POSITION' }
   | { readonly code: 'TOO_MUCH'; readonly most: Steps }
 
-type StepResult<Life extends OrderLife> = Verdict<OrderTransition<Life>, StepRefusal>
+type TransitionResult<Life extends OrderLife> = Verdict<OrderTransition<Life>, TransitionRefusal>
 
 export const isTerminal = (status: OrderStatus): status is TerminalStatus =>
   status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'
@@ -113,8 +113,11 @@ export const accepted = ({ type, quantity }: Pick<Order, 'type' | 'quantity'>): 
 })
 
 /** One step of an order's life, or why it cannot be taken. Other fields of `life` pass through. */
-export function step<Life extends OrderLife>(life: Life, taken: OrderStep): StepResult<Life> {
-  if (taken.kind === 'unmine') return unmine(life, taken)
+export function transition<Life extends OrderLife>(
+  life: Life,
+  taken: TransitionInput,
+): TransitionResult<Life> {
+  if (taken.kind === 'rollback') return rollback(life, taken)
   if (taken.kind === 'restore') return restore(life, taken.waits)
   if (isTerminal(life.status)) return refuse({ code: 'ALREADY_ENDED', status: life.status })
   switch (taken.kind) {
@@ -139,15 +142,15 @@ export const statusFor = (reason: StatusReason): TerminalStatus => {
   return reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED' ? 'EXPIRED' : 'CANCELLED'
 }
 
-const still = <Life extends OrderLife>(life: Life): StepResult<Life> => accept({ life, events: [] })
+const still = <Life extends OrderLife>(life: Life): TransitionResult<Life> => accept({ life, events: [] })
 
-function match<Life extends OrderLife>(life: Life, steps: Steps): StepResult<Life> {
+function match<Life extends OrderLife>(life: Life, steps: Steps): TransitionResult<Life> {
   if (!isInBook(life)) return refuse({ code: 'NOT_IN_BOOK' })
   if (steps > unmatched(life)) return refuse({ code: 'TOO_MUCH', most: unmatched(life) })
   return still({ ...life, settling: (life.settling + steps) as Steps })
 }
 
-function settle<Life extends OrderLife>(life: Life, steps: Steps): StepResult<Life> {
+function settle<Life extends OrderLife>(life: Life, steps: Steps): TransitionResult<Life> {
   if (steps > life.settling) return refuse({ code: 'TOO_MUCH', most: life.settling })
   const filled = (life.filled + steps) as Steps
   const settled = { ...life, filled, settling: (life.settling - steps) as Steps }
@@ -160,7 +163,7 @@ function voidMatch<Life extends OrderLife>(
   life: Life,
   steps: Steps,
   ending: ClosingReason | null,
-): StepResult<Life> {
+): TransitionResult<Life> {
   if (steps > life.settling) return refuse({ code: 'TOO_MUCH', most: life.settling })
   const returned = { ...life, settling: (life.settling - steps) as Steps }
   // A market order's remainder had left the book because of the very fill that is taken back.
@@ -168,7 +171,7 @@ function voidMatch<Life extends OrderLife>(
   return accept(endIfDue({ ...returned, closingReason: standing ?? ending }))
 }
 
-function close<Life extends OrderLife>(life: Life, reason: ClosingReason): StepResult<Life> {
+function close<Life extends OrderLife>(life: Life, reason: ClosingReason): TransitionResult<Life> {
   if (life.closingReason !== null) return refuse({ code: 'ALREADY_CLOSING', reason: life.closingReason })
   if (life.settling === 0) return accept(ended(life, reason))
   // The remainder of a market order ends with its fills, in one event; nobody has asked for a cancel.
@@ -176,10 +179,10 @@ function close<Life extends OrderLife>(life: Life, reason: ClosingReason): StepR
   return still({ ...life, status, closingReason: reason })
 }
 
-function unmine<Life extends OrderLife>(
+function rollback<Life extends OrderLife>(
   life: Life,
   { steps, settling }: { readonly steps: Steps; readonly settling: Steps },
-): StepResult<Life> {
+): TransitionResult<Life> {
   if (steps > life.filled || settling > steps) return refuse({ code: 'TOO_MUCH', most: life.filled })
   const before = settling > 0 || life.status === 'FILLED' ? reopened(life) : life
   const filled = (life.filled - steps) as Steps
@@ -195,7 +198,7 @@ function reopened<Life extends OrderLife>(life: Life): Life {
   return { ...life, status, statusReason: null, closingReason: reason }
 }
 
-function restore<Life extends OrderLife>(life: Life, waits: boolean): StepResult<Life> {
+function restore<Life extends OrderLife>(life: Life, waits: boolean): TransitionResult<Life> {
   if ((life.statusReason ?? life.closingReason) !== 'POSITION_CLOSED') {
     return refuse({ code: 'NOT_CLOSED_WITH_POSITION' })
   }

@@ -69,7 +69,7 @@ export const isMarketType = (type: OrderType): boolean => type === 'MARKET' || t
 export const isConditional = (type: OrderType): boolean => type !== 'MARKET' && type !== 'LIMIT'
 
 /** Take-profit and stop-loss types sign the reduce-only bit, always. */
-export const mustReduceOnly = (type: OrderType): boolean =>
+export const isAlwaysReduceOnly = (type: OrderType): boolean =>
   type.startsWith('TAKE_PROFIT_') || type.startsWith('STOP_LOSS_')
 
 /** What the order becomes once it is in the book. */

@@ -25,7 +25,7 @@ import { isConditional, isMarketType, type Order, type Side } from './order.ts'
  * The terms of an order that decide what one opening step holds back. `limit` is the signed price, 0 for a
  * market order.
  */
-export interface ReserveTerms {
+export interface ReservationTerms {
   readonly side: Side
   readonly limit: Ticks
   readonly leverage: number
@@ -34,7 +34,7 @@ export interface ReserveTerms {
 }
 
 /** An open or waiting order as the reservation sees it. */
-export interface Reservable extends ReserveTerms {
+export interface Reservable extends ReservationTerms {
   readonly seq: Seq
   readonly reduceOnly: boolean
   /** Quantity less everything matched. */
@@ -89,11 +89,11 @@ export function reservedPriceOf(
  */
 export const feePriceOf = (
   spec: MarketSpec,
-  { side, limit, reservedPrice }: Omit<ReserveTerms, 'leverage'>,
+  { side, limit, reservedPrice }: Omit<ReservationTerms, 'leverage'>,
 ): Ticks => (side === 'SHORT' && limit !== 0 && !isBinary(spec) ? 2 * reservedPrice : reservedPrice) as Ticks
 
 /** Wei held back per opening step: margin (up per step) and fee allowance at the scheduled taker rate. */
-export function reservePerStep(spec: MarketSpec, terms: ReserveTerms): Quote {
+export function reservationPerStep(spec: MarketSpec, terms: ReservationTerms): Quote {
   const { side, limit, leverage, reservedPrice } = terms
   const fee = feeAllowancePerStep(spec, feePriceOf(spec, terms))
   if (side === 'SHORT' && isBinary(spec)) {
@@ -107,7 +107,7 @@ export function reservePerStep(spec: MarketSpec, terms: ReserveTerms): Quote {
 /**
  * Wei that one opening step of a perpetual's or future's sell can cost in a batch with this band, at most.
  */
-function worstSellDebit(spec: MarketSpec, terms: ReserveTerms, band: Band, oracle: Price): Quote {
+function worstSellDebit(spec: MarketSpec, terms: ReservationTerms, band: Band, oracle: Price): Quote {
   const basis = terms.limit !== 0 ? priceOf(spec, terms.limit) : minOf(priceOf(spec, band.hi), oracle)
   return (marginPerStep(spec, basis, terms.leverage) + feeAllowancePerStep(spec, band.hi)) as Quote
 }
@@ -120,12 +120,12 @@ function worstSellDebit(spec: MarketSpec, terms: ReserveTerms, band: Band, oracl
  */
 export function coveredSteps(
   spec: MarketSpec,
-  order: ReserveTerms & { readonly openable: Steps },
+  order: ReservationTerms & { readonly openable: Steps },
   band: Band,
   oracle: Price,
 ): Steps {
   if (order.openable === 0 || order.side === 'LONG' || isBinary(spec)) return order.openable
-  const perStep = reservePerStep(spec, order)
+  const perStep = reservationPerStep(spec, order)
   const worst = worstSellDebit(spec, order, band, oracle)
   if (perStep >= worst) return order.openable
   return Number(mulDivDown(perStep, BigInt(order.openable), worst)) as Steps
@@ -160,7 +160,7 @@ export function reservationsOf(
     const closing = closingSteps(rest, order.side, order.remaining)
     rest = (rest + signOf(order.side) * closing) as Steps
     const openable = (order.remaining - closing) as Steps
-    const amount = openable === 0 ? 0n : reservePerStep(spec, order) * BigInt(openable)
+    const amount = openable === 0 ? 0n : reservationPerStep(spec, order) * BigInt(openable)
     return { seq: order.seq, openable, amount: amount as Quote }
   })
 }

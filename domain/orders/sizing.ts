@@ -17,27 +17,27 @@ import {
   type Ticks,
   toDecimal,
 } from '../units.ts'
+import { type AdmissionCode, type AdmissionInput, admit } from './admission.ts'
 import type { Order } from './order.ts'
 import type { OrderRefusal } from './order-request.ts'
-import { type AdmissionCode, type AdmissionInput, admit } from './validate.ts'
 
 /** An order that has no size yet. */
 export type UnsizedOrder = Omit<Order, 'quantity'>
 
 /** What ends the maximum: a refusal of `admit`, or a bound that admission does not need to know. Closed list. */
 export type BindingCode = AdmissionCode | 'MAX_ORDER_SIZE' | 'POSITION_SIZE'
-export type Binding = OrderRefusal<BindingCode>
+export type BindingConstraint = OrderRefusal<BindingCode>
 
 export interface Maximum {
   /** 0 where no quantity is accepted. */
   readonly steps: Steps
   /** Why not one step more; where nothing is accepted, why not the smallest order. */
-  readonly binding: Binding
+  readonly binding: BindingConstraint
 }
 
 interface Ceiling {
   readonly steps: Steps
-  readonly binding: Binding
+  readonly binding: BindingConstraint
 }
 
 const tooMuch = (
@@ -45,49 +45,49 @@ const tooMuch = (
   { spec }: Pick<AdmissionInput, 'spec'>,
   most: Steps,
   what: string,
-): Binding => {
+): BindingConstraint => {
   const nearestValid = toDecimal(quantityOf(spec, most))
   const received = toDecimal(quantityOf(spec, (most + 1) as Steps))
   return { code, field: 'quantity', expected: `at most ${nearestValid}, ${what}`, received, nearestValid }
 }
 
 /** Of one step more than the market's largest order. */
-export const aboveLargest = (facts: Pick<AdmissionInput, 'spec'>): Binding =>
-  tooMuch('MAX_ORDER_SIZE', facts, facts.spec.maxQuantity, 'the largest order of the market')
+export const aboveLargest = (input: Pick<AdmissionInput, 'spec'>): BindingConstraint =>
+  tooMuch('MAX_ORDER_SIZE', input, input.spec.maxQuantity, 'the largest order of the market')
 
 /** Whether the order stands against the matched position. */
 const reduces = ({ side }: Pick<Order, 'side'>, { position }: AdmissionInput): boolean =>
   position.size * signOf(side) < 0
 
 /** More than the position is never of use to a reduce-only order, though admission would take it. */
-function ceilingOf(order: UnsizedOrder, facts: AdmissionInput): Ceiling {
-  const { spec, position } = facts
+function ceilingOf(order: UnsizedOrder, input: AdmissionInput): Ceiling {
+  const { spec, position } = input
   const size = Math.abs(position.size) as Steps
-  if (order.reduceOnly && reduces(order, facts) && size <= spec.maxQuantity) {
-    return { steps: size, binding: tooMuch('POSITION_SIZE', facts, size, 'the position') }
+  if (order.reduceOnly && reduces(order, input) && size <= spec.maxQuantity) {
+    return { steps: size, binding: tooMuch('POSITION_SIZE', input, size, 'the position') }
   }
   const most = spec.maxQuantity
-  return { steps: most, binding: aboveLargest(facts) }
+  return { steps: most, binding: aboveLargest(input) }
 }
 
 /**
  * The largest quantity that `admit` accepts, by bisection: from the smallest order on, admission only ever gets harder with the
  * size. Costs some thirty admissions. For a reduce-only order it ends with the position.
  */
-export function maximumOf(order: UnsizedOrder, facts: AdmissionInput): Maximum {
-  const ceiling = ceilingOf(order, facts)
-  const ask = (steps: number) => admit({ ...order, quantity: steps as Steps }, facts)
-  const smallest = minOf(facts.spec.minQuantity, ceiling.steps)
-  const least = ask(smallest)
+export function maximumOf(order: UnsizedOrder, input: AdmissionInput): Maximum {
+  const ceiling = ceilingOf(order, input)
+  const admitSteps = (steps: number) => admit({ ...order, quantity: steps as Steps }, input)
+  const smallest = minOf(input.spec.minQuantity, ceiling.steps)
+  const least = admitSteps(smallest)
   if (!least.ok) return { steps: 0 as Steps, binding: least.refusal }
-  const most = ask(ceiling.steps)
+  const most = admitSteps(ceiling.steps)
   if (most.ok) return ceiling
   let accepted: number = smallest
   let refused: number = ceiling.steps
   let { refusal } = most
   while (refused - accepted > 1) {
     const middle = Math.floor((accepted + refused) / 2)
-    const verdict = ask(middle)
+    const verdict = admitSteps(middle)
     if (verdict.ok) accepted = middle
     else {
       refused = middle
@@ -118,23 +118,23 @@ export type Depth = readonly { readonly price: Ticks; readonly steps: Steps }[]
 export function sizeOf(
   sizing: Sizing,
   order: UnsizedOrder,
-  facts: AdmissionInput,
+  input: AdmissionInput,
   stepsFor: (notional: Quote) => Steps,
 ): Steps {
-  const { spec, position } = facts
+  const { spec, position } = input
   switch (sizing.intent) {
     case 'units':
       return upTo(beyond(spec), sizing.quantity / spec.step)
     case 'notional':
       return stepsFor(sizing.notional)
     case 'available_margin': {
-      const available = mulDivDown(maxOf(0n, facts.available as bigint), sizing.share, ONE) as Quote
-      return maximumOf(order, { ...facts, available }).steps
+      const available = mulDivDown(maxOf(0n, input.available as bigint), sizing.share, ONE) as Quote
+      return maximumOf(order, { ...input, available }).steps
     }
     case 'max':
-      return maximumOf(order, facts).steps
+      return maximumOf(order, input).steps
     case 'reduce_percentage': {
-      if (!reduces(order, facts)) return 0 as Steps
+      if (!reduces(order, input)) return 0 as Steps
       return upTo(beyond(spec), mulDivDown(BigInt(Math.abs(position.size)), sizing.share, ONE))
     }
   }
@@ -148,7 +148,7 @@ export const stepsAt = ({ spec }: Pick<AdmissionInput, 'spec'>, price: Ticks, no
   upTo(beyond(spec), notional / notionalAt(spec, price, 1 as Steps))
 
 /** The book that a market order meets; `fallback` is the price where nothing rests in it. */
-export interface Facing {
+export interface OpposingBook {
   readonly side: Order['side']
   readonly depth: Depth
   readonly band: Band
@@ -161,18 +161,18 @@ export interface Facing {
  * other side the price would follow the reference instead.
  */
 export function stepsOfNotional(
-  facts: Pick<AdmissionInput, 'spec'>,
-  { side, depth, band, fallback }: Facing,
+  input: Pick<AdmissionInput, 'spec'>,
+  { side, depth, band, fallback }: OpposingBook,
   notional: Quote,
 ): Steps {
   const isInBand = ({ price }: Depth[number]) => (side === 'LONG' ? price <= band.hi : price >= band.lo)
   const levels = depth.filter(isInBand)
   let reached = 0
   for (const { price, steps } of levels) {
-    const affordable = stepsAt(facts, price, notional)
+    const affordable = stepsAt(input, price, notional)
     if (affordable < reached + steps) return maxOf(affordable, maxOf(0, reached - 1)) as Steps
     reached += steps
   }
-  const beyond = stepsAt(facts, levels.at(-1)?.price ?? fallback, notional)
+  const beyond = stepsAt(input, levels.at(-1)?.price ?? fallback, notional)
   return (beyond > reached ? beyond : maxOf(0, reached - 1)) as Steps
 }

@@ -149,7 +149,7 @@ export function closedShare(
   }
 }
 
-interface Leg {
+interface FillLeg {
   readonly position: Position
   readonly released: bigint
   readonly realised: bigint
@@ -163,7 +163,7 @@ function close(
   fill: PositionFill,
   closed: Steps,
   terms: FillTerms,
-): Verdict<Leg, FillRefusal> {
+): Verdict<FillLeg, FillRefusal> {
   const margin = marginOf(position, terms.fundingIndex)
   const { released, entry } = closedShare(position, margin, closed)
   const value = notionalAt(spec, fill.price, closed)
@@ -189,7 +189,7 @@ function grow(
   fill: PositionFill,
   opened: Steps,
   terms: FillTerms,
-): Leg {
+): FillLeg {
   const added = marginPerStep(spec, fill.basis, fill.leverage) * BigInt(opened)
   const margin = marginOf(position, terms.fundingIndex) + added
   const size = (position.size + signOf(fill.side) * opened) as Steps
@@ -209,7 +209,7 @@ function grow(
 }
 
 /** The first field of `position` that its storage slot cannot hold. */
-export function outOfRange(position: Position): 'size' | 'entryNotional' | 'foldedMargin' | null {
+export function outOfRangeField(position: Position): 'size' | 'entryNotional' | 'foldedMargin' | null {
   if (!Number.isSafeInteger(position.size)) return 'size'
   if (position.entryNotional >= ENTRY_NOTIONAL_END) return 'entryNotional'
   if (abs(position.foldedMargin) >= FOLDED_MARGIN_END) return 'foldedMargin'
@@ -240,7 +240,7 @@ export function applyFill(
   const opening =
     opened > 0 ? grow(spec, closing.position, fill, opened, terms) : { ...NO_LEG, position: closing.position }
 
-  const field = outOfRange(opening.position)
+  const field = outOfRangeField(opening.position)
   if (field !== null) return refuse({ code: 'OUT_OF_RANGE', field })
   const fee = closing.fee + opening.fee
   return accept({

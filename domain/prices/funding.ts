@@ -49,11 +49,11 @@ export const NO_RATE: FundingRate = {
  */
 export function accrue(index: FundingIndex, running: FundingRate, from: Millis, to: Millis): FundingIndex {
   const overlap = minOf(to, running.validUntil) - maxOf(from, running.validFrom)
-  return overlap > 0 ? ((index + grown(running.rate, overlap)) as FundingIndex) : index
+  return overlap > 0 ? ((index + accrued(running.rate, overlap)) as FundingIndex) : index
 }
 
 /** bigint division goes towards zero. */
-const grown = (rate: HourlyFunding, millis: number): bigint => (rate * BigInt(millis)) / BigInt(HOUR)
+const accrued = (rate: HourlyFunding, millis: number): bigint => (rate * BigInt(millis)) / BigInt(HOUR)
 
 /** What a market says about its funding. */
 export type FundingTerms = Pick<MarketSpec, 'step' | 'fundingCap'>
@@ -139,7 +139,7 @@ export function setFunding(
   if (rate < bounds.lowest || rate > bounds.highest) {
     return refuse({ code: 'RATE_OUT_OF_RANGE', received: rate, ...bounds })
   }
-  if (abs(index + grown(rate, validUntil - asOf)) >= INDEX_END) {
+  if (abs(index + accrued(rate, validUntil - asOf)) >= INDEX_END) {
     return refuse({ code: 'INDEX_OUT_OF_RANGE', index })
   }
   return accept({ rate, validFrom: asOf, validUntil })

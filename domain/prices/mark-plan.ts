@@ -1,6 +1,6 @@
 /** What a mark update writes: the prices, and the conditional orders that it triggers. */
 
-import type { Plan } from '../auction/batch-plan.ts'
+import type { MarketPlan } from '../auction/batch-plan.ts'
 import type { MarketRow, TriggerEvidence } from '../journal/journal-row.ts'
 import { priceBand } from '../market/band.ts'
 import type { MarketSpec } from '../market/market.ts'
@@ -15,21 +15,21 @@ import {
 import { bookType } from '../orders/order.ts'
 import { OrderChanges } from '../orders/order-changes.ts'
 import type { ClosingReason } from '../orders/order-state.ts'
-import { type Funds, rebalance } from '../orders/rebalance.ts'
+import { type Funds, recomputeReservations } from '../orders/recompute-reservations.ts'
 import { type Reservation, reservedPriceOf } from '../orders/reservation.ts'
 import { closingSteps, type Position } from '../positions/position.ts'
 import type { Millis, Price, Quote, Seq, Steps, UserId } from '../units.ts'
 
 /** A market's prices at a time. */
-export interface Prices {
+export interface MarketPrices {
   readonly oracle: { readonly price: Price; readonly observedAt: Millis }
   readonly mark: Price
   readonly at: Millis
 }
 
-export interface MarkInput {
+export interface MarkPlanInput {
   readonly spec: MarketSpec
-  readonly prices: Prices
+  readonly prices: MarketPrices
   /** Of the shard, before what is written here. */
   readonly head: number
   /** The next batch. */
@@ -43,7 +43,7 @@ export interface MarkInput {
   readonly fundsOf: (account: UserId) => Funds
 }
 
-interface Weighed {
+interface TriggeredAccount {
   readonly reservations: ReadonlyMap<Seq, Reservation>
   readonly ends: ReadonlyMap<Seq, ClosingReason>
 }
@@ -55,7 +55,7 @@ const NOTHING = { openable: 0 as Steps, amount: 0n as Quote }
  * accepted before, it is reserved at the band of this moment, and where the account cannot pay for what it now opens, it ends. So does
  * one that may only reduce where there is nothing to reduce.
  */
-export function planMark(input: MarkInput): Plan {
+export function planMark(input: MarkPlanInput): MarketPlan {
   const { spec, prices, triggered } = input
   const band = priceBand(spec, prices.oracle.price)
   // Row 1 tells the prices, row 2 the first of the triggered orders.
@@ -71,34 +71,34 @@ export function planMark(input: MarkInput): Plan {
   })
   const entering = new Set(places.values())
   const weighed = [...Map.groupBy(orders, ({ account }) => account)].map(([account, own]) =>
-    weigh(input, account, own, entering),
+    reserveTriggered(input, account, own, entering),
   )
   const reservations = new Map(weighed.flatMap((one) => [...one.reservations]))
   const ends = new Map(weighed.flatMap((one) => [...one.ends]))
 
-  const draft = new OrderChanges(new Map(orders.map((order) => [order.seq, order])))
-  draft.rows.push(pricesRow(prices))
+  const changes = new OrderChanges(new Map(orders.map((order) => [order.seq, order])))
+  changes.rows.push(pricesRow(prices))
   for (const seq of entering) {
     const reservation = (ends.has(seq) ? undefined : reservations.get(seq)) ?? NOTHING
-    const order = draft.get(seq)
+    const order = changes.get(seq)
     const terms = { seq, evidence: evidenceOf(input), reservedPrice: order.reservedPrice, ...reservation }
-    draft.put(triggerOrder(order, terms))
+    changes.put(triggerOrder(order, terms))
   }
-  for (const [seq, reason] of ends) draft.put(leaveBook(draft.get(seq), reason, prices.at))
+  for (const [seq, reason] of ends) changes.put(leaveBook(changes.get(seq), reason, prices.at))
   for (const [seq, reservation] of reservations) {
-    if (!entering.has(seq) && !ends.has(seq)) draft.putIf(reserve(draft.get(seq), reservation))
+    if (!entering.has(seq) && !ends.has(seq)) changes.putIf(reserve(changes.get(seq), reservation))
   }
-  const { rows } = draft
-  return { asOf: prices.at, batch: null, orders: draft.changed(), reserved: draft.reservedDeltas(), rows }
+  const { rows } = changes
+  return { asOf: prices.at, batch: null, orders: changes.changed(), reserved: changes.reservedDeltas(), rows }
 }
 
 /** One account's orders, with those that enter the book at their new places. */
-function weigh(
-  { spec, positions, fundsOf }: MarkInput,
+function reserveTriggered(
+  { spec, positions, fundsOf }: MarkPlanInput,
   account: UserId,
   orders: readonly OpenOrder[],
   entering: ReadonlySet<Seq>,
-): Weighed {
+): TriggeredAccount {
   const { size } = positions(account)
   const arrivals = orders.filter(({ seq }) => entering.has(seq))
   const useless = arrivals.filter(
@@ -109,7 +109,7 @@ function weigh(
 
   const live = orders.filter(isReservable)
   const before = live.reduce((sum, { reserved }) => sum + reserved, 0n) as Quote
-  const { reservations, cancels } = rebalance(spec, size, live.map(reservable), {
+  const { reservations, cancels } = recomputeReservations(spec, size, live.map(reservable), {
     funds: fundsOf(account),
     before,
   })
@@ -117,7 +117,7 @@ function weigh(
   return { reservations, ends }
 }
 
-const pricesRow = ({ oracle, mark, at }: Prices): MarketRow => ({
+const pricesRow = ({ oracle, mark, at }: MarketPrices): MarketRow => ({
   kind: 'prices_updated',
   oracle_price: oracle.price.toString(),
   oracle_at: oracle.observedAt,
@@ -125,7 +125,7 @@ const pricesRow = ({ oracle, mark, at }: Prices): MarketRow => ({
   at,
 })
 
-const evidenceOf = ({ prices: { oracle, mark, at }, batchId }: MarkInput): TriggerEvidence => ({
+const evidenceOf = ({ prices: { oracle, mark, at }, batchId }: MarkPlanInput): TriggerEvidence => ({
   at,
   mark_price: mark.toString(),
   oracle_price: oracle.price.toString(),

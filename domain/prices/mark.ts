@@ -14,15 +14,15 @@ const RECENT_MS = 60_000
 const WIDE_SPREAD = 50n
 const NARROW_TICKS = 4
 /** A best level below this many of the smallest orders is thin. */
-const THICK = 5
+const MIN_DEPTH_ORDERS = 5
 
 /** Average of (mid - oracle) over the last minutes, in wei of price; moves towards 0 while the book says nothing. */
-export interface Basis {
+export interface MarkBasis {
   readonly value: bigint
   readonly at: Millis
 }
 
-export interface MarkInput {
+export interface MarkPriceInput {
   readonly spec: MarketSpec
   readonly oracle: Price
   readonly book: Book
@@ -31,11 +31,11 @@ export interface MarkInput {
 }
 
 /** Best buy and best sell where the book is two-sided, close and deep enough to mean something. */
-export function quotes({
+export function bestQuotes({
   spec,
   oracle,
   book,
-}: MarkInput): { readonly bid: Price; readonly ask: Price } | null {
+}: MarkPriceInput): { readonly bid: Price; readonly ask: Price } | null {
   const bid = book.best('LONG')
   const ask = book.best('SHORT')
   if (bid === undefined || ask === undefined || bid.price >= ask.price) return null
@@ -45,12 +45,12 @@ export function quotes({
 }
 
 const isThin = (spec: MarketSpec, level: Level): boolean =>
-  level.steps < ((spec.minQuantity * THICK) as Steps)
+  level.steps < ((spec.minQuantity * MIN_DEPTH_ORDERS) as Steps)
 
 /** The basis after a look at the book at `now`. */
-export function nextBasis(basis: Basis | null, input: MarkInput): Basis {
-  const found = quotes(input)
-  const sample = found === null ? 0n : (found.bid + found.ask) / 2n - input.oracle
+export function nextMarkBasis(basis: MarkBasis | null, input: MarkPriceInput): MarkBasis {
+  const best = bestQuotes(input)
+  const sample = best === null ? 0n : (best.bid + best.ask) / 2n - input.oracle
   if (basis === null) return { value: 0n, at: input.now }
   const elapsed = BigInt(minOf(maxOf(0, input.now - basis.at), BASIS_MS))
   const value = basis.value + ((sample - basis.value) * elapsed) / BigInt(BASIS_MS)
@@ -61,13 +61,13 @@ export function nextBasis(basis: Basis | null, input: MarkInput): Basis {
  * Median of oracle price plus basis, of the middle of (best buy, best sell, recent clearing price), and of the oracle price.
  * The oracle price itself where the book is one-sided, wide or thin. Within the band.
  */
-export function markPrice(input: MarkInput, basis: Basis): Price {
+export function markPrice(input: MarkPriceInput, basis: MarkBasis): Price {
   const { spec, oracle, last, now } = input
-  const found = quotes(input)
-  if (found === null) return oracle
+  const best = bestQuotes(input)
+  if (best === null) return oracle
   const recent =
-    last !== null && now - last.at < RECENT_MS ? priceOf(spec, last.price) : (found.bid + found.ask) / 2n
-  const traded = median(found.bid, found.ask, recent)
+    last !== null && now - last.at < RECENT_MS ? priceOf(spec, last.price) : (best.bid + best.ask) / 2n
+  const traded = median(best.bid, best.ask, recent)
   return inBand(spec, priceBand(spec, oracle), median(oracle + basis.value, traded, oracle))
 }
 

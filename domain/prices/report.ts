@@ -19,17 +19,17 @@ export interface UsedReport {
 }
 
 /** A report may be this far ahead of `asOf`. */
-const AHEAD_MS = 2000
+const MAX_AHEAD_MS = 2000
 
 /** Fresh at `asOf`, and neither older than nor in conflict with the one used last, nor too far from it. */
-export function isUsable(
+export function isReportUsable(
   report: OracleReport,
   last: UsedReport | null,
   { kind, maxAge, moveBase, moveSlope }: ReportRules,
   asOf: Millis,
 ): boolean {
   if (report.price <= 0n || (kind === 'binary_future' && report.price > ONE)) return false
-  if (asOf - report.observedAt > maxAge || report.observedAt - asOf > AHEAD_MS) return false
+  if (asOf - report.observedAt > maxAge || report.observedAt - asOf > MAX_AHEAD_MS) return false
   if (last === null) return true
   const elapsed = report.observedAt - last.observedAt
   if (elapsed < 0 || (elapsed === 0 && report.price !== last.price)) return false

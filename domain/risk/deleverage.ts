@@ -59,7 +59,7 @@ export function compareRanks(a: Ranked, b: Ranked): number {
   return a.account < b.account ? -1 : 1
 }
 
-export interface Leg {
+export interface DeleveragingLeg {
   /** Steps closed on both sides. */
   readonly steps: Steps
   /** The rest of the bankrupt position, and of the counterparty's. */
@@ -94,7 +94,7 @@ export function closeAtBankruptcy(
   counterparty: Position,
   steps: Steps,
   index: FundingIndex,
-): Leg | null {
+): DeleveragingLeg | null {
   const own = closedShare(position, marginOf(position, index), steps)
   const other = closedShare(counterparty, marginOf(counterparty, index), steps)
   const isLong = position.size > 0
@@ -118,7 +118,7 @@ export function closeAgainst(
   asked: Steps,
   index: FundingIndex,
   oracle: Price,
-): Leg | null {
+): DeleveragingLeg | null {
   if (position.size * counterparty.size >= 0) return null
   if (scoreOf(spec, counterparty, index, oracle) === null) return null
   const held = minOf(Math.abs(position.size), Math.abs(counterparty.size))

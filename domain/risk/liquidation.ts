@@ -56,7 +56,7 @@ export function merge(held: Position, added: Position, index: FundingIndex): Pos
 }
 
 /** Wei that bring the position to IMR at the oracle price, up; 0 where it is there. */
-export const missingMargin = (spec: MarketSpec, { equity, notional }: Exposure): Quote =>
+export const marginShortfall = (spec: MarketSpec, { equity, notional }: Exposure): Quote =>
   maxOf(divCeil(notional * spec.imr - equity * ONE, ONE * ONE), 0n) as Quote
 
 /** What the market's backstop may hold, and what it has. */
@@ -98,7 +98,7 @@ export function inherit(
   if (hasGrown && needed > cap) return refuse({ code: 'CAP_EXCEEDED', needed, available: cap })
 
   const isFlat = merged.size === 0
-  const freeDelta = isFlat ? marginOf(merged, index) : (-missingMargin(spec, exposure) as Quote)
+  const freeDelta = isFlat ? marginOf(merged, index) : (-marginShortfall(spec, exposure) as Quote)
   if (free + freeDelta < 0n)
     return refuse({ code: 'FREE_BALANCE_SHORT', needed: -freeDelta as Quote, available: free })
   return accept({

@@ -9,7 +9,7 @@ import { FLAT, marginOf, type Position } from '../positions/position.ts'
 import type { Address, FundingIndex, Millis, Price, Quote, Steps } from '../units.ts'
 import { closeAtBankruptcy } from './deleverage.ts'
 import { emptied, merge } from './liquidation.ts'
-import { deficitAt, dueOf, type Haircut, valueAt } from './wind-down.ts'
+import { claimDue, deficitAt, type Haircut, valueAt } from './wind-down.ts'
 
 // ---------------------------------------------------------------------- events
 
@@ -83,7 +83,7 @@ export interface Claimed {
 
 // ---------------------------------------------------------------------- effects
 
-export interface Effect {
+export interface PositionEffect {
   readonly positions: ReadonlyMap<Address, Position>
   /** Changes of free balances; the market's pool changes by the opposite. */
   readonly free: readonly { readonly account: Address; readonly delta: Quote }[]
@@ -92,7 +92,7 @@ export interface Effect {
 type Positions = ReadonlyMap<Address, Position>
 
 /** The backstop's position and the account's become one. */
-export function applyInherited(positions: Positions, event: PositionInherited): Effect {
+export function applyInherited(positions: Positions, event: PositionInherited): PositionEffect {
   const { account, backstop, fundingIndex, freeDelta } = event
   const position = positions.get(account) ?? FLAT
   invariant(
@@ -113,7 +113,7 @@ export function applyInherited(positions: Positions, event: PositionInherited): 
 }
 
 /** The account's position closes against the others, leg by leg. */
-export function applyDeleveraged(positions: Positions, event: PositionsDeleveraged): Effect {
+export function applyDeleveraged(positions: Positions, event: PositionsDeleveraged): PositionEffect {
   const { account, fundingIndex } = event
   const changed = new Map<Address, Position>()
   const free: { account: Address; delta: Quote }[] = []
@@ -135,7 +135,7 @@ export function applyInsolvency(
   { account, deficit }: InsolvencyReported,
   ended: MarketEnded,
   spec: MarketSpec,
-): Effect {
+): PositionEffect {
   const position = positions.get(account) ?? FLAT
   const owed = deficitAt(spec, position, ended.fundingIndex, ended.price)
   invariant(owed === deficit, 'the log repeats the deficit')
@@ -148,11 +148,11 @@ export function applyClaimed(
   { account, value, paid, unpaid }: Claimed,
   end: { readonly ended: MarketEnded; readonly haircut: Haircut; readonly unpaidBefore: Quote },
   spec: MarketSpec,
-): Effect {
+): PositionEffect {
   const position = positions.get(account) ?? FLAT
   const worth = valueAt(spec, position, end.ended.fundingIndex, end.ended.price)
   invariant(value === (worth > 0n ? worth : 0n), 'the log repeats the value')
-  const due = end.unpaidBefore + dueOf(value, end.haircut)
+  const due = end.unpaidBefore + claimDue(value, end.haircut)
   invariant(paid + unpaid === due, 'what was due is paid or still owed')
   return {
     positions: value === 0n ? new Map() : new Map([[account, emptied(position)]]),

@@ -46,7 +46,7 @@ export const haircutOf = (poolAtFreeze: Quote, poolNow: Quote, deficit: Quote): 
 })
 
 /** What a claim of `value` is due, down; in full if nothing is owed: no insolvency was reported and the pool was empty. */
-export const dueOf = (value: Quote, { pool, owed }: Haircut): Quote => {
+export const claimDue = (value: Quote, { pool, owed }: Haircut): Quote => {
   if (value <= 0n) return 0n as Quote
   return owed === 0n ? value : (mulDivDown(value, pool, owed) as Quote)
 }

@@ -1,28 +1,28 @@
 /**
  * Which slot holds the filled quantity of a partly filled order on the chain. Slots are counted per maker and market; the
- * keeper chooses the index. The chain kills what a slot held before, so only the slots of dead orders are given out again.
+ * keeper chooses the index. The chain kills what a slot held before, so only the slots of dead orders are allocated out again.
  */
 import { invariant } from '../invariant.ts'
 
 /** Index 1023 means "no slot" to the contract. */
 export const PARTIAL_SLOTS = 1023
 
-/** Hands out the lowest free index per maker. `taken`: the indices of each maker's live orders. Mutable; made for one batch. */
+/** Hands out the lowest free index per maker. `inUse`: the indices of each maker's live orders. Mutable; made for one batch. */
 export class PartialSlots<Maker> {
-  readonly #taken: ReadonlyMap<Maker, Set<number>>
-  readonly #given = new Map<Maker, Set<number>>()
+  readonly #inUse: ReadonlyMap<Maker, Set<number>>
+  readonly #allocated = new Map<Maker, Set<number>>()
 
-  constructor(taken: ReadonlyMap<Maker, Set<number>>) {
-    this.#taken = taken
+  constructor(inUse: ReadonlyMap<Maker, Set<number>>) {
+    this.#inUse = inUse
   }
 
-  take(maker: Maker): number {
-    const given = this.#given.get(maker) ?? new Set()
-    this.#given.set(maker, given)
+  allocate(maker: Maker): number {
+    const allocated = this.#allocated.get(maker) ?? new Set()
+    this.#allocated.set(maker, allocated)
     let index = 0
-    while (this.#taken.get(maker)?.has(index) || given.has(index)) index++
+    while (this.#inUse.get(maker)?.has(index) || allocated.has(index)) index++
     invariant(index < PARTIAL_SLOTS, 'a maker has fewer live orders in a market than slots')
-    given.add(index)
+    allocated.add(index)
     return index
   }
 }

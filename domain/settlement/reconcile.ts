@@ -50,7 +50,7 @@ export interface Mismatch {
 // ---------------------------------------------------------------------- what the receipt says
 
 /** A margin or leverage change as the market's log tells it. */
-export interface Adjusted {
+export interface AdjustmentEvent {
   readonly account: Address
   readonly nonce: bigint
   /** Into the position, negative out of it. */
@@ -63,7 +63,7 @@ export interface Adjusted {
 export interface ReceiptEvents {
   /** Null where it emitted none. */
   readonly settled: BatchSettled | null
-  readonly adjusted: readonly Adjusted[]
+  readonly adjusted: readonly AdjustmentEvent[]
   readonly inherited: readonly PositionInherited[]
   readonly inheritanceFailed: readonly BackstopInheritanceFailed[]
   readonly deleveraged: readonly PositionsDeleveraged[]
@@ -140,63 +140,63 @@ export type Expectation =
 
 // ---------------------------------------------------------------------- verdict
 
-type Finding = Mismatch | null
+type MismatchOrNull = Mismatch | null
 
-const found = (kind: FailureKind, reason: string): Mismatch => ({ kind, reason })
+const mismatch = (kind: FailureKind, reason: string): Mismatch => ({ kind, reason })
 
 /** `expected` is null where nobody here knows what the transaction was for. */
 export function reconcile(events: ReceiptEvents, expected: Expectation | null): Verdict<null, Mismatch> {
-  const mismatch = judge(events, expected)
+  const mismatch = mismatchOf(events, expected)
   return mismatch === null ? accept(null) : refuse(mismatch)
 }
 
-function judge(events: ReceiptEvents, expected: Expectation | null): Finding {
-  if (events.undecodable !== null) return found('receipt_decode_exception', events.undecodable)
+function mismatchOf(events: ReceiptEvents, expected: Expectation | null): MismatchOrNull {
+  if (events.undecodable !== null) return mismatch('receipt_decode_exception', events.undecodable)
   switch (expected?.kind) {
     case 'part':
-      return judgePart(events, expected)
+      return checkPart(events, expected)
     case 'adjustment':
-      return judgeAdjustment(events, expected)
+      return checkAdjustment(events, expected)
     case 'inheritance':
-      return judgeInheritance(events, expected)
+      return checkInheritance(events, expected)
     case 'deleveraging':
-      return judgeDeleveraging(events, expected)
+      return checkDeleveraging(events, expected)
     default:
-      return judgeUnknown(events)
+      return checkUnknown(events)
   }
 }
 
 /** A batch is the commonest thing that nobody here may know. */
-function judgeUnknown(events: ReceiptEvents): Finding {
+function checkUnknown(events: ReceiptEvents): MismatchOrNull {
   const { settled, adjusted, inherited, inheritanceFailed, deleveraged, movesPositions } = events
   if (adjusted.length + inherited.length + inheritanceFailed.length + deleveraged.length > 0) {
-    return found('invalid_position_update_participant_coverage', 'nobody here has sent this action')
+    return mismatch('invalid_position_update_participant_coverage', 'nobody here has sent this action')
   }
   if (settled === null) return nothingSettled()
   return movesPositions
-    ? found('invalid_batch_trade_participant_coverage', 'nobody here has sent this part')
+    ? mismatch('invalid_batch_trade_participant_coverage', 'nobody here has sent this part')
     : unexplained()
 }
 
 const nothingSettled = (): Mismatch =>
-  found('no_trade_execution_events', 'the transaction succeeded and settled nothing')
+  mismatch('no_trade_execution_events', 'the transaction succeeded and settled nothing')
 
 const unexplained = (): Mismatch =>
-  found('trade_events_without_position_updates', 'the positions do not follow from what was settled')
+  mismatch('trade_events_without_position_updates', 'the positions do not follow from what was settled')
 
 /** Accounts that moved and should not have, or the other way round. */
-function judgeCoverage(moved: readonly Address[], expected: readonly Address[]): Finding {
+function checkCoverage(moved: readonly Address[], expected: readonly Address[]): MismatchOrNull {
   const missing = expected.find((account) => !moved.includes(account))
-  if (missing) return found('missing_expected_participants', `nothing moved for ${missing}`)
-  const stranger = moved.find((account) => !expected.includes(account))
-  if (stranger === undefined) return null
-  return found('invalid_position_update_participant_coverage', `${stranger} should not have moved`)
+  if (missing) return mismatch('missing_expected_participants', `nothing moved for ${missing}`)
+  const unexpected = moved.find((account) => !expected.includes(account))
+  if (unexpected === undefined) return null
+  return mismatch('invalid_position_update_participant_coverage', `${unexpected} should not have moved`)
 }
 
-const wrongAction = (expected: number | null, actionId: number): Finding =>
+const wrongAction = (expected: number | null, actionId: number): MismatchOrNull =>
   expected === null || expected === actionId
     ? null
-    : found('invalid_position_update_participant_coverage', `action ${actionId}, not ${expected}`)
+    : mismatch('invalid_position_update_participant_coverage', `action ${actionId}, not ${expected}`)
 
 // ---------------------------------------------------------------------- a batch
 
@@ -205,67 +205,72 @@ const isOrder = (
   b: Pick<SettledFill, 'maker' | 'salt' | 'isForced'>,
 ): boolean => a.maker === b.maker && a.salt === b.salt && a.isForced === b.isForced
 
-function judgePart({ settled, movesPositions }: ReceiptEvents, expected: PartExpectation): Finding {
+function checkPart({ settled, movesPositions }: ReceiptEvents, expected: PartExpectation): MismatchOrNull {
   if (settled === null) return nothingSettled()
   if (!movesPositions) return unexplained()
   return (
-    judgeForced(settled, expected) ??
-    judgeFills(settled, expected) ??
-    judgeStrangers(settled, expected) ??
-    judgeHead(settled, expected)
+    checkForced(settled, expected) ??
+    checkFills(settled, expected) ??
+    checkStrangers(settled, expected) ??
+    checkHead(settled, expected)
   )
 }
 
 /** Liquidations have nobody's signature: any difference is the operator's own. */
-function judgeForced(settled: BatchSettled, expected: PartExpectation): Finding {
+function checkForced(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
   const kind = 'invalid_forced_book_liquidation_fill_coverage'
   const sent = expected.fills.filter(({ isForced }) => isForced)
   const got = settled.fills.filter(({ isForced }) => isForced)
-  for (const want of sent) {
-    const fill = got.find((each) => isOrder(each, want))
-    if (fill === undefined) return found(kind, `${want.maker}'s liquidation ${want.salt} was not filled`)
-    const difference = differenceOf(fill, want)
-    if (difference) return found(kind, `${want.maker}'s liquidation ${want.salt} got ${difference}`)
+  for (const expectedFill of sent) {
+    const fill = got.find((each) => isOrder(each, expectedFill))
+    if (fill === undefined)
+      return mismatch(kind, `${expectedFill.maker}'s liquidation ${expectedFill.salt} was not filled`)
+    const difference = differenceOf(fill, expectedFill)
+    if (difference)
+      return mismatch(kind, `${expectedFill.maker}'s liquidation ${expectedFill.salt} got ${difference}`)
   }
-  const stranger = got.find((fill) => !sent.some((want) => isOrder(fill, want)))
-  return stranger ? found(kind, `nobody here liquidates ${stranger.maker} (${stranger.salt})`) : null
+  const unexpected = got.find((fill) => !sent.some((expectedFill) => isOrder(fill, expectedFill)))
+  return unexpected ? mismatch(kind, `nobody here liquidates ${unexpected.maker} (${unexpected.salt})`) : null
 }
 
-const differenceOf = (got: SettledFill, want: ExpectedFill): string | null =>
-  got.side === want.side && got.fill === want.steps && got.taker === want.takerSteps
+const differenceOf = (got: SettledFill, expectedFill: ExpectedFill): string | null =>
+  got.side === expectedFill.side && got.fill === expectedFill.steps && got.taker === expectedFill.takerSteps
     ? null
-    : `${got.side} ${got.fill} (taker ${got.taker}), not ${want.side} ${want.steps} (${want.takerSteps})`
+    : `${got.side} ${got.fill} (taker ${got.taker}), not ${expectedFill.side} ${expectedFill.steps} (${expectedFill.takerSteps})`
 
-function judgeFills(settled: BatchSettled, expected: PartExpectation): Finding {
+function checkFills(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
   const makers = new Set(settled.fills.map(({ maker }) => maker))
   const missing = expected.fills.find(({ maker }) => !makers.has(maker))
-  if (missing) return found('missing_expected_participants', `nothing was settled for ${missing.maker}`)
-  for (const want of expected.fills) {
-    const got = settled.fills.find((fill) => isOrder(fill, want))
+  if (missing) return mismatch('missing_expected_participants', `nothing was settled for ${missing.maker}`)
+  for (const expectedFill of expected.fills) {
+    const got = settled.fills.find((fill) => isOrder(fill, expectedFill))
     if (got === undefined) {
-      return found('missing_expected_position_updates', `${want.maker}'s order ${want.salt} was not filled`)
-    }
-    const difference = differenceOf(got, want)
-    if (difference) {
-      return found(
+      return mismatch(
         'missing_expected_position_updates',
-        `${want.maker}'s order ${want.salt} got ${difference}`,
+        `${expectedFill.maker}'s order ${expectedFill.salt} was not filled`,
+      )
+    }
+    const difference = differenceOf(got, expectedFill)
+    if (difference) {
+      return mismatch(
+        'missing_expected_position_updates',
+        `${expectedFill.maker}'s order ${expectedFill.salt} got ${difference}`,
       )
     }
   }
   return null
 }
 
-function judgeStrangers(settled: BatchSettled, { fills }: PartExpectation): Finding {
-  const stranger = settled.fills.find((fill) => !fills.some((want) => isOrder(fill, want)))
-  if (stranger === undefined) return null
-  const order = `${stranger.maker}'s order ${stranger.salt}`
-  return found('invalid_batch_trade_participant_coverage', `${order} was not sent`)
+function checkStrangers(settled: BatchSettled, { fills }: PartExpectation): MismatchOrNull {
+  const unexpected = settled.fills.find((fill) => !fills.some((expectedFill) => isOrder(fill, expectedFill)))
+  if (unexpected === undefined) return null
+  const order = `${unexpected.maker}'s order ${unexpected.salt}`
+  return mismatch('invalid_batch_trade_participant_coverage', `${order} was not sent`)
 }
 
-function judgeHead(settled: BatchSettled, expected: PartExpectation): Finding {
+function checkHead(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
   const difference = headDifference(settled, expected)
-  return difference === null ? null : found('invalid_batch_trade_participant_coverage', difference)
+  return difference === null ? null : mismatch('invalid_batch_trade_participant_coverage', difference)
 }
 
 function headDifference(settled: BatchSettled, expected: PartExpectation): string | null {
@@ -278,19 +283,22 @@ function headDifference(settled: BatchSettled, expected: PartExpectation): strin
 
 // ---------------------------------------------------------------------- an adjustment
 
-function judgeAdjustment({ adjusted }: ReceiptEvents, expected: AdjustmentExpectation): Finding {
+function checkAdjustment({ adjusted }: ReceiptEvents, expected: AdjustmentExpectation): MismatchOrNull {
   const { account, nonce, lowest, highest, leverage } = expected
   invariant(lowest <= highest, 'an adjustment moves some amount')
   if (adjusted.length === 0) {
-    return found('no_account_adjustment_position_updates', 'the transaction succeeded and adjusted nothing')
+    return mismatch(
+      'no_account_adjustment_position_updates',
+      'the transaction succeeded and adjusted nothing',
+    )
   }
   const accounts = adjusted.map((each) => each.account)
-  const coverage = judgeCoverage(accounts, [account])
+  const coverage = checkCoverage(accounts, [account])
   if (coverage) return coverage
-  const [got, second] = adjusted as readonly [Adjusted, ...Adjusted[]]
+  const [got, second] = adjusted as readonly [AdjustmentEvent, ...AdjustmentEvent[]]
   if (second)
-    return found('invalid_position_update_participant_coverage', `${account} was adjusted more than once`)
-  const missing = (reason: string) => found('missing_expected_position_updates', reason)
+    return mismatch('invalid_position_update_participant_coverage', `${account} was adjusted more than once`)
+  const missing = (reason: string) => mismatch('missing_expected_position_updates', reason)
   if (got.nonce !== nonce) return missing(`nonce ${got.nonce}, not ${nonce}`)
   if (got.leverage !== leverage) return missing(`leverage ${got.leverage}, not ${leverage}`)
   if (got.amount >= lowest && got.amount <= highest) return null
@@ -299,15 +307,15 @@ function judgeAdjustment({ adjusted }: ReceiptEvents, expected: AdjustmentExpect
 
 // ---------------------------------------------------------------------- backstop and deleveraging
 
-function judgeInheritance(events: ReceiptEvents, expected: InheritanceExpectation): Finding {
+function checkInheritance(events: ReceiptEvents, expected: InheritanceExpectation): MismatchOrNull {
   const { inherited, inheritanceFailed, movesPositions } = events
   const [failed] = inheritanceFailed
   if (inherited.length === 0 && failed) {
     const { reason, needed, available } = failed
-    return found('backstop_inheritance_failed_only', `${reason}: ${needed} needed, ${available} available`)
+    return mismatch('backstop_inheritance_failed_only', `${reason}: ${needed} needed, ${available} available`)
   }
   if (inherited.length === 0) {
-    return found(
+    return mismatch(
       'no_liquidation_settlement_events',
       'the transaction succeeded and the backstop took nothing',
     )
@@ -315,33 +323,33 @@ function judgeInheritance(events: ReceiptEvents, expected: InheritanceExpectatio
   const { account, backstop, actionId } = expected
   const moved = inherited.flatMap((event) => [event.account, event.backstop])
   const coverage =
-    judgeCoverage(moved, [account, backstop]) ?? wrongAction(actionId, inherited[0]?.actionId ?? 0)
+    checkCoverage(moved, [account, backstop]) ?? wrongAction(actionId, inherited[0]?.actionId ?? 0)
   if (coverage) return coverage
   if (movesPositions) return null
-  return found('missing_expected_position_updates', `${account} did not hold what the backstop took`)
+  return mismatch('missing_expected_position_updates', `${account} did not hold what the backstop took`)
 }
 
-function judgeDeleveraging(events: ReceiptEvents, expected: DeleveragingExpectation): Finding {
+function checkDeleveraging(events: ReceiptEvents, expected: DeleveragingExpectation): MismatchOrNull {
   const { deleveraged, movesPositions } = events
   const [event] = deleveraged
   if (event === undefined) {
-    return found('no_adl_settlement_events', 'the transaction succeeded and deleveraged nothing')
+    return mismatch('no_adl_settlement_events', 'the transaction succeeded and deleveraged nothing')
   }
   const closed = event.legs.filter(({ steps }) => steps > 0)
   if (closed.length === 0) {
-    return found('no_adl_trade_events', `no counterparty of ${event.account} qualified`)
+    return mismatch('no_adl_trade_events', `no counterparty of ${event.account} qualified`)
   }
   if (!movesPositions) return unexplained()
   const moved = [event.account, ...closed.map(({ counterparty }) => counterparty)]
   const { account, legs, actionId } = expected
   const wanted = [account, ...legs.map(({ counterparty }) => counterparty)]
-  const coverage = judgeCoverage(moved, wanted) ?? wrongAction(actionId, event.actionId)
+  const coverage = checkCoverage(moved, wanted) ?? wrongAction(actionId, event.actionId)
   if (coverage) return coverage
-  for (const want of legs) {
-    const got = closed.find(({ counterparty }) => counterparty === want.counterparty)
-    if (got?.steps === want.steps) continue
-    const reason = `${want.counterparty} closed ${got?.steps ?? 0} steps, not ${want.steps}`
-    return found('missing_expected_position_updates', reason)
+  for (const expectedFill of legs) {
+    const got = closed.find(({ counterparty }) => counterparty === expectedFill.counterparty)
+    if (got?.steps === expectedFill.steps) continue
+    const reason = `${expectedFill.counterparty} closed ${got?.steps ?? 0} steps, not ${expectedFill.steps}`
+    return mismatch('missing_expected_position_updates', reason)
   }
   return null
 }

@@ -7,14 +7,14 @@ import { InvariantError, invariant } from '../invariant.ts'
 import type { FillSettled, PartSettled, PositionChange } from '../journal/journal-row.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
-import { isTerminal, type OrderLife, step } from '../orders/order-state.ts'
+import { isTerminal, type OrderLife, transition } from '../orders/order-state.ts'
 import { applyFill, FLAT, type Position } from '../positions/position.ts'
 import type { Address, Price, Steps } from '../units.ts'
 import type { BatchSettled, SettledFill } from './settlement.ts'
 import { applySettled } from './settlement-replay.ts'
 
 /** A fill that waits here for its settlement. */
-export interface WaitingFill {
+export interface UnsettledFill {
   readonly fillId: string
   readonly orderId: string
   readonly maker: Address
@@ -45,7 +45,7 @@ export interface PartState {
   readonly users: ReadonlyMap<Address, number>
   readonly ledger: ReadonlyMap<number, LedgerEntry>
   readonly positions: ReadonlyMap<Address, Position>
-  readonly fills: readonly WaitingFill[]
+  readonly fills: readonly UnsettledFill[]
   /** Those of the fills, and whatever else is known of what was settled. */
   readonly orders: readonly SettlingOrder[]
   /** Take-profits, stop-losses and the like of the positions that the part closes: see `closedSides`. */
@@ -103,7 +103,7 @@ const keyOf = ({ maker, salt }: { maker: Address; salt: bigint }): string => `${
 const find = <Of>(map: ReadonlyMap<string, Of>, fill: SettledFill): Of | undefined =>
   fill.isForced ? undefined : map.get(keyOf(fill))
 
-export interface Settlement {
+export interface PartSettlement {
   readonly row: PartSettled
   readonly orders: readonly SettlingOrder[]
 }
@@ -115,7 +115,7 @@ export function settlePart(
   movement: Movement,
   state: PartState,
   mined: MinedAt,
-): Settlement {
+): PartSettlement {
   const waiting = new Map(state.fills.map((fill) => [keyOf(fill), fill]))
   const before = new Map(state.orders.map((order) => [keyOf(order), order]))
   const after = new Map<string, SettlingOrder>()
@@ -178,7 +178,7 @@ export function closedSides(
 
 /** None where the order has ended, or is leaving, for another reason. */
 function closeWithPosition(order: SettlingOrder): { order: SettlingOrder; released: bigint }[] {
-  const closed = step(order, { kind: 'close', reason: 'POSITION_CLOSED' })
+  const closed = transition(order, { kind: 'close', reason: 'POSITION_CLOSED' })
   if (!closed.ok) return []
   return [{ order: { ...closed.value.life, reserved: 0n }, released: order.reserved }]
 }
@@ -187,13 +187,13 @@ function closeWithPosition(order: SettlingOrder): { order: SettlingOrder; releas
 function mine(
   order: SettlingOrder,
   fill: SettledFill,
-  wait: WaitingFill | undefined,
+  wait: UnsettledFill | undefined,
 ): { order: SettlingOrder; released: bigint } | null {
   const matched = wait
     ? { ok: true as const, value: { life: order } }
-    : step(order, { kind: 'match', steps: fill.fill })
+    : transition(order, { kind: 'match', steps: fill.fill })
   if (!matched.ok) return null
-  const settled = step(matched.value.life, { kind: 'settle', steps: fill.fill })
+  const settled = transition(matched.value.life, { kind: 'settle', steps: fill.fill })
   if (!settled.ok) return null
   const { life } = settled.value
   const released = isTerminal(life.status) ? life.reserved : 0n
@@ -204,7 +204,7 @@ function mine(
 interface Settling {
   readonly fill: SettledFill
   readonly place: number
-  readonly wait: WaitingFill | undefined
+  readonly wait: UnsettledFill | undefined
   readonly order: SettlingOrder | undefined
 }
 
@@ -274,12 +274,12 @@ const statusOf = (order: SettlingOrder, released: bigint): PartSettled['orders']
 })
 
 /** The block of a part left the chain: everything as it was, and its fills wait again. */
-export function takeBackPart(row: PartSettled, orders: readonly SettlingOrder[]): Settlement {
+export function rollBackPart(row: PartSettled, orders: readonly SettlingOrder[]): PartSettlement {
   const ended = new Map(row.orders.map((order) => [order.order_id, order]))
   const closed = new Set(row.position_closed)
   const before = orders.map((order) => {
     const fills = row.fills.filter(({ order_id }) => order_id === order.orderId)
-    const back = unmine(order, fills, BigInt(ended.get(order.orderId)?.reserved_delta ?? 0))
+    const back = rollBackFills(order, fills, BigInt(ended.get(order.orderId)?.reserved_delta ?? 0))
     return closed.has(order.orderId) ? restore(back) : back
   })
   const statuses = before.map((order) => ({
@@ -290,11 +290,15 @@ export function takeBackPart(row: PartSettled, orders: readonly SettlingOrder[])
 }
 
 /** An order that had ended with these fills, or since then, waits for them with the same reason. */
-function unmine(order: SettlingOrder, fills: readonly FillSettled[], releasedDelta: bigint): SettlingOrder {
+function rollBackFills(
+  order: SettlingOrder,
+  fills: readonly FillSettled[],
+  releasedDelta: bigint,
+): SettlingOrder {
   const sum = (of: (fill: FillSettled) => number): Steps =>
     fills.reduce((total, fill) => total + of(fill), 0) as Steps
-  const taken = step(order, {
-    kind: 'unmine',
+  const taken = transition(order, {
+    kind: 'rollback',
     steps: sum((fill) => fill.steps),
     settling: sum((fill) => (fill.matched ? fill.steps : 0)),
   })
@@ -306,6 +310,6 @@ function unmine(order: SettlingOrder, fills: readonly FillSettled[], releasedDel
 
 /** The position is there again, and so is what protects it, unless that has ended for another reason since. */
 function restore(order: SettlingOrder): SettlingOrder {
-  const restored = step(order, { kind: 'restore', waits: order.waits })
+  const restored = transition(order, { kind: 'restore', waits: order.waits })
   return restored.ok ? restored.value.life : order
 }

@@ -86,7 +86,7 @@ export const backsBatch = (requestedAt: Seconds, asOf: Millis): boolean =>
   asOf <= requestedAt * 1000 + CANCEL_GRACE
 
 /** A debit takes free first, then what is pending and still backs the batch. Null if that is too little. */
-export function moveFree(account: LedgerAccount, delta: Quote, asOf: Millis): LedgerAccount | null {
+export function applyFreeDelta(account: LedgerAccount, delta: Quote, asOf: Millis): LedgerAccount | null {
   const free = account.free + delta
   if (free >= 0n) return { ...account, free: free as Quote }
   const pending = account.pending + free

@@ -1,13 +1,13 @@
 /** From a revert to what is taken back: everything that was matched and can no longer be mined. */
 
-import type { Plan } from '../auction/batch-plan.ts'
+import type { MarketPlan } from '../auction/batch-plan.ts'
 import { MARKET_WAIT_MS } from '../auction/candidates.ts'
 import { invariant } from '../invariant.ts'
 import type { MatchedFill } from '../journal/journal-row.ts'
 import type { MarketSpec } from '../market/market.ts'
 import {
   endingRow,
-  enteredAt,
+  enteredBookAt,
   isReservable,
   leaveBook,
   type OpenOrder,
@@ -16,8 +16,8 @@ import {
   reserve,
 } from '../orders/open-order.ts'
 import { OrderChanges } from '../orders/order-changes.ts'
-import { type ClosingReason, isTerminal, step } from '../orders/order-state.ts'
-import { type Funds, rebalance } from '../orders/rebalance.ts'
+import { type ClosingReason, isTerminal, transition } from '../orders/order-state.ts'
+import { type Funds, recomputeReservations } from '../orders/recompute-reservations.ts'
 import type { Position } from '../positions/position.ts'
 import type { Address, Millis, Quote, Seq, Steps, UserId } from '../units.ts'
 
@@ -48,37 +48,38 @@ export interface VoidInput {
   readonly fundsOf: (account: UserId) => Funds
 }
 
-export type VoidPlan = Pick<Plan, 'orders' | 'reserved' | 'rows'>
+export type VoidPlan = Pick<MarketPlan, 'orders' | 'reserved' | 'rows'>
 
 /**
  * Puts every order back to what is mined of it. An order that had left the book ends with the reason it left for; the culprit's
  * ends with SETTLEMENT_REVERTED; the others are open again at their old seq. Reservations are computed anew on the mined position.
  */
 export function planVoid(input: VoidInput): VoidPlan {
-  const draft = new OrderChanges(new Map(input.orders.map((order) => [order.seq, order])))
+  const changes = new OrderChanges(new Map(input.orders.map((order) => [order.seq, order])))
   const byId = new Map(input.orders.map(({ orderId, seq }) => [orderId, seq]))
   const fills = input.batches.flatMap((batch) => batch.fills)
   const voided = new Set(fills.map(({ order_id }) => byId.get(order_id) as Seq))
-  const culprits = culpritsOf(input, voided, byId, draft)
+  const culprits = culpritsOf(input, voided, byId, changes)
   for (const fill of fills) {
     const seq = byId.get(fill.order_id) as Seq
-    const order = draft.get(seq)
+    const order = changes.get(seq)
     const ending = culprits.has(seq) ? 'SETTLEMENT_REVERTED' : endingOf(order, input.at)
-    draft.set(takeBack(order, fill, ending))
+    changes.set(voidFill(order, fill, ending))
   }
-  const reopened = (orderId: string): boolean => !isTerminal(draft.get(byId.get(orderId) as Seq).status)
-  tell(input, draft, reopened)
+  const reopened = (orderId: string): boolean => !isTerminal(changes.get(byId.get(orderId) as Seq).status)
+  addVoidRows(input, changes, reopened)
   for (const seq of voided) {
-    const order = draft.get(seq)
-    if (isTerminal(order.status)) draft.put(freed(order, input.at))
+    const order = changes.get(seq)
+    if (isTerminal(order.status)) changes.put(endVoided(order, input.at))
   }
-  for (const account of new Set(input.orders.map((order) => order.account))) restore(input, account, draft)
-  return { orders: draft.changed(), reserved: draft.reservedDeltas(), rows: draft.rows }
+  for (const account of new Set(input.orders.map((order) => order.account)))
+    reserveOnMined(input, account, changes)
+  return { orders: changes.changed(), reserved: changes.reservedDeltas(), rows: changes.rows }
 }
 
 /** The inverse of a match: what the fill held goes back to the order's own reservation. */
-function takeBack(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | null): OpenOrder {
-  const verdict = step(order, { kind: 'void', steps: fill.steps as Steps, ending })
+function voidFill(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | null): OpenOrder {
+  const verdict = transition(order, { kind: 'void', steps: fill.steps as Steps, ending })
   invariant(verdict.ok, 'what is voided was settling')
   const held = BigInt(fill.held)
   return {
@@ -90,7 +91,7 @@ function takeBack(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | n
 }
 
 /** An order that has ended by the voiding holds nothing back any more. */
-const freed = (order: OpenOrder, at: Millis): OrderChange => ({
+const endVoided = (order: OpenOrder, at: Millis): OrderChange => ({
   order: { ...order, openable: 0 as Steps, reserved: 0n as Quote, endedAt: at },
   row: endingRow(order, order.statusReason as ClosingReason, at),
 })
@@ -100,12 +101,12 @@ function culpritsOf(
   { culprit, batches }: VoidInput,
   voided: ReadonlySet<Seq>,
   byId: ReadonlyMap<string, Seq>,
-  draft: OrderChanges,
+  changes: OrderChanges,
 ): Set<Seq> {
   if (culprit.kind === 'late' || culprit.kind === 'unnamed') return new Set()
   if (culprit.kind === 'order') {
     const named = (seq: Seq): boolean => {
-      const { maker, salt } = draft.get(seq)
+      const { maker, salt } = changes.get(seq)
       return maker === culprit.maker && salt === culprit.salt
     }
     return new Set([...voided].filter(named))
@@ -113,24 +114,24 @@ function culpritsOf(
   const first = batches[0]
   const reverted = first?.fills.filter(({ part }) => part === first.fromPart) ?? []
   const seqs = reverted.map(({ order_id }) => byId.get(order_id) as Seq)
-  return new Set(seqs.filter((seq) => draft.get(seq).maker === culprit.maker))
+  return new Set(seqs.filter((seq) => changes.get(seq).maker === culprit.maker))
 }
 
 /** Why an order with nothing settling cannot go back to the book, unless it had left it before; null where it can. */
 function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
   if (order.price !== 0) return null
   if (order.filled > 0) return 'MARKET_REMAINDER'
-  return at - enteredAt(order) < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'
+  return at - enteredBookAt(order) < MARKET_WAIT_MS ? null : 'SETTLEMENT_REVERTED'
 }
 
-function tell(
+function addVoidRows(
   { batches, culprit, at }: VoidInput,
-  draft: OrderChanges,
+  changes: OrderChanges,
   isReopened: (orderId: string) => boolean,
 ): void {
   for (const { batchId, fromPart, fills } of batches) {
     const ids = [...new Set(fills.map(({ order_id }) => order_id))]
-    draft.rows.push({
+    changes.rows.push({
       kind: 'batch_voided',
       batch_id: batchId,
       from_part: fromPart,
@@ -143,19 +144,24 @@ function tell(
 }
 
 /** Reservations of an account's orders on its mined position; what it cannot pay for ends, the newest first. */
-function restore(
+function reserveOnMined(
   { spec, at, orders, positions, fundsOf }: VoidInput,
   account: UserId,
-  draft: OrderChanges,
+  changes: OrderChanges,
 ): void {
   const mine = orders.filter((order) => order.account === account)
-  const live = mine.map(({ seq }) => draft.get(seq)).filter(isReservable)
+  const live = mine.map(({ seq }) => changes.get(seq)).filter(isReservable)
   const before = mine.reduce((sum, { reserved, held }) => sum + reserved + held, 0n)
   const terms = { funds: fundsOf(account), before: before as Quote }
-  const { reservations, cancels } = rebalance(spec, positions(account).size, live.map(reservable), terms)
+  const { reservations, cancels } = recomputeReservations(
+    spec,
+    positions(account).size,
+    live.map(reservable),
+    terms,
+  )
   const short = new Set(cancels.map(({ seq }) => seq))
-  for (const { seq } of cancels) draft.put(leaveBook(draft.get(seq), 'INSUFFICIENT_MARGIN', at))
+  for (const { seq } of cancels) changes.put(leaveBook(changes.get(seq), 'INSUFFICIENT_MARGIN', at))
   for (const [seq, reservation] of reservations) {
-    if (!short.has(seq)) draft.putIf(reserve(draft.get(seq), reservation))
+    if (!short.has(seq)) changes.putIf(reserve(changes.get(seq), reservation))
   }
 }

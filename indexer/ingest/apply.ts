@@ -16,8 +16,8 @@ import {
   closedSides,
   type Movement,
   movementOf,
+  rollBackPart,
   settlePart,
-  takeBackPart,
 } from '../../domain/settlement/settle-part.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
@@ -272,7 +272,7 @@ export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Pr
     }
     if (row.kind === 'part_settled') {
       const ids = row.orders.map(({ order_id }) => order_id)
-      const { row: back, orders } = takeBackPart(row, await loadOrders(tx, ids))
+      const { row: back, orders } = rollBackPart(row, await loadOrders(tx, ids))
       await writePart(tx, marketIdOf(shard), back, orders)
       shards.append(shard, back)
     }

@@ -5,7 +5,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import { type ClosingReason, step } from '../../domain/orders/order-state.ts'
+import { type ClosingReason, transition } from '../../domain/orders/order-state.ts'
 import type { SettlingOrder } from '../../domain/settlement/settle-part.ts'
 import type { SaltsCancelled } from './facts.ts'
 import type { LockedShards } from './locked-shards.ts'
@@ -106,7 +106,7 @@ async function cancel(
   order: SettlingOrder,
   reason: ClosingReason,
 ): Promise<void> {
-  const closed = step(order, { kind: 'close', reason })
+  const closed = transition(order, { kind: 'close', reason })
   if (!closed.ok) return
   const { status, statusReason, closingReason } = closed.value.life
   const isEnded = status === 'CANCELLED' || status === 'EXPIRED'

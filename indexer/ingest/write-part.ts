@@ -10,7 +10,7 @@ import type {
   LedgerEntry,
   PartState,
   SettlingOrder,
-  WaitingFill,
+  UnsettledFill,
 } from '../../domain/settlement/settle-part.ts'
 import type { BatchSettled } from '../../domain/settlement/settlement.ts'
 import type { Address, Quote, Steps } from '../../domain/units.ts'
@@ -36,7 +36,7 @@ async function waitingFills(
   tx: Tx,
   marketId: number,
   { batchId, part }: Pick<BatchSettled, 'batchId' | 'part'>,
-): Promise<WaitingFill[]> {
+): Promise<UnsettledFill[]> {
   const rows = await tx
     .selectFrom('fills')
     .innerJoin('orders', 'orders.order_id', 'fills.order_id')
@@ -164,7 +164,7 @@ export async function expectationOf(
   tx: Tx,
   marketId: number,
   { batchId, part }: Pick<BatchSettled, 'batchId' | 'part'>,
-  fills: readonly WaitingFill[],
+  fills: readonly UnsettledFill[],
 ): Promise<PartExpectation | null> {
   if (fills.length === 0) return null
   const batch = await tx

@@ -2,10 +2,10 @@
 
 import type { Fence } from '../../db/fence.ts'
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
-import { decide, planBatch, touchedBy } from '../../domain/auction/batch-plan.ts'
+import { affectedOrders, decideBatch, planBatch } from '../../domain/auction/batch-plan.ts'
 import type { Cancel } from '../../domain/auction/clearing.ts'
-import { observe } from '../../domain/auction/pipeline.ts'
-import type { BookFeed } from '../../domain/book/book-feed.ts'
+import { updatePace } from '../../domain/auction/settlement-pace.ts'
+import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
@@ -39,7 +39,7 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, desk: Desk)
     desk.view = null
     const peek = await ports.store.peek(spec.marketId)
     const started = ports.clock.now()
-    desk.pace = observe(desk.pace, peek.backlog, started)
+    desk.pace = updatePace(desk.pace, peek.backlog, started)
     if (before !== null && isIdle(before, peek, maxOf(started, peek.lastAsOf))) {
       desk.view = before
       return null
@@ -76,8 +76,8 @@ async function runTurn(
   const due = feed.overdue(asOf)
   const report = usableReport(terms.desk, peek, now)
   const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, peek)
-  for (const { orders, why } of outcome?.refused ?? []) {
-    const details = { market_id: spec.marketId, orders: orders.map((seq) => feed.idOf(seq)), why }
+  for (const { orders, reason } of outcome?.refused ?? []) {
+    const details = { market_id: spec.marketId, orders: orders.map((seq) => feed.idOf(seq)), reason }
     ports.log.error(details, 'the auction matched what the chain would refuse: left out')
   }
   const view: MarketView = {
@@ -94,7 +94,7 @@ async function runTurn(
 
 const auction = (
   spec: MarketSpec,
-  { book }: BookFeed,
+  { book }: MarketBook,
   positions: ReadonlyMap<UserId, Position>,
   report: OracleReport,
   asOf: Millis,
@@ -130,8 +130,8 @@ async function write(
   const traders = new Set(matched?.positions.keys())
   const ended = ends.map(({ seq }) => feed.get(seq)?.account as UserId)
   const funds = await turn.lockFunds(new Set([...traders, ...ended]))
-  const decision = decide(spec, feed, due, outcome, (account) => funds.get(account) ?? NO_FUNDS)
-  const orders = await turn.orders([...touchedBy(decision, feed)].map((seq) => feed.idOf(seq)))
+  const decision = decideBatch(spec, feed, due, outcome, (account) => funds.get(account) ?? NO_FUNDS)
+  const orders = await turn.orders([...affectedOrders(decision, feed)].map((seq) => feed.idOf(seq)))
   const slots = await turn.slots(traders)
   const batchId = turn.peek.lastBatchId + 1
   await turn.save(planBatch({ spec, asOf, batchId, oracle: report, decision, orders, slots }))

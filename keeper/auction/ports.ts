@@ -1,11 +1,11 @@
 /** What the mark and the auction of a market read and write. */
 import type { Fence } from '../../db/fence.ts'
 import type { JournalEntry } from '../../db/journal.ts'
-import type { Plan } from '../../domain/auction/batch-plan.ts'
-import type { Backlog } from '../../domain/auction/pipeline.ts'
+import type { MarketPlan } from '../../domain/auction/batch-plan.ts'
+import type { SettlementBacklog } from '../../domain/auction/settlement-pace.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
-import type { Funds } from '../../domain/orders/rebalance.ts'
+import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
@@ -21,7 +21,7 @@ export interface MarketSnapshot {
   readonly report: OracleReport | null
   /** The report of the last batch that settles or has settled. */
   readonly usedReport: UsedReport | null
-  readonly backlog: Backlog
+  readonly backlog: SettlementBacklog
 }
 
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
@@ -42,7 +42,7 @@ export interface MarketTransaction {
   /** Partial slots held by live orders, by account. */
   slots(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Set<number>>>
   /** Writes everything of a turn. */
-  save(plan: Plan): Promise<void>
+  save(plan: MarketPlan): Promise<void>
 }
 
 export interface AuctionStore {

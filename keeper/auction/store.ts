@@ -5,7 +5,7 @@ import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
 import { toOpenOrder } from '../../db/orders.ts'
-import type { Plan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
+import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
@@ -184,7 +184,7 @@ async function insertFills(tx: Tx, marketId: MarketId, { batchId, fills }: Plann
   `.execute(tx)
 }
 
-async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: Plan): Promise<number> {
+async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: MarketPlan): Promise<number> {
   if (plan.batch !== null) {
     await insertBatch(tx, marketId, plan.batch, plan.asOf)
     await writeMatched(tx, marketId, plan.batch.positions)

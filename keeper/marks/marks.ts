@@ -1,12 +1,12 @@
 /** A market's mark: told once a second where it is news, and at once where it triggers conditional orders. */
 
 import type { Fence } from '../../db/fence.ts'
-import type { BookFeed } from '../../domain/book/book-feed.ts'
+import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { WaitingOrder } from '../../domain/book/trigger-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
-import { type Basis, markPrice, nextBasis } from '../../domain/prices/mark.ts'
-import { type Prices, planMark } from '../../domain/prices/mark-plan.ts'
+import { type MarkBasis, markPrice, nextMarkBasis } from '../../domain/prices/mark.ts'
+import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote } from '../../domain/units.ts'
 import { catchUp, type Desk, type MarketView, usableReport } from '../auction/market-memory.ts'
@@ -35,24 +35,24 @@ const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 /** The average behind the mark lives in memory: a new owner starts from the oracle price. */
 export function createMarks(ports: MarkPorts, spec: MarketSpec, desk: Desk): Marks {
   const { store, clock } = ports
-  let basis: Basis | null = null
+  let basis: MarkBasis | null = null
   let looked = 0
-  let last: Prices | null = null
+  let last: MarketPrices | null = null
 
   function quote(
-    { book }: BookFeed,
+    { book }: MarketBook,
     { lastPrice }: MarketSnapshot,
     oracle: OracleReport,
     now: Millis,
-  ): Prices {
+  ): MarketPrices {
     const input = { spec, oracle: oracle.price, book, last: lastPrice, now }
-    basis = nextBasis(basis, input)
+    basis = nextMarkBasis(basis, input)
     return { oracle, mark: markPrice(input, basis), at: now }
   }
 
   function reachedBy(
-    { mark, at }: Prices,
-    { waiting }: BookFeed,
+    { mark, at }: MarketPrices,
+    { waiting }: MarketBook,
     peek: MarketSnapshot,
   ): readonly WaitingOrder[] {
     return usableReport(desk, peek, at) === null ? [] : waiting.triggered(mark, spec.tick)
@@ -99,7 +99,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, desk: Desk): Mar
   }
 }
 
-const isNews = (last: Prices, { oracle, mark }: Prices): boolean =>
+const isNews = (last: MarketPrices, { oracle, mark }: MarketPrices): boolean =>
   mark !== last.mark ||
   oracle.price !== last.oracle.price ||
   oracle.observedAt - last.oracle.observedAt >= REPEAT_MS

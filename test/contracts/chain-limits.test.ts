@@ -1,7 +1,7 @@
 /** The largest settlement part compared with the limits per transaction of the target chains. */
 import { expect } from 'chai'
 import hre from 'hardhat'
-import { fitsOnePart, MARKET_SLOTS, PART_ORDERS, PART_SLOTS } from '../../domain/auction/parts.ts'
+import { fitsOnePart, MARKET_SLOTS, MAX_PART_ORDERS, MAX_PART_SLOTS } from '../../domain/auction/parts.ts'
 import type { Steps, UserId } from '../../domain/units.ts'
 import { chain, crowdedExchange, type FillInput, settle } from '../support/exchange.ts'
 
@@ -12,9 +12,9 @@ const NEW_SLOT = 20_000
 
 /** The largest number of orders, each of a new account, that fits into one part. */
 function mostNewcomers(): number {
-  const left = 0 as Steps
-  const newcomers = Array.from({ length: PART_ORDERS }, (_, at) => ({ account: at as UserId, left }))
-  let count = PART_ORDERS
+  const remaining = 0 as Steps
+  const newcomers = Array.from({ length: MAX_PART_ORDERS }, (_, at) => ({ account: at as UserId, remaining }))
+  let count = MAX_PART_ORDERS
   while (!fitsOnePart(newcomers.slice(0, count))) count -= 2
   return count
 }
@@ -49,7 +49,7 @@ describe('a part of the maximum size', () => {
     const written = steps.filter(({ op, gasCost }) => op === 'SSTORE' && Number(gasCost) >= NEW_SLOT)
     // The market's own slots are also new in its first batch.
     expect(written.length).to.equal(2 * count + MARKET_SLOTS)
-    expect(written.length).to.be.at.most(PART_SLOTS)
+    expect(written.length).to.be.at.most(MAX_PART_SLOTS)
 
     const read = steps.findIndex(({ op }) => op === 'TIMESTAMP')
     expect(read).to.be.greaterThan(0)

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { getBytes, hexlify, recoverAddress, TypedDataEncoder, toBeHex, verifyMessage } from 'ethers'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { hashLeverageAdjustment, hashMarginAdjustment } from '../../domain/positions/adjust-hash.ts'
+import { hashLeverageAdjustment, hashMarginAdjustment } from '../../domain/positions/adjustment-hash.ts'
 import { feedIdOf } from '../../stack/deploy.ts'
 import { Forwarder__factory } from '../../typechain-types/factories/Forwarder__factory.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'

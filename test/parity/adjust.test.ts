@@ -10,8 +10,8 @@ import {
   type MarginRefusal,
   maxRemovable,
   REMOVE_MODES,
-} from '../../domain/positions/adjust.ts'
-import { hashLeverageAdjustment, hashMarginAdjustment } from '../../domain/positions/adjust-hash.ts'
+} from '../../domain/positions/adjustment.ts'
+import { hashLeverageAdjustment, hashMarginAdjustment } from '../../domain/positions/adjustment-hash.ts'
 import { exposureOf, LIQUIDATION_BUFFER } from '../../domain/positions/margin.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { divCeil, divFloor, ONE, type Quote, type Seconds } from '../../domain/units.ts'

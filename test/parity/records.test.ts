@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { concat, getAddress, getBytes, toBeHex, ZeroAddress } from 'ethers'
 import { toHex } from '../../domain/hex.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { isMarketType, mustReduceOnly, ORDER_TYPES, type Order } from '../../domain/orders/order.ts'
+import { isAlwaysReduceOnly, isMarketType, ORDER_TYPES, type Order } from '../../domain/orders/order.ts'
 import { domainSeparator, hashOrder } from '../../domain/orders/order-hash.ts'
 import type { SettlementPart } from '../../domain/settlement/settlement.ts'
 import { encodeSettleBatch, HEADER_BYTES } from '../../domain/settlement/settlement-codec.ts'
@@ -351,7 +351,7 @@ function drawOrder(spec: MarketSpec, random: Random): Order {
     quantity: (1 + random(2 ** 31) * 100_000) as Steps,
     trigger: (type === 'MARKET' || type === 'LIMIT' ? 0 : 1 + random(2 ** 31) * 500) as Ticks,
     leverage: 1 + random(127),
-    reduceOnly: mustReduceOnly(type) || random(2) === 0,
+    reduceOnly: isAlwaysReduceOnly(type) || random(2) === 0,
     expiration: (random(2) === 0 ? 0 : random(2 ** 31) * 256) as Seconds,
     salt: BigInt(random(2 ** 31)) * BigInt(random(2 ** 21)),
   }

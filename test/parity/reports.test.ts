@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isUsable, type ReportRules, type UsedReport } from '../../domain/prices/report.ts'
+import { isReportUsable, type ReportRules, type UsedReport } from '../../domain/prices/report.ts'
 import { type Millis, ONE, type Price } from '../../domain/units.ts'
 import { parametersOf } from '../../stack/deploy.ts'
 import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
@@ -91,7 +91,7 @@ describe('parity: reports', () => {
       const { price, observedAt } = report
       const call = rules.checkReport(AS_OF, price, observedAt, before, parameters, kind === 'binary_future')
       const refusal = await refusalOf(call)
-      expect(refusal === null).to.equal(isUsable(report, last, given, AS_OF as Millis))
+      expect(refusal === null).to.equal(isReportUsable(report, last, given, AS_OF as Millis))
       if (refusal !== null) expect(refusal).to.match(expectedOf(drawn))
       const name = refusal?.replace(/\(.*/, '') ?? 'taken'
       seen.set(name, (seen.get(name) ?? 0) + 1)

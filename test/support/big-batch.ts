@@ -2,9 +2,9 @@
 import type { RestingOrder } from '../../domain/book/book.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { ONE, type Seq, type Ticks, type UserId } from '../../domain/units.ts'
-import { type AnyBatch, AS_OF } from './any-auction.ts'
+import { type AnyBatch, AS_OF } from '../domain/support/any-auction.ts'
+import { NO_FUNDING, oracle100, positionAt, resting, roundMarket } from '../domain/support/resting.ts'
 import { steps, ticks } from './markets.ts'
-import { NO_FUNDING, oracle100, positionAt, resting, roundMarket } from './resting.ts'
 
 /** mulberry32. */
 export function randomFrom(seed: number): (below: number) => number {

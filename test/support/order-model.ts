@@ -8,7 +8,7 @@ import { Book, type RestingOrder } from '../../domain/book/book.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { isTriggered, type OrderStatus, type Side, type StatusReason } from '../../domain/orders/order.ts'
-import { reservedPriceOf, reservePerStep } from '../../domain/orders/reservation.ts'
+import { reservationPerStep, reservedPriceOf } from '../../domain/orders/reservation.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { FundingIndex, Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
 import type { Auction, Look, ModelBatch, ModelFill, ModelOrder, Observed } from './order-model-terms.ts'
@@ -63,7 +63,7 @@ export class Model {
   #positionOf = (account: number): Position => this.matched.get(account) ?? FLAT
 
   #perStep({ side, price, leverage, reservedPrice }: ModelOrder): bigint {
-    return reservePerStep(this.#spec, {
+    return reservationPerStep(this.#spec, {
       ...{ side, limit: price as Ticks, leverage, reservedPrice: reservedPrice as Ticks },
     })
   }

@@ -1,7 +1,7 @@
 /** Events of IsolatedTrader, one contract per market: settled parts, cancelled salts, adjustments, funding, backstop, deleveraging and wind-down. */
 import type { Result } from 'ethers'
 import type { MarketSpec } from '../../../domain/market/market.ts'
-import type { PositionAdjusted } from '../../../domain/positions/adjust-replay.ts'
+import type { PositionAdjusted } from '../../../domain/positions/adjustment-replay.ts'
 import { type ActionTerms, INHERITANCE_FAILURES, type MarketEnded } from '../../../domain/risk/risk-replay.ts'
 import { decodeBatchSettled } from '../../../domain/settlement/settlement-codec.ts'
 import type { FundingIndex, HourlyFunding, Price, Quote } from '../../../domain/units.ts'

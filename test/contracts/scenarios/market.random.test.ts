@@ -4,7 +4,7 @@
  */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
-import type { RemoveMode } from '../../../domain/positions/adjust.ts'
+import type { RemoveMode } from '../../../domain/positions/adjustment.ts'
 import { exposureOf, ratioOf } from '../../../domain/positions/margin.ts'
 import { fundingBounds } from '../../../domain/prices/funding.ts'
 import type { Address, Millis, Quote } from '../../../domain/units.ts'

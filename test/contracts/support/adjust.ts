@@ -5,13 +5,13 @@ import {
   type MarginAdjustment,
   REMOVE_MODES,
   type RemoveMode,
-} from '../../../domain/positions/adjust.ts'
+} from '../../../domain/positions/adjustment.ts'
 import {
   type Authorization,
   type Digest,
   hashLeverageAdjustment,
   hashMarginAdjustment,
-} from '../../../domain/positions/adjust-hash.ts'
+} from '../../../domain/positions/adjustment-hash.ts'
 import { ONE, type Price, type Quote, type Seconds } from '../../../domain/units.ts'
 import { sessionFeedIdOf } from '../../../stack/deploy.ts'
 import { addressOf, type Exchange, keccak, nextSecond, signReport } from '../../support/exchange.ts'

@@ -1,18 +1,18 @@
 /** Replays the events of backstop, deleveraging and wind-down into the books of an audit. */
 
 import type { MarketSpec } from '../../../domain/market/market.ts'
-import { applyAdjusted, type PositionAdjusted } from '../../../domain/positions/adjust-replay.ts'
+import { applyAdjusted, type PositionAdjusted } from '../../../domain/positions/adjustment-replay.ts'
 import type { Position } from '../../../domain/positions/position.ts'
 import {
   applyClaimed,
   applyDeleveraged,
   applyInherited,
   applyInsolvency,
-  type Effect,
   type MarketEnded,
+  type PositionEffect,
 } from '../../../domain/risk/risk-replay.ts'
 import type { Haircut } from '../../../domain/risk/wind-down.ts'
-import { type LedgerAccount, moveFree } from '../../../domain/settlement/settlement-replay.ts'
+import { applyFreeDelta, type LedgerAccount } from '../../../domain/settlement/settlement-replay.ts'
 import type { Address, Millis, Quote } from '../../../domain/units.ts'
 import type { RiskFact } from '../../../indexer/ingest/facts.ts'
 
@@ -33,7 +33,7 @@ export interface RiskBooks {
   windDown: WindDown
 }
 
-function effectOf(books: RiskBooks, fact: RiskFact, spec: MarketSpec): Effect | null {
+function effectOf(books: RiskBooks, fact: RiskFact, spec: MarketSpec): PositionEffect | null {
   const { positions, windDown } = books
   switch (fact.kind) {
     case 'position_inherited':
@@ -83,10 +83,10 @@ const NEVER = Number.MAX_SAFE_INTEGER as Millis
 export const applyAdjustment = (books: RiskBooks, event: PositionAdjusted): void =>
   applyEffect(books, applyAdjusted(books.positions, event), NEVER)
 
-function applyEffect(books: RiskBooks, effect: Effect, asOf: Millis): void {
+function applyEffect(books: RiskBooks, effect: PositionEffect, asOf: Millis): void {
   for (const [account, position] of effect.positions) books.positions.set(account, position)
   for (const { account, delta } of effect.free) {
-    const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta, asOf)
+    const moved = applyFreeDelta(books.accounts.get(account) ?? EMPTY, delta, asOf)
     if (moved === null) throw new Error('an event debits more than the free balance')
     books.accounts.set(account, moved)
     books.pool -= delta

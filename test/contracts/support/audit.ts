@@ -1,17 +1,17 @@
 /** Rebuilds an exchange from its events alone and compares the result with the contracts' views, to the wei. */
 import { expect } from 'chai'
 import type { Log } from 'ethers'
-import type { FundingUpdated } from '../../../domain/positions/adjust-replay.ts'
+import type { FundingUpdated } from '../../../domain/positions/adjustment-replay.ts'
 import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
 import type { BatchSettled } from '../../../domain/settlement/settlement.ts'
 import {
   applyFillStates,
+  applyFreeDelta,
   applySettled,
   type FillStates,
   feesOf,
   type LedgerAccount,
   ledgerDeltas,
-  moveFree,
 } from '../../../domain/settlement/settlement-replay.ts'
 import type { Address, FundingIndex, Quote, Seconds, Steps } from '../../../domain/units.ts'
 import { decodeTraderLog } from '../../../indexer/ingest/decode/isolated-trader.ts'
@@ -36,7 +36,7 @@ function applyBatch(books: Books, event: BatchSettled, exchange: Exchange): void
   }
   books.states = applyFillStates(books.states, event)
   for (const { account, delta } of ledgerDeltas(event)) {
-    const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta, event.asOf)
+    const moved = applyFreeDelta(books.accounts.get(account) ?? EMPTY, delta, event.asOf)
     if (moved === null) throw new Error('an event debits more than the free balance')
     books.accounts.set(account, moved)
     books.pool -= delta

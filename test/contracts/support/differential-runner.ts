@@ -1,7 +1,7 @@
 /** Runs every step first in domain/ and then on the chain; outcomes and resulting state must be equal. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
-import type { LeverageAdjustment, MarginAdjustment } from '../../../domain/positions/adjust.ts'
+import type { LeverageAdjustment, MarginAdjustment } from '../../../domain/positions/adjustment.ts'
 import { marginOf } from '../../../domain/positions/position.ts'
 import { INHERITANCE_FAILURES } from '../../../domain/risk/risk-replay.ts'
 import type { Address, HourlyFunding, Millis, Price, Quote } from '../../../domain/units.ts'

@@ -6,7 +6,7 @@ import {
   adjustMargin,
   type LeverageAdjustment,
   type MarginAdjustment,
-} from '../../../domain/positions/adjust.ts'
+} from '../../../domain/positions/adjustment.ts'
 import { isBelow, isLiquidatable } from '../../../domain/positions/margin.ts'
 import {
   closingSteps,
@@ -24,9 +24,9 @@ import {
   scoreOf,
 } from '../../../domain/risk/deleverage.ts'
 import { type Backstop, emptied, inherit, isInheritable } from '../../../domain/risk/liquidation.ts'
-import { dueOf, haircutOf, valueAt } from '../../../domain/risk/wind-down.ts'
+import { claimDue, haircutOf, valueAt } from '../../../domain/risk/wind-down.ts'
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
-import { type LedgerAccount, moveFree } from '../../../domain/settlement/settlement-replay.ts'
+import { applyFreeDelta, type LedgerAccount } from '../../../domain/settlement/settlement-replay.ts'
 import type {
   Address,
   FundingIndex,
@@ -143,7 +143,7 @@ export class Twin {
   }
 
   #pay(books: Books, account: Address, delta: bigint, asOf: Millis): void {
-    const moved = moveFree(books.accounts.get(account) ?? EMPTY, delta as Quote, asOf)
+    const moved = applyFreeDelta(books.accounts.get(account) ?? EMPTY, delta as Quote, asOf)
     if (moved === null) throw new StepRefused('FreeBalanceInsufficient')
     books.accounts.set(account, moved)
     books.pool -= delta
@@ -314,7 +314,7 @@ export class Twin {
       const { pool } = books.ended as EndedMarket
       books.haircut ??= haircutOf(pool, books.pool as Quote, books.deficit as Quote)
       const worth = this.#worth(books, account)
-      const due = (books.unpaid.get(account) ?? 0n) + dueOf(worth, books.haircut)
+      const due = (books.unpaid.get(account) ?? 0n) + claimDue(worth, books.haircut)
       const paid = due < books.pool ? due : books.pool
       requireThat(worth > 0n || paid > 0n, 'NothingToClaim')
       if (worth > 0n) books.positions.set(account, emptied(books.positions.get(account) ?? FLAT))

@@ -2,8 +2,8 @@
 import { TypedDataEncoder } from 'ethers'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import {
+  isAlwaysReduceOnly,
   isMarketType,
-  mustReduceOnly,
   ORDER_TYPES,
   type Order,
   type Side,
@@ -59,7 +59,7 @@ function drawOrder(spec: MarketSpec, type: Order['type'], side: Side, index: num
     quantity: (1_000 + index) as Steps,
     trigger: (hasTrigger ? 500 + index : 0) as Ticks,
     leverage: 1 + (index % spec.maxLeverage),
-    reduceOnly: mustReduceOnly(type) || index % 2 === 1,
+    reduceOnly: isAlwaysReduceOnly(type) || index % 2 === 1,
     expiration: (index % 3 === 0 ? 0 : 1_900_000_000 + index) as Seconds,
     // The largest possible salt, and small ones.
     salt: index === 0 ? 2n ** 53n - 1n : BigInt(index),

@@ -11,9 +11,9 @@ import { feeOf } from '../../../domain/market/fees.ts'
 import { notionalAt, oneInTicks } from '../../../domain/market/market.ts'
 import type { Position } from '../../../domain/positions/position.ts'
 import type { Quantity, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../../../domain/units.ts'
-import { type AnyBatch, AS_OF, anyBatch, outcomeOf, positionsOf, toInput } from '../../support/any-auction.ts'
-import { resting } from '../../support/resting.ts'
 import { always, orderOf, sum } from '../support/always.ts'
+import { type AnyBatch, AS_OF, anyBatch, outcomeOf, positionsOf, toInput } from '../support/any-auction.ts'
+import { resting } from '../support/resting.ts'
 
 describe('law 1', () => {
   it('no order trades beyond its limit, nor a buy above what it reserved at for what it opens', () => {
@@ -56,16 +56,17 @@ describe('laws 5 and 6', () => {
   })
 
   it('the reported demand and supply are those of the price, the smaller is the volume, the larger is rationed', () => {
-    always(({ demand, supply, volume, ration, fills }, batch) => {
+    always(({ demand, supply, volume, proration, fills }, batch) => {
       expect(Math.min(demand, supply)).to.equal(volume)
-      if (demand === supply) expect(ration).to.equal(null)
+      if (demand === supply) expect(proration).to.equal(null)
       else
-        expect(ration).to.deep.equal({
+        expect(proration).to.deep.equal({
           side: demand > supply ? 'LONG' : 'SHORT',
           volume,
           eligible: Math.max(demand, supply),
         })
-      for (const { seq, fill, left } of fills) expect(fill + left).to.equal(orderOf(batch, seq).remaining)
+      for (const { seq, fill, remaining } of fills)
+        expect(fill + remaining).to.equal(orderOf(batch, seq).remaining)
     })
   })
 })

@@ -4,7 +4,7 @@ import { describe, it } from 'mocha'
 import type { Cleared, Fill } from '../../../domain/auction/clearing.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import { type MarketSpec, notionalAt } from '../../../domain/market/market.ts'
-import { reservePerStep } from '../../../domain/orders/reservation.ts'
+import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import {
   marginOf,
   openingBasis,
@@ -13,8 +13,8 @@ import {
 } from '../../../domain/positions/position.ts'
 import { type AccountSettlement, settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { Price, Steps, Ticks } from '../../../domain/units.ts'
-import { type AnyBatch, anyBatch, positionsOf } from '../../support/any-auction.ts'
 import { always, orderOf } from '../support/always.ts'
+import { type AnyBatch, anyBatch, positionsOf } from '../support/any-auction.ts'
 
 /** Settles the batch account by account, in the order of the fills. */
 function settle(clearing: Cleared, batch: AnyBatch) {
@@ -92,7 +92,7 @@ describe('law 18', () => {
           const { opening, seq } = own[i] as Fill
           if (opening === 0) continue
           const order = orderOf(batch, seq)
-          const held = reservePerStep(batch.spec, order) * BigInt(order.openable)
+          const held = reservationPerStep(batch.spec, order) * BigInt(order.openable)
           expect(added + fee - closingFee <= held, `order ${seq}`).to.equal(true)
         }
       }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { clear } from '../../../domain/auction/auction.ts'
-import { type AnyBatch, anyBatch, positionsOf, toInput } from '../../support/any-auction.ts'
+import { type AnyBatch, anyBatch, positionsOf, toInput } from '../support/any-auction.ts'
 import { type SlowClearing, slowClear } from '../support/slow-auction.ts'
 
 const slow = (batch: AnyBatch): SlowClearing => slowClear({ ...batch, positions: positionsOf(batch) })

@@ -6,7 +6,7 @@ import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import { type Millis, ONE, type Seq, type Ticks, type UserId } from '../../../domain/units.ts'
 import { price, ticks } from '../../support/markets.ts'
-import { NO_FUNDING, oracle100, orders, positionAt, roundMarket } from '../../support/resting.ts'
+import { NO_FUNDING, oracle100, orders, positionAt, roundMarket } from '../support/resting.ts'
 
 type Named = ReturnType<typeof orders>
 
@@ -135,13 +135,13 @@ describe('clear: positions', () => {
   it('lets an order flip a position: what closes it, and what it reserved for', () => {
     const book = 'A sell 100 x25 reserves 8 by 1\nB buy 100 x30 by 2'
     const { clearing } = run({ book, held: { 1: long10 } })
-    expect(clearing.fills[0]).to.include({ fill: 18, reducing: 10, opening: 8, left: 7 })
+    expect(clearing.fills[0]).to.include({ fill: 18, reducing: 10, opening: 8, remaining: 7 })
   })
 
   it('lets a reduce-only order close no more than there is', () => {
     const book = 'A buy 100 x25 reduce-only by 1\nB sell 100 x30 by 2'
     const { clearing } = run({ book, held: { 1: short10 } })
-    expect(clearing.fills[0]).to.include({ fill: 10, reducing: 10, opening: 0, left: 15 })
+    expect(clearing.fills[0]).to.include({ fill: 10, reducing: 10, opening: 0, remaining: 15 })
     expect(clearing.cancels).to.deep.equal([])
   })
 
@@ -197,7 +197,7 @@ describe('clear: what ends', () => {
   it('cancels what a market order has left, and keeps what a limit order has', () => {
     const { clearing } = run({ book: 'A buy market x10\nB sell 100 x4\nC buy 100 x1' })
     expect(clearing.cancels).to.deep.equal([{ seq: 1, reason: 'MARKET_REMAINDER' }])
-    expect(clearing.fills.map(({ seq, left }) => [seq, left])).to.deep.include([2, 0])
+    expect(clearing.fills.map(({ seq, remaining }) => [seq, remaining])).to.deep.include([2, 0])
   })
 
   it('cancels a market order that met nothing', () => {
@@ -252,7 +252,7 @@ describe('clear: the band', () => {
   it('reports the band and the side that was rationed', () => {
     const { clearing } = run({ book: 'A buy 101 x10\nB buy 100 x20\nC sell 100 x15' })
     expect(clearing).to.deep.include({ lo: 95, hi: 105, demand: 30, supply: 15 })
-    expect(clearing.ration).to.deep.equal({ side: 'LONG', volume: 15, eligible: 30 })
+    expect(clearing.proration).to.deep.equal({ side: 'LONG', volume: 15, eligible: 30 })
     expect(clearing.inputs.oracle).to.equal(price('100'))
   })
 })

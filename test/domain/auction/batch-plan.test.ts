@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import type { RestingOrder } from '../../../domain/book/book.ts'
-import { heldBack, type OpenOrder } from '../../../domain/orders/open-order.ts'
-import { reservePerStep } from '../../../domain/orders/reservation.ts'
+import { type OpenOrder, withheldBy } from '../../../domain/orders/open-order.ts'
+import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import { type Millis, ONE, type Quote, type UserId } from '../../../domain/units.ts'
-import { type AnyBatch, AS_OF, anyBatch } from '../../support/any-auction.ts'
-import { NO_FUNDING, oracle100, orders, positionAt, roundMarket } from '../../support/resting.ts'
+import { type AnyBatch, AS_OF, anyBatch } from '../support/any-auction.ts'
 import { openOrder } from '../support/open-orders.ts'
 import { type Planned, plannedTurn } from '../support/planned.ts'
+import { NO_FUNDING, oracle100, orders, positionAt, roundMarket } from '../support/resting.ts'
 
 /** Nobody has a position, and the oracle says 100. */
 const calm: Omit<AnyBatch, 'orders'> = {
@@ -31,7 +31,7 @@ describe('domain/batch-plan', () => {
     const done = turn('A buy 100 x10\nB sell 100 x4')
     expect(told(done)).to.deep.equal(['batch_cleared'])
     const [bought, sold] = [orderAt(done, 1), orderAt(done, 2)]
-    const perStep = reservePerStep(roundMarket, { ...bought, limit: bought.price })
+    const perStep = reservationPerStep(roundMarket, { ...bought, limit: bought.price })
     expect(bought).to.include({
       status: 'OPEN',
       settling: 4,
@@ -59,7 +59,7 @@ describe('domain/batch-plan', () => {
     expect(cleared)
       .to.have.property('closing')
       .that.deep.equals([{ order_id: '1-1', reason: 'MARKET_REMAINDER' }])
-    const perStep = reservePerStep(roundMarket, { ...order, limit: order.price })
+    const perStep = reservationPerStep(roundMarket, { ...order, limit: order.price })
     expect([...done.plan.reserved]).to.deep.equal([[1, -6n * perStep]])
   })
 
@@ -120,7 +120,7 @@ describe('domain/batch-plan', () => {
           const done = plannedTurn(batch, () => ({ free: free as Quote, reserved: 0n as Quote }))
           const deltas = new Map<number, bigint>()
           for (const [seq, { account }] of done.before) {
-            const change = heldBack(orderAt(done, seq)) - heldBack(done.before.get(seq) as OpenOrder)
+            const change = withheldBy(orderAt(done, seq)) - withheldBy(done.before.get(seq) as OpenOrder)
             deltas.set(account, (deltas.get(account) ?? 0n) + change)
           }
           const told = new Map<number, bigint>()
@@ -133,7 +133,7 @@ describe('domain/batch-plan', () => {
             expect(told.get(account) ?? 0n).to.equal(change)
           }
           for (const order of done.after.values()) {
-            const perStep = reservePerStep(batch.spec, { ...order, limit: order.price })
+            const perStep = reservationPerStep(batch.spec, { ...order, limit: order.price })
             expect(order.reserved).to.equal(perStep * BigInt(order.openable))
             expect(order.held >= 0n && order.reserved >= 0n).to.equal(true)
           }

@@ -4,21 +4,21 @@ import { describe, it } from 'mocha'
 import {
   bandLimit,
   candidatesOf,
-  type Excluded,
-  NONE_EXCLUDED,
+  type Exclusions,
+  NO_EXCLUSIONS,
   overdue,
 } from '../../../domain/auction/candidates.ts'
 import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import type { Millis, Seconds, Seq, UserId } from '../../../domain/units.ts'
-import { AS_OF, anyBatch } from '../../support/any-auction.ts'
 import { ticks } from '../../support/markets.ts'
-import { orders, resting } from '../../support/resting.ts'
+import { AS_OF, anyBatch } from '../support/any-auction.ts'
+import { orders, resting } from '../support/resting.ts'
 
 const band = { lo: ticks(95), hi: ticks(105) }
 const at = (ms: number): Millis => ms as Millis
 
-const found = (all: readonly RestingOrder[], excluded: Excluded = NONE_EXCLUDED): Seq[] => {
+const found = (all: readonly RestingOrder[], excluded: Exclusions = NO_EXCLUSIONS): Seq[] => {
   const { buys, sells } = candidatesOf(Book.of(all), band, at(0), excluded)
   return [...buys, ...sells].map(({ seq }) => seq)
 }
@@ -101,7 +101,7 @@ describe('candidatesOf', () => {
             return other.side !== order.side && bandLimit(buy, range) >= bandLimit(sell, range)
           })
         const expected = live.filter((order) => order.type === 'MARKET' || reaches(order))
-        const { buys, sells } = candidatesOf(Book.of(all), range, AS_OF, NONE_EXCLUDED)
+        const { buys, sells } = candidatesOf(Book.of(all), range, AS_OF, NO_EXCLUSIONS)
         const seqs = [...buys, ...sells].map(({ seq }) => seq)
         expect(seqs.toSorted((a, b) => a - b)).to.deep.equal(
           expected.map(({ seq }) => seq).sort((a, b) => a - b),

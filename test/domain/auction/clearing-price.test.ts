@@ -2,11 +2,11 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { clearingPrice, referenceTick } from '../../../domain/auction/clearing-price.ts'
-import type { Entry } from '../../../domain/auction/tranches.ts'
+import type { BatchEntry } from '../../../domain/auction/tranches.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import type { Millis, Price, Steps, Ticks } from '../../../domain/units.ts'
 import { e18, ticks } from '../../support/markets.ts'
-import { resting, roundMarket } from '../../support/resting.ts'
+import { resting, roundMarket } from '../support/resting.ts'
 
 const band = { lo: ticks(95), hi: ticks(105) }
 const range = Array.from({ length: 11 }, (_, i) => 95 + i)
@@ -19,13 +19,13 @@ function entry(
   type: 'MARKET' | 'LIMIT',
   reducing: [number, number],
   opening: [number, number],
-): Entry {
+): BatchEntry {
   const order = resting({ side, type, remaining: (reducing[0] + opening[0]) as Steps })
   const limitOf = ([size, limit]: [number, number]) => (size > 0 ? ticks(limit) : null)
   return {
     bounded: {
       order,
-      standing: { size: 0 as Steps, reducingSide: null, solvent: ticks(0), mayOpen: true },
+      capacity: { size: 0 as Steps, reducingSide: null, bankruptcyLimit: ticks(0), mayOpen: true },
       limit: ticks(100),
       reducingLimit: limitOf(reducing),
       openingLimit: limitOf(opening),
@@ -36,7 +36,7 @@ function entry(
   }
 }
 
-const anyEntry = (side: Side): fc.Arbitrary<Entry> => {
+const anyEntry = (side: Side): fc.Arbitrary<BatchEntry> => {
   const tranche = fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 95, max: 105 }))
   return fc
     .tuple(fc.constantFrom('MARKET' as const, 'LIMIT' as const, 'LIMIT' as const), tranche, tranche)
@@ -51,16 +51,16 @@ const anyQuestion = fc.record({
   reference: fc.integer({ min: 90, max: 110 }).map(ticks),
 })
 
-const limitsOf = ({ bounded, reducing, opening }: Entry): [number, number][] => [
+const limitsOf = ({ bounded, reducing, opening }: BatchEntry): [number, number][] => [
   ...(reducing > 0 ? [[reducing, bounded.reducingLimit as number] as [number, number]] : []),
   ...(opening > 0 ? [[opening, bounded.openingLimit as number] as [number, number]] : []),
 ]
 
-const at = (entries: readonly Entry[], isIn: (limit: number) => boolean): number =>
+const at = (entries: readonly BatchEntry[], isIn: (limit: number) => boolean): number =>
   entries.flatMap(limitsOf).reduce((sum, [steps, limit]) => sum + (isIn(limit) ? steps : 0), 0)
 
 /** Every tick of the band with its demand and supply, then the ticks that survive the two maximisations. */
-function surviving({ buys, sells }: { buys: readonly Entry[]; sells: readonly Entry[] }) {
+function surviving({ buys, sells }: { buys: readonly BatchEntry[]; sells: readonly BatchEntry[] }) {
   const rows = range.map((tick) => {
     const demand = at(buys, (limit) => limit >= tick)
     const supply = at(sells, (limit) => limit <= tick)

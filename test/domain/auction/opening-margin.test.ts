@@ -6,7 +6,7 @@ import { priceBand } from '../../../domain/market/band.ts'
 import { coveredSteps } from '../../../domain/orders/reservation.ts'
 import { openingBound } from '../../../domain/positions/margin.ts'
 import type { Price, Steps } from '../../../domain/units.ts'
-import { anyBatch } from '../../support/any-auction.ts'
+import { anyBatch } from '../support/any-auction.ts'
 
 describe('Openings', () => {
   it('bounds every order as margin does: in effect for a limit sell, exactly for the others', () => {
@@ -17,7 +17,7 @@ describe('Openings', () => {
           const exact = openingBound(spec, order, oracle)
           const isLimitSell = order.side === 'SHORT' && order.type === 'LIMIT'
           const effective = (bound: number): number => (isLimitSell ? Math.max(order.limit, bound) : bound)
-          expect(effective(openings.boundOf(order))).to.equal(effective(exact))
+          expect(effective(openings.boundFor(order))).to.equal(effective(exact))
         }
       }),
       { numRuns: 1000 },
@@ -38,7 +38,7 @@ describe('Openings', () => {
           const openings = new OpeningMargins(spec, oracle, band)
           for (const order of orders) {
             const sized = { ...order, remaining: size as Steps, openable: (order.openable * size) as Steps }
-            expect(openings.coveredBy(sized)).to.equal(coveredSteps(spec, sized, band, oracle))
+            expect(openings.coveredSteps(sized)).to.equal(coveredSteps(spec, sized, band, oracle))
           }
         },
       ),

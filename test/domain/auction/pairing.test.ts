@@ -7,7 +7,7 @@ import { InvariantError } from '../../../domain/invariant.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../../domain/market/market.ts'
 import { ONE, type Price, type Seq, type Steps } from '../../../domain/units.ts'
 import { binary, future, perpetual, rate, ticks } from '../../support/markets.ts'
-import { resting } from '../../support/resting.ts'
+import { resting } from '../support/resting.ts'
 
 const specs: readonly MarketSpec[] = [
   { ...perpetual, makerFee: rate('0.0002') },

@@ -6,16 +6,16 @@ import type { Cleared, Fill } from '../../../domain/auction/clearing.ts'
 import {
   fitsOnePart,
   MARKET_SLOTS,
-  PART_ORDERS,
-  PART_SLOTS,
+  MAX_PART_ORDERS,
+  MAX_PART_SLOTS,
   type Part,
   splitIntoParts,
 } from '../../../domain/auction/parts.ts'
 import { openingBasis, type Position } from '../../../domain/positions/position.ts'
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { Seq, UserId } from '../../../domain/units.ts'
-import { type AnyBatch, anyBatch, isCleared, positionsOf, toInput } from '../../support/any-auction.ts'
 import { bigBatch } from '../../support/big-batch.ts'
+import { type AnyBatch, anyBatch, isCleared, positionsOf, toInput } from '../support/any-auction.ts'
 import { slowClear } from '../support/slow-auction.ts'
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
@@ -51,7 +51,7 @@ function whole(parts: readonly Part[], seq: Seq) {
   return {
     ...Object.fromEntries(FIELDS.map((field) => [field, sum(own.map((fill) => fill[field]))])),
     fee: own.reduce((total, { fee }) => total + fee, 0n),
-    left: own.at(-1)?.left,
+    remaining: own.at(-1)?.remaining,
   }
 }
 
@@ -73,8 +73,8 @@ describe('splitIntoParts', () => {
           sum(fills.filter((fill) => fill.side === side).map(({ fill }) => fill))
         expect(ofSide('LONG')).to.equal(ofSide('SHORT'))
         expect(ofSide('LONG')).to.equal(sum(pairs.map(({ steps }) => steps)))
-        expect(fills.length).to.be.within(2, PART_ORDERS)
-        expect(newSlots).to.be.at.most(PART_SLOTS)
+        expect(fills.length).to.be.within(2, MAX_PART_ORDERS)
+        expect(newSlots).to.be.at.most(MAX_PART_SLOTS)
         expect(MARKET_SLOTS + slotsOf(fills), 'slots a chain without any of them would need').to.be.at.most(
           newSlots,
         )
@@ -126,9 +126,9 @@ describe('splitIntoParts, by hand', () => {
       side: 'SHORT',
       fill: 2,
       opening: 2,
-      left: 0,
+      remaining: 0,
     }))
-    const buy = { ...base, seq: 1, side: 'LONG', fill: 500, reducing: 300, opening: 200, left: 7 }
+    const buy = { ...base, seq: 1, side: 'LONG', fill: 500, reducing: 300, opening: 200, remaining: 7 }
     const pairs = sells.map(({ seq }) => ({
       buySeq: 1,
       sellSeq: seq,
@@ -140,8 +140,8 @@ describe('splitIntoParts, by hand', () => {
     const parts = splitIntoParts({ fills: [buy, ...sells], pairs } as unknown as Cleared)
     const own = parts.map(({ fills }) => fills.find(({ seq }) => seq === 1))
     expect(own).to.deep.equal([
-      { ...buy, fill: 392, reducing: 300, opening: 92, maker: 392, fee: 588n, left: 115 },
-      { ...buy, fill: 108, reducing: 0, opening: 108, maker: 108, fee: 162n, left: 7 },
+      { ...buy, fill: 392, reducing: 300, opening: 92, maker: 392, fee: 588n, remaining: 115 },
+      { ...buy, fill: 108, reducing: 0, opening: 108, maker: 108, fee: 162n, remaining: 7 },
     ])
   })
 })
@@ -149,7 +149,7 @@ describe('splitIntoParts, by hand', () => {
 /** A bitmap word per order, a slot per order with something left, a position per account. */
 const slotsOf = (fills: readonly Fill[]): number =>
   fills.length +
-  fills.filter(({ left }) => left > 0).length +
+  fills.filter(({ remaining }) => remaining > 0).length +
   new Set(fills.map(({ account }) => account)).size
 
 describe('clear, when a batch is too large', () => {

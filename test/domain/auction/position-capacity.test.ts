@@ -6,8 +6,8 @@ import { priceBand } from '../../../domain/market/band.ts'
 import { mayOpen } from '../../../domain/positions/margin.ts'
 import { bankruptcyPrice, type Position } from '../../../domain/positions/position.ts'
 import { ONE, type Price, type Quote, type Seq, type Steps } from '../../../domain/units.ts'
-import { type AnyBatch, anyBatch } from '../../support/any-auction.ts'
-import { oracle100, positionAt, resting, roundMarket } from '../../support/resting.ts'
+import { type AnyBatch, anyBatch } from '../support/any-auction.ts'
+import { oracle100, positionAt, resting, roundMarket } from '../support/resting.ts'
 
 const bothSides = [resting({ seq: 1 as Seq }), resting({ seq: 2 as Seq, side: 'SHORT' })]
 
@@ -18,16 +18,19 @@ function exact({ spec, oracle, fundingIndex }: AnyBatch, position: Position) {
   return {
     size: position.size,
     reducingSide: position.size > 0 ? 'SHORT' : 'LONG',
-    solvent: position.size > 0 ? Math.max(lo, price) : Math.min(hi, price),
+    bankruptcyLimit: position.size > 0 ? Math.max(lo, price) : Math.min(hi, price),
     mayOpen: mayOpen(spec, position, fundingIndex, oracle),
   }
 }
 
 function estimated({ spec, oracle, fundingIndex }: AnyBatch, position: Position) {
   const band = priceBand(spec, oracle)
-  const standing = new PositionCapacities(spec, band, oracle, fundingIndex).of(position, bothSides)
-  const bound = position.size > 0 ? Math.max(band.lo, standing.solvent) : Math.min(band.hi, standing.solvent)
-  return { ...standing, solvent: bound }
+  const capacity = new PositionCapacities(spec, band, oracle, fundingIndex).of(position, bothSides)
+  const bound =
+    position.size > 0
+      ? Math.max(band.lo, capacity.bankruptcyLimit)
+      : Math.min(band.hi, capacity.bankruptcyLimit)
+  return { ...capacity, bankruptcyLimit: bound }
 }
 
 const held = (batch: AnyBatch): Position[] => [...batch.held.values()].filter(({ size }) => size !== 0)

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { withoutSelfTrades } from '../../../domain/auction/self-trade.ts'
+import { preventSelfTrades } from '../../../domain/auction/self-trade.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
-import { anyBatch } from '../../support/any-auction.ts'
-import { orders } from '../../support/resting.ts'
+import { anyBatch } from '../support/any-auction.ts'
+import { orders } from '../support/resting.ts'
 
 const table = [
   { name: 'limits that do not cross stay', book: 'A buy 99 x1\nB sell 100 x1', cancelled: [] },
@@ -30,9 +30,9 @@ const table = [
 describe('withoutSelfTrades', () => {
   for (const { name, book, cancelled } of table) {
     it(name, () => {
-      const result = withoutSelfTrades(orders(book).all)
+      const result = preventSelfTrades(orders(book).all)
       expect(result.cancelled.toSorted((a, b) => a - b)).to.deep.equal(cancelled)
-      expect(result.kept.length + cancelled.length).to.equal(orders(book).all.length)
+      expect(result.retained.length + cancelled.length).to.equal(orders(book).all.length)
     })
   }
 
@@ -42,13 +42,16 @@ describe('withoutSelfTrades', () => {
       B sell 101 x1
       C buy 99 x1
       D buy 101 x1`)
-    expect(withoutSelfTrades(all).reach).to.deep.equal({ marketBuyMost: 100, marketSellLeast: 100 })
+    expect(preventSelfTrades(all).marketOrderBounds).to.deep.equal({
+      highestBuy: 100,
+      lowestSell: 100,
+    })
   })
 
   it('keeps no two that can meet, and cancels only what meets one that stays', () => {
     fc.assert(
       fc.property(anyBatch({ accounts: 1 }), ({ orders: all }) => {
-        const { kept, cancelled, reach } = withoutSelfTrades(all)
+        const { retained, cancelled, marketOrderBounds } = preventSelfTrades(all)
         const meets = (a: RestingOrder, b: RestingOrder): boolean => {
           if (a.side === b.side) return false
           const [buy, sell] = a.side === 'LONG' ? [a, b] : [b, a]
@@ -58,16 +61,16 @@ describe('withoutSelfTrades', () => {
           }
           return a.type === 'MARKET' || buy.limit >= sell.limit
         }
-        for (const a of kept) for (const b of kept) expect(meets(a, b)).to.equal(false)
+        for (const a of retained) for (const b of retained) expect(meets(a, b)).to.equal(false)
         for (const seq of cancelled) {
           const order = all.find((each) => each.seq === seq) as RestingOrder
-          const cause = kept.some((other) => meets(order, other) && (other.forced || other.seq < seq))
+          const cause = retained.some((other) => meets(order, other) && (other.forced || other.seq < seq))
           expect(cause, `order ${seq}`).to.equal(true)
         }
-        for (const { side, type, limit } of kept) {
+        for (const { side, type, limit } of retained) {
           if (type === 'MARKET') continue
-          if (side === 'LONG') expect(reach.marketSellLeast).to.be.greaterThan(limit)
-          else expect(reach.marketBuyMost).to.be.lessThan(limit)
+          if (side === 'LONG') expect(marketOrderBounds.lowestSell).to.be.greaterThan(limit)
+          else expect(marketOrderBounds.highestBuy).to.be.lessThan(limit)
         }
       }),
     )

@@ -6,7 +6,7 @@ import { InvariantError } from '../../../domain/invariant.ts'
 import type { Side } from '../../../domain/orders/order.ts'
 import type { Millis, Seconds, Seq, Ticks, UserId } from '../../../domain/units.ts'
 import { steps, ticks } from '../../support/markets.ts'
-import { orders, resting } from '../../support/resting.ts'
+import { orders, resting } from '../support/resting.ts'
 
 const anyOrders = fc
   .array(
@@ -42,7 +42,7 @@ const everything = (book: Book) => ({
   orders: book.orders(),
   accounts: [1, 2, 3, 4].map((account) => book.ordersOf(account as UserId)),
   sides: (['LONG', 'SHORT'] as const).map((side) => ({
-    markets: [...book.markets(side)],
+    markets: [...book.marketOrders(side)],
     levels: [...book.levels(side)].map((level) => ({ ...level, orders: [...level.orders] })),
     best: book.best(side)?.price,
   })),

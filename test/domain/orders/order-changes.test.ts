@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { heldBack, leaveBook, type OpenOrder, reserve } from '../../../domain/orders/open-order.ts'
+import { leaveBook, type OpenOrder, reserve, withheldBy } from '../../../domain/orders/open-order.ts'
 import { OrderChanges } from '../../../domain/orders/order-changes.ts'
 import type { Millis, Quote, Seq, Steps } from '../../../domain/units.ts'
-import { orders, roundMarket } from '../../support/resting.ts'
 import { bySeq, openOrder } from '../support/open-orders.ts'
+import { orders, roundMarket } from '../support/resting.ts'
 
 const before = bySeq(
   orders('A buy 100 x10 by 1\nB buy 99 x4 by 2\nC sell 101 x6 by 1').all.map((order) =>
@@ -58,7 +58,7 @@ describe('domain/draft', () => {
         for (const account of [1, 2]) {
           const own = [...before.values()].filter((order) => order.account === account)
           const change = own.reduce(
-            (sum, order) => sum + heldBack(draft.get(order.seq)) - heldBack(order),
+            (sum, order) => sum + withheldBy(draft.get(order.seq)) - withheldBy(order),
             0n,
           )
           expect(draft.reservedDeltas().get(account as never) ?? 0n).to.equal(change)

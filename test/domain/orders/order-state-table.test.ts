@@ -1,26 +1,26 @@
 /** Every state of an order with every step: where it leads, or why it is refused. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { type OrderLife, type OrderStep, step } from '../../../domain/orders/order-state.ts'
+import { type OrderLife, type TransitionInput, transition } from '../../../domain/orders/order-state.ts'
 import {
   cancel,
   expire,
   match,
   open,
   remainder,
+  rollback,
   settle,
   trigger,
-  unmine,
   voidMatch,
   waiting,
   walk,
-} from '../support/order-steps.ts'
+} from '../support/transitions.ts'
 
 describe("the table of an order's life", () => {
-  const closedWithPosition: OrderStep = { kind: 'close', reason: 'POSITION_CLOSED' }
-  const keyExpires: OrderStep = { kind: 'close', reason: 'SIGNER_EXPIRED' }
-  const restore: OrderStep = { kind: 'restore', waits: false }
-  const STEPS: Readonly<Record<string, OrderStep>> = {
+  const closedWithPosition: TransitionInput = { kind: 'close', reason: 'POSITION_CLOSED' }
+  const keyExpires: TransitionInput = { kind: 'close', reason: 'SIGNER_EXPIRED' }
+  const restore: TransitionInput = { kind: 'restore', waits: false }
+  const STEPS: Readonly<Record<string, TransitionInput>> = {
     trigger,
     match: match(3),
     'settle 3': settle(3),
@@ -32,8 +32,8 @@ describe("the table of an order's life", () => {
     'key expires': keyExpires,
     remainder,
     'position closed': closedWithPosition,
-    unmine: unmine(3),
-    'unmine, foreign': unmine(3, 0),
+    rollback: rollback(3),
+    'rollback, foreign': rollback(3, 0),
     restore,
   }
   const whole = [match(10), settle(10)]
@@ -194,7 +194,7 @@ describe("the table of an order's life", () => {
       expect(OUTCOMES[name]).to.have.length(names.length)
       for (const [at, taken] of Object.values(STEPS).entries()) {
         const before = { ...life }
-        const verdict = step(life, taken)
+        const verdict = transition(life, taken)
         const outcome = verdict.ok ? verdict.value.life.status : verdict.refusal.code
         expect(outcome, `${name}, ${names[at]}`).to.equal(OUTCOMES[name]?.[at])
         expect(life, 'a step changes no order in place').to.deep.equal(before)
@@ -203,7 +203,7 @@ describe("the table of an order's life", () => {
   }
 
   it('given a position that is there again, what protects it waits again if it had not been triggered', () => {
-    const back = step(STATES['position closed'] as OrderLife, { kind: 'restore', waits: true })
+    const back = transition(STATES['position closed'] as OrderLife, { kind: 'restore', waits: true })
     expect(back).to.deep.equal({ ok: true, value: { life: waiting, events: [] } })
   })
 
@@ -217,7 +217,7 @@ describe("the table of an order's life", () => {
     ]) {
       const life = STATES[before] as OrderLife
       const mined = walk(life, [settle(life.settling)]).life
-      expect(walk(mined, [unmine(life.settling)]).life, before).to.deep.equal(life)
+      expect(walk(mined, [rollback(life.settling)]).life, before).to.deep.equal(life)
     }
   })
 })

@@ -5,8 +5,8 @@ import {
   isInBook,
   isTerminal,
   type OrderLife,
-  type OrderStep,
-  step,
+  type TransitionInput,
+  transition,
   unmatched,
 } from '../../../domain/orders/order-state.ts'
 import {
@@ -20,13 +20,13 @@ import {
   voidMatch,
   waiting,
   walk,
-} from '../support/order-steps.ts'
+} from '../support/transitions.ts'
 
 describe('step', () => {
   const paths: readonly (readonly [
     string,
     OrderLife,
-    readonly OrderStep[],
+    readonly TransitionInput[],
     string,
     string | null,
     readonly string[],
@@ -127,7 +127,13 @@ describe('step', () => {
     })
   }
 
-  const refusals: readonly (readonly [string, OrderLife, readonly OrderStep[], OrderStep, object])[] = [
+  const refusals: readonly (readonly [
+    string,
+    OrderLife,
+    readonly TransitionInput[],
+    TransitionInput,
+    object,
+  ])[] = [
     ['a second cancel', open, [cancel], cancel, { code: 'ALREADY_ENDED', status: 'CANCELLED' }],
     [
       'a cancel of a filled order',
@@ -161,7 +167,7 @@ describe('step', () => {
   ]
   for (const [name, from, before, taken, refusal] of refusals) {
     it(`given ${name}, it refuses`, () => {
-      expect(step(walk(from, before).life, taken)).to.deep.equal({ ok: false, refusal })
+      expect(transition(walk(from, before).life, taken)).to.deep.equal({ ok: false, refusal })
     })
   }
 
@@ -180,7 +186,7 @@ describe('step', () => {
         let life = from
         let ends = 0
         for (const each of taken) {
-          const verdict = step(life, each)
+          const verdict = transition(life, each)
           if (!verdict.ok) continue
           expect(isTerminal(life.status)).to.equal(false)
           life = verdict.value.life

@@ -3,10 +3,10 @@ import { describe, it } from 'mocha'
 import {
   aliveUntil,
   bookType,
+  isAlwaysReduceOnly,
   isConditional,
   isExpired,
   isTriggered,
-  mustReduceOnly,
   ORDER_TYPES,
   type OrderType,
   type Side,
@@ -32,7 +32,7 @@ describe('triggerCondition', () => {
       expect(triggerCondition(type, 'SHORT')).to.equal(table[type].SHORT)
       expect(isConditional(type)).to.equal(table[type].LONG !== 0)
       expect(bookType(type)).to.equal(type.endsWith('MARKET') ? 'MARKET' : 'LIMIT')
-      expect(mustReduceOnly(type)).to.equal(/PROFIT|LOSS/.test(type))
+      expect(isAlwaysReduceOnly(type)).to.equal(/PROFIT|LOSS/.test(type))
     })
   }
 })

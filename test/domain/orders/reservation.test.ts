@@ -9,9 +9,9 @@ import {
   newestToCancel,
   type Reservable,
   reducingCapacity,
+  reservationPerStep,
   reservationsOf,
   reservedPriceOf,
-  reservePerStep,
 } from '../../../domain/orders/reservation.ts'
 import { applyFill, FLAT, openingBasis } from '../../../domain/positions/position.ts'
 import type { Price, Seq } from '../../../domain/units.ts'
@@ -111,22 +111,22 @@ describe('reservedPriceOf', () => {
 
 describe('reservePerStep', () => {
   it('of a buy is margin and taker fee at the reserved price', () => {
-    expect(reservePerStep(perpetual, anOrder(1, 'LONG', 1))).to.equal(quote('0.01') + quote('0.00005'))
+    expect(reservationPerStep(perpetual, anOrder(1, 'LONG', 1))).to.equal(quote('0.01') + quote('0.00005'))
   })
 
   it('of a limit sell is margin at the limit and the fee at twice the reserved price', () => {
     const sell = anOrder(1, 'SHORT', 1, { reservedPrice: ticks(1050) })
-    expect(reservePerStep(perpetual, sell)).to.equal(quote('0.01') + quote('0.000105'))
+    expect(reservationPerStep(perpetual, sell)).to.equal(quote('0.01') + quote('0.000105'))
   })
 
   it('of a market sell is margin and taker fee at the reserved price', () => {
     const sell = anOrder(1, 'SHORT', 1, { limit: ticks(0), reservedPrice: ticks(1050) })
-    expect(reservePerStep(perpetual, sell)).to.equal(quote('0.0105') + quote('0.0000525'))
+    expect(reservationPerStep(perpetual, sell)).to.equal(quote('0.0105') + quote('0.0000525'))
   })
 
   it('of a binary sell is (1 - p)/L and the fee at 0.50', () => {
     const sell = anOrder(1, 'SHORT', 1, { limit: ticks(370), reservedPrice: ticks(370), leverage: 1 })
-    expect(reservePerStep(binary, sell)).to.equal(quote('0.63') + quote('0.005'))
+    expect(reservationPerStep(binary, sell)).to.equal(quote('0.63') + quote('0.005'))
   })
 })
 
@@ -151,7 +151,7 @@ describe('reservationsOf', () => {
 
   it('holds steps times the amount per step', () => {
     const [only] = reservationsOf(perpetual, steps(0), [anOrder(1, 'LONG', 7)])
-    expect(only?.amount).to.equal(7n * reservePerStep(perpetual, anOrder(1, 'LONG', 1)))
+    expect(only?.amount).to.equal(7n * reservationPerStep(perpetual, anOrder(1, 'LONG', 1)))
   })
 
   it('agrees with the capacity left for a newer order', () => {
@@ -240,7 +240,7 @@ describe('a reservation', () => {
           const reservedPrice = reservedPriceOf(spec, order, priceBand(spec, oracleAt(spec, accepted)))
           const terms = { side, limit, leverage, reservedPrice }
           const total = steps(fills.reduce((sum, fill) => sum + fill.steps, 0))
-          const held = reservePerStep(spec, terms) * BigInt(total)
+          const held = reservationPerStep(spec, terms) * BigInt(total)
 
           const oracle = oracleAt(spec, cleared)
           const now = priceBand(spec, oracle)

@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { priceBand } from '../../../domain/market/band.ts'
 import { notionalAt, quantityOf } from '../../../domain/market/market.ts'
+import { type AdmissionInput, admit } from '../../../domain/orders/admission.ts'
 import { estimateFill, estimateOutcome } from '../../../domain/orders/estimate.ts'
-import { reservedPriceOf, reservePerStep } from '../../../domain/orders/reservation.ts'
+import { reservationPerStep, reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import {
   type Depth,
   maximumOf,
@@ -14,7 +15,6 @@ import {
   stepsOfNotional,
   type UnsizedOrder,
 } from '../../../domain/orders/sizing.ts'
-import { type AdmissionInput, admit } from '../../../domain/orders/validate.ts'
 import { FLAT, signOf } from '../../../domain/positions/position.ts'
 import {
   ONE,
@@ -87,7 +87,7 @@ describe('the maximum of an order', () => {
         if (binding.code !== 'INSUFFICIENT_MARGIN' || most === 0) return
         bound++
         const reservedPrice = reservedPriceOf(spec, order, priceBand(spec, facts.oracle))
-        const perStep = reservePerStep(spec, { ...order, limit: order.price, reservedPrice })
+        const perStep = reservationPerStep(spec, { ...order, limit: order.price, reservedPrice })
         const isReducing = position.size * signOf(order.side) < 0
         const capacity = isReducing ? Math.max(0, Math.abs(position.size) - resting.reducing) : 0
         expect(most).to.equal(capacity + Number((available > 0n ? available : 0n) / perStep))

@@ -1,16 +1,16 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { BookFeed, waitingOrder } from '../../../domain/book/book-feed.ts'
+import { MarketBook, waitingOrder } from '../../../domain/book/market-book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { priceOf } from '../../../domain/market/market.ts'
-import { heldBack, isReservable, type OpenOrder, reservable } from '../../../domain/orders/open-order.ts'
-import { isTriggered, mustReduceOnly, type OrderType } from '../../../domain/orders/order.ts'
-import { reservationsOf, reservedPriceOf, reservePerStep } from '../../../domain/orders/reservation.ts'
+import { isReservable, type OpenOrder, reservable, withheldBy } from '../../../domain/orders/open-order.ts'
+import { isAlwaysReduceOnly, isTriggered, type OrderType } from '../../../domain/orders/order.ts'
+import { reservationPerStep, reservationsOf, reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
-import { type MarkInput, planMark } from '../../../domain/prices/mark-plan.ts'
+import { type MarkPlanInput, planMark } from '../../../domain/prices/mark-plan.ts'
 import type { Price, Quote, Seq, Ticks, UserId } from '../../../domain/units.ts'
-import { type AnyBatch, AS_OF, anyBatch } from '../../support/any-auction.ts'
+import { type AnyBatch, AS_OF, anyBatch } from '../support/any-auction.ts'
 import { bySeq, openOrder, placedRow } from '../support/open-orders.ts'
 
 const CONDITIONAL = {
@@ -31,7 +31,7 @@ function liveOrders({ spec, oracle, orders, held }: AnyBatch): OpenOrder[] {
         order.seq % 3 === 1 ? order.leverage % 3 : 0
       ] as OrderType
       const trigger = Math.max(1, middle + (order.seq % 7) - 3) as Ticks
-      const terms = { ...open, type, trigger, reduceOnly: order.reduceOnly || mustReduceOnly(type) }
+      const terms = { ...open, type, trigger, reduceOnly: order.reduceOnly || isAlwaysReduceOnly(type) }
       return { ...terms, status: 'PENDING_TRIGGER', reservedPrice: reservedPriceOf(spec, terms, band) }
     })
   return [...Map.groupBy(live, ({ account }) => account)].flatMap(([account, own]) => {
@@ -51,7 +51,7 @@ interface Marked {
   readonly hits: readonly OpenOrder[]
   readonly plan: ReturnType<typeof planMark>
   readonly after: readonly OpenOrder[]
-  readonly input: MarkInput
+  readonly input: MarkPlanInput
 }
 
 /** `slack`: how much more than what it holds back each account could pay, in thousandths of it. */
@@ -64,8 +64,8 @@ function mark(batch: AnyBatch, oracle: Price, at: Price, slack: number): Marked 
   const accounts = new Set(hits.map(({ account }) => account))
   const orders = before.filter(({ account }) => accounts.has(account))
   const reservedOf = (account: UserId): bigint =>
-    orders.reduce((sum, order) => (order.account === account ? sum + heldBack(order) : sum), 0n)
-  const input: MarkInput = {
+    orders.reduce((sum, order) => (order.account === account ? sum + withheldBy(order) : sum), 0n)
+  const input: MarkPlanInput = {
     ...{ spec, head: HEAD, batchId: 7, orders, triggered: hits.map(({ seq }) => seq) },
     prices: { oracle: { price: oracle, observedAt: AS_OF }, mark: at, at: AS_OF },
     positions: (account: UserId): Position => held.get(account) ?? FLAT,
@@ -108,7 +108,7 @@ describe('domain/mark-plan', () => {
           const live = own.filter(isReservable)
           const { free, reserved } = input.fundsOf(account)
           const delta = plan.reserved.get(account) ?? 0n
-          const total = own.reduce((sum, order) => sum + heldBack(order), 0n)
+          const total = own.reduce((sum, order) => sum + withheldBy(order), 0n)
           expect(total).to.equal(reserved + delta)
           const hasPlain = hits.some((order) => order.account === account && !order.reduceOnly)
           if (!hasPlain) continue
@@ -124,7 +124,8 @@ describe('domain/mark-plan', () => {
             expect(order.openable >= (due.get(order.seq)?.openable ?? 0)).to.equal(true)
         }
         for (const order of after) {
-          const perStep = order.openable === 0 ? 0n : reservePerStep(spec, { ...order, limit: order.price })
+          const perStep =
+            order.openable === 0 ? 0n : reservationPerStep(spec, { ...order, limit: order.price })
           expect(order.reserved, order.orderId).to.equal(perStep * BigInt(order.openable))
         }
         seen.triggered += hits.length
@@ -179,11 +180,11 @@ describe('domain/mark-plan', () => {
     fc.assert(
       fc.property(anyMark, ({ before, plan, after, input }) => {
         const { spec } = input
-        const fed = new BookFeed(spec, [])
+        const fed = new MarketBook(spec, [])
         for (const order of before.toSorted((a, b) => a.seq - b.seq)) fed.apply(order.seq, placedRow(order))
-        expect(fed.waiting.orders()).to.deep.equal(new BookFeed(spec, before).waiting.orders())
+        expect(fed.waiting.orders()).to.deep.equal(new MarketBook(spec, before).waiting.orders())
         for (const [at, row] of plan.rows.entries()) expect(fed.apply(HEAD + 1 + at, row)).to.equal('applied')
-        const loaded = new BookFeed(spec, after)
+        const loaded = new MarketBook(spec, after)
         expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
         expect(fed.waiting.orders()).to.deep.equal(loaded.waiting.orders())
         for (const order of after.filter(({ status }) => status === 'PENDING_TRIGGER')) {

@@ -4,10 +4,10 @@ import { describe, it } from 'mocha'
 import { Book } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { priceOf } from '../../../domain/market/market.ts'
-import { type MarkInput, markPrice, nextBasis } from '../../../domain/prices/mark.ts'
+import { type MarkPriceInput, markPrice, nextMarkBasis } from '../../../domain/prices/mark.ts'
 import type { Millis, Price } from '../../../domain/units.ts'
 import { perpetual, steps, ticks } from '../../support/markets.ts'
-import { resting } from '../../support/resting.ts'
+import { resting } from '../support/resting.ts'
 
 const at = (value: number) => value as Millis
 const DEEP = 1000
@@ -16,8 +16,8 @@ const DEEP = 1000
 function input(
   bid: number | null,
   ask: number | null,
-  more: Partial<MarkInput> & { depth?: number } = {},
-): MarkInput {
+  more: Partial<MarkPriceInput> & { depth?: number } = {},
+): MarkPriceInput {
   const remaining = steps(more.depth ?? DEEP)
   const orders = [
     ...(bid === null ? [] : [resting({ side: 'LONG', limit: ticks(bid), remaining })]),
@@ -80,15 +80,17 @@ describe('markPrice', () => {
 
 describe('nextBasis', () => {
   it('starts at nothing and moves towards the book by the time that passed', () => {
-    const first = nextBasis(null, input(1004, 1006))
+    const first = nextMarkBasis(null, input(1004, 1006))
     expect(first.value).to.equal(0n)
-    const later = nextBasis(first, input(1004, 1006, { now: at(15_000) }))
+    const later = nextMarkBasis(first, input(1004, 1006, { now: at(15_000) }))
     expect(later.value).to.equal((5n * perpetual.tick) / 10n)
-    expect(nextBasis(later, input(1004, 1006, { now: at(1_000_000) })).value).to.equal(5n * perpetual.tick)
+    expect(nextMarkBasis(later, input(1004, 1006, { now: at(1_000_000) })).value).to.equal(
+      5n * perpetual.tick,
+    )
   })
 
   it('moves back to nothing while the book says nothing', () => {
     const basis = { value: 150n, at: at(0) }
-    expect(nextBasis(basis, input(null, null, { now: at(75_000) })).value).to.equal(75n)
+    expect(nextMarkBasis(basis, input(null, null, { now: at(75_000) })).value).to.equal(75n)
   })
 })

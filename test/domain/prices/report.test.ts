@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { isUsable, type ReportRules } from '../../../domain/prices/report.ts'
+import { isReportUsable, type ReportRules } from '../../../domain/prices/report.ts'
 import type { Millis, Price } from '../../../domain/units.ts'
 import { e18 } from '../../support/markets.ts'
 
@@ -34,13 +34,13 @@ describe('isUsable', () => {
     ['a larger move down', '97.999999999999999999', 100_000, last, false],
   ] as const) {
     it(`given a report ${name}: ${expected}`, () => {
-      expect(isUsable(report(price, observedAt), used, rules, AS_OF)).to.equal(expected)
+      expect(isReportUsable(report(price, observedAt), used, rules, AS_OF)).to.equal(expected)
     })
   }
 
   it('refuses a probability above 1', () => {
     const binary = { ...rules, kind: 'binary_future' as const }
-    expect(isUsable(report('1', 100_000), null, binary, AS_OF)).to.equal(true)
-    expect(isUsable(report('1.000000000000000001', 100_000), null, binary, AS_OF)).to.equal(false)
+    expect(isReportUsable(report('1', 100_000), null, binary, AS_OF)).to.equal(true)
+    expect(isReportUsable(report('1.000000000000000001', 100_000), null, binary, AS_OF)).to.equal(false)
   })
 })

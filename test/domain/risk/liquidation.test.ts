@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { exposureOf, isRatioAtLeast, mayOpen } from '../../../domain/positions/margin.ts'
 import { FLAT, marginOf, type Position } from '../../../domain/positions/position.ts'
-import { emptied, inherit, isInheritable, merge, missingMargin } from '../../../domain/risk/liquidation.ts'
+import { emptied, inherit, isInheritable, marginShortfall, merge } from '../../../domain/risk/liquidation.ts'
 import { ONE, type Quote } from '../../../domain/units.ts'
 import { anyScene, worthOf } from '../../support/held.ts'
 import { e18, index, perpetual, price, quote, steps } from '../../support/markets.ts'
@@ -77,7 +77,7 @@ describe('missingMargin', () => {
     fc.assert(
       fc.property(anyScene(1), ({ spec, positions, index, oracle }) => {
         const [position] = positions as [Position]
-        const missing = missingMargin(spec, exposureOf(spec, position, index, oracle))
+        const missing = marginShortfall(spec, exposureOf(spec, position, index, oracle))
         const withMargin = (wei: bigint) => {
           const { equity, notional } = exposureOf(spec, position, index, oracle)
           return isRatioAtLeast({ equity: equity + wei * ONE, notional }, spec.imr)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import type { Position } from '../../../domain/positions/position.ts'
-import { deficitAt, dueOf, haircutOf, valueAt } from '../../../domain/risk/wind-down.ts'
+import { claimDue, deficitAt, haircutOf, valueAt } from '../../../domain/risk/wind-down.ts'
 import { ONE, type Price, type Quote } from '../../../domain/units.ts'
 import { anyScene, worthOf } from '../../support/held.ts'
 import { quote } from '../../support/markets.ts'
@@ -12,28 +12,28 @@ const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, each)
 describe('haircutOf', () => {
   it('pays in full where nobody owes', () => {
     const haircut = haircutOf(quote('100'), quote('100'), quote('0'))
-    expect(dueOf(quote('70'), haircut)).to.equal(quote('70'))
+    expect(claimDue(quote('70'), haircut)).to.equal(quote('70'))
   })
 
   it('shares a deficit by value', () => {
     const haircut = haircutOf(quote('75'), quote('75'), quote('25'))
-    expect(dueOf(quote('60'), haircut)).to.equal(quote('45'))
-    expect(dueOf(quote('40'), haircut)).to.equal(quote('30'))
+    expect(claimDue(quote('60'), haircut)).to.equal(quote('45'))
+    expect(claimDue(quote('40'), haircut)).to.equal(quote('30'))
   })
 
   it('pays in full what was covered, and never more', () => {
-    expect(dueOf(quote('60'), haircutOf(quote('75'), quote('100'), quote('25')))).to.equal(quote('60'))
-    expect(dueOf(quote('60'), haircutOf(quote('75'), quote('200'), quote('25')))).to.equal(quote('60'))
+    expect(claimDue(quote('60'), haircutOf(quote('75'), quote('100'), quote('25')))).to.equal(quote('60'))
+    expect(claimDue(quote('60'), haircutOf(quote('75'), quote('200'), quote('25')))).to.equal(quote('60'))
   })
 
   it('pays nobody who owes, and nothing where nothing is owed', () => {
-    expect(dueOf(quote('-1'), haircutOf(quote('75'), quote('75'), quote('25')))).to.equal(0n)
-    expect(dueOf(quote('0'), haircutOf(quote('0'), quote('0'), quote('0')))).to.equal(0n)
+    expect(claimDue(quote('-1'), haircutOf(quote('75'), quote('75'), quote('25')))).to.equal(0n)
+    expect(claimDue(quote('0'), haircutOf(quote('0'), quote('0'), quote('0')))).to.equal(0n)
   })
 
   it('owes all of it where the pool was empty and nobody who owes was listed', () => {
-    expect(dueOf(quote('5'), haircutOf(quote('0'), quote('0'), quote('0')))).to.equal(quote('5'))
-    expect(dueOf(quote('5'), haircutOf(quote('0'), quote('9'), quote('0')))).to.equal(quote('5'))
+    expect(claimDue(quote('5'), haircutOf(quote('0'), quote('0'), quote('0')))).to.equal(quote('5'))
+    expect(claimDue(quote('5'), haircutOf(quote('0'), quote('9'), quote('0')))).to.equal(quote('5'))
   })
 })
 
@@ -55,7 +55,7 @@ describe('claims', () => {
         fc.pre(pool >= 0n)
         const deficit = sum(all.map((each) => deficitAt(spec, each, index, price))) as Quote
         const haircut = haircutOf(pool as Quote, pool as Quote, deficit)
-        const due = all.map((each) => dueOf(valueAt(spec, each, index, price), haircut))
+        const due = all.map((each) => claimDue(valueAt(spec, each, index, price), haircut))
         expect(sum(due) <= pool).to.equal(true)
         // A wei for rounding values, one for the haircut, and one for each deficit, per account.
         if (due.some((each) => each > 0n)) expect(pool - sum(due) <= BigInt(3 * all.length)).to.equal(true)

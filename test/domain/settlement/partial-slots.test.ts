@@ -5,13 +5,16 @@ import { PARTIAL_SLOTS, PartialSlots } from '../../../domain/settlement/partial-
 describe('PartialSlots', () => {
   it('gives each maker the lowest index that no live order has', () => {
     const slots = new PartialSlots(new Map([['alice', new Set([0, 2])]]))
-    expect([slots.take('alice'), slots.take('alice'), slots.take('bob'), slots.take('alice')]).to.deep.equal([
-      1, 3, 0, 4,
-    ])
+    expect([
+      slots.allocate('alice'),
+      slots.allocate('alice'),
+      slots.allocate('bob'),
+      slots.allocate('alice'),
+    ]).to.deep.equal([1, 3, 0, 4])
   })
 
   it('never gives out the index that means none', () => {
     const all = new Set(Array.from({ length: PARTIAL_SLOTS }, (_, index) => index))
-    expect(() => new PartialSlots(new Map([['alice', all]])).take('alice')).to.throw()
+    expect(() => new PartialSlots(new Map([['alice', all]])).allocate('alice')).to.throw()
   })
 })

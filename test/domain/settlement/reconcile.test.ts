@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { PositionInherited, PositionsDeleveraged } from '../../../domain/risk/risk-replay.ts'
 import {
-  type Adjusted,
+  type AdjustmentEvent,
   type AdjustmentExpectation,
   type DeleveragingExpectation,
   type Expectation,
@@ -158,9 +158,9 @@ describe('reconcile an adjustment', () => {
   const expected = {
     ...{ kind: 'adjustment', account: '0xa', nonce: 7n, lowest: 10n, highest: 20n, leverage: null },
   } as unknown as AdjustmentExpectation
-  const adjusted = (change: Partial<Adjusted> = {}) =>
-    ({ account: '0xa', nonce: 7n, amount: 15n, leverage: null, ...change }) as unknown as Adjusted
-  const found = (...events: Adjusted[]) => kind({ adjusted: events }, expected)
+  const adjusted = (change: Partial<AdjustmentEvent> = {}) =>
+    ({ account: '0xa', nonce: 7n, amount: 15n, leverage: null, ...change }) as unknown as AdjustmentEvent
+  const found = (...events: AdjustmentEvent[]) => kind({ adjusted: events }, expected)
 
   it('given what was signed, at either bound, it agrees', () => {
     for (const amount of [10n, 15n, 20n]) expect(found(adjusted({ amount }))).to.equal(undefined)

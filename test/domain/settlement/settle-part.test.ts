@@ -8,10 +8,10 @@ import {
   type Movement,
   movementOf,
   type PartState,
+  rollBackPart,
   type SettlingOrder,
   settlePart,
-  takeBackPart,
-  type WaitingFill,
+  type UnsettledFill,
 } from '../../../domain/settlement/settle-part.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
 import type { Address, Quote, Steps } from '../../../domain/units.ts'
@@ -34,7 +34,7 @@ const order = (maker: Address, change: Partial<SettlingOrder> = {}): SettlingOrd
   ...{ reserved: 0n, held: 100n, waits: false, ...change },
 })
 
-const waiting = (of: SettlingOrder, steps = of.settling as number): WaitingFill => ({
+const waiting = (of: SettlingOrder, steps = of.settling as number): UnsettledFill => ({
   ...{ fillId: `1-4-1-${of.maker}`, orderId: of.orderId, maker: of.maker, salt: of.salt },
   ...{ side: of.maker === ALICE ? 'LONG' : 'SHORT', steps, takerSteps: 0, held: of.held },
 })
@@ -58,7 +58,11 @@ const movement = (size: number): Movement => ({
   realised: [0n, 0n],
 })
 
-const state = (orders: readonly SettlingOrder[], fills: readonly WaitingFill[], ledger = {}): PartState => ({
+const state = (
+  orders: readonly SettlingOrder[],
+  fills: readonly UnsettledFill[],
+  ledger = {},
+): PartState => ({
   users: new Map([
     [ALICE, 1],
     [BOB, 2],
@@ -165,7 +169,7 @@ describe('settlePart', () => {
         // An order whose last fill is mined has ended as FILLED: why else it would have ended is no longer known.
         fc.pre(closing === null || before.quantity > before.filled + 10 || before.settling > 10)
         const { row, orders } = settle(state([before], [waiting(before, 10)]), [fill(ALICE, 10)])
-        const back = takeBackPart(row, orders)
+        const back = rollBackPart(row, orders)
         expect(back.orders).to.deep.equal([before])
         expect(back.row).to.deep.include({ rollback: true, fills: row.fills, positions: row.positions })
       }),
@@ -179,7 +183,7 @@ describe('settlePart', () => {
       ...{ quantity: 30 as Steps, filled: 10 as Steps, settling: 0 as Steps, held: 0n },
       ...{ status: 'CANCELLED', statusReason: 'USER_CANCELLED' },
     })
-    const { orders, row: back } = takeBackPart(row, [cancelled])
+    const { orders, row: back } = rollBackPart(row, [cancelled])
     expect(orders[0]).to.deep.include({
       ...{ status: 'CANCEL_PENDING_FINALIZE', statusReason: null, closingReason: 'USER_CANCELLED' },
       ...{ filled: 0, settling: 10, held: 100n },

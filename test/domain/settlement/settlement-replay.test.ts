@@ -2,12 +2,12 @@ import { expect } from 'chai'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
 import {
   applyFillStates,
+  applyFreeDelta,
   backsBatch,
   type FillStates,
   feesOf,
   type LedgerAccount,
   ledgerDeltas,
-  moveFree,
   saltKey,
   slotKey,
 } from '../../../domain/settlement/settlement-replay.ts'
@@ -68,19 +68,19 @@ describe('moveFree', () => {
   const at = (ms: number) => ms as Millis
 
   it('credits free only', () => {
-    expect(moveFree(account, quote('1'), at(0))).to.deep.equal({ ...account, free: quote('11') })
+    expect(applyFreeDelta(account, quote('1'), at(0))).to.deep.equal({ ...account, free: quote('11') })
   })
   it('debits free first, then what still backs the batch', () => {
-    expect(moveFree(account, quote('-10'), at(999_999))).to.deep.equal({ ...account, free: 0n })
-    expect(moveFree(account, quote('-12'), at(105_000))).to.deep.equal({
+    expect(applyFreeDelta(account, quote('-10'), at(999_999))).to.deep.equal({ ...account, free: 0n })
+    expect(applyFreeDelta(account, quote('-12'), at(105_000))).to.deep.equal({
       ...account,
       free: 0n,
       pending: quote('3'),
     })
   })
   it('refuses more than both, and pending that backs the batch no more', () => {
-    expect(moveFree(account, quote('-15.1'), at(0))).to.equal(null)
-    expect(moveFree(account, quote('-10.1'), at(105_001))).to.equal(null)
+    expect(applyFreeDelta(account, quote('-15.1'), at(0))).to.equal(null)
+    expect(applyFreeDelta(account, quote('-10.1'), at(105_001))).to.equal(null)
     expect([backsBatch(100 as Seconds, at(105_000)), backsBatch(100 as Seconds, at(105_001))]).to.deep.equal([
       true,
       false,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { MatchedFill } from '../../../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../../../domain/orders/open-order.ts'
-import { reservePerStep } from '../../../domain/orders/reservation.ts'
+import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import { FLAT } from '../../../domain/positions/position.ts'
 import { type Culprit, planVoid, type VoidInput } from '../../../domain/settlement/void-batch.ts'
 import type { Address, Millis, Quote, Seconds, Seq, Steps, UserId } from '../../../domain/units.ts'
@@ -22,7 +22,7 @@ function order(seq: number, maker: Address, changes: Partial<OpenOrder> & { sett
     leverage: 5,
     reservedPrice: ticks(1000),
   } as const
-  const perStep = reservePerStep(perpetual, terms)
+  const perStep = reservationPerStep(perpetual, terms)
   const isClosing = changes.closingReason !== undefined && changes.closingReason !== null
   const openable = (isClosing ? 0 : 10 - changes.settling - (changes.filled ?? 0)) as Steps
   return {

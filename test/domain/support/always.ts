@@ -4,7 +4,7 @@ import { clear } from '../../../domain/auction/auction.ts'
 import type { Cleared } from '../../../domain/auction/clearing.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import type { Seq } from '../../../domain/units.ts'
-import { type AnyBatch, anyBatch, isCleared, toInput } from '../../support/any-auction.ts'
+import { type AnyBatch, anyBatch, isCleared, toInput } from './any-auction.ts'
 
 /** Runs the check on every cleared batch. */
 export const always = (

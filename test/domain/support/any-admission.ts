@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, oneInTicks, priceOf, tickStepValue } from '../../../domain/market/market.ts'
-import { isConditional, isMarketType, mustReduceOnly, ORDER_TYPES } from '../../../domain/orders/order.ts'
+import { type AdmissionInput, restingTotals } from '../../../domain/orders/admission.ts'
+import { isAlwaysReduceOnly, isConditional, isMarketType, ORDER_TYPES } from '../../../domain/orders/order.ts'
 import { reservationsOf } from '../../../domain/orders/reservation.ts'
 import type { UnsizedOrder } from '../../../domain/orders/sizing.ts'
-import { type AdmissionInput, restingOf } from '../../../domain/orders/validate.ts'
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import {
   type Address,
@@ -73,7 +73,7 @@ function anyResting(spec: MarketSpec, { size }: Position, middle: number) {
       openable: reservations[at]?.openable as Steps,
       reserved: reservations[at]?.amount as Quote,
     }))
-    return restingOf(spec, size, reserved)
+    return restingTotals(spec, size, reserved)
   })
 }
 
@@ -103,7 +103,7 @@ function anyOrder(spec: MarketSpec, middle: number): fc.Arbitrary<UnsizedOrder> 
       price: (isMarketType(type) ? 0 : price) as Ticks,
       trigger: (isConditional(type) ? trigger : 0) as Ticks,
       leverage,
-      reduceOnly: reduceOnly || mustReduceOnly(type),
+      reduceOnly: reduceOnly || isAlwaysReduceOnly(type),
       expiration: 0 as Seconds,
       salt: 1n,
     }))

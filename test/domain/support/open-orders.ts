@@ -3,7 +3,7 @@ import type { RestingOrder } from '../../../domain/book/book.ts'
 import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OpenOrder } from '../../../domain/orders/open-order.ts'
-import { reservePerStep } from '../../../domain/orders/reservation.ts'
+import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Address, Quote, Seq, Steps, Ticks } from '../../../domain/units.ts'
 
 const MAKER = `0x${'11'.repeat(20)}` as Address
@@ -18,7 +18,7 @@ export function openOrder(
 ): OpenOrder {
   const { seq, account, side, type, limit, remaining, leverage, reduceOnly } = order
   const { openable, reservedPrice, expiration, acceptedAt } = order
-  const reserved = openable === 0 ? 0n : reservePerStep(spec, order) * BigInt(openable)
+  const reserved = openable === 0 ? 0n : reservationPerStep(spec, order) * BigInt(openable)
   return {
     ...{ seq, account, side, type, leverage, reduceOnly, openable, reservedPrice, expiration, acceptedAt },
     orderId: orderIdOf(spec, seq),

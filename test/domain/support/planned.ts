@@ -1,21 +1,26 @@
 /** A whole turn of a market without a store: clear, decide, plan. */
 import { type BatchOutcome, clearAndMatch } from '../../../domain/auction/batch.ts'
-import { decide, type Plan, planBatch, touchedBy } from '../../../domain/auction/batch-plan.ts'
+import {
+  affectedOrders,
+  decideBatch,
+  type MarketPlan,
+  planBatch,
+} from '../../../domain/auction/batch-plan.ts'
 import { overdue } from '../../../domain/auction/candidates.ts'
 import { Book } from '../../../domain/book/book.ts'
 import { highestPrice } from '../../../domain/market/market.ts'
 import type { OpenOrder } from '../../../domain/orders/open-order.ts'
-import type { Funds } from '../../../domain/orders/rebalance.ts'
+import type { Funds } from '../../../domain/orders/recompute-reservations.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import { minOf, type Quote, type Seq, type UserId } from '../../../domain/units.ts'
-import { type AnyBatch, toInput } from '../../support/any-auction.ts'
+import { type AnyBatch, toInput } from './any-auction.ts'
 import { bySeq, openOrder } from './open-orders.ts'
 
 export interface Planned {
   readonly before: ReadonlyMap<Seq, OpenOrder>
   readonly after: ReadonlyMap<Seq, OpenOrder>
   readonly outcome: BatchOutcome
-  readonly plan: Plan
+  readonly plan: MarketPlan
 }
 
 const PLENTY: Funds = { free: (10n ** 40n) as Quote, reserved: 0n as Quote }
@@ -30,8 +35,8 @@ export function plannedTurn(batch: AnyBatch, fundsOf: (account: UserId) => Funds
   const before = bySeq(resting.map((order) => openOrder(spec, order)))
   const book = Book.of(resting)
   const outcome = clearAndMatch(toInput(batch, resting))
-  const decision = decide(spec, book, overdue(book, asOf), outcome, fundsOf)
-  const touched = touchedBy(decision, book)
+  const decision = decideBatch(spec, book, overdue(book, asOf), outcome, fundsOf)
+  const touched = affectedOrders(decision, book)
   const orders = new Map([...before].filter(([seq]) => touched.has(seq)))
   const oracle: OracleReport = { price: batch.oracle, observedAt: asOf, signatures: '0x' }
   const plan = planBatch({ spec, asOf, batchId: 7, oracle, decision, orders, slots: new Map() })

@@ -8,7 +8,7 @@ import type { RestingOrder } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { feeOf } from '../../../domain/market/fees.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
-import { reservePerStep } from '../../../domain/orders/reservation.ts'
+import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import { exposureOf, isFullyCollateralised } from '../../../domain/positions/margin.ts'
 import { marginOf, marginPerStep, openingBasis, type Position } from '../../../domain/positions/position.ts'
 import {
@@ -131,7 +131,7 @@ class Market {
   #coveredSell(order: RestingOrder): number {
     const { spec, oracle } = this.#in
     if (order.openable === 0) return 0
-    const held = reservePerStep(spec, order) * BigInt(order.openable)
+    const held = reservationPerStep(spec, order) * BigInt(order.openable)
     let covered = order.openable as number
     for (const tick of this.#ticks) {
       const basis = openingBasis(spec, order, tick as Ticks, oracle)

@@ -1,10 +1,10 @@
 /** What holds in the database between any two transactions. */
 import { expect } from 'chai'
-import { BookFeed } from '../../../domain/book/book-feed.ts'
+import { MarketBook } from '../../../domain/book/market-book.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { isReservable } from '../../../domain/orders/open-order.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
-import { reservePerStep } from '../../../domain/orders/reservation.ts'
+import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import { projectAll } from '../../../indexer/project/project-shard.ts'
 import type { World } from './world.ts'
 
@@ -27,7 +27,8 @@ export async function expectConsistent(world: World): Promise<void> {
     expect(canPay, `account ${user_id} can pay for what it holds back`).to.equal(true)
   }
   for (const order of orders) {
-    const perStep = order.openable === 0 ? 0n : reservePerStep(world.spec, { ...order, limit: order.price })
+    const perStep =
+      order.openable === 0 ? 0n : reservationPerStep(world.spec, { ...order, limit: order.price })
     expect(order.reserved, order.orderId).to.equal(perStep * BigInt(order.openable))
     if (!isReservable(order)) expect(order.reserved, order.orderId).to.equal(0n)
     if (isTerminal(order.status)) expect([order.settling, order.held], order.orderId).to.deep.equal([0, 0n])
@@ -93,7 +94,7 @@ async function expectSlotsApart({ db }: World): Promise<void> {
 export async function expectSameBook(world: World): Promise<void> {
   const { marketId } = world.spec
   const orders = await world.orders()
-  const loaded = new BookFeed(
+  const loaded = new MarketBook(
     world.spec,
     orders.filter(({ orderId }) => orderId.startsWith(`${marketId}-`)),
   )
@@ -103,7 +104,7 @@ export async function expectSameBook(world: World): Promise<void> {
     .where('shard', '=', marketShard(world.spec.marketId))
     .orderBy('seq')
     .execute()
-  const fed = new BookFeed(world.spec, [])
+  const fed = new MarketBook(world.spec, [])
   for (const { seq, row } of rows) {
     if (fed.apply(seq, row as never) === 'reload') return
   }
@@ -147,7 +148,7 @@ export async function expectSameReadModel(world: World): Promise<void> {
 }
 
 async function expectSameLevels(world: World): Promise<void> {
-  const { book } = new BookFeed(world.spec, await world.orders())
+  const { book } = new MarketBook(world.spec, await world.orders())
   const levels = (['LONG', 'SHORT'] as const).flatMap((side) =>
     [...book.levels(side)].map(
       ({ price, steps, orders }) => `${side} ${price}: ${steps} in ${orders.length}`,

@@ -7,8 +7,8 @@ import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
 import {
   aliveUntil,
+  isAlwaysReduceOnly,
   isConditional,
-  mustReduceOnly,
   type OrderType,
   type Side,
 } from '../../../domain/orders/order.ts'
@@ -176,7 +176,7 @@ export class ModelRun {
     const now = Math.floor(clock.value / 1000)
     const limit = type.endsWith('MARKET') ? 0 : this.#middle + command.limit
     const trigger = isConditional(type) ? this.#middle + command.trigger : 0
-    const reduceOnly = command.reduceOnly || mustReduceOnly(type)
+    const reduceOnly = command.reduceOnly || isAlwaysReduceOnly(type)
     const expiration = command.life === 0 ? 0 : now + command.life
     const signing = keyLife === null ? {} : { signer: keyOf(command.by), keyExpiresAt: now + keyLife }
     const placement = { by, side, type, steps, limit, trigger, leverage, reduceOnly, expiration, ...signing }

@@ -12,7 +12,7 @@ import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
 import { isReservable, leaveBook, reservable } from '../../../domain/orders/open-order.ts'
 import {
   aliveUntil,
-  mustReduceOnly,
+  isAlwaysReduceOnly,
   type Order,
   type OrderType,
   type Side,
@@ -161,7 +161,7 @@ export class World {
 
   order(placement: Placement): Order {
     const { by, side, steps, limit = 0, trigger = 0, leverage = 5, expiration = 0 } = placement
-    const { type = limit === 0 ? 'MARKET' : 'LIMIT', reduceOnly = mustReduceOnly(type) } = placement
+    const { type = limit === 0 ? 'MARKET' : 'LIMIT', reduceOnly = isAlwaysReduceOnly(type) } = placement
     return {
       marketId: this.spec.marketId,
       maker: addressOf(by.wallet),

@@ -9,7 +9,7 @@ import {
   type LeverageAdjustment,
   type MarginAdjustment,
   maxRemovable,
-} from '../../../domain/positions/adjust.ts'
+} from '../../../domain/positions/adjustment.ts'
 import {
   equityOf,
   exposureOf,

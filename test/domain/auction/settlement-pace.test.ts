@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { mayAuction, observe, UNKNOWN_PACE } from '../../../domain/auction/pipeline.ts'
+import { INITIAL_PACE, mayAuction, updatePace } from '../../../domain/auction/settlement-pace.ts'
 import type { Millis } from '../../../domain/units.ts'
 
 const at = (value: number) => value as Millis
@@ -26,19 +26,19 @@ describe('mayAuction', () => {
 
 describe('observe', () => {
   it('learns the time per part while there is a backlog', () => {
-    let pace = observe(UNKNOWN_PACE, backlog(10, 10), at(0))
-    for (let now = 1; now <= 200; now++) pace = observe(pace, backlog(10, 10 + now * 5), at(now * 1000))
+    let pace = updatePace(INITIAL_PACE, backlog(10, 10), at(0))
+    for (let now = 1; now <= 200; now++) pace = updatePace(pace, backlog(10, 10 + now * 5), at(now * 1000))
     expect(pace.partMs).to.be.closeTo(200, 0.01)
   })
 
   it('does not count time in which nothing waited', () => {
-    const idle = observe(UNKNOWN_PACE, backlog(0, 10), at(0))
-    expect(observe(idle, backlog(1, 11), at(60_000)).partMs).to.equal(UNKNOWN_PACE.partMs)
+    const idle = updatePace(INITIAL_PACE, backlog(0, 10), at(0))
+    expect(updatePace(idle, backlog(1, 11), at(60_000)).partMs).to.equal(INITIAL_PACE.partMs)
   })
 
   it('waits for the next settled part where none has settled', () => {
-    const before = observe(UNKNOWN_PACE, backlog(1, 1), at(0))
-    const stuck = observe(before, backlog(1, 1), at(1000))
-    expect(observe(stuck, backlog(0, 1), at(2000)).partMs).to.be.closeTo(0.8 * 50 + 0.2 * 2000, 0.01)
+    const before = updatePace(INITIAL_PACE, backlog(1, 1), at(0))
+    const stuck = updatePace(before, backlog(1, 1), at(1000))
+    expect(updatePace(stuck, backlog(0, 1), at(2000)).partMs).to.be.closeTo(0.8 * 50 + 0.2 * 2000, 0.01)
   })
 })

@@ -18,7 +18,7 @@ import {
 } from '../orders/order-hash.ts'
 import { type Address, ONE, type Seconds } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
-import { type LeverageAdjustment, type MarginAdjustment, REMOVE_MODES } from './adjust.ts'
+import { type LeverageAdjustment, type MarginAdjustment, REMOVE_MODES } from './adjustment.ts'
 
 export const ADJUST_MARGIN_TYPE =
   'AdjustMargin(address account,int256 amount,uint8 removeMode,uint256 minAmount,uint256 nonce,uint256 deadline)'

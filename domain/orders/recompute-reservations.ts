@@ -10,7 +10,7 @@ export interface Funds {
   readonly reserved: Quote
 }
 
-export interface Rebalanced {
+export interface RecomputedReservations {
   readonly reservations: ReadonlyMap<Seq, Reservation>
   /** No longer paid for: the newest first. */
   readonly cancels: readonly Cancel[]
@@ -20,12 +20,12 @@ export interface Rebalanced {
  * New reservations for the orders of an account, open and waiting, in a market where its matched position has become `size`. `before`:
  * what these orders held back until now, as part of `funds.reserved`. Where the account cannot pay for all, the newest orders are cancelled.
  */
-export function rebalance(
+export function recomputeReservations(
   spec: MarketSpec,
   size: Steps,
   orders: readonly Reservable[],
   { funds, before }: { readonly funds: Funds; readonly before: Quote },
-): Rebalanced {
+): RecomputedReservations {
   const reservations = reservationsOf(spec, size, orders)
   const budget = (funds.free - (funds.reserved - before)) as Quote
   const cancels = newestToCancel(reservations, budget).map(

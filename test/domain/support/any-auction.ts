@@ -1,11 +1,11 @@
 /** Arbitrary batches in which orders truly meet: few accounts, few prices, positions near their limits, orders of every sort. */
 import fc from 'fast-check'
-import type { AuctionInput } from '../../domain/auction/auction.ts'
-import type { Cleared, Clearing } from '../../domain/auction/clearing.ts'
-import { Book, type RestingOrder } from '../../domain/book/book.ts'
-import { priceBand } from '../../domain/market/band.ts'
-import { type MarketSpec, oneInTicks, tickStepValue } from '../../domain/market/market.ts'
-import { FLAT, foldMargin, type Position } from '../../domain/positions/position.ts'
+import type { AuctionInput } from '../../../domain/auction/auction.ts'
+import type { Cleared, Clearing } from '../../../domain/auction/clearing.ts'
+import { Book, type RestingOrder } from '../../../domain/book/book.ts'
+import { priceBand } from '../../../domain/market/band.ts'
+import { type MarketSpec, oneInTicks, tickStepValue } from '../../../domain/market/market.ts'
+import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
 import {
   type FundingIndex,
   type Millis,
@@ -17,8 +17,8 @@ import {
   type Steps,
   type Ticks,
   type UserId,
-} from '../../domain/units.ts'
-import { binary, future, perpetual, rate } from './markets.ts'
+} from '../../../domain/units.ts'
+import { binary, future, perpetual, rate } from '../../support/markets.ts'
 
 /** At the end of second 2000: what expires then still lives. */
 export const AS_OF = 2_000_000 as Millis

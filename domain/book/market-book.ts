@@ -11,16 +11,16 @@ import type {
   PartSettled,
 } from '../journal/journal-row.ts'
 import type { MarketSpec } from '../market/market.ts'
-import { enteredAt, type OpenOrder, reservable } from '../orders/open-order.ts'
+import { enteredBookAt, type OpenOrder, reservable } from '../orders/open-order.ts'
 import { bookType, isConditional } from '../orders/order.ts'
 import { isInBook } from '../orders/order-state.ts'
-import { type Reservable, reservePerStep } from '../orders/reservation.ts'
+import { type Reservable, reservationPerStep } from '../orders/reservation.ts'
 import type { Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
 import { Book, type RestingOrder } from './book.ts'
 import { TriggerBook, type WaitingOrder } from './trigger-book.ts'
 
 /** `reload`: the row says something that the book cannot follow (a void): load it anew. */
-export type Fed = 'applied' | 'reload'
+export type ApplyResult = 'applied' | 'reload'
 
 /** An order that is open or waits, as reservations see it. */
 export interface LiveOrder extends Reservable {
@@ -29,19 +29,19 @@ export interface LiveOrder extends Reservable {
 }
 
 /** The book, the waiting orders, and who is in them under which order id. Mutable. */
-export class BookFeed {
+export class MarketBook {
   readonly book = new Book()
   readonly waiting = new TriggerBook()
   readonly #spec: MarketSpec
   readonly #seqs = new Map<string, Seq>()
   readonly #ids = new Map<Seq, string>()
-  #touched = new Set<UserId>()
+  #changedAccounts = new Set<UserId>()
 
   constructor(spec: MarketSpec, orders: Iterable<OpenOrder>) {
     this.#spec = spec
     for (const order of orders) {
       if (isInBook(order)) this.#insert(order.orderId, restingOrder(order))
-      else if (order.status === 'PENDING_TRIGGER') this.#wait(order.orderId, waitingOrder(order))
+      else if (order.status === 'PENDING_TRIGGER') this.#insertWaiting(order.orderId, waitingOrder(order))
     }
   }
 
@@ -68,16 +68,16 @@ export class BookFeed {
   }
 
   /** Accounts whose matched position has changed since the last call. */
-  takeTouched(): ReadonlySet<UserId> {
-    const touched = this.#touched
-    this.#touched = new Set()
-    return touched
+  drainChangedAccounts(): ReadonlySet<UserId> {
+    const changed = this.#changedAccounts
+    this.#changedAccounts = new Set()
+    return changed
   }
 
-  apply(seq: number, row: MarketRow): Fed {
+  apply(seq: number, row: MarketRow): ApplyResult {
     switch (row.kind) {
       case 'order_placed':
-        if (isConditional(row.type)) this.#wait(row.order_id, placedWaiting(seq as Seq, row))
+        if (isConditional(row.type)) this.#insertWaiting(row.order_id, placedWaiting(seq as Seq, row))
         else this.#insert(row.order_id, placedResting(seq as Seq, row))
         return 'applied'
       case 'order_triggered':
@@ -111,7 +111,7 @@ export class BookFeed {
     this.#remember(orderId, order.seq)
   }
 
-  #wait(orderId: string, order: WaitingOrder): void {
+  #insertWaiting(orderId: string, order: WaitingOrder): void {
     this.waiting.insert(order)
     this.#remember(orderId, order.seq)
   }
@@ -151,7 +151,7 @@ export class BookFeed {
 
   #match({ fills, closing }: BatchCleared): void {
     for (const { order_id, user_id, steps, held } of fills) {
-      this.#touched.add(user_id as UserId)
+      this.#changedAccounts.add(user_id as UserId)
       const seq = this.#seqs.get(order_id)
       const order = seq === undefined ? undefined : this.book.get(seq)
       invariant(order !== undefined, 'a filled order is in the book')
@@ -162,7 +162,7 @@ export class BookFeed {
   }
 
   /** What was matched has left the book already; what goes now ends with the position it protects. */
-  #settle(row: PartSettled): Fed {
+  #settle(row: PartSettled): ApplyResult {
     if (row.rollback || row.fills.some(({ matched }) => !matched)) return 'reload'
     for (const { order_id, status } of row.orders) if (status !== 'OPEN') this.#remove(order_id)
     return 'applied'
@@ -172,7 +172,7 @@ export class BookFeed {
 /** What a fill opened follows from what it holds: exact, because a reservation is linear in steps. */
 function openedBy(spec: MarketSpec, order: RestingOrder, held: Quote): Steps {
   if (held === 0n) return 0 as Steps
-  return Number(held / reservePerStep(spec, order)) as Steps
+  return Number(held / reservationPerStep(spec, order)) as Steps
 }
 
 export const restingOrder = (order: OpenOrder): RestingOrder => ({
@@ -182,7 +182,7 @@ export const restingOrder = (order: OpenOrder): RestingOrder => ({
   forced: false,
   openable: order.openable,
   expiration: order.aliveUntil,
-  acceptedAt: enteredAt(order),
+  acceptedAt: enteredBookAt(order),
 })
 
 export const waitingOrder = (order: OpenOrder): WaitingOrder => ({

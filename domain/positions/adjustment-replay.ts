@@ -2,7 +2,7 @@
 
 import { invariant } from '../invariant.ts'
 import type { FundingRate } from '../prices/funding.ts'
-import type { Effect } from '../risk/risk-replay.ts'
+import type { PositionEffect } from '../risk/risk-replay.ts'
 import type { Address, FundingIndex, Millis, Price, Quote } from '../units.ts'
 import { FLAT, type Position } from './position.ts'
 
@@ -29,7 +29,10 @@ export interface FundingUpdated extends FundingRate {
   readonly observedAt: Millis
 }
 
-export function applyAdjusted(positions: ReadonlyMap<Address, Position>, event: PositionAdjusted): Effect {
+export function applyAdjusted(
+  positions: ReadonlyMap<Address, Position>,
+  event: PositionAdjusted,
+): PositionEffect {
   const { account, amount, leverage, foldedMargin } = event
   const before = positions.get(account) ?? FLAT
   invariant(before.foldedMargin + amount === foldedMargin, 'the log repeats what the account held')

@@ -1,15 +1,15 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { BookFeed } from '../../../domain/book/book-feed.ts'
+import { MarketBook } from '../../../domain/book/market-book.ts'
 import type { MarketRow } from '../../../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../../../domain/orders/open-order.ts'
-import { reservePerStep } from '../../../domain/orders/reservation.ts'
+import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Millis, Seq, Steps, UserId } from '../../../domain/units.ts'
-import { anyBatch } from '../../support/any-auction.ts'
-import { orders, roundMarket } from '../../support/resting.ts'
+import { anyBatch } from '../support/any-auction.ts'
 import { openOrder, placedRow } from '../support/open-orders.ts'
 import { plannedTurn } from '../support/planned.ts'
+import { orders, roundMarket } from '../support/resting.ts'
 
 const spec = roundMarket
 const open = (line: string): OpenOrder => openOrder(spec, orders(line).all[0] as never)
@@ -17,7 +17,7 @@ const open = (line: string): OpenOrder => openOrder(spec, orders(line).all[0] as
 /** A book with one buy of 10 at 100, of which all is reserved. */
 function withOne() {
   const order = open('A buy 100 x10')
-  return { order, feed: new BookFeed(spec, [order]) }
+  return { order, feed: new MarketBook(spec, [order]) }
 }
 
 const matched = (
@@ -33,7 +33,7 @@ const matched = (
     {
       ...{ fill_id: '1-1-1-1', order_id: order.orderId, user_id: order.account, part: 1, side: order.side },
       ...{ steps, taker_steps: steps },
-      held: (reservePerStep(spec, { ...order, limit: order.price }) * BigInt(opened)).toString(),
+      held: (reservationPerStep(spec, { ...order, limit: order.price }) * BigInt(opened)).toString(),
     },
   ],
   closing: closing.map((order_id) => ({ order_id, reason: 'MARKET_REMAINDER' })),
@@ -50,7 +50,7 @@ describe('domain/book-feed', () => {
       openOrder(spec, one),
     )
     const [a, b, c, d] = open as [OpenOrder, OpenOrder, OpenOrder, OpenOrder]
-    const feed = new BookFeed(spec, [
+    const feed = new MarketBook(spec, [
       { ...a, filled: 3 as Steps, settling: 2 as Steps },
       { ...b, status: 'CANCELLED', statusReason: 'USER_CANCELLED' },
       { ...c, settling: 10 as Steps },
@@ -80,8 +80,8 @@ describe('domain/book-feed', () => {
   it('tells whose positions have moved, once', () => {
     const { order, feed } = withOne()
     feed.apply(2, matched(order, 4, 4))
-    expect([...feed.takeTouched()]).to.deep.equal([order.account])
-    expect([...feed.takeTouched()]).to.deep.equal([])
+    expect([...feed.drainChangedAccounts()]).to.deep.equal([order.account])
+    expect([...feed.drainChangedAccounts()]).to.deep.equal([])
   })
 
   it('follows a reservation, and an end twice as once', () => {
@@ -116,7 +116,7 @@ describe('domain/book-feed', () => {
   })
 
   it('given a part that closes a position, lets go what protected it, in the book or before it', () => {
-    const feed = new BookFeed(spec, [])
+    const feed = new MarketBook(spec, [])
     feed.apply(1, { ...placedRow(open('A sell 105 x10')), type: 'LIMIT', reduce_only: true })
     feed.apply(2, {
       ...placedRow(open('A sell 105 x10')),
@@ -133,7 +133,7 @@ describe('domain/book-feed', () => {
   })
 
   it('gives orders that are open and orders that wait by account, and what time has ended of both', () => {
-    const feed = new BookFeed(spec, [])
+    const feed = new MarketBook(spec, [])
     feed.apply(1, { ...placedRow(open('A buy 100 x10')), alive_until: 10 })
     const waits = { order_id: '1-2', type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', trigger: 105 } as const
     feed.apply(2, { ...placedRow(open('A buy 100 x10')), ...waits, alive_until: 9 })
@@ -146,7 +146,7 @@ describe('domain/book-feed', () => {
   })
 
   it('leaves conditional orders out until they are triggered', () => {
-    const feed = new BookFeed(spec, [])
+    const feed = new MarketBook(spec, [])
     feed.apply(1, { ...placedRow(open('A buy 100 x10')), type: 'STOP_LIMIT', status: 'PENDING_TRIGGER' })
     expect(feed.book.size).to.equal(0)
   })
@@ -156,16 +156,16 @@ describe('domain/book-feed', () => {
     fc.assert(
       fc.property(anyBatch({ maxOrders: 16 }), (batch) => {
         const { before, after, plan } = plannedTurn(batch)
-        const fed = new BookFeed(batch.spec, [])
+        const fed = new MarketBook(batch.spec, [])
         const bySeq = [...before.values()].sort((a, b) => a.seq - b.seq)
         for (const one of bySeq) expect(fed.apply(one.seq, placedRow(one))).to.equal('applied')
-        expect(fed.book.orders()).to.deep.equal(new BookFeed(batch.spec, bySeq).book.orders())
+        expect(fed.book.orders()).to.deep.equal(new MarketBook(batch.spec, bySeq).book.orders())
         for (const row of plan.rows) expect(fed.apply(1_000, row)).to.equal('applied')
-        const loaded = new BookFeed(batch.spec, after.values())
+        const loaded = new MarketBook(batch.spec, after.values())
         expect(fed.book.orders()).to.deep.equal(loaded.book.orders())
         for (const side of ['LONG', 'SHORT'] as const) {
           expect([...fed.book.levels(side)]).to.deep.equal([...loaded.book.levels(side)])
-          expect(fed.book.markets(side)).to.deep.equal(loaded.book.markets(side))
+          expect(fed.book.marketOrders(side)).to.deep.equal(loaded.book.marketOrders(side))
         }
         seen.fills += plan.batch?.fills.length ?? 0
         seen.ends += plan.rows.filter(({ kind }) => kind === 'order_ended').length

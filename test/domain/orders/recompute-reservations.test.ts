@@ -1,16 +1,19 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { type Rebalanced, rebalance } from '../../../domain/orders/rebalance.ts'
-import { reservationsOf, reservePerStep } from '../../../domain/orders/reservation.ts'
+import {
+  type RecomputedReservations,
+  recomputeReservations,
+} from '../../../domain/orders/recompute-reservations.ts'
+import { reservationPerStep, reservationsOf } from '../../../domain/orders/reservation.ts'
 import type { Quote, Steps } from '../../../domain/units.ts'
-import { anyBatch } from '../../support/any-auction.ts'
-import { orders, roundMarket } from '../../support/resting.ts'
+import { anyBatch } from '../support/any-auction.ts'
+import { orders, roundMarket } from '../support/resting.ts'
 
 const spec = roundMarket
 const perStep = (limit: number): bigint => {
   const [order] = orders(`A buy ${limit} x1`).all
-  return reservePerStep(spec, order as never)
+  return reservationPerStep(spec, order as never)
 }
 
 interface Terms {
@@ -21,14 +24,18 @@ interface Terms {
   readonly elsewhere?: bigint
 }
 
-const weigh = (table: string, { size = 0, free, before = 0n, elsewhere = 0n }: Terms): Rebalanced =>
-  rebalance(spec, size as Steps, orders(table).all, {
+const weigh = (
+  table: string,
+  { size = 0, free, before = 0n, elsewhere = 0n }: Terms,
+): RecomputedReservations =>
+  recomputeReservations(spec, size as Steps, orders(table).all, {
     funds: { free: free as Quote, reserved: (before + elsewhere) as Quote },
     before: before as Quote,
   })
 
-const openables = ({ reservations }: Rebalanced) => [...reservations.values()].map(({ openable }) => openable)
-const cancelled = ({ cancels }: Rebalanced) => cancels.map(({ seq }) => seq)
+const openables = ({ reservations }: RecomputedReservations) =>
+  [...reservations.values()].map(({ openable }) => openable)
+const cancelled = ({ cancels }: RecomputedReservations) => cancels.map(({ seq }) => seq)
 
 describe('domain/rebalance', () => {
   const three = 'A buy 100 x10\nB buy 100 x10\nC buy 100 x10'
@@ -71,7 +78,10 @@ describe('domain/rebalance', () => {
           const budget = (needed * BigInt(percent)) / 100n
           const before = needed / 3n
           const funds = { free: (budget + others) as Quote, reserved: (before + others) as Quote }
-          const { reservations, cancels } = rebalance(market, size, all, { funds, before: before as Quote })
+          const { reservations, cancels } = recomputeReservations(market, size, all, {
+            funds,
+            before: before as Quote,
+          })
 
           const gone = cancels.map(({ seq }) => seq)
           const amountOf = (seq: number) => reservations.get(seq as never)?.amount ?? 0n

@@ -25,7 +25,7 @@ import {
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { isConditional, isExpired, isMarketType, type Order } from './order.ts'
 import type { OrderRefusal } from './order-request.ts'
-import { type Reservable, reducingCapacity, reservedPriceOf, reservePerStep } from './reservation.ts'
+import { type Reservable, reducingCapacity, reservationPerStep, reservedPriceOf } from './reservation.ts'
 
 /** Codes of `admit`, in the order of its checks. Closed list. */
 export type AdmissionCode =
@@ -50,7 +50,7 @@ export const MAX_OPEN_ORDERS = 500
 const MAX_POSITION_STEPS = 2 ** 52
 
 /** What the account's live orders in this market come to. */
-export interface Resting {
+export interface RestingTotals {
   readonly count: number
   /** Remaining steps of plain orders on the side that reduces the position. */
   readonly reducing: Steps
@@ -70,13 +70,13 @@ export interface AdmissionInput {
   /** The matched position: mined and unsettled fills together. */
   readonly position: Position
   readonly fundingIndex: FundingIndex
-  readonly resting: Resting
+  readonly resting: RestingTotals
   /** Ledger free less all reservations. */
   readonly available: Quote
 }
 
 /** The same once the oracle price is known to be there. */
-interface Facts extends AdmissionInput {
+interface OpenMarketInput extends AdmissionInput {
   readonly oracle: Price
   readonly band: Band
 }
@@ -90,14 +90,18 @@ export interface AdmissionResult {
 }
 
 /** An order with what its reservation gives: how much of it opens, and what it holds back. */
-export interface Reserved extends Reservable {
+export interface ReservedOrder extends Reservable {
   readonly openable: Steps
   readonly reserved: Quote
 }
 
 /** Sums up an account's live orders in one market, for `Admittance`. */
-export function restingOf(spec: MarketSpec, size: Steps, orders: readonly Reserved[]): Resting {
-  const sum = (of: (order: Reserved) => bigint): Quote =>
+export function restingTotals(
+  spec: MarketSpec,
+  size: Steps,
+  orders: readonly ReservedOrder[],
+): RestingTotals {
+  const sum = (of: (order: ReservedOrder) => bigint): Quote =>
     orders.reduce((total, order) => total + of(order), 0n) as Quote
   return {
     count: orders.length,
@@ -112,39 +116,39 @@ export function restingOf(spec: MarketSpec, size: Steps, orders: readonly Reserv
  * Every check at placement that needs the market's state or the account's; `toOrder` and the signature come
  * before it. Pure: under the market's lock the verdict is final. A refusal names the first rule broken.
  */
-export function admit(order: Order, admissionInput: AdmissionInput): Verdict<AdmissionResult, Refusal> {
-  const closed = marketRefusal(admissionInput)
+export function admit(order: Order, input: AdmissionInput): Verdict<AdmissionResult, Refusal> {
+  const closed = marketRefusal(input)
   if (closed !== null) return refuse(closed)
-  if (admissionInput.oracle === null) return refuse(STALE)
-  const { spec, oracle } = admissionInput
-  const facts = { ...admissionInput, oracle, band: priceBand(spec, oracle) }
+  if (input.oracle === null) return refuse(STALE)
+  const { spec, oracle } = input
+  const open = { ...input, oracle, band: priceBand(spec, oracle) }
   const refusal =
-    expiryRefusal(order, facts) ??
-    sizeRefusal(order, facts) ??
-    bandRefusal(order, facts) ??
-    reduceOnlyRefusal(order, facts) ??
-    countRefusal(facts)
-  return refusal === null ? admitOpening(order, facts) : refuse(refusal)
+    expiryRefusal(order, open) ??
+    sizeRefusal(order, open) ??
+    bandRefusal(order, open) ??
+    reduceOnlyRefusal(order, open) ??
+    countRefusal(open)
+  return refusal === null ? admitOpening(order, open) : refuse(refusal)
 }
 
 /** What is left of the checks for the share that may open, if there is one. */
-function admitOpening(order: Order, facts: Facts): Verdict<AdmissionResult, Refusal> {
-  const { spec, band } = facts
+function admitOpening(order: Order, input: OpenMarketInput): Verdict<AdmissionResult, Refusal> {
+  const { spec, band } = input
   const status = isConditional(order.type) ? 'PENDING_TRIGGER' : 'OPEN'
   const reservedPrice = reservedPriceOf(spec, order, band)
-  const openable = openableOf(order, facts)
+  const openable = openableOf(order, input)
   if (openable === 0) return accept({ status, openable, reservedPrice, reserved: 0n as Quote })
 
-  const perStep = reservePerStep(spec, { ...order, limit: order.price, reservedPrice })
+  const perStep = reservationPerStep(spec, { ...order, limit: order.price, reservedPrice })
   const opening = { openable, reservedPrice, perStep, reserved: (perStep * BigInt(openable)) as Quote }
   const refusal =
-    requirementRefusal(order, facts) ?? rangeRefusal(facts, opening) ?? marginRefusal(order, facts, opening)
+    requirementRefusal(order, input) ?? rangeRefusal(input, opening) ?? marginRefusal(order, input, opening)
   if (refusal !== null) return refuse(refusal)
   return accept({ status, openable, reservedPrice, reserved: opening.reserved })
 }
 
 /** What is left to open once the order, the newest, has taken what is left of the reducing capacity. */
-function openableOf(order: Order, { position, resting }: Facts): Steps {
+function openableOf(order: Order, { position, resting }: OpenMarketInput): Steps {
   if (order.reduceOnly) return 0 as Steps
   const closing = closingSteps(position.size, order.side, order.quantity)
   const capacity = Math.max(0, Math.abs(position.size) - resting.reducing)
@@ -167,7 +171,7 @@ function marketRefusal({ mode }: AdmissionInput): Refusal | null {
   return null
 }
 
-function expiryRefusal({ expiration }: Order, { now }: Facts): Refusal | null {
+function expiryRefusal({ expiration }: Order, { now }: OpenMarketInput): Refusal | null {
   if (!isExpired(expiration, now)) return null
   return {
     code: 'ORDER_EXPIRED',
@@ -178,7 +182,7 @@ function expiryRefusal({ expiration }: Order, { now }: Facts): Refusal | null {
 }
 
 /** Only a reduce-only order over exactly the position may be smaller than the minimum. */
-function sizeRefusal(order: Order, { spec, position }: Facts): Refusal | null {
+function sizeRefusal(order: Order, { spec, position }: OpenMarketInput): Refusal | null {
   if (order.quantity >= spec.minQuantity) return null
   const isFullClose =
     order.reduceOnly && closingSteps(position.size, order.side, order.quantity) === Math.abs(position.size)
@@ -197,7 +201,7 @@ function sizeRefusal(order: Order, { spec, position }: Facts): Refusal | null {
  * Beyond the band on the side that would trade at once. Conditional limits are measured where they will
  * trigger.
  */
-function bandRefusal(order: Order, { spec, band: now }: Facts): Refusal | null {
+function bandRefusal(order: Order, { spec, band: now }: OpenMarketInput): Refusal | null {
   if (isMarketType(order.type)) return null
   const band = isConditional(order.type) ? priceBand(spec, priceOf(spec, order.trigger)) : now
   const isBuy = order.side === 'LONG'
@@ -216,7 +220,7 @@ function bandRefusal(order: Order, { spec, band: now }: Facts): Refusal | null {
  * A conditional reduce-only order may wait for a position that is still to be opened: it is checked when it
  * triggers.
  */
-function reduceOnlyRefusal(order: Order, { position }: Facts): Refusal | null {
+function reduceOnlyRefusal(order: Order, { position }: OpenMarketInput): Refusal | null {
   if (!order.reduceOnly || isConditional(order.type)) return null
   if (position.size * signOf(order.side) < 0) return null
   return {
@@ -227,7 +231,7 @@ function reduceOnlyRefusal(order: Order, { position }: Facts): Refusal | null {
   }
 }
 
-function countRefusal({ resting }: Facts): Refusal | null {
+function countRefusal({ resting }: OpenMarketInput): Refusal | null {
   if (resting.count < MAX_OPEN_ORDERS) return null
   const expected = `fewer than ${MAX_OPEN_ORDERS} open orders in this market`
   return { code: 'OPEN_ORDER_LIMIT', field: 'market_id', expected, received: String(resting.count) }
@@ -238,8 +242,8 @@ function countRefusal({ resting }: Facts): Refusal | null {
  * at IMR. A conditional order meets another oracle price when it triggers, so only the first half binds it
  * here.
  */
-function requirementRefusal(order: Order, facts: Facts): Refusal | null {
-  const { spec, position, fundingIndex, oracle, band } = facts
+function requirementRefusal(order: Order, input: OpenMarketInput): Refusal | null {
+  const { spec, position, fundingIndex, oracle, band } = input
   const needed = toDecimal(spec.imr)
   if (!mayOpen(spec, position, fundingIndex, oracle)) {
     const ratio = ratioOf(exposureOf(spec, position, fundingIndex, oracle))
@@ -265,7 +269,7 @@ interface OpeningShare {
  * given out here: a sell may fill above the price it is reserved at, and funding moves the folded margin
  * while orders rest.
  */
-function rangeRefusal({ spec, position, resting }: Facts, opening: OpeningShare): Refusal | null {
+function rangeRefusal({ spec, position, resting }: OpenMarketInput, opening: OpeningShare): Refusal | null {
   const steps = Math.abs(position.size) + resting.openable + opening.openable
   const added = notionalAt(spec, opening.reservedPrice, opening.openable)
   const notional = position.entryNotional + resting.openNotional + added
@@ -283,7 +287,7 @@ function rangeRefusal({ spec, position, resting }: Facts, opening: OpeningShare)
 /** Margin and fee allowance of what opens; what closes is free of both. */
 function marginRefusal(
   order: Order,
-  { spec, available }: Facts,
+  { spec, available }: OpenMarketInput,
   { openable, perStep, reserved }: OpeningShare,
 ): Refusal | null {
   if (reserved <= available) return null

@@ -1,7 +1,7 @@
 /** Short words for resting orders, and a reader of tables of them: `order('A buy 100 x10')`. */
-import { Book, type RestingOrder } from '../../domain/book/book.ts'
-import type { MarketSpec } from '../../domain/market/market.ts'
-import { FLAT, foldMargin, type Position } from '../../domain/positions/position.ts'
+import { Book, type RestingOrder } from '../../../domain/book/book.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
 import {
   type FundingIndex,
   ONE,
@@ -10,8 +10,8 @@ import {
   type Seq,
   type Steps,
   type UserId,
-} from '../../domain/units.ts'
-import { index, perpetual, rate, steps, ticks } from './markets.ts'
+} from '../../../domain/units.ts'
+import { index, perpetual, rate, steps, ticks } from '../../support/markets.ts'
 
 /** Tick 1, step 1, band 5 %, and a requirement that binds from leverage 11 on: O = 100 makes 95 to 105. */
 export const roundMarket: MarketSpec = {

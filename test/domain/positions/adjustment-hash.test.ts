@@ -3,7 +3,7 @@ import { getBytes, TypedDataEncoder } from 'ethers'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { recover } from '../../../api/adapters/crypto.ts'
-import { REMOVE_MODES } from '../../../domain/positions/adjust.ts'
+import { REMOVE_MODES } from '../../../domain/positions/adjustment.ts'
 import {
   ADJUST_LEVERAGE_TYPE,
   ADJUST_MARGIN_TYPE,
@@ -12,7 +12,7 @@ import {
   recoverAdjuster,
   type SignedLeverage,
   type SignedMargin,
-} from '../../../domain/positions/adjust-hash.ts'
+} from '../../../domain/positions/adjustment-hash.ts'
 import { ONE, type Quote, type Seconds } from '../../../domain/units.ts'
 import { addressOf, keccak, wallet } from '../../support/exchange.ts'
 import { perpetual } from '../../support/markets.ts'

@@ -1,9 +1,9 @@
 /** Where a position becomes eligible for liquidation: the price for people; the decision is `isLiquidatable`. */
 
 import type { MarketSpec } from '../market/market.ts'
+import { isFullyCollateralised, LIQUIDATION_BUFFER } from '../positions/margin.ts'
+import { marginOf, type Position } from '../positions/position.ts'
 import { divCeil, divFloor, type FundingIndex, maxOf, minOf, ONE, type Price } from '../units.ts'
-import { isFullyCollateralised, LIQUIDATION_BUFFER } from './margin.ts'
-import { marginOf, type Position } from './position.ts'
 
 /**
  * A long is eligible at this oracle price and below it, a short at it and above: exact to the wei, after all funding up to `index`.

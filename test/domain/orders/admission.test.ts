@@ -1,20 +1,20 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { priceOf } from '../../../domain/market/market.ts'
-import type { Order } from '../../../domain/orders/order.ts'
-import { reservationsOf } from '../../../domain/orders/reservation.ts'
 import {
   type AdmissionInput,
   admit,
   MAX_OPEN_ORDERS,
-  type Resting,
-  restingOf,
-} from '../../../domain/orders/validate.ts'
+  type RestingTotals,
+  restingTotals,
+} from '../../../domain/orders/admission.ts'
+import type { Order } from '../../../domain/orders/order.ts'
+import { reservationsOf } from '../../../domain/orders/reservation.ts'
 import { applyFill, FLAT, openingBasis, type Position } from '../../../domain/positions/position.ts'
 import type { Address, Millis, Quote, Seq } from '../../../domain/units.ts'
 import { binary, index, perpetual, price, quote, rate, steps, ticks } from '../../support/markets.ts'
 
-const nothing: Resting = {
+const nothing: RestingTotals = {
   count: 0,
   reducing: steps(0),
   openable: steps(0),
@@ -251,7 +251,7 @@ describe('restingOf', () => {
       openable: reservations[at]!.openable,
       reserved: reservations[at]!.amount,
     }))
-    expect(restingOf(perpetual, steps(1000), reserved)).to.deep.equal({
+    expect(restingTotals(perpetual, steps(1000), reserved)).to.deep.equal({
       count: 3,
       reducing: 1000,
       openable: 200,

@@ -18,7 +18,7 @@ import {
 } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { exposureOf, isFullyCollateralised, isLiquidatable } from './margin.ts'
-import { marginOf, outOfRange, type Position } from './position.ts'
+import { marginOf, outOfRangeField, type Position } from './position.ts'
 
 /** As signed: 0 and 1. */
 export const REMOVE_MODES = ['exact', 'up_to'] as const
@@ -47,7 +47,7 @@ export interface AdjustTerms {
   readonly oracle: Price
 }
 
-export interface Adjusted {
+export interface AdjustmentResult {
   readonly position: Position
   /** Into the position and out of the free balance; negative the other way. */
   readonly moved: Quote
@@ -114,9 +114,9 @@ export function maxRemovable(
 
 // ---------------------------------------------------------------------- margin
 
-const withMargin = (position: Position, moved: bigint): Verdict<Adjusted, OutOfRange> => {
+const withMargin = (position: Position, moved: bigint): Verdict<AdjustmentResult, OutOfRange> => {
   const after = { ...position, foldedMargin: (position.foldedMargin + moved) as Quote }
-  const field = outOfRange(after)
+  const field = outOfRangeField(after)
   return field === null
     ? accept({ position: after, moved: moved as Quote })
     : refuse({ code: 'OUT_OF_RANGE', field })
@@ -127,7 +127,7 @@ export function adjustMargin(
   position: Position,
   adjustment: MarginAdjustment,
   terms: AdjustTerms,
-): Verdict<Adjusted, MarginRefusal> {
+): Verdict<AdjustmentResult, MarginRefusal> {
   const { amount, minAmount, removeMode } = adjustment
   if (removeMode !== 'exact' && amount > 0n) return refuse({ code: 'REMOVE_MODE' })
   if (position.size === 0) return refuse({ code: 'NO_POSITION' })
@@ -180,7 +180,7 @@ export function adjustLeverage(
   position: Position,
   { leverage, maxMarginIn, minMarginOut }: LeverageAdjustment,
   { fundingIndex, oracle }: AdjustTerms,
-): Verdict<Adjusted, LeverageRefusal> {
+): Verdict<AdjustmentResult, LeverageRefusal> {
   const { maxLeverage } = spec
   if (!Number.isSafeInteger(leverage) || leverage < 1 || leverage > maxLeverage) {
     return refuse({ code: 'LEVERAGE_OUT_OF_RANGE', maxLeverage, received: leverage })
