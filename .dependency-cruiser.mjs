@@ -132,7 +132,7 @@ const rules = [
     {
       orphan: true,
       pathNot:
-        '(/main\\.ts|^stack/leash\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|\\.config\\.ts)$',
+        '(/main\\.ts|^stack/parent-watch\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|\\.config\\.ts)$',
     },
     {},
   ),

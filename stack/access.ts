@@ -1,8 +1,8 @@
-/** Roles of the exchange, and what each may call. What is listed nowhere needs the admin. */
+/** The roles of the exchange and the functions that each may call. A restricted function of no role needs the admin. */
 import type { BaseContract, Signer } from 'ethers'
 import type { ExchangeAccess } from '../typechain-types/ExchangeAccess.ts'
 
-/** Numbers as in contracts/types/Roles.sol; the admin is OpenZeppelin's. */
+/** The numbers of contracts/types/Roles.sol. The admin is OpenZeppelin's ADMIN_ROLE. */
 export const ROLES = { admin: 0n, listing: 1n, parameters: 2n, guardian: 3n, treasury: 4n } as const
 
 export type Role = keyof typeof ROLES
@@ -18,7 +18,7 @@ export type Restricted =
 
 const ORACLE = { parameters: ['setFeed'], guardian: ['cancelFeed'] } as const
 
-/** Contract => role => its functions. */
+/** By contract, then by role: the functions that the role may call. */
 export const FUNCTIONS: Readonly<Record<Restricted, Functions>> = {
   MarginBank: {
     listing: ['announceMarket', 'listMarket'],
@@ -37,7 +37,7 @@ export const FUNCTIONS: Readonly<Record<Restricted, Functions>> = {
   },
 }
 
-/** Gives the functions of a contract to their roles. The signer is an admin without delay. */
+/** Assigns the functions of a contract to their roles. The signer must be an admin without execution delay. */
 export async function assignFunctions(
   access: ExchangeAccess,
   name: Restricted,
@@ -51,11 +51,11 @@ export async function assignFunctions(
 
 function selectorOf(target: BaseContract, name: string): string {
   const fragment = target.interface.getFunction(name)
-  if (fragment === null) throw new Error(`the contract has no function ${name}`)
+  if (fragment === null) throw new Error(`cannot assign ${name}: the contract has no such function`)
   return fragment.selector
 }
 
-/** The signer, an admin, takes a role up himself, without delay. */
+/** Grants a role to the signer, who must be an admin without execution delay, and accepts it. */
 export async function takeRole(access: ExchangeAccess, role: Granted, signer: Signer): Promise<void> {
   await (await access.grantRole(ROLES[role], signer, 0)).wait()
   await (await access.acceptRole(ROLES[role])).wait()

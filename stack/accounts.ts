@@ -1,4 +1,4 @@
-/** Accounts that can trade at once: gas and USDM in the wallet, a deposit at the bank, a user, an API key. */
+/** Prepares accounts for trading: gas and USDM in the wallet, a deposit at the bank, a user, and an API key. */
 import { JsonRpcProvider, NonceManager, Wallet } from 'ethers'
 import { createApiKey } from '../api/auth/credentials.ts'
 import type { Db } from '../db/client.ts'
@@ -10,7 +10,7 @@ import type { StackAccount } from './stack-file.ts'
 
 const GAS = 10n ** 20n
 
-/** The chain as its operator reaches it. */
+/** Where accounts are funded, and the key that pays. */
 export interface Funding {
   readonly provider: JsonRpcProvider
   readonly deployer: Key
@@ -18,18 +18,18 @@ export interface Funding {
   readonly marginBank: string
 }
 
-/** Polls fast: blocks of the local chain come at once. */
+/** Polls every 100 ms: the local chain mines a block per transaction. */
 export const localProvider = (url: string, chainId: number): JsonRpcProvider =>
   new JsonRpcProvider(url, chainId, { staticNetwork: true, pollingInterval: 100, cacheTimeout: -1 })
 
-/** Only the local chain does this: it gives gas to any address. */
-export async function giveGas(provider: JsonRpcProvider, addresses: readonly string[]): Promise<void> {
+/** Sets balances by an RPC method that only the local chain has. */
+export async function fundGas(provider: JsonRpcProvider, addresses: readonly string[]): Promise<void> {
   await Promise.all(
     addresses.map((address) => provider.send('anvil_setBalance', [address, `0x${GAS.toString(16)}`])),
   )
 }
 
-/** Wallet and deposit in USDM wei. Accounts that the bank knows already are left as they are. */
+/** Amounts are USDM wei. Skips accounts that have a free balance or a withdrawal request at the bank. */
 export async function fund(
   { provider, deployer, usdm, marginBank }: Funding,
   keys: readonly Key[],
@@ -38,11 +38,13 @@ export async function fund(
   const signer = new NonceManager(new Wallet(deployer.privateKey, provider))
   const token = TestUSDM__factory.connect(usdm, signer)
   const bank = MarginBank__factory.connect(marginBank, signer)
-  const known = await Promise.all(keys.map(({ address }) => bank.account(address)))
-  const missing = keys.filter((_, index) => known[index]?.free === 0n && known[index]?.requestedAt === 0n)
+  const accounts = await Promise.all(keys.map(({ address }) => bank.account(address)))
+  const missing = keys.filter(
+    (_, index) => accounts[index]?.free === 0n && accounts[index]?.requestedAt === 0n,
+  )
   if (missing.length === 0) return
 
-  await giveGas(
+  await fundGas(
     provider,
     missing.map(({ address }) => address),
   )
@@ -59,8 +61,8 @@ export async function fund(
 
 const USER_LIMIT_MS = 30_000
 
-/** The user that the indexer makes of a first deposit, with a new API key in the place of any old one. */
-export async function admit(db: Db, { address, privateKey }: Key): Promise<StackAccount> {
+/** Waits for the user that the indexer creates at the first deposit, and replaces the user's API key. */
+export async function issueApiKey(db: Db, { address, privateKey }: Key): Promise<StackAccount> {
   const user_id = await userOf(db, address)
   return { address, private_key: privateKey, user_id, api_key: await createApiKey(db, user_id) }
 }
@@ -74,7 +76,10 @@ async function userOf(db: Db, address: string): Promise<number> {
       .where('address', '=', address.toLowerCase())
       .executeTakeFirst()
     if (row !== undefined) return row.user_id
-    if (Date.now() > deadline) throw new StackError(`the indexer has not seen the deposit of ${address}`)
+    if (Date.now() > deadline)
+      throw new StackError(
+        `no user for ${address} after ${USER_LIMIT_MS} ms: the indexer has not ingested its deposit`,
+      )
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }

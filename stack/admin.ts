@@ -1,11 +1,11 @@
-/** What this machine's own tools may do with a running stack beyond what its traders may: they hold its keys and its database. */
+/** Access of this machine's own tools to a running stack: its keys, its database, and funded accounts. */
 import { dirname } from 'node:path'
 import type { JsonRpcProvider } from 'ethers'
 import { sql } from 'kysely'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { loadMarkets } from '../db/markets.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import { admit, fund, localProvider } from './accounts.ts'
+import { fund, issueApiKey, localProvider } from './accounts.ts'
 import { dataDirAt, readJson } from './data-dir.ts'
 import type { Deployment } from './deployment.ts'
 import { type Key, type Keys, loadKeys } from './keys.ts'
@@ -20,19 +20,21 @@ export interface Admin {
   readonly keys: Keys
   readonly specs: readonly MarketSpec[]
   readonly oracle: ReportSigner
-  /** Funded, deposited, with API keys. Nothing is added to accounts that have money already. */
+  /** Funds the accounts, deposits, and issues API keys. Skips the deposit of accounts that are already funded. */
   accounts(keys: readonly Key[], deposit: bigint): Promise<StackAccount[]>
   close(): Promise<void>
 }
 
-/** Opens the stack that wrote this file. */
+/** Opens the stack that wrote this stack.json. */
 export async function openAdmin(stackFile: string): Promise<Admin> {
   const file = readStackFile(stackFile)
   const dir = dataDirAt(dirname(stackFile))
   const access = readJson<{ database_url: string }>(dir.admin)
   const deployment = readJson<Deployment>(dir.deployment)
   if (access === null || deployment === null)
-    throw new StackError(`${dir.path} is not the data directory of a stack`)
+    throw new StackError(
+      `${dir.path} is not the data directory of a running stack: it lacks admin.json or deployment.json`,
+    )
 
   const db = createDb(createPool({ url: access.database_url, connections: 4, name: 'stack admin' }))
   const provider = localProvider(file.rpc_url, file.chain_id)
@@ -50,8 +52,8 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
     }),
     async accounts(list, deposit) {
       const bank = { provider, deployer: keys.deployer, usdm, marginBank }
-      await alone(db, () => fund(bank, list, { wallet: 0n, deposit }))
-      return Promise.all(list.map((key) => admit(db, key)))
+      await exclusively(db, () => fund(bank, list, { wallet: 0n, deposit }))
+      return Promise.all(list.map((key) => issueApiKey(db, key)))
     },
     async close() {
       provider.destroy()
@@ -60,8 +62,8 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
   }
 }
 
-/** Tools that run side by side pay from one key: one after the other, or they would use each other's nonces. */
-async function alone(db: Db, work: () => Promise<void>): Promise<void> {
+/** Tools that run at the same time pay from one key. Without the lock they would use the same nonces. */
+async function exclusively(db: Db, work: () => Promise<void>): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await sql`select pg_advisory_xact_lock(hashtext('stack funding'))`.execute(tx)
     await work()

@@ -1,4 +1,4 @@
-/** The local chain. */
+/** Starts the local chain: anvil with the settings of MegaETH. */
 import { createRequire } from 'node:module'
 import { startChild } from './child.ts'
 import { freePort } from './ports.ts'
@@ -6,20 +6,20 @@ import { freePort } from './ports.ts'
 export interface AnvilOptions {
   readonly port?: number
   readonly chainId?: number
-  /** Seconds between blocks. Without it a block is mined per transaction and at no other time. */
+  /** Seconds between blocks. Without it, a block is mined only per transaction. */
   readonly blockTime?: number
-  /** With a block time: a transaction still gets its own block at once. */
+  /** With a block time: each transaction is also mined at once, in a block of its own. */
   readonly mixedMining?: boolean
-  /** The chain is read from this file and saved to it, at the end and every few seconds. */
+  /** The chain is loaded from this file at start, and saved to it every 5 s and at the end. */
   readonly stateFile?: string
   readonly logFile?: string
 }
 
 export interface Anvil {
   readonly url: string
-  /** Its process group, for signals. */
+  /** The process group, for signals. */
   readonly group: number
-  /** Resolves when the chain is gone, wanted or not. */
+  /** Resolves when the process has ended for any reason. */
   readonly exited: Promise<void>
   stop(): Promise<void>
 }
@@ -33,12 +33,12 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
     command: anvilBinary(),
     args: anvilArguments(options, port),
     logFile: options.logFile ?? '/dev/null',
-    ready: () => answers(url),
+    ready: () => isResponding(url),
   })
   return { url, group: child.group, exited: child.exited, stop: child.stop }
 }
 
-/** MegaETH in small: Prague rules, a base fee of 0.001 gwei, room for the largest batch in a block. */
+/** As on MegaETH: Prague rules, a base fee of 0.001 gwei, and a gas limit above the largest batch. */
 function anvilArguments({ chainId = 6343, blockTime, mixedMining, stateFile }: AnvilOptions, port: number) {
   return [
     ...['--quiet', '--port', `${port}`, '--chain-id', `${chainId}`, '--hardfork', 'prague'],
@@ -49,14 +49,14 @@ function anvilArguments({ chainId = 6343, blockTime, mixedMining, stateFile }: A
   ]
 }
 
-/** The program itself: the wrapper that its package offers would be one more process to look after. */
+/** The binary itself. The package's wrapper script would add a process between the stack and anvil. */
 function anvilBinary(): string {
   const wrapper = createRequire(import.meta.resolve('@foundry-rs/anvil/package.json'))
   const arch = process.arch === 'x64' ? 'amd64' : process.arch
   return wrapper.resolve(`@foundry-rs/anvil-${process.platform}-${arch}/bin/anvil`)
 }
 
-async function answers(url: string): Promise<boolean> {
+async function isResponding(url: string): Promise<boolean> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] })
   const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
   return response.ok

@@ -1,4 +1,4 @@
-/** Demo traders: two quote both sides of every market, two trade a little against them. Seeded accounts, public REST only. */
+/** Demo traders on seeded accounts, through public REST only: two quote both sides of every market, two trade against them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '../client/client.ts'
 import { fromE18 } from '../client/decimals.ts'
@@ -15,13 +15,13 @@ const SPREAD = 0.0004
 /** Notional of one quote, in USDM. */
 const QUOTE_SIZE = 20_000
 const TRADE_SIZE = 4_000
-/** Where a trader's position is worth more than this, he trades it down. */
-const ENOUGH = 200_000
+/** A taker whose position has a larger notional than this, in USDM, reduces it. */
+const LARGE_POSITION = 200_000
 const LEVERAGE = 3
 
 interface Bot {
   readonly client: Client
-  /** Hashes of the quotes that stand, by market. */
+  /** Hashes of the resting quotes, by market. */
   readonly quotes: Map<number, readonly string[]>
 }
 
@@ -46,13 +46,13 @@ function priceFor(market: Market, price: number): string {
   return fromE18((ticks < highest ? ticks : highest) * tick)
 }
 
-/** Places the new quotes first and cancels the old ones then, so that the book is never empty. */
+/** Places the new quotes before it cancels the old ones, so that the book is never empty. */
 async function quote({ client, quotes }: Bot, market: Market): Promise<void> {
   const oracle = market.oracle_price
   if (oracle === null) return
   const spread = market.type === 'binary_future' ? 0.02 : SPREAD
   const sides: readonly Side[] = ['LONG', 'SHORT']
-  const drafts = sides.flatMap((side) =>
+  const newQuotes = sides.flatMap((side) =>
     Array.from({ length: LEVELS }, (_, level) => {
       const away = spread * (level + 0.5 + Math.random() / 2) * (side === 'LONG' ? -1 : 1)
       return { side, price: priceFor(market, oracle * (1 + away)) }
@@ -61,50 +61,55 @@ async function quote({ client, quotes }: Bot, market: Market): Promise<void> {
   const quantity = quantityFor(market, QUOTE_SIZE)
   const leverage = Math.min(LEVERAGE, market.max_leverage)
   const placed: string[] = []
-  for (const draft of drafts) {
-    const answer = await client.orders.place({ marketId: market.market_id, quantity, leverage, ...draft })
-    placed.push(answer.order.order_hash)
+  for (const newQuote of newQuotes) {
+    const { order } = await client.orders.place({
+      marketId: market.market_id,
+      quantity,
+      leverage,
+      ...newQuote,
+    })
+    placed.push(order.order_hash)
   }
   const old = quotes.get(market.market_id) ?? []
   quotes.set(market.market_id, placed)
   for (const hash of old) await client.orders.cancel(hash)
 }
 
-/** A small market order: towards flat where the position has grown large, else either way. */
+/** Places a small market order: against a large position, otherwise on a random side. */
 async function trade({ client }: Bot, market: Market): Promise<void> {
   const [position] = await client.account.positions({ marketId: market.market_id })
   const side = sideFor(position)
-  const reduceOnly = position?.side === opposite(side) && (position.notional ?? 0) > ENOUGH
+  const reduceOnly = position?.side === opposite(side) && (position.notional ?? 0) > LARGE_POSITION
   const quantity = quantityFor(market, TRADE_SIZE * (0.25 + Math.random()))
   const leverage = Math.min(LEVERAGE, market.max_leverage)
   await client.orders.place({ marketId: market.market_id, side, quantity, leverage, reduceOnly })
 }
 
 const sideFor = (position: Position | undefined): Side =>
-  position?.side && (position.notional ?? 0) > ENOUGH ? opposite(position.side) : anySide()
+  position?.side && (position.notional ?? 0) > LARGE_POSITION ? opposite(position.side) : anySide()
 
-/** What was left standing when the bots last ran. */
+/** Cancels the orders of an earlier run. */
 async function cancelLeftovers({ client }: Bot): Promise<void> {
   for (const order of await client.orders.list({ status: 'OPEN', limit: 1000 }))
     await client.orders.cancel(order.order_hash)
 }
 
-/** Runs until told to stop. A failure costs one turn and is logged once until it changes. */
+/** Repeats `step` until `stop` is aborted. A failed step is skipped; its message is logged once until it changes. */
 async function repeat(
   name: string,
   everyMs: number,
   stop: AbortSignal,
-  turn: () => Promise<void>,
+  step: () => Promise<void>,
 ): Promise<void> {
-  let complaint = ''
+  let lastFailure = ''
   while (!stop.aborted) {
     try {
-      await turn()
-      complaint = ''
+      await step()
+      lastFailure = ''
     } catch (error) {
       const message = (error as Error).message
-      if (message !== complaint) console.log(`${new Date().toISOString()} ${name}: ${message}`)
-      complaint = message
+      if (message !== lastFailure) console.log(`${new Date().toISOString()} ${name}: ${message}`)
+      lastFailure = message
     }
     await sleep(everyMs * (0.75 + Math.random() / 2), undefined, { signal: stop }).catch(() => {})
   }

@@ -1,4 +1,4 @@
-/** The file in which anvil keeps the chain, and what must be put right in it before anvil reads it again. */
+/** Repairs anvil's state file before anvil loads it. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { StackError } from './options.ts'
 
@@ -11,17 +11,17 @@ interface ChainState {
 }
 
 /**
- * Every start of anvil adds a genesis block of its own to the file, and which of them it takes for block 0 the next time is chance:
- * only the first one is kept, so that the chain stays the one that the database follows.
+ * Every start of anvil adds a genesis block to the file, and the next start picks one of them at random as block 0. This keeps only the
+ * oldest, so that block 0 stays the one that the database stores.
  */
 export function repairChainState(path: string): void {
   if (!existsSync(path)) return
   const state = read(path)
-  const [genesis, ...strangers] = state.blocks
+  const [genesis, ...duplicates] = state.blocks
     .filter(({ header }) => Number(header.number) === 0)
     .sort((a, b) => Number(a.header.timestamp) - Number(b.header.timestamp))
-  if (genesis === undefined || strangers.length === 0) return
-  const blocks = state.blocks.filter((block) => !strangers.includes(block))
+  if (genesis === undefined || duplicates.length === 0) return
+  const blocks = state.blocks.filter((block) => !duplicates.includes(block))
   writeFileSync(`${path}.new`, JSON.stringify({ ...state, blocks }))
   renameSync(`${path}.new`, path)
 }
@@ -31,7 +31,7 @@ function read(path: string): ChainState {
     return JSON.parse(readFileSync(path, 'utf8')) as ChainState
   } catch (error) {
     throw new StackError(
-      `${path} cannot be read (${(error as Error).message}): the chain is lost, start again with --fresh`,
+      `${path} is not a chain state (${(error as Error).message}): the chain is lost, start again with --fresh`,
     )
   }
 }

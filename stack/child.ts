@@ -1,4 +1,4 @@
-/** Programs that the stack starts and that never outlive it, however it ends. */
+/** Starts a program that ends with this process, even if this process is killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
@@ -7,18 +7,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]
-  /** What the program prints; written anew at each start. */
+  /** The program's output; truncated at each start. */
   readonly logFile: string
-  /** Asked again and again until it answers yes; a rejection means not yet. */
+  /** Polled until it returns true. A rejection counts as false. */
   readonly ready: () => Promise<boolean>
-  /** A folder to delete once the program has ended, also when this process was killed. */
+  /** A folder to delete once the program has ended, even if this process was killed. */
   readonly removeAfter?: string
 }
 
 export interface Child {
-  /** Its process group, for signals to all of it. */
+  /** The process group, for signals. */
   readonly group: number
-  /** Resolves when the program is gone, wanted or not. */
+  /** Resolves when the program has ended for any reason. */
   readonly exited: Promise<void>
   stop(): Promise<void>
 }
@@ -27,9 +27,9 @@ const START_LIMIT_MS = 30_000
 const STOP_LIMIT_S = 30
 
 /**
- * Runs the program under a shell that holds the other end of our pipe. The pipe closes when we stop the program,
- * and also when we crash or are killed: then the shell interrupts the program (again and again, for it may not
- * listen yet), kills it if it will not end, and tidies up.
+ * A shell that runs the program and reads from a pipe of this process. The pipe closes when this process stops the
+ * program, crashes or is killed. The shell then sends SIGINT every second, because the program may not have installed
+ * its handler yet, sends SIGKILL after 30 s, and removes the folder.
  */
 const GUARD = `
 exec 3<&0 </dev/null
@@ -50,7 +50,7 @@ kill "$watcher" 2>/dev/null
 exit "$code"
 `
 
-/** Starts the program and waits until it is ready. It does not keep this process alive. */
+/** Starts the program and waits until it is ready. The program does not keep this process running. */
 export async function startChild(options: ChildOptions): Promise<Child> {
   const guard = spawnGuard(options)
   const exited = once(guard, 'exit').then(() => {})
@@ -65,7 +65,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     if (guard.exitCode !== null || Date.now() > deadline) {
       await stop()
       throw new Error(
-        `${options.command} did not start:\n${readFileSync(options.logFile, 'utf8').slice(-2000)}`,
+        `${options.command} did not become ready; its last output:\n${readFileSync(options.logFile, 'utf8').slice(-2000)}`,
       )
     }
     await sleep(20)
@@ -75,7 +75,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 
 function spawnGuard({ command, args, logFile, removeAfter = '' }: ChildOptions): ChildProcess {
   const log = openSync(logFile, 'w')
-  // A session of its own: Ctrl-C reaches us only, and we stop the programs in order.
+  // A session of its own: Ctrl-C reaches only this process, which stops the programs in order.
   const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', command, ...args], {
     detached: true,
     stdio: ['pipe', log, log],

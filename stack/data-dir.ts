@@ -1,4 +1,4 @@
-/** The folder that holds everything the stack keeps, and the lock that lets one stack use it at a time. */
+/** The folder of the stack's state, and the lock that admits one stack at a time. */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StackError } from './options.ts'
@@ -9,10 +9,10 @@ export interface DataDir {
   readonly chainState: string
   readonly keys: string
   readonly deployment: string
-  /** The seeded accounts with their API keys, which the database does not know in the clear. */
+  /** The seeded accounts with their API keys. The database has only hashes of the keys. */
   readonly accounts: string
   readonly stackFile: string
-  /** How this machine's own tools reach the database of the stack that runs. */
+  /** The database URL of the running stack, for this machine's own tools. */
   readonly admin: string
   readonly logs: string
   readonly lock: string
@@ -31,7 +31,7 @@ export const dataDirAt = (path: string): DataDir => ({
   lock: join(path, 'stack.lock'),
 })
 
-/** Claims the folder for this process, creating it. The caller gives it back by what this returns. */
+/** Creates the folder and locks it for this process. Returns the function that releases the lock. */
 export function lockDataDir(dir: DataDir): () => void {
   mkdirSync(dir.path, { recursive: true })
   for (;;) {
@@ -43,7 +43,7 @@ export function lockDataDir(dir: DataDir): () => void {
       const owner = Number(readFileSync(dir.lock, 'utf8'))
       if (isRunning(owner)) {
         throw new StackError(
-          `a stack is running on ${dir.path} already (process ${owner}): stop it, or use another --data-dir`,
+          `a stack is running on ${dir.path} already (process ${owner}): stop that process, or choose another --data-dir`,
         )
       }
       rmSync(dir.lock, { force: true })
@@ -51,7 +51,7 @@ export function lockDataDir(dir: DataDir): () => void {
   }
 }
 
-/** Deletes all state. Only for a folder that this process has locked. */
+/** Deletes all state. The caller must have locked the folder. */
 export function emptyDataDir(dir: DataDir): void {
   const { postgres, chainState, keys, deployment, accounts, stackFile, logs } = dir
   for (const path of [postgres, chainState, keys, deployment, accounts, stackFile, logs]) {
@@ -59,15 +59,15 @@ export function emptyDataDir(dir: DataDir): void {
   }
 }
 
-/** Writes a file whose content is for its owner only. */
+/** Writes a JSON file that only its owner can read. */
 export const writePrivate = (path: string, content: object): void =>
   writeFileSync(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
 
-/** Null where there is no such file. */
+/** Null if the file does not exist. */
 export const readJson = <Content>(path: string): Content | null =>
   existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Content) : null
 
-/** Whether a process with this id exists that is not known to be a stranger: ids are used again. */
+/** Whether the process exists and may be `program`. The operating system reuses ids, so its command line is checked where readable. */
 export function isRunning(pid: number, program = 'node'): boolean {
   try {
     process.kill(pid, 0)
@@ -77,7 +77,7 @@ export function isRunning(pid: number, program = 'node'): boolean {
   return commandOf(pid)?.includes(program) ?? true
 }
 
-/** Null where the system does not tell. */
+/** Null if the system does not expose command lines. */
 function commandOf(pid: number): string | null {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')

@@ -1,4 +1,4 @@
-/** Puts the contracts on a chain: the shared ones once, then one IsolatedTrader per market. Plain ethers, any signer. */
+/** Deploys the contracts: the shared ones once, then one IsolatedTrader per market. Works with any ethers signer. */
 import { type Signer, solidityPackedKeccak256, toBeHex, ZeroHash } from 'ethers'
 import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
 import type { Address, Quote, Rate } from '../domain/units.ts'
@@ -28,33 +28,33 @@ export interface SharedContracts {
   readonly accountManager: Address
   readonly forwarder: Address
   readonly oracle: Address
-  /** The account that inherits positions in every market that names it. */
+  /** The account that inherits positions in every market whose backstop it is. */
   readonly backstop: Address
   /** The code that every market delegates infrequent functions and views to. */
   readonly extension: Address
 }
 
 export interface SharedOptions {
-  /** The collateral token; a TestUSDM is deployed where there is none. */
+  /** The collateral token; without it, a TestUSDM is deployed. */
   readonly usdm?: Address
   /** Receives collected fees; the signer by default. */
   readonly treasury?: Address
 }
 
 export interface MarketOptions {
-  /** May settle batches. They accept the role, so they need gas. */
+  /** The keys that may settle batches. Each accepts the role by a transaction, so it needs gas. */
   readonly operators: readonly Signer[]
   readonly oracleSigners: readonly Address[]
-  /** How many of them sign each report; all by default. */
+  /** The number of signatures per report; the default is one of each signer. */
   readonly threshold?: number
   readonly reports?: ReportLimits
   /** Highest notional that the backstop may inherit here; it inherits nothing by default. */
   readonly backstopCap?: Quote
 }
 
-/** What a market accepts of its oracle. */
+/** The limits of the price reports that a market accepts. */
 export interface ReportLimits {
-  /** Oldest report, in milliseconds before `asOf`. */
+  /** Maximum age of a report at `asOf`, in milliseconds. */
   readonly maxAge: number
   /** A report may differ from the one before by base + slope x seconds, fractions x 1e18. */
   readonly moveBase: Rate
@@ -67,7 +67,7 @@ export const REPORT_LIMITS: ReportLimits = {
   moveSlope: 20_000_000_000_000_000n as Rate,
 }
 
-/** What a bank is deployed with, for its latch: the wei that makes payments look whether it is paused. */
+/** Sent with the bank's deployment for its pause latch: this wei is in the latch while no pause is active. */
 export const LATCH_WEI = 1n
 
 const KINDS: Readonly<Record<MarketKind, number>> = { perpetual: 0, future: 1, binary_future: 2 }
@@ -80,7 +80,7 @@ const millionths = (rate: Rate): bigint => rate / MILLIONTH
 /** The feed that prices a market, at the oracle. */
 export const feedIdOf = (marketId: number): string => toBeHex(marketId, 32)
 
-/** The feed that says whether the session runs on which a market's funding depends. */
+/** The feed that reports whether the session of a market's underlying is running; funding accrues only then. */
 export const sessionFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'session'])
 
@@ -88,7 +88,7 @@ export const sessionFeedIdOf = (marketId: number): string =>
 export const finalFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'final'])
 
-/** Every feed that a market asks: all are set before it is listed, so that nobody can claim one later. */
+/** Every feed that a market reads. All are set before the market is listed, so that no later call defines one of them first. */
 export const feedsOf = ({ marketId, kind, fundingSession }: MarketSpec): readonly string[] => [
   feedIdOf(marketId),
   ...(fundingSession ? [sessionFeedIdOf(marketId)] : []),
@@ -139,7 +139,7 @@ async function deployLibraries(signer: Signer): Promise<MarketExtensionLibraryAd
   return addresses as unknown as MarketExtensionLibraryAddresses
 }
 
-/** Access, collateral, bank, session keys, forwarder and oracle. The signer takes every role, without delay. */
+/** Deploys the contracts that all markets share. The signer receives every role, without execution delay. */
 export async function deployShared(signer: Signer, options: SharedOptions = {}): Promise<SharedContracts> {
   const admin = await signer.getAddress()
   const access = await new ExchangeAccess__factory(signer).deploy(admin, 0)
@@ -172,7 +172,7 @@ export async function deployShared(signer: Signer, options: SharedOptions = {}):
   }
 }
 
-/** One market: its contract, its feed, its operators, and its place at the bank. Returns the trader's address. */
+/** Deploys one market's contract, sets its feeds and operators, and lists it at the bank. Returns the contract's address. */
 export async function deployMarket(
   signer: Signer,
   shared: SharedContracts,

@@ -2,7 +2,7 @@
 import { type JsonRpcProvider, NonceManager, Wallet } from 'ethers'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
-import { giveGas } from './accounts.ts'
+import { fundGas } from './accounts.ts'
 import { type DataDir, readJson, writePrivate } from './data-dir.ts'
 import { deployMarket, deployShared, type SharedContracts } from './deploy.ts'
 import { contractsOfOtherCode } from './deployed-code.ts'
@@ -49,10 +49,10 @@ async function deploy(
   provider: JsonRpcProvider,
   chainId: number,
 ): Promise<Deployment> {
-  const lanes = SEED_MARKETS.map(({ plan }) => keys.lane(plan.marketId))
-  await giveGas(
+  const relayers = SEED_MARKETS.map(({ plan }) => keys.relayer(plan.marketId))
+  await fundGas(
     provider,
-    [keys.deployer, keys.faucet, ...lanes].map(({ address }) => address),
+    [keys.deployer, keys.faucet, ...relayers].map(({ address }) => address),
   )
   const signer = new NonceManager(new Wallet(keys.deployer.privateKey, provider))
   const contracts = await deployShared(signer)
@@ -60,7 +60,7 @@ async function deploy(
   for (const { plan } of SEED_MARKETS) {
     const spec: MarketSpec = { ...plan, chainId: BigInt(chainId), trader: NO_ADDRESS }
     traders[plan.marketId] = await deployMarket(signer, contracts, spec, {
-      operators: [new Wallet(keys.lane(plan.marketId).privateKey, provider)],
+      operators: [new Wallet(keys.relayer(plan.marketId).privateKey, provider)],
       oracleSigners: [keys.oracle.address as Address],
     })
   }

@@ -1,9 +1,9 @@
-/** What each process is told by its environment. */
+/** The command and the environment variables of each process. */
 import type { Keys } from './keys.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
-export interface Surroundings {
+export interface EnvironmentInput {
   readonly databaseUrl: string
   readonly rpcUrl: string
   readonly deployment: {
@@ -21,7 +21,7 @@ export interface Environment {
   readonly indexer: ProcessSpec
 }
 
-/** On this machine everyone shares one address, and recorded order flow comes from a handful of accounts. */
+/** High limits: on one machine all clients share an address, and a replay sends its orders from a few accounts. */
 const LOCAL_RATE_LIMITS = {
   RATE_LIMIT_READS: '2000',
   RATE_LIMIT_ORDERS: '2000',
@@ -31,7 +31,13 @@ const LOCAL_RATE_LIMITS = {
   RATE_LIMIT_FAUCET: '5',
 }
 
-export function environmentOf({ databaseUrl, rpcUrl, deployment, keys, ports }: Surroundings): Environment {
+export function environmentOf({
+  databaseUrl,
+  rpcUrl,
+  deployment,
+  keys,
+  ports,
+}: EnvironmentInput): Environment {
   const { contracts, chain_id } = deployment
   const common = {
     DATABASE_URL: databaseUrl,
@@ -58,10 +64,10 @@ export function environmentOf({ databaseUrl, rpcUrl, deployment, keys, ports }: 
   }
 }
 
-/** One key per market lane, so that a stuck nonce stops one market only, and one for the faucet. */
+/** One relayer per market, so that a stuck nonce stops only that market, and one for the faucet. */
 const relayerKeys = (keys: Keys): Record<string, string> => ({
   ...Object.fromEntries(
-    SEED_MARKETS.map(({ plan }) => [`m${plan.marketId}`, keys.lane(plan.marketId).privateKey]),
+    SEED_MARKETS.map(({ plan }) => [`m${plan.marketId}`, keys.relayer(plan.marketId).privateKey]),
   ),
   faucet: keys.faucet.privateKey,
 })

@@ -1,4 +1,4 @@
-/** Every key of the local stack, derived from one phrase that is made with the data directory and kept in it. */
+/** Every key of the local stack, derived from one phrase that is generated with the data directory and stored in it. */
 import { HDNodeWallet, Mnemonic, randomBytes } from 'ethers'
 import { type DataDir, readJson, writePrivate } from './data-dir.ts'
 
@@ -9,32 +9,33 @@ export interface Key {
 
 export interface Keys {
   readonly phrase: string
-  /** Deploys, administers, and holds the role of everything that is not named below. */
+  /** Deploys the contracts and has every role except those of the keys below. */
   readonly deployer: Key
   readonly faucet: Key
   readonly oracle: Key
-  lane(marketId: number): Key
+  /** The relayer of a market. */
+  relayer(marketId: number): Key
   account(index: number): Key
   /** Accounts of the demo traders. */
   bot(index: number): Key
-  /** Accounts of recorded order flow, each market its own: replays of different markets may run side by side. */
+  /** Accounts of a replay. Each market has its own, so that replays of several markets may run at the same time. */
   replay(marketId: number, index: number): Key
 }
 
-/** Where each role's keys begin below m/44'/60'/0'/0. */
+/** The first index of each role's keys below m/44'/60'/0'/0. */
 const AT = {
   deployer: 0,
   faucet: 1,
   oracle: 2,
-  lanes: 100,
+  relayers: 100,
   accounts: 1_000,
   bots: 2_000,
   replay: 10_000,
 } as const
 
 export function loadKeys(dir: DataDir): Keys {
-  const kept = readJson<{ phrase: string }>(dir.keys)
-  if (kept !== null) return keysOf(kept.phrase)
+  const stored = readJson<{ phrase: string }>(dir.keys)
+  if (stored !== null) return keysOf(stored.phrase)
   const phrase = Mnemonic.fromEntropy(randomBytes(16)).phrase
   writePrivate(dir.keys, { phrase })
   return keysOf(phrase)
@@ -42,21 +43,21 @@ export function loadKeys(dir: DataDir): Keys {
 
 export function keysOf(phrase: string): Keys {
   const root = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(phrase), "m/44'/60'/0'/0")
-  const known = new Map<number, Key>()
+  const cache = new Map<number, Key>()
   const key = (index: number): Key => {
-    const old = known.get(index)
-    if (old !== undefined) return old
+    const cached = cache.get(index)
+    if (cached !== undefined) return cached
     const { address, privateKey } = root.deriveChild(index)
-    const made = { address: address.toLowerCase(), privateKey }
-    known.set(index, made)
-    return made
+    const derived = { address: address.toLowerCase(), privateKey }
+    cache.set(index, derived)
+    return derived
   }
   return {
     phrase,
     deployer: key(AT.deployer),
     faucet: key(AT.faucet),
     oracle: key(AT.oracle),
-    lane: (marketId) => key(AT.lanes + marketId),
+    relayer: (marketId) => key(AT.relayers + marketId),
     account: (index) => key(AT.accounts + index),
     bot: (index) => key(AT.bots + index),
     replay: (marketId, index) => key(AT.replay + 1_000 * marketId + index),

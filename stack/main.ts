@@ -1,34 +1,35 @@
-/** `npm start`: a whole exchange on this machine until Ctrl-C. */
+/** `npm start`: runs a complete exchange on this machine until Ctrl-C. */
 
 import { relative } from 'node:path'
 import { readOptions, StackError, type StackOptions } from './options.ts'
 import { startStack } from './stack.ts'
 import type { StackFile } from './stack-file.ts'
 
-const say = (line: string): void => {
+const print = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2))
-  say(`Starting Clearbatch in ${options.dataDir} ...`)
+  print(`Starting Clearbatch in ${options.dataDir} ...`)
   const began = Date.now()
   const stopped = signalled()
-  const stack = await startStack(options, (line) => say(`[${new Date().toISOString()}] ${line}`))
-  say(summary(stack.file, options))
-  say(
-    `Ready after ${((Date.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything; the state is kept.`,
+  const stack = await startStack(options, (line) => print(`[${new Date().toISOString()}] ${line}`))
+  print(summary(stack.file, options))
+  print(
+    `Ready after ${((Date.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops all processes. The next start resumes from the saved ` +
+      'state; --fresh resets it.',
   )
   await stopped
-  say('Stopping ...')
+  print('Stopping ...')
   await stack.stop()
-  say('Stopped.')
+  print('Stopped.')
 }
 
-/** npm passes Ctrl-C on to a process that the terminal has told already: signals so close together are one. */
+/** On Ctrl-C the terminal signals this process, and npm forwards the signal again: signals within this time count as one. */
 const ONE_SIGNAL_MS = 2_000
 
-/** The first signal stops in order; a later one ends this process at once, and the others follow by themselves. */
+/** The first signal stops the stack in order. A later one ends this process at once; its children then stop by themselves. */
 const signalled = (): Promise<void> =>
   new Promise((resolve) => {
     let first: number | null = null
@@ -55,7 +56,7 @@ function summary(
     ...markets.map(({ symbol, type, trader_address }, index) => {
       return `  ${index === 0 ? 'Markets ' : '        '}    ${symbol.padEnd(16)} ${type.padEnd(14)} ${trader_address}`
     }),
-    `  Accounts    ${accounts.length} with a deposit, keys in ${home}/stack.json; the first:`,
+    `  Accounts    ${accounts.length} funded accounts, keys in ${home}/stack.json; the first:`,
     `              ${accounts[0]?.address}  user ${accounts[0]?.user_id}  Key ${accounts[0]?.api_key}`,
     '',
   ].join('\n')

@@ -1,4 +1,4 @@
-/** The simulated oracle: takes prices from a source, signs them as the markets' contracts check them, and publishes them. */
+/** The simulated oracle: reads prices from a source, signs them as reports, and publishes the reports to the database. */
 import { Signature, SigningKey, TypedDataEncoder } from 'ethers'
 import type { Db } from '../db/client.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
@@ -23,7 +23,7 @@ const REPORT = {
   ],
 }
 
-/** One signer is enough for the local stack; more would be concatenated in ascending order of address. */
+/** The local stack has one signer. With several, the signatures are concatenated in ascending order of address. */
 export function createReportSigner(privateKey: string, { chainId, address }: SignerDomain): ReportSigner {
   const key = new SigningKey(privateKey)
   const domain = { name: 'SignedPriceOracle', version: '1', chainId, verifyingContract: address }
@@ -36,7 +36,7 @@ export function createReportSigner(privateKey: string, { chainId, address }: Sig
   }
 }
 
-/** Makes a report the market's latest. A report older than the one that is there is dropped. */
+/** Stores a report as the market's latest, unless the stored one is as new or newer. */
 export async function publish(db: Db, marketId: number, report: OracleReport): Promise<void> {
   const row = {
     price: report.price,
@@ -63,12 +63,12 @@ export interface Feed {
 }
 
 const INTERVAL_MS = 500
-/** Whoever holds this lease feeds the market's price instead of the walk. */
+/** While a program owns this lease, it publishes the market's price instead of the simulated oracle. */
 export const feedLease = (marketId: number): string => `oracle:${marketId}`
 
 /**
- * Publishes a price of every feed twice a second until it is stopped. A feed that somebody else has taken over is left alone, and
- * taken up again at the price where he left it.
+ * Publishes a price of every feed twice per second until it is stopped. It skips a feed whose lease another program owns, and continues
+ * from that program's last price when the lease ends.
  */
 export function runOracle(
   db: Db,
@@ -83,9 +83,9 @@ export function runOracle(
   let failing = false
 
   const tick = async (): Promise<void> => {
-    const taken = await takenOver(db)
+    const leased = await ownedLeases(db)
     for (const { marketId, feedId, source } of feeds) {
-      if (taken.has(feedLease(marketId))) {
+      if (leased.has(feedLease(marketId))) {
         sources.delete(marketId)
         continue
       }
@@ -101,7 +101,10 @@ export function runOracle(
       await tick()
       failing = false
     } catch (error) {
-      if (!failing) report(`oracle: ${(error as Error).message}`)
+      if (!failing)
+        report(
+          `the simulated oracle failed to publish: ${(error as Error).message}; it retries every ${INTERVAL_MS} ms`,
+        )
       failing = true
     }
     if (stopped) return
@@ -121,7 +124,7 @@ export function runOracle(
   }
 }
 
-async function takenOver(db: Db): Promise<Set<string>> {
+async function ownedLeases(db: Db): Promise<Set<string>> {
   const rows = await db
     .selectFrom('leases')
     .select('name')

@@ -1,7 +1,8 @@
+/** Finds free TCP ports. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
-/** A TCP port of the loopback address that nothing listens on right now. */
+/** A TCP port of 127.0.0.1 on which no program listens at the moment. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,4 +1,4 @@
-/** The embedded database. */
+/** Starts the embedded Postgres server. */
 import { type ExecFileException, execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -11,18 +11,18 @@ import { startChild } from './child.ts'
 import { freePort } from './ports.ts'
 
 export interface PostgresOptions {
-  /** Holds the cluster, its password and its log. */
+  /** The folder of the cluster, its password and its log. */
   readonly dir: string
   readonly port?: number
-  /** For tests: fast, not crash-safe, and `dir` is deleted at the end. */
+  /** For tests: not crash-safe, therefore faster, and `dir` is deleted at the end. */
   readonly temporary?: boolean
 }
 
 export interface Postgres {
   readonly url: string
-  /** Its process group, for signals. */
+  /** The process group, for signals. */
   readonly group: number
-  /** Resolves when the server is gone, wanted or not. */
+  /** Resolves when the server has ended for any reason. */
   readonly exited: Promise<void>
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ const SETTINGS = [
   'unix_socket_directories=',
   'max_connections=300',
   'timezone=UTC',
-  // After a checkpoint every page is logged whole once more, and every commit waits for that: rarely, then.
+  // Checkpoints are rare, because each page changed after one is first written to the WAL in full, and commits wait for that.
   'shared_buffers=256MB',
   'max_wal_size=2GB',
   'checkpoint_timeout=15min',
@@ -52,13 +52,13 @@ const run = promisify(execFile)
 export async function startPostgres({ dir, port, temporary = false }: PostgresOptions): Promise<Postgres> {
   const data = join(dir, 'data')
   const passwordFile = join(dir, 'password')
-  const lend = await lender()
-  if (!existsSync(join(data, 'PG_VERSION'))) await createCluster(lend, data, passwordFile, temporary)
+  const user = await userSwitch()
+  if (!existsSync(join(data, 'PG_VERSION'))) await createCluster(user, data, passwordFile, temporary)
 
   const server = { host: '127.0.0.1', port: port ?? (await freePort()), user: DATABASE }
   const password = await readFile(passwordFile, 'utf8')
   const settings = [...SETTINGS, ...(temporary ? NOT_CRASH_SAFE : [])].flatMap((setting) => ['-c', setting])
-  const [command, ...args] = lend.command(binary('postgres'), '-D', data, '-p', `${server.port}`, ...settings)
+  const [command, ...args] = user.command(binary('postgres'), '-D', data, '-p', `${server.port}`, ...settings)
   const child = await startChild({
     command,
     args,
@@ -75,23 +75,23 @@ export async function startPostgres({ dir, port, temporary = false }: PostgresOp
 }
 
 async function createCluster(
-  lend: Lender,
+  user: UserSwitch,
   data: string,
   passwordFile: string,
   temporary: boolean,
 ): Promise<void> {
   await mkdir(data, { recursive: true, mode: 0o700 })
   await writeFile(passwordFile, randomBytes(16).toString('hex'), { mode: 0o600 })
-  await lend.own(data)
-  await lend.own(passwordFile)
-  const [command, ...args] = lend.command(
+  await user.own(data)
+  await user.own(passwordFile)
+  const [command, ...args] = user.command(
     ...[binary('initdb'), '-D', data, `--username=${DATABASE}`, `--pwfile=${passwordFile}`],
     ...['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', ...(temporary ? ['--no-sync'] : [])],
   )
   await run(command, args)
 }
 
-/** True once the server answers and the database exists; makes it where it does not. */
+/** Creates the database if it does not exist. Rejects until the server accepts connections. */
 async function hasDatabase(server: pg.ClientConfig): Promise<boolean> {
   const client = new pg.Client({ ...server, database: 'postgres' })
   await client.connect()
@@ -104,21 +104,21 @@ async function hasDatabase(server: pg.ClientConfig): Promise<boolean> {
   }
 }
 
-/** Postgres refuses to run as root, so root lends it another user. */
-interface Lender {
+/** Postgres refuses to run as root. As root, its programs are run as the user `nobody`. */
+interface UserSwitch {
   command(program: string, ...args: string[]): [string, ...string[]]
   own(path: string): Promise<void>
 }
 
 const NOBODY = ['--reuid=nobody', '--clear-groups']
-/** Lets that user reach a repository below a folder that only root may enter, such as /root. */
+/** Permits that user to read a repository below a folder that only root may enter, such as /root. */
 const REACH_ALL = [
   '--inh-caps=+dac_override',
   '--ambient-caps=+dac_override',
   '--securebits=+no_setuid_fixup',
 ]
 
-async function lender(): Promise<Lender> {
+async function userSwitch(): Promise<UserSwitch> {
   if (process.getuid?.() !== 0) return { command: (...words) => words, own: async () => {} }
 
   const uid = Number((await run('id', ['-u', 'nobody'])).stdout)
@@ -141,7 +141,9 @@ async function firstThatRuns(choices: string[][], command: string[]): Promise<st
       refusal = error as ExecFileException
     }
   }
-  throw new Error('Postgres cannot run as root, and no other user can run it here', { cause: refusal })
+  throw new Error('Postgres cannot run as root, and setpriv cannot run it as the user nobody', {
+    cause: refusal,
+  })
 }
 
 function binary(name: 'initdb' | 'postgres'): string {

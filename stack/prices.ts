@@ -1,7 +1,7 @@
-/** Where simulated prices come from: a seeded random walk per market. Pure; the oracle asks, signs and publishes. */
+/** Sources of simulated prices: a seeded random walk per market. Pure. */
 import type { Price } from '../domain/units.ts'
 
-/** Anything that has a price for now. A live feed fits here too. */
+/** Returns the next price of a market. The interface also fits a live feed. */
 export interface PriceSource {
   next(): Price
 }
@@ -9,17 +9,17 @@ export interface PriceSource {
 export interface Walk {
   /** Prices are rounded to this. */
   readonly grain: bigint
-  /** What it is pulled back to, so that a stack that runs for weeks still shows sensible prices. */
+  /** The walk reverts to this price, so that prices stay plausible on a stack that runs for weeks. */
   readonly home: bigint
   /** Standard deviation of one step, as a fraction of the price; for a probability in log-odds. */
   readonly volatility: number
   readonly probability: boolean
 }
 
-/** Share of the way home per step. */
+/** Share of the distance to `home` (in the walk's scale) that one step reverts. */
 const PULL = 0.0005
 
-/** The same seed and start give the same prices. */
+/** Deterministic: the same walk, start and seed produce the same prices. */
 export function randomWalk(walk: Walk, start: bigint, seed: number): PriceSource {
   const normal = gaussian(seed)
   const [toScale, fromScale] = walk.probability ? [logit, logistic] : [Math.log, Math.exp]

@@ -1,4 +1,4 @@
-/** `npm run replay`: recorded order flow through the public interface of the running stack. */
+/** `npm run replay`: sends recorded order flow to the running stack through its REST interface. */
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,12 +10,12 @@ import { report } from './replay/report.ts'
 import { replay } from './replay/run.ts'
 
 const USAGE = `npm run replay -- --orders <file> --market <symbol> [options]
-  --orders <file>   recorded order flow: LOBSTER messages or a per-order log, .csv or .csv.gz, known by the header
-  --market <symbol> where it is sent, e.g. AAPL-PERP
-  --speed <x>       times faster than recorded (default 1)
-  --limit <n>       only the first n lines
-  --minutes <n>     only the first n recorded minutes
-  --accounts <n>    generated accounts that share the orders (default 20)
+  --orders <file>   recorded order flow, .csv or .csv.gz: LOBSTER messages or a per-order log, recognized by the header
+  --market <symbol> market that receives the orders, such as AAPL-PERP
+  --speed <x>       speed relative to the recording (default 1)
+  --limit <n>       send only the first n lines
+  --minutes <n>     send only the first n recorded minutes
+  --accounts <n>    number of generated accounts that send the orders (default 20)
   --stack <file>    stack.json of the running stack (default .clearbatch/stack.json)`
 
 interface ReplayFlags {
@@ -43,7 +43,8 @@ function readFlags(args: readonly string[]): ReplayFlags {
   if (values.orders === undefined || values.market === undefined) throw new StackError(USAGE)
   const positive = (name: 'speed' | 'limit' | 'minutes' | 'accounts', fallback: number): number => {
     const value = Number(values[name] ?? fallback)
-    if (!(value > 0)) throw new StackError(`--${name} must be positive, not ${values[name]}\n\n${USAGE}`)
+    if (!(value > 0))
+      throw new StackError(`--${name} must be a positive number, not ${values[name]}\n\n${USAGE}`)
     return value
   }
   return {
@@ -63,7 +64,7 @@ function linesOf(path: string): AsyncIterable<string> {
   return createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
 }
 
-const say = (line: string): void => {
+const print = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
@@ -71,8 +72,8 @@ try {
   const flags = readFlags(process.argv.slice(2))
   const admin = await openAdmin(flags.stack)
   try {
-    const result = await replay(admin, linesOf(flags.orders), flags, say)
-    say(await report(admin, result))
+    const result = await replay(admin, linesOf(flags.orders), flags, print)
+    print(await report(admin, result))
   } finally {
     await admin.close()
   }

@@ -1,9 +1,9 @@
-/** The four markets that a local stack starts with, one of each kind. */
+/** The four markets of the local stack: crypto perpetual, stock perpetual, numeric future, binary future. */
 import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
 import type { MarketId, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
 import type { Walk } from './prices.ts'
 
-/** A market before its contract has an address. */
+/** A market whose contract is not deployed yet. */
 export type MarketPlan = Omit<MarketSpec, 'trader' | 'chainId'>
 
 export interface SeedMarket {
@@ -34,7 +34,7 @@ interface Terms {
   /** Hundredths of a percent of the oracle price per hour; perpetuals only. */
   readonly fundingCap?: bigint
   readonly fundingSession?: boolean
-  /** Thousandths; markets that end. */
+  /** Bounds of the final price in thousandths; only for markets that expire. */
   readonly final?: readonly [bigint, bigint]
 }
 
@@ -98,7 +98,7 @@ const TERMS: readonly Terms[] = [
   },
 ]
 
-/** IMR = 0.9 / maximum leverage and MMR half of that, as everywhere unless a market says otherwise. */
+/** IMR = 0.9 / maximum leverage, and MMR = IMR / 2. */
 export const SEED_MARKETS: readonly SeedMarket[] = TERMS.map((terms) => {
   const imr = (9n * E18) / 10n / BigInt(terms.maxLeverage)
   const band = ((terms.band * E18) / 100n) as Rate

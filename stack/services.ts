@@ -1,12 +1,12 @@
-/** The database and the chain: started, watched, and started again on the same port when they end unasked. */
+/** Keeps the database and the chain running: restarts them on the same port after an unexpected end. */
 import type { Child } from './child.ts'
 import { StackError } from './options.ts'
 
 export interface Service {
   readonly url: string
-  /** To all of its processes; a stopped one answers nobody until it is continued. */
+  /** Sends a signal to the whole process group. After SIGSTOP the service does not respond until SIGCONT. */
   signal(signal: NodeJS.Signals): void
-  /** Ends it in order and starts it again. */
+  /** Stops it in order and starts it again. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
@@ -17,7 +17,7 @@ const PAUSE_MS = 500
 const TRIES = 10
 const FIRST_TRIES = 4
 
-/** What an earlier stack left behind may need a moment to go. */
+/** Retries the first start: a process of an earlier stack may still be ending. */
 async function firstStart(start: () => Promise<Running>): Promise<Running> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -42,20 +42,20 @@ export async function keepRunning(
     const watched = current
     void watched.exited.then(async () => {
       if (!wanted || watched !== current) return
-      report(`${name} ended; starting it again`)
-      restarting = again()
+      report(`${name} ended unexpectedly; restarting it`)
+      restarting = startAgain()
       await restarting
     })
   }
 
-  const again = async (): Promise<void> => {
+  const startAgain = async (): Promise<void> => {
     for (let attempt = 1; wanted; attempt++) {
       try {
         current = await start()
         watch()
         return
       } catch (error) {
-        report(`${name} does not start: ${(error as Error).message}`)
+        report(`failed to start ${name}, attempt ${attempt} of ${TRIES}: ${(error as Error).message}`)
         if (attempt === TRIES) return
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt))
       }
@@ -70,7 +70,7 @@ export async function keepRunning(
       wanted = false
       await current.stop()
       wanted = true
-      await again()
+      await startAgain()
     },
     async stop() {
       wanted = false

@@ -1,4 +1,4 @@
-/** `npm run sign`: prints an order signed by an account of the running stack, as `POST /v0/orders` takes it. */
+/** `npm run sign`: prints the body of `POST /v0/orders` for an order signed by an account of the running stack. */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Client } from '../client/client.ts'
@@ -6,9 +6,9 @@ import { StackError } from './options.ts'
 import { readStackFile } from './stack-file.ts'
 
 const USAGE = `npm run --silent sign -- --market <symbol> --side <LONG|SHORT> --quantity <n> [options]
-  --price <n>     limit price; a market order without it
+  --price <n>     limit price; without it, a market order
   --leverage <n>  default 1
-  --reduce-only   may only shrink a position
+  --reduce-only   the order may only reduce a position
   --account <n>   index in stack.json (default 0)
   --stack <file>  default .clearbatch/stack.json`
 
@@ -33,12 +33,15 @@ async function main(): Promise<void> {
   const { base_url, markets, accounts } = readStackFile(resolve(values.stack ?? '.clearbatch/stack.json'))
   const account = accounts[Number(values.account ?? 0)]
   const market = markets.find(({ symbol }) => symbol === values.market)
-  if (account === undefined) throw new StackError(`--account: stack.json has ${accounts.length} accounts`)
+  if (account === undefined)
+    throw new StackError(`--account must be from 0 to ${accounts.length - 1}, not ${values.account}`)
   if (market === undefined)
-    throw new StackError(`--market: one of ${markets.map(({ symbol }) => symbol).join(', ')}`)
+    throw new StackError(
+      `--market must be one of ${markets.map(({ symbol }) => symbol).join(', ')}; received ${values.market ?? 'none'}`,
+    )
 
-  const client = new Client({ baseUrl: base_url, privateKey: account.private_key })
-  const { body } = await client.orders.sign({
+  const { orders } = new Client({ baseUrl: base_url, privateKey: account.private_key })
+  const { body } = await orders.sign({
     marketId: market.market_id,
     side,
     quantity,

@@ -1,4 +1,4 @@
-/** A whole exchange on this machine: database, chain, contracts, processes, prices, accounts. */
+/** Starts a complete exchange on this machine: database, chain, contracts, processes, prices, and accounts. */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonRpcProvider } from 'ethers'
@@ -6,10 +6,10 @@ import { createDb, createPool, type Db, migrate } from '../db/client.ts'
 import { listMarket } from '../db/markets.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Price } from '../domain/units.ts'
-import { admit, fund, localProvider } from './accounts.ts'
+import { fund, issueApiKey, localProvider } from './accounts.ts'
 import { startAnvil } from './anvil.ts'
 import { repairChainState } from './chain-state.ts'
-import { claimPort, preferPort } from './claim-port.ts'
+import { preferPort, requirePort } from './choose-port.ts'
 import { type DataDir, dataDirAt, emptyDataDir, lockDataDir, readJson, writePrivate } from './data-dir.ts'
 import { feedIdOf } from './deploy.ts'
 import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
@@ -38,7 +38,7 @@ export interface Stack {
   readonly db: Db
   readonly provider: JsonRpcProvider
   readonly specs: readonly MarketSpec[]
-  /** Signs prices as the simulated oracle does. */
+  /** The signer of the simulated oracle. */
   readonly oracle: ReportSigner
   readonly postgres: Service
   readonly chain: Service
@@ -48,7 +48,7 @@ export interface Stack {
   stop(): Promise<void>
 }
 
-/** Starts everything, and stops what it has started if that fails. */
+/** If a step of the start fails, everything that was started before it is stopped. */
 export async function startStack(options: StackOptions, report: (line: string) => void): Promise<Stack> {
   const dir = dataDirAt(options.dataDir)
   const undo: (() => unknown)[] = [lockDataDir(dir)]
@@ -71,12 +71,12 @@ async function start(
   report: (line: string) => void,
   onStop: OnStop,
 ): Promise<Omit<Stack, 'stop'>> {
-  const port = await claimPort(options.port)
+  const port = await requirePort(options.port)
   if (options.fresh) emptyDataDir(dir)
   rmSync(dir.stackFile, { force: true })
   for (const path of [dir.logs, dir.postgres]) mkdirSync(path, { recursive: true })
   const { postgres, chain } = await startServices(options, dir, report, onStop)
-  report('database and chain are up')
+  report('database and chain are ready')
 
   const db = createDb(createPool({ url: postgres.url, connections: 4, name: 'stack' }))
   onStop(() => db.destroy())
@@ -92,8 +92,8 @@ async function start(
 
   const { oracle: address } = deployment.contracts
   const oracle = createReportSigner(keys.oracle.privateKey, { chainId: CHAIN_ID, address })
-  const walk = startWalk(db, oracle, report)
-  onStop(() => walk.stop())
+  const prices = startPrices(db, oracle, report)
+  onStop(() => prices.stop())
 
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())
@@ -122,7 +122,7 @@ async function startServices(
   const postgres = await keepRunning('postgres', startDatabase, report)
   onStop(() => postgres.stop())
 
-  // Whoever takes any port for the api has several stacks at a time: they must not meet on the usual one.
+  // Port 0 for the API means that several stacks may run at a time, so the chain uses any free port too.
   const chainPort = port === 0 ? await freePort() : await preferPort(CHAIN_PORT)
   const startChain = async () => {
     repairChainState(dir.chainState)
@@ -140,7 +140,7 @@ async function startServices(
   return { postgres, chain }
 }
 
-function startWalk(db: Db, signer: ReportSigner, report: (line: string) => void) {
+function startPrices(db: Db, signer: ReportSigner, report: (line: string) => void) {
   const feeds = SEED_MARKETS.map(
     ({ plan, firstPrice, walk }): Feed => ({
       marketId: plan.marketId,
@@ -151,7 +151,7 @@ function startWalk(db: Db, signer: ReportSigner, report: (line: string) => void)
   return runOracle(db, signer, feeds, report)
 }
 
-/** The indexer first: the others wait for what it has seen of the chain. */
+/** The indexer starts first: API and keeper become ready only after it has ingested the chain. */
 async function startProcesses(supervisor: Supervisor, environment: Environment) {
   const indexer = supervisor.start(environment.indexer)
   await indexer.ready()
@@ -176,10 +176,10 @@ async function prepareAccounts({ db, dir, provider, keys, deployment }: Prepare)
   await fund(funding, traderKeys, FUNDS)
   await fund(funding, botKeys, BOT_FUNDS)
 
-  const bots = await Promise.all(botKeys.map((key) => admit(db, key)))
-  const kept = readJson<readonly StackAccount[]>(dir.accounts)
-  if (kept !== null) return { traders: kept, bots }
-  const traders = await Promise.all(traderKeys.map((key) => admit(db, key)))
+  const bots = await Promise.all(botKeys.map((key) => issueApiKey(db, key)))
+  const stored = readJson<readonly StackAccount[]>(dir.accounts)
+  if (stored !== null) return { traders: stored, bots }
+  const traders = await Promise.all(traderKeys.map((key) => issueApiKey(db, key)))
   writePrivate(dir.accounts, traders)
   return { traders, bots }
 }

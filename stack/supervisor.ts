@@ -1,4 +1,4 @@
-/** Keeps child processes running: starts, watches, restarts with growing pauses, and stops them in an order. */
+/** Keeps child processes running: starts them, restarts them with growing pauses, and stops them in order. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ export interface ProcessSpec {
   readonly name: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** Answers 200 once the process can do its work; null where nothing can be asked. */
+  /** Returns 200 once the process is ready; null if the process serves no HTTP. */
   readonly readyUrl: string | null
 }
 
@@ -20,32 +20,32 @@ export interface SupervisorOptions {
 
 export interface Supervisor {
   start(spec: ProcessSpec): Managed
-  /** Ends all, the last started first, and waits for each. */
+  /** Stops all processes, the last started first, and waits for each. */
   stop(): Promise<void>
 }
 
 export interface Managed {
   readonly name: string
-  /** Where it serves; null where nothing can be asked. */
+  /** Null if the process serves no HTTP. */
   readonly url: string | null
-  /** The present process, or null between two. */
+  /** Null while the process is not running. */
   pid(): number | null
   ready(timeoutMs?: number): Promise<void>
-  /** Ends it in order and does not restart it. */
+  /** Stops it in order and does not restart it. */
   stop(): Promise<void>
-  /** Ends it, by a signal of the caller's choice, and starts it again, once with these variables added. */
+  /** Ends it by this signal and starts it again. `env` is added for this start only. */
   restart(signal: NodeJS.Signals, env?: Readonly<Record<string, string>>): Promise<void>
-  /** Resolves with the signal or code of the next end. */
+  /** Resolves with the signal or exit code when the process ends next. */
   nextEnd(): Promise<NodeJS.Signals | number | null>
 }
 
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 10_000
-/** A process that ran for so long has earned the first pause again. */
+/** After a run of at least this length, the next restart waits only the first pause. */
 const STEADY_MS = 30_000
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
-const LEASH = new URL('leash.ts', import.meta.url).href
-/** How long a process may take to drain before it is killed. */
+const PARENT_WATCH = new URL('parent-watch.ts', import.meta.url).href
+/** A process that has not drained after this time is killed. */
 const DRAIN_MS = 15_000
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
@@ -75,17 +75,17 @@ function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Manag
 
   const launch = (extra: Readonly<Record<string, string>> = {}): void => {
     pending = null
-    const log = openSync(logFile, 'a')
+    const output = openSync(logFile, 'a')
     const started = Date.now()
-    child = spawn(process.execPath, ['--import', LEASH, ...spec.args], {
+    child = spawn(process.execPath, ['--import', PARENT_WATCH, ...spec.args], {
       cwd: REPOSITORY,
       env: { ...process.env, ...spec.env, ...extra },
-      stdio: ['ignore', log, log, 'ipc'],
-      // Ctrl-C reaches the whole foreground group; the stack stops its children itself, in order.
+      stdio: ['ignore', output, output, 'ipc'],
+      // A process group of its own: Ctrl-C would otherwise reach the child directly, and the stack stops its children in order.
       detached: true,
     })
-    closeSync(log)
-    child.once('error', (error) => report(`${spec.name} cannot be started: ${error.message}`))
+    closeSync(output)
+    child.once('error', (error) => report(`failed to start ${spec.name}: ${error.message}`))
     child.once('exit', (code, signal) => ended(signal ?? code, Date.now() - started))
   }
 
@@ -94,7 +94,7 @@ function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Manag
     for (const resolve of waiting.splice(0)) resolve(end)
     if (stopping) return
     if (lived > STEADY_MS) pause = FIRST_PAUSE_MS
-    report(`${spec.name} ended (${end}); starting it again in ${pause / 1000} s. ${lastLine(logFile)}`)
+    report(`${spec.name} ended (${end}); restarting it in ${pause / 1000} s. ${lastLine(logFile)}`)
     pending = setTimeout(launch, pause)
     pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
   }
@@ -148,7 +148,7 @@ async function untilReady(
     }
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  throw new StackError(`${name} is not ready after ${timeoutMs / 1000} s: ${last} ${hint()}`)
+  throw new StackError(`${name} was not ready within ${timeoutMs / 1000} s: ${last} ${hint()}`)
 }
 
 function lastLine(file: string): string {

@@ -1,4 +1,4 @@
-/** Asks everyone who knows what an account holds, and tells where they differ: chain, log, write side, read model, REST. */
+/** Compares the balances and positions of every account in chain, journal, write side, read model and REST. */
 import type { JsonRpcProvider } from 'ethers'
 import { sql } from 'kysely'
 import { Client } from '../../client/client.ts'
@@ -17,46 +17,46 @@ export interface AuditInput {
   readonly specs: readonly MarketSpec[]
   readonly marginBank: string
   readonly baseUrl: string
-  /** Those that REST can be asked about; the other sources are asked about every user. */
+  /** The accounts to compare in REST, which needs their API keys. The other sources are compared for every user. */
   readonly accounts: readonly StackAccount[]
 }
 
 export interface Audit {
   readonly users: number
   readonly positions: number
-  /** One line each; empty where all agree. */
+  /** One line per difference; empty if all sources agree. */
   readonly differences: readonly string[]
 }
 
-/** What one source says of everything, as text by name: `user 3 free` -> `1000`. */
-type Statement = ReadonlyMap<string, string>
+/** The values of one source, as text by name: `user 3 free` -> `1000`. */
+type Values = ReadonlyMap<string, string>
 
 const TRIES = 20
 const PAUSE_MS = 250
 
 /**
- * Database and chain are compared at one block and one snapshot, so trading may go on. REST has no such moment: what differs there
- * is asked again, so only accounts that rest at times can be held against it.
+ * Database and chain are compared at one block and in one snapshot, so trading may continue. REST reads are not part of the snapshot:
+ * after a difference everything is read again, at most 20 times, so an account that trades without pause may show differences.
  */
 export async function audit(input: AuditInput): Promise<Audit> {
   for (let attempt = 1; ; attempt++) {
     const result = await auditOnce(input)
     if (result !== null && (result.differences.length === 0 || attempt >= TRIES)) return result
     if (result === null && attempt >= 10 * TRIES)
-      throw new Error('the read model does not catch up with the log')
+      throw new Error(`the read model was behind the journal in ${attempt} snapshots, ${PAUSE_MS} ms apart`)
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
   }
 }
 
-/** Null where the read model is behind the log in the snapshot. */
+/** Null if the read model is behind the journal in the snapshot. */
 async function auditOnce(input: AuditInput): Promise<Audit | null> {
-  const inside = await input.db
+  const snapshot = await input.db
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute((tx) => auditSnapshot(input, tx))
-  if (inside === null) return null
-  const { users, chain, sources, reservations } = inside
-  const rest = await restSays(input)
+  if (snapshot === null) return null
+  const { users, chain, sources, reservations } = snapshot
+  const rest = await valuesInRest(input)
   const positions = [...chain.keys()].filter((name) => name.endsWith('size')).length
   return { users, positions, differences: [...compare(chain, { ...sources, REST: rest }), ...reservations] }
 }
@@ -70,23 +70,23 @@ async function auditSnapshot(input: AuditInput, tx: Tx) {
   if (unread > 0) return null
   const users = await tx.selectFrom('users').select(['user_id', 'address']).execute()
   const sources = {
-    log: await logSays(tx, input.specs),
-    'write side': await writeSideSays(tx),
-    'read model': await readModelSays(tx),
+    journal: await valuesInJournal(tx, input.specs),
+    'write side': await valuesInWriteSide(tx),
+    'read model': await valuesInReadModel(tx),
   }
   const reservations = await wrongReservations(tx)
-  return { users: users.length, chain: await chainSays(input, users, block), sources, reservations }
+  return { users: users.length, chain: await valuesOnChain(input, users, block), sources, reservations }
 }
 
-/** What a source does not mention is zero; REST has been asked about some users only. */
-function compare(chain: Statement, sources: Readonly<Record<string, Statement>>): string[] {
-  const names = new Set([chain, ...Object.values(sources)].flatMap((statement) => [...statement.keys()]))
+/** A value that a source lacks counts as zero, except in REST for users that were not read there. */
+function compare(chain: Values, sources: Readonly<Record<string, Values>>): string[] {
+  const names = new Set([chain, ...Object.values(sources)].flatMap((values) => [...values.keys()]))
   return [...names].sort().flatMap((name) => {
     const expected = chain.get(name) ?? '0'
     const wrong = Object.entries(sources)
-      .filter(([who, statement]) => who !== 'REST' || statement.has(`${ownerOf(name)} free`))
-      .filter(([, statement]) => (statement.get(name) ?? '0') !== expected)
-      .map(([who, statement]) => `${who} ${statement.get(name) ?? '0'}`)
+      .filter(([source, values]) => source !== 'REST' || values.has(`${ownerOf(name)} free`))
+      .filter(([, values]) => (values.get(name) ?? '0') !== expected)
+      .map(([source, values]) => `${source} ${values.get(name) ?? '0'}`)
     return wrong.length === 0 ? [] : [`${name}: chain ${expected}, ${wrong.join(', ')}`]
   })
 }
@@ -94,20 +94,21 @@ function compare(chain: Statement, sources: Readonly<Record<string, Statement>>)
 /** `user 3 market 1 size` -> `user 3`. */
 const ownerOf = (name: string): string => name.split(' ').slice(0, 2).join(' ')
 
-const put = (statement: Map<string, string>, name: string, values: Record<string, bigint | number>): void => {
-  for (const [what, value] of Object.entries(values))
-    if (value !== 0n && value !== 0) statement.set(`${name} ${what}`, `${value}`)
+/** Leaves zeros out. */
+const put = (values: Map<string, string>, name: string, fields: Record<string, bigint | number>): void => {
+  for (const [field, value] of Object.entries(fields))
+    if (value !== 0n && value !== 0) values.set(`${name} ${field}`, `${value}`)
 }
 
 const user = (userId: number): string => `user ${userId}`
-const place = (userId: number, marketId: number): string => `user ${userId} market ${marketId}`
+const positionName = (userId: number, marketId: number): string => `user ${userId} market ${marketId}`
 
-async function chainSays(
+async function valuesOnChain(
   { provider, specs, marginBank }: AuditInput,
   users: readonly { user_id: number; address: string }[],
   blockTag: number,
-): Promise<Statement> {
-  const statement = new Map<string, string>()
+): Promise<Values> {
+  const values = new Map<string, string>()
   const bank = MarginBank__factory.connect(marginBank, provider)
   const traders = specs.map((spec) => ({
     spec,
@@ -115,33 +116,33 @@ async function chainSays(
   }))
   for (const { user_id, address } of users) {
     const { free, pending } = await bank.account(address, { blockTag })
-    put(statement, user(user_id), { free, pending })
+    put(values, user(user_id), { free, pending })
     for (const { spec, trader } of traders) {
       const { size, entryNotional, margin } = await trader.position(address, { blockTag })
-      put(statement, place(user_id, spec.marketId), { size, entry: entryNotional, margin })
+      put(values, positionName(user_id, spec.marketId), { size, entry: entryNotional, margin })
     }
   }
-  return statement
+  return values
 }
 
 const PAGE = 2_000
 
-async function logSays(db: Tx, specs: readonly MarketSpec[]): Promise<Statement> {
+async function valuesInJournal(db: Tx, specs: readonly MarketSpec[]): Promise<Values> {
   const holdings = noHoldings()
   await foldShard(db, holdings, ACCOUNTS_SHARD, 0)
   for (const { marketId } of specs) await foldShard(db, holdings, marketShard(marketId), marketId)
 
-  const statement = new Map<string, string>()
-  for (const [userId, balance] of holdings.balances) put(statement, user(userId), { ...balance })
+  const values = new Map<string, string>()
+  for (const [userId, balance] of holdings.balances) put(values, user(userId), { ...balance })
   for (const [key, { size, entryNotional, foldedMargin }] of holdings.positions) {
     const [userId = '', marketId = ''] = key.split(':')
-    put(statement, place(Number(userId), Number(marketId)), {
+    put(values, positionName(Number(userId), Number(marketId)), {
       size,
       entry: entryNotional,
       margin: foldedMargin,
     })
   }
-  return statement
+  return values
 }
 
 async function foldShard(db: Tx, holdings: Holdings, shard: string, marketId: number): Promise<void> {
@@ -154,59 +155,59 @@ async function foldShard(db: Tx, holdings: Holdings, shard: string, marketId: nu
   }
 }
 
-async function writeSideSays(db: Tx): Promise<Statement> {
-  const statement = new Map<string, string>()
+async function valuesInWriteSide(db: Tx): Promise<Values> {
+  const values = new Map<string, string>()
   const accounts = await db.selectFrom('accounts').selectAll().execute()
   for (const { user_id, free, pending_withdrawal } of accounts) {
-    put(statement, user(user_id), { free, pending: pending_withdrawal })
+    put(values, user(user_id), { free, pending: pending_withdrawal })
   }
   for (const row of await db.selectFrom('positions').selectAll().execute()) {
     const mined = { size: row.size, entry: row.entry_notional, margin: row.folded_margin }
-    put(statement, place(row.user_id, row.market_id), mined)
+    put(values, positionName(row.user_id, row.market_id), mined)
   }
-  return statement
+  return values
 }
 
-async function readModelSays(db: Tx): Promise<Statement> {
-  const statement = new Map<string, string>()
+async function valuesInReadModel(db: Tx): Promise<Values> {
+  const values = new Map<string, string>()
   for (const { user_id, free, pending_withdrawal } of await db
     .selectFrom('read.balances')
     .selectAll()
     .execute()) {
-    put(statement, user(user_id), { free, pending: pending_withdrawal })
+    put(values, user(user_id), { free, pending: pending_withdrawal })
   }
   for (const row of await db.selectFrom('read.positions').selectAll().execute()) {
     const mined = { size: row.size, entry: row.entry_notional, margin: row.folded_margin }
-    put(statement, place(row.user_id, row.market_id), mined)
+    put(values, positionName(row.user_id, row.market_id), mined)
   }
-  return statement
+  return values
 }
 
-async function restSays({ baseUrl, accounts, specs }: AuditInput): Promise<Statement> {
-  const statement = new Map<string, string>()
+async function valuesInRest({ baseUrl, accounts, specs }: AuditInput): Promise<Values> {
+  const values = new Map<string, string>()
   const steps = new Map(specs.map((spec) => [spec.marketId as number, spec.step as bigint]))
   for (const { user_id, api_key, private_key } of accounts) {
     const client = new Client({ baseUrl, apiKey: api_key, privateKey: private_key })
     const { free_e18_raw, pending_withdrawals_e18_raw } = await client.account.balance()
-    tell(statement, user(user_id), { free: free_e18_raw, pending: pending_withdrawals_e18_raw })
+    putAll(values, user(user_id), { free: free_e18_raw, pending: pending_withdrawals_e18_raw })
     for (const position of await client.account.positions()) {
       const size = BigInt(position.size_e18_raw) / (steps.get(position.market_id) ?? 1n)
-      tell(statement, place(user_id, position.market_id), {
+      putAll(values, positionName(user_id, position.market_id), {
         size: `${size}`,
         entry: position.entry_notional_e18_raw,
         margin: position.margin_e18_raw,
       })
     }
   }
-  return statement
+  return values
 }
 
-/** Unlike the others it says zero aloud: REST speaks of some users only, and its silence on these would be a difference. */
-const tell = (statement: Map<string, string>, name: string, values: Record<string, string>): void => {
-  for (const [what, value] of Object.entries(values)) statement.set(`${name} ${what}`, value)
+/** Keeps zeros: `compare` finds by them which users were read in REST. */
+const putAll = (values: Map<string, string>, name: string, fields: Record<string, string>): void => {
+  for (const [field, value] of Object.entries(fields)) values.set(`${name} ${field}`, value)
 }
 
-/** What an account has reserved is what its orders hold back, in the write side and in the read model. */
+/** An account's `reserved` must equal the sum of its orders' reservations, in the write side and in the read model. */
 async function wrongReservations(db: Tx): Promise<string[]> {
   const { rows } = await sql<{ user_id: number; account: bigint; orders: bigint; read: bigint | null }>`
     select a.user_id, a.reserved as account, coalesce(sum(o.reserved + o.held), 0) as orders, b.reserved as read
@@ -220,7 +221,7 @@ async function wrongReservations(db: Tx): Promise<string[]> {
   )
 }
 
-/** Waits until nothing is matched and unsettled, and everything logged is in the read model. */
+/** Waits until no order is settling and the read model has every row of the journal. */
 export async function settled(db: Db, budgetMs = 30_000): Promise<void> {
   const deadline = Date.now() + budgetMs
   for (;;) {
@@ -231,12 +232,14 @@ export async function settled(db: Db, budgetMs = 30_000): Promise<void> {
     const { settling = 0, unread = 0 } = rows[0] ?? {}
     if (settling === 0 && unread === 0) return
     if (Date.now() > deadline)
-      throw new Error(`${settling} orders still settle, ${unread} shards are not projected`)
+      throw new Error(
+        `after ${budgetMs} ms ${settling} orders are settling and ${unread} shards are not projected`,
+      )
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
 
 export const auditLine = ({ users, positions, differences }: Audit): string =>
   differences.length === 0
-    ? `chain = log = write side = read model = REST for ${users} users and ${positions} positions, to the last wei`
+    ? `chain = journal = write side = read model = REST for ${users} users and ${positions} positions, to the last wei`
     : `${differences.length} DIFFERENCES:\n  ${differences.join('\n  ')}`

@@ -1,14 +1,14 @@
-/** Balances and positions as the journal alone tells them. Pure. */
+/** Adds up balances and positions from the rows of the journal alone. Pure. */
 import type { JournalRow, PartSettled } from '../../domain/journal/journal-row.ts'
 
 export interface Holdings {
   /** Free balance and pending withdrawal by user. */
   readonly balances: Map<number, { free: bigint; pending: bigint }>
   /** By `<user>:<market>`. */
-  readonly positions: Map<string, HeldPosition>
+  readonly positions: Map<string, PositionTotals>
 }
 
-export interface HeldPosition {
+export interface PositionTotals {
   size: number
   entryNotional: bigint
   foldedMargin: bigint
@@ -18,7 +18,7 @@ const positionKey = (userId: number, marketId: number): string => `${userId}:${m
 
 export const noHoldings = (): Holdings => ({ balances: new Map(), positions: new Map() })
 
-/** Adds one row of the market's shard, or of the accounts' (market 0). Rows that move no money add nothing. */
+/** Adds one row of the market's shard; `marketId` is 0 for rows of the accounts shard. Rows that change no balance add nothing. */
 export function fold(holdings: Holdings, row: JournalRow, marketId: number): void {
   if (row.kind === 'balance_changed') {
     const sign = row.rollback ? -1n : 1n
@@ -51,17 +51,17 @@ function foldFills(holdings: Holdings, row: PartSettled): void {
 }
 
 function balanceOf({ balances }: Holdings, userId: number) {
-  const known = balances.get(userId)
-  if (known !== undefined) return known
-  const made = { free: 0n, pending: 0n }
-  balances.set(userId, made)
-  return made
+  const existing = balances.get(userId)
+  if (existing !== undefined) return existing
+  const created = { free: 0n, pending: 0n }
+  balances.set(userId, created)
+  return created
 }
 
-function positionOf({ positions }: Holdings, key: string): HeldPosition {
-  const known = positions.get(key)
-  if (known !== undefined) return known
-  const made = { size: 0, entryNotional: 0n, foldedMargin: 0n }
-  positions.set(key, made)
-  return made
+function positionOf({ positions }: Holdings, key: string): PositionTotals {
+  const existing = positions.get(key)
+  if (existing !== undefined) return existing
+  const created = { size: 0, entryNotional: 0n, foldedMargin: 0n }
+  positions.set(key, created)
+  return created
 }

@@ -1,21 +1,21 @@
-/** From the file's prices and sizes to a market's ticks and steps. Pure. */
+/** Converts prices and sizes of a recording to a market's ticks and steps. Pure. */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Price, Steps, Ticks } from '../../domain/units.ts'
 
 export interface Mapping {
-  /** The nearest tick, at least the market's lowest price. Equal file prices give equal ticks, so crossings are kept. */
+  /** The nearest tick, at least the market's minimum price. Equal recorded prices map to equal ticks, so orders that crossed still cross. */
   ticks(price: bigint): Ticks
-  /** As an oracle price: scaled, not rounded to the tick. */
+  /** The scaled price, not rounded to the tick. */
   oraclePrice(price: bigint): Price
-  /** Whole steps, within the market's smallest and largest order. */
+  /** Whole steps, between the market's minimum and maximum order size. */
   steps(size: bigint): Steps
 }
 
 export interface MappingBase {
   readonly spec: MarketSpec
-  /** What the market's oracle said when the replay began ... */
+  /** The market's oracle price when the replay starts. */
   readonly oracle: Price
-  /** ... and what the file's first trade was: every price keeps its distance from that in per cent. */
+  /** The price of the recording's first trade. It maps to `oracle`; every other price keeps its distance from it in per cent. */
   readonly first: bigint
 }
 

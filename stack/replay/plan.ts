@@ -1,9 +1,9 @@
-/** From recorded events to what the replay sends: which order is placed or cancelled, and which price the oracle says. Pure. */
+/** Turns recorded events into the actions of a replay: orders to place or cancel, and oracle prices to publish. Pure. */
 import type { Side } from '../../domain/orders/order.ts'
 import type { Recorded } from './recorded.ts'
 
 export type Action =
-  /** `take`: an aggressor made from a recorded execution; what it does not fill at once is not left behind. */
+  /** `take`: an aggressor derived from a recorded execution. It expires soon, so that no remainder rests in the book. */
   | {
       readonly kind: 'place'
       readonly at: number
@@ -13,13 +13,13 @@ export type Action =
       readonly size: bigint
       readonly take: boolean
     }
-  /** `late`: in the record the order was filled by then; whatever of it did not fill here goes after a grace. */
+  /** `late`: the recording has the order filled by this time. Its remainder is cancelled after a delay, if it did not fill here. */
   | { readonly kind: 'cancel'; readonly at: number; readonly ref: string; readonly late: boolean }
   | { readonly kind: 'price'; readonly at: number; readonly price: bigint; readonly size: bigint }
 
 export interface Planner {
   plan(event: Recorded): readonly Action[]
-  /** Events that refer to orders from before the file's beginning. */
+  /** Number of events of orders that were placed before the recording starts. */
   readonly skipped: number
 }
 
@@ -42,7 +42,7 @@ export function createPlanner(): Planner {
     ...placed(order),
   })
 
-  /** A cancel of part of an order: the order is cancelled and placed again, smaller and with a new place in the book. */
+  /** A partial cancel: cancels the order and places a smaller one, which loses the place of the first in the book. */
   const reduce = (at: number, id: string, order: Live, size: bigint): readonly Action[] => {
     const cancel: Action = { kind: 'cancel', at, ref: order.ref, late: false }
     const smaller = { ...order, ref: `${id}/${++versions}`, remaining: order.remaining - size }
@@ -54,7 +54,7 @@ export function createPlanner(): Planner {
     return [cancel, place(at, smaller, false)]
   }
 
-  /** A recorded execution: its aggressor, and the end of the resting order once nothing is left of it. */
+  /** A recorded execution: places its aggressor, and cancels the resting order once the recording has it filled. */
   const hit = (at: number, id: string, order: Live, size: bigint): readonly Action[] => {
     const aggressor = {
       ...order,

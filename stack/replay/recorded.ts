@@ -1,7 +1,7 @@
-/** Recorded order flow, as two kinds of files tell it, in one vocabulary. Pure: text in, events out. */
+/** Parses recorded order flow of two file formats into one kind of events. Pure. */
 import type { Side } from '../../domain/orders/order.ts'
 
-/** Prices and sizes are integers x 1e18; `at` is milliseconds since some beginning of the file's own. */
+/** Prices and sizes are integers × 1e18. `at` is milliseconds since an origin that the file chooses. */
 export type Recorded =
   | {
       readonly kind: 'placed'
@@ -11,12 +11,12 @@ export type Recorded =
       readonly price: bigint
       readonly size: bigint
     }
-  /** Made smaller by its owner. */
+  /** Cancelled in part. */
   | { readonly kind: 'reduced'; readonly at: number; readonly id: string; readonly size: bigint }
   | { readonly kind: 'cancelled'; readonly at: number; readonly id: string }
-  /** Hit by an order that the file does not show otherwise. */
+  /** Executed against an aggressor that has no event of its own in the file. */
   | { readonly kind: 'hit'; readonly at: number; readonly id: string; readonly size: bigint }
-  /** Filled whole by orders that the file does show. */
+  /** Filled completely by orders that have events of their own. */
   | { readonly kind: 'filled'; readonly at: number; readonly id: string }
   | { readonly kind: 'traded'; readonly at: number; readonly price: bigint; readonly size: bigint }
 
@@ -33,7 +33,7 @@ export function readerFor(header: string): LineReader {
   throw new RangeError(`unknown header "${columns}": expected "${LOBSTER}" or "${ORDER_LOG}"`)
 }
 
-/** Sizes are shares, prices USD x 10,000, times seconds; directions are those of the resting order. */
+/** Sizes are shares, prices USD × 10,000, times seconds. The direction is the resting order's. */
 function lobsterReader(line: string): readonly Recorded[] {
   const [time, type, id, size, price, direction] = line.split(',') as Columns<6>
   const at = Math.round(Number(time) * 1000)
@@ -64,28 +64,28 @@ function lobsterReader(line: string): readonly Recorded[] {
   }
 }
 
-/** What is known of an order of the log that is still there. */
-interface Seen {
+/** An order of the file that has not ended. */
+interface OpenOrder {
   readonly id: string
   readonly side: Side
   readonly price: bigint
   readonly remaining: bigint | null
 }
 
-interface HalfTrade extends Seen {
+interface HalfTrade extends OpenOrder {
   readonly at: number
   readonly size: bigint | null
 }
 
-/** Two halves further apart than this are not one trade. */
+/** Two fills whose times differ by more are not one trade. */
 const TRADE_WINDOW_MS = 5_000
 
 /**
- * Volumes are what remains, in 1e-8. A trade shows as two fills of opposite sides and equal size, one after the other; its price is
- * that of the order that was there first, which is the smaller id.
+ * A volume is the order's remaining size in units of 1e-8. A trade appears as two consecutive fills of opposite sides and equal size.
+ * Its price is that of the older order, which has the smaller id.
  */
 function orderLogReader(): LineReader {
-  const seen = new Map<string, Seen>()
+  const open = new Map<string, OpenOrder>()
   let half: HalfTrade | null = null
 
   const match = (fill: HalfTrade): readonly Recorded[] => {
@@ -106,12 +106,12 @@ function orderLogReader(): LineReader {
     const at = Number(timestamp)
     const [side, price] = [direction === 'bid' ? 'LONG' : 'SHORT', decimal(priceText)] as const
     const remaining = BigInt(volume) * 10n ** 10n
-    const before = seen.get(id)?.remaining ?? null
+    const before = open.get(id)?.remaining ?? null
     const size = before === null ? null : before - remaining
-    seen.set(id, { id, side, price, remaining })
+    open.set(id, { id, side, price, remaining })
     if (action === 'created') return [{ kind: 'placed', at, id, side, price, size: remaining }]
     if (action === 'changed') return match({ id, side, price, remaining, at, size })
-    seen.delete(id)
+    open.delete(id)
     if (remaining > 0n) return [{ kind: 'cancelled', at, id }]
     return [...match({ id, side, price, remaining, at, size }), { kind: 'filled', at, id }]
   }

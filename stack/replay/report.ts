@@ -1,4 +1,4 @@
-/** What a replay did, what the market made of it, and whether everyone agrees on what is left. */
+/** The report of a replay: requests sent, batches and prices that resulted, and an audit of all balances and positions. */
 import { fromE18 } from '../../client/decimals.ts'
 import { notionalAt } from '../../domain/market/market.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'
@@ -32,14 +32,14 @@ export async function report(admin: Admin, replayed: Replayed): Promise<string> 
   const ms = (p: number): string => percentile(sent.latencies, p).toFixed(1)
   return [
     '',
-    `orders      ${sent.orders} sent, ${sent.accepted} accepted; refused: ${listed(sent.refused)}`,
-    `cancels     ${sent.cancels} sent; refused: ${listed(sent.cancelsRefused)}; ${skipped} events of unknown orders left out`,
+    `orders      ${sent.orders} sent, ${sent.accepted} accepted; rejected: ${listed(sent.rejected)}`,
+    `cancels     ${sent.cancels} sent; rejected: ${listed(sent.cancelsRejected)}; ${skipped} events of unknown orders skipped`,
     `batches     ${batches.length}, volume ${quantity(volume, spec.step)}, turnover ${Number(fromE18(turnover)).toFixed(0)} USDM`,
     `fills       ${fills} of the replay's own orders`,
-    `prices      ${prices.pairs} clearing prices beside the recorded trades: mean absolute difference ` +
+    `prices      ${prices.pairs} clearing prices compared with recorded trades: mean absolute difference ` +
       `${prices.difference.toFixed(2)} ticks, correlation ${prices.correlation?.toFixed(4) ?? 'none'}`,
-    `latency     order to answer p50 ${ms(0.5)} ms, p99 ${ms(0.99)} ms; at most ${Math.round(lateMs)} ms behind the record`,
-    `check       ${auditLine(checked)}`,
+    `latency     request to response p50 ${ms(0.5)} ms, p99 ${ms(0.99)} ms; at most ${Math.round(lateMs)} ms behind the recording`,
+    `audit       ${auditLine(checked)}`,
   ].join('\n')
 }
 

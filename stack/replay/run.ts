@@ -1,9 +1,9 @@
-/** Sends a recorded flow in its own rhythm, and lets the market's oracle say what the record traded at. */
+/** Sends recorded order flow with its recorded timing, while the market's oracle price follows the recorded trades. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Admin } from '../admin.ts'
-import { type TakenFeed, takeOverFeed } from '../feed.ts'
+import { type FeedOverride, overrideFeed } from '../feed-override.ts'
 import { StackError } from '../options.ts'
 import { latestPrice } from '../oracle.ts'
 import type { StackAccount } from '../stack-file.ts'
@@ -30,40 +30,41 @@ export interface Replayed {
   readonly trades: readonly Point[]
   readonly from: Millis
   readonly until: Millis
-  /** How far the sender fell behind the record's rhythm at worst. */
+  /** Maximum delay of an action behind its recorded time. */
   readonly lateMs: number
 }
 
 const DEPOSIT = 100_000_000n * 10n ** 18n
-const IN_FLIGHT = 128
-/** How long an aggressor made from a recorded execution may wait for the batch that it meets. */
+const MAX_IN_FLIGHT = 128
+/** Lifetime of an aggressor that was derived from a recorded execution: long enough for the next batch. */
 const TAKE_LIFE_MS = 1_500
-/** A recorded fill may be a batch early: what is left after this long is cancelled. */
+/** A recorded fill may precede the batch that fills the order here, so its remainder is cancelled only after this time. */
 const LATE_CANCEL_MS = 1_500
 
 export async function replay(
   admin: Admin,
   lines: AsyncIterable<string>,
   options: ReplayOptions,
-  say: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<Replayed> {
   const spec = admin.specs.find(({ symbol }) => symbol === options.market)
   if (spec === undefined) {
     const known = admin.specs.map(({ symbol }) => symbol).join(', ')
-    throw new StackError(`there is no market ${options.market}: this stack has ${known}`)
+    throw new StackError(`--market must be one of ${known}, not ${options.market}`)
   }
   const { actions, skipped } = await planAll(lines, options)
   const mapping = await mappingFor(admin, spec, actions)
-  say(`${actions.length} actions for ${spec.symbol}; preparing ${options.accounts} accounts ...`)
+  report(`${actions.length} actions for ${spec.symbol}; preparing ${options.accounts} accounts ...`)
   const count = Math.max(2, options.accounts)
   const keys = Array.from({ length: count }, (_, index) => admin.keys.replay(spec.marketId, index))
   const accounts = await admin.accounts(keys, DEPOSIT)
 
   const traders = createTraders(admin.file.base_url, spec, accounts)
-  const feed = takeOverFeed(admin, spec.marketId)
+  const feed = overrideFeed(admin, spec.marketId)
   try {
     const from = Date.now() as Millis
-    const { trades, lateMs } = await play(actions, { mapping, traders, feed, speed: options.speed, say })
+    const run = { mapping, traders, feed, speed: options.speed, report }
+    const { trades, lateMs } = await sendActions(actions, run)
     await sleep(LATE_CANCEL_MS)
     await traders.cancelAll()
     return { spec, accounts, sent: traders.sent, skipped, trades, from, until: Date.now() as Millis, lateMs }
@@ -72,7 +73,7 @@ export async function replay(
   }
 }
 
-/** The whole file at once: some ten thousand lines, and the rhythm is not disturbed by reading. */
+/** Reads the whole file first (some ten thousand lines), so that reading does not disturb the timing. */
 async function planAll(lines: AsyncIterable<string>, { limit, minutes }: ReplayOptions) {
   const planner = createPlanner()
   const actions: Action[] = []
@@ -88,7 +89,7 @@ async function planAll(lines: AsyncIterable<string>, { limit, minutes }: ReplayO
     if (++count > limit || (planned[0]?.at ?? first) - first > minutes * 60_000) break
     actions.push(...planned)
   }
-  if (actions.length === 0) throw new StackError('the file holds no order flow')
+  if (actions.length === 0) throw new StackError('--orders: the file contains no orders')
   return { actions, skipped: planner.skipped }
 }
 
@@ -96,28 +97,29 @@ async function mappingFor({ db }: Admin, spec: MarketSpec, actions: readonly Act
   const oracle = await latestPrice(db, spec.marketId)
   if (oracle === null) throw new StackError(`${spec.symbol} has no oracle price yet`)
   const first = actions.find(({ kind }) => kind === 'price') ?? actions.find(({ kind }) => kind === 'place')
-  if (first === undefined || first.kind === 'cancel') throw new StackError('the file names no price')
+  if (first === undefined || first.kind === 'cancel')
+    throw new StackError('--orders: the file contains no price')
   return createMapping({ spec, oracle, first: first.price })
 }
 
-interface Play {
+interface ReplayRun {
   readonly mapping: Mapping
   readonly traders: Traders
-  readonly feed: TakenFeed
+  readonly feed: FeedOverride
   readonly speed: number
-  readonly say: (line: string) => void
+  readonly report: (line: string) => void
 }
 
-async function play(actions: readonly Action[], { mapping, traders, feed, speed, say }: Play) {
+async function sendActions(actions: readonly Action[], { mapping, traders, feed, speed, report }: ReplayRun) {
   const trades: Point[] = []
-  const flying = new Set<Promise<void>>()
+  const inFlight = new Set<Promise<void>>()
   const launch = (work: Promise<void>): void => {
-    const flight = work.finally(() => flying.delete(flight))
-    flying.add(flight)
+    const tracked = work.finally(() => inFlight.delete(tracked))
+    inFlight.add(tracked)
   }
   const began = Date.now()
   const first = actions[0]?.at ?? 0
-  let [lateMs, said] = [0, began]
+  let [lateMs, reportedAt] = [0, began]
 
   for (const [index, action] of actions.entries()) {
     const due = began + (action.at - first) / speed
@@ -125,23 +127,23 @@ async function play(actions: readonly Action[], { mapping, traders, feed, speed,
     if (early > 1) await sleep(early)
     lateMs = Math.max(lateMs, Date.now() - due)
     if (action.kind === 'price') {
-      feed.say(mapping.oraclePrice(action.price))
+      feed.setPrice(mapping.oraclePrice(action.price))
       trades.push({ at: Date.now(), price: mapping.ticks(action.price) })
-    } else launch(act(action, mapping, traders))
-    while (flying.size >= IN_FLIGHT) await Promise.race(flying)
-    if (Date.now() - said > 5_000) {
-      said = Date.now()
+    } else launch(sendAction(action, mapping, traders))
+    while (inFlight.size >= MAX_IN_FLIGHT) await Promise.race(inFlight)
+    if (Date.now() - reportedAt > 5_000) {
+      reportedAt = Date.now()
       const { orders, accepted, cancels } = traders.sent
-      say(
+      report(
         `${Math.round((100 * index) / actions.length)} %: ${orders} orders, ${accepted} accepted, ${cancels} cancels`,
       )
     }
   }
-  await Promise.all(flying)
+  await Promise.all(inFlight)
   return { trades, lateMs }
 }
 
-async function act(
+async function sendAction(
   action: Exclude<Action, { kind: 'price' }>,
   mapping: Mapping,
   traders: Traders,

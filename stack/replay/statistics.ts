@@ -1,4 +1,4 @@
-/** The figures of a replay's report. Pure. */
+/** Statistics for the report of a replay and for benchmarks. Pure. */
 
 export interface Point {
   readonly at: number
@@ -9,11 +9,11 @@ export interface Comparison {
   readonly pairs: number
   /** Mean absolute difference. */
   readonly difference: number
-  /** Pearson's; null where one side never moves. */
+  /** Pearson's coefficient; null if one of the series is constant. */
   readonly correlation: number | null
 }
 
-/** Each point of `ours` beside the latest of `theirs` that is not later. Both in order of time. */
+/** Pairs each point of `ours` with the latest point of `theirs` that is not later. Both must be sorted by time. */
 export function compare(ours: readonly Point[], theirs: readonly Point[]): Comparison {
   const pairs: (readonly [number, number])[] = []
   let latest = -1
@@ -26,7 +26,7 @@ export function compare(ours: readonly Point[], theirs: readonly Point[]): Compa
   return { pairs: pairs.length, difference, correlation: correlation(pairs) }
 }
 
-/** The value that a share `p` of the values does not exceed; NaN where there is none. */
+/** The smallest value that a share `p` of the values does not exceed; NaN if there are no values. */
 export function percentile(values: readonly number[], p: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(p * sorted.length) - 1)] ?? Number.NaN

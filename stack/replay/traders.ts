@@ -1,4 +1,4 @@
-/** The accounts that a recorded flow is spread over: who sends which order, and what became of it. */
+/** The accounts of a replay: assigns each order to an account, sends it, and counts the results. */
 import { performance } from 'node:perf_hooks'
 import { Client } from '../../client/client.ts'
 import { fromE18 } from '../../client/decimals.ts'
@@ -14,9 +14,9 @@ export interface Sent {
   accepted: number
   cancels: number
   /** By code. */
-  readonly refused: Map<string, number>
-  readonly cancelsRefused: Map<string, number>
-  /** Milliseconds from sending an order to its answer. */
+  readonly rejected: Map<string, number>
+  readonly cancelsRejected: Map<string, number>
+  /** Milliseconds from request to response. */
   readonly latencies: number[]
 }
 
@@ -26,7 +26,7 @@ export interface Placing {
   readonly side: Side
   readonly price: Ticks
   readonly quantity: Steps
-  /** Milliseconds that it may wait in the book; 0 for ever. */
+  /** Milliseconds until the order expires; 0 for never. */
   readonly life: number
 }
 
@@ -34,12 +34,12 @@ export interface Traders {
   readonly sent: Sent
   place(placing: Placing): Promise<void>
   cancel(ref: string): Promise<void>
-  /** Cancels what is still in the book. */
+  /** Cancels every order that is not cancelled yet. */
   cancelAll(): Promise<void>
 }
 
 const LEVERAGE = 5
-/** Sellers become buyers and buyers sellers so often: no account meets its own orders, and positions return to flat. */
+/** Buying and selling accounts swap sides at this interval: an account never trades with itself, and positions return to flat. */
 const SWAP_MS = 60_000
 
 export function createTraders(baseUrl: string, spec: MarketSpec, accounts: readonly StackAccount[]): Traders {
@@ -51,18 +51,18 @@ export function createTraders(baseUrl: string, spec: MarketSpec, accounts: reado
     orders: 0,
     accepted: 0,
     cancels: 0,
-    refused: new Map(),
-    cancelsRefused: new Map(),
+    rejected: new Map(),
+    cancelsRejected: new Map(),
     latencies: [],
   }
-  /** An order's hash once it is accepted; a cancel waits for that. */
+  /** Resolves with an order's hash when it is accepted, or null when it is rejected. A cancel waits for that. */
   const placed = new Map<string, Promise<{ client: Client; hash: string } | null>>()
-  let turn = 0
+  let orderCount = 0
 
   const clientFor = (side: Side, at: number): Client => {
     const swapped = Math.floor(at / SWAP_MS) % 2 === 1
     const firstHalf = (side === 'LONG') !== swapped
-    return clients[(firstHalf ? 0 : half) + (turn++ % half)] as Client
+    return clients[(firstHalf ? 0 : half) + (orderCount++ % half)] as Client
   }
 
   const send = async ({ at, side, price, quantity, life }: Placing) => {
@@ -83,7 +83,7 @@ export function createTraders(baseUrl: string, spec: MarketSpec, accounts: reado
       sent.accepted++
       return { client, hash: order.hash }
     } catch (error) {
-      count(sent.refused, error)
+      count(sent.rejected, error)
       return null
     }
   }
@@ -96,16 +96,16 @@ export function createTraders(baseUrl: string, spec: MarketSpec, accounts: reado
     try {
       await order.client.orders.cancel(order.hash)
     } catch (error) {
-      count(sent.cancelsRefused, error)
+      count(sent.cancelsRejected, error)
     }
   }
 
   return {
     sent,
     async place(placing) {
-      const answer = send(placing)
-      if (placing.life === 0) placed.set(placing.ref, answer)
-      await answer
+      const sending = send(placing)
+      if (placing.life === 0) placed.set(placing.ref, sending)
+      await sending
     },
     cancel,
     async cancelAll() {

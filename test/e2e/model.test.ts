@@ -10,7 +10,7 @@ import { after, before, describe, it } from 'mocha'
 import { type Round, roundsOf } from './support/commands.ts'
 import { RACED } from './support/foresight.ts'
 import { Play } from './support/play.ts'
-import { type Seconds, startSeconds } from './support/seconds.ts'
+import { type Seconds, startSeconds } from './support/second-instance.ts'
 import { useStack } from './support/stack.ts'
 
 const SEED = Number(process.env.MODEL_SEED ?? 4)

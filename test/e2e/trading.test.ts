@@ -4,7 +4,7 @@ import { fromE18, toE18 } from '../../client/decimals.ts'
 import type { Fill, Market } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
 import type { Price } from '../../domain/units.ts'
-import { takeOverFeed } from '../../stack/feed.ts'
+import { overrideFeed } from '../../stack/feed-override.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
 import { isDone, meet, nearOracle, useStack } from './support/stack.ts'
@@ -96,13 +96,13 @@ describe('trading, end to end', function () {
 
   it('fills a sell to its last step although the price, and so the band, has risen while it rested', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
-    const feed = takeOverFeed(exchange.stack, 3)
+    const feed = overrideFeed(exchange.stack, 3)
     try {
       const price = await nearOracle(alice, 3)
       const order = { marketId: 3, price, quantity: '0.01', leverage: 2 } as const
       const sell = await bob.orders.place({ ...order, side: 'SHORT' })
       const risen = ((toE18(price) * 102n) / 100n) as Price
-      feed.say(risen)
+      feed.setPrice(risen)
       await waitFor(
         () => alice.marketData.market(3),
         ({ oracle_price_e18_raw }) => BigInt(oracle_price_e18_raw ?? 0) === risen,

@@ -15,7 +15,7 @@ describe('stack/anvil', () => {
 
   after(() => rm(dir, { recursive: true, force: true }))
 
-  it('mines a transaction at once, on chain 6343', async () => {
+  it('when a transaction is sent, it is mined at once on chain 6343', async () => {
     await onChain({}, async (provider) => {
       expect((await provider.getNetwork()).chainId).to.equal(6343n)
       const receipt = await pay(provider, payee)
@@ -23,14 +23,14 @@ describe('stack/anvil', () => {
     })
   })
 
-  it('given mixed mining, mines a transaction long before the next block is due', async () => {
+  it('when mixed mining is on, a transaction is mined long before the next block is due', async () => {
     await onChain({ blockTime: 600, mixedMining: true }, async (provider) => {
       const receipt = await pay(provider, payee)
       expect(receipt?.status).to.equal(1)
     })
   })
 
-  it('given a state file, goes on where it stopped', async () => {
+  it('when it restarts with a state file, it resumes at the same block and balances', async () => {
     const stateFile = join(dir, 'chain.json')
     await onChain({ stateFile }, (provider) => pay(provider, payee))
     await onChain({ stateFile }, async (provider) => {

@@ -12,7 +12,7 @@ describe('stack/chain-state', () => {
   const stateFile = join(dir, 'chain.json')
   after(() => rmSync(dir, { recursive: true, force: true }))
 
-  /** Runs the chain once and says how it begins and how long it is. */
+  /** Starts and stops the chain once, and returns its genesis hash and its height. */
   async function run(): Promise<{ genesis: string | null | undefined; head: number }> {
     repairChainState(stateFile)
     const anvil = await startAnvil({ stateFile })
@@ -25,14 +25,14 @@ describe('stack/chain-state', () => {
     return { genesis, head }
   }
 
-  it('given a chain that was started many times, it begins with the same block each time', async () => {
+  it('when a chain is started several times, it keeps the same genesis block', async () => {
     const runs = []
     for (let start = 0; start < 6; start++) runs.push(await run())
     expect(runs.map(({ head }) => head)).to.deep.equal([2, 4, 6, 8, 10, 12])
     expect(new Set(runs.map(({ genesis }) => genesis)).size).to.equal(1)
   })
 
-  it('leaves a file alone that needs no repair, and does nothing where there is none', () => {
+  it('when a file has one genesis block or does not exist, it changes nothing', () => {
     const content = '{"blocks": [{"header": {"number": "0x0", "timestamp": "0x1"}}]}'
     writeFileSync(stateFile, content)
     repairChainState(stateFile)
@@ -40,7 +40,7 @@ describe('stack/chain-state', () => {
     repairChainState(join(dir, 'nothing.json'))
   })
 
-  it('given a file that was cut off, it says what to do', () => {
+  it('when the file is truncated, it throws and names --fresh', () => {
     writeFileSync(stateFile, '{"blocks": [')
     expect(() => repairChainState(stateFile)).to.throw('start again with --fresh')
   })

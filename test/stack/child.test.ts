@@ -9,7 +9,7 @@ import { expect } from 'chai'
 import { startChild } from '../../stack/child.ts'
 
 describe('stack/child', () => {
-  it('given a starter that is killed, ends the program and deletes its folder', async () => {
+  it('when the starting process is killed, the program ends and its folder is deleted', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'clearbatch-child-'))
     const starter = spawn(process.execPath, ['--input-type=module', '-e', killedStarter(dir)])
     expect(await once(starter, 'exit')).to.deep.equal([null, 'SIGKILL'])
@@ -17,7 +17,7 @@ describe('stack/child', () => {
     while (existsSync(dir)) await sleep(10)
   })
 
-  it('given a program that cannot start, shows what it printed', async () => {
+  it('when a program fails to start, the error contains its output', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'clearbatch-child-'))
     const program = { command: 'sh', args: ['-c', 'echo no such luck; exit 3'], logFile: join(dir, 'log') }
     const error = await startChild({ ...program, ready: async () => false }).catch(

@@ -24,20 +24,20 @@ const foldAll = (rows: readonly object[]) => {
 }
 
 describe('stack/audit fold', () => {
-  it('adds deposits, settlements and positions up', () => {
+  it('when rows deposit and settle, it adds up balances and positions', () => {
     const { balance, position } = foldAll([deposit, settled, { kind: 'order_placed', reserved: '5' }])
     expect(balance).to.deep.equal({ free: 70n, pending: 0n })
     expect(position).to.deep.equal({ size: -4, entryNotional: 40n, foldedMargin: 29n })
   })
 
-  it('takes back what left the chain', () => {
+  it('when rows are rolled back, it returns to zero', () => {
     const back = (row: object) => ({ ...row, rollback: true }) as BalanceChanged | PartSettled
     const { balance, position } = foldAll([deposit, settled, back(settled), back(deposit)])
     expect(balance).to.deep.equal({ free: 0n, pending: 0n })
     expect(position).to.deep.equal({ size: 0, entryNotional: 0n, foldedMargin: 0n })
   })
 
-  it('lets a pending withdrawal pay what the free balance does not cover', () => {
+  it('when a settlement exceeds the free balance, it takes the rest from the pending withdrawal', () => {
     const request = { ...deposit, free_delta: '-90', pending_withdrawal_delta: '90' }
     const short = { ...settled, fills: [{ user_id: 1, free_delta: '-30', from_pending: '20' }] }
     expect(foldAll([deposit, request, short]).balance).to.deep.equal({ free: 0n, pending: 70n })

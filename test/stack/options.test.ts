@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { claimPort } from '../../stack/claim-port.ts'
+import { requirePort } from '../../stack/choose-port.ts'
 import { dataDirAt, lockDataDir } from '../../stack/data-dir.ts'
 import { loadKeys } from '../../stack/keys.ts'
 import { readOptions } from '../../stack/options.ts'
@@ -12,7 +12,7 @@ import { readOptions } from '../../stack/options.ts'
 const temporary = () => dataDirAt(mkdtempSync(join(tmpdir(), 'clearbatch-stack-')))
 
 describe('stack/options', () => {
-  it('has the documented defaults', () => {
+  it('when no flag is given, it returns the documented defaults', () => {
     expect(readOptions([])).to.deep.equal({
       port: 8080,
       dataDir: resolve('.clearbatch'),
@@ -21,28 +21,30 @@ describe('stack/options', () => {
     })
   })
 
-  it('reads every flag', () => {
+  it('when every flag is given, it returns each value', () => {
     const options = readOptions(['--port', '9000', '--data-dir=/tmp/x', '--fresh', '--no-bots'])
     expect(options).to.deep.equal({ port: 9000, dataDir: '/tmp/x', fresh: true, bots: false })
   })
 
-  it('refuses what it does not know, and says what it does', () => {
+  it('when a flag is unknown or a port is out of range, it throws and names the valid flags', () => {
     expect(() => readOptions(['--prot', '1']))
       .to.throw('--prot')
       .with.property('message')
       .that.includes('--data-dir')
-    expect(() => readOptions(['--port', '70000'])).to.throw('--port must be a port number, not 70000')
+    expect(() => readOptions(['--port', '70000'])).to.throw(
+      '--port must be a port number from 0 to 65535, not 70000',
+    )
   })
 })
 
-describe('stack/claim-port', () => {
-  it('given a port that is in use, it refuses it by number', async () => {
+describe('stack/choose-port', () => {
+  it('when the port is in use, it throws and names the port', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await new Promise((listening) => server.once('listening', listening))
     const address = server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
     let message = ''
-    await claimPort(port).catch((error: Error) => {
+    await requirePort(port).catch((error: Error) => {
       message = error.message
     })
     server.close()
@@ -51,7 +53,7 @@ describe('stack/claim-port', () => {
 })
 
 describe('stack/data-dir', () => {
-  it('given a stack that runs, it refuses a second one and names the process', () => {
+  it('when a stack runs on the folder, a second lock throws and names the process', () => {
     const dir = temporary()
     const unlock = lockDataDir(dir)
     expect(() => lockDataDir(dir)).to.throw(
@@ -61,7 +63,7 @@ describe('stack/data-dir', () => {
     lockDataDir(dir)()
   })
 
-  it('given the lock of a stack that was killed, it takes it over', () => {
+  it('when the owner of the lock was killed, it takes the lock over', () => {
     const dir = temporary()
     writeFileSync(dir.lock, '999999999')
     const unlock = lockDataDir(dir)
@@ -71,12 +73,12 @@ describe('stack/data-dir', () => {
 })
 
 describe('stack/keys', () => {
-  it('makes keys once per data directory and gives every role its own', () => {
+  it('when keys are loaded twice from one folder, they are equal, and every role has its own key', () => {
     const dir = temporary()
     const keys = loadKeys(dir)
     const again = loadKeys(dir)
     const addresses = [
-      ...[keys.deployer, keys.faucet, keys.oracle, keys.lane(1), keys.lane(2)],
+      ...[keys.deployer, keys.faucet, keys.oracle, keys.relayer(1), keys.relayer(2)],
       ...[keys.account(1), keys.bot(1), keys.replay(1, 1), keys.replay(2, 1)],
     ].map(({ address }) => address)
     expect(new Set(addresses).size).to.equal(addresses.length)

@@ -19,7 +19,7 @@ describe('stack/postgres', () => {
     await rm(dir, { recursive: true, force: true })
   })
 
-  it('keeps what was written across a restart, and is crash-safe', async () => {
+  it('when it restarts, it keeps its data, and it runs crash-safe', async () => {
     postgres = await startPostgres({ dir })
     await query(postgres, 'create table kept as select 7 as n')
     await postgres.stop()
@@ -30,7 +30,7 @@ describe('stack/postgres', () => {
     expect(await query(postgres, 'show synchronous_commit')).to.deep.equal([{ synchronous_commit: 'on' }])
   })
 
-  it('given a temporary one, leaves nothing behind', async () => {
+  it('when it is temporary, it deletes its folder at the end', async () => {
     postgres = await startPostgres({ dir, temporary: true })
     expect(await query(postgres, 'show fsync')).to.deep.equal([{ fsync: 'off' }])
     await postgres.stop()

@@ -9,31 +9,32 @@ import { SEED_MARKETS } from '../../stack/seed-markets.ts'
 
 const E18 = 10n ** 18n
 const walk: Walk = { grain: E18 / 100n, home: 100n * E18, volatility: 0.001, probability: false }
-const take = (source: { next(): bigint }, count: number) => Array.from({ length: count }, () => source.next())
+const nextPrices = (source: { next(): bigint }, count: number) =>
+  Array.from({ length: count }, () => source.next())
 
 describe('stack/prices', () => {
-  it('walks the same way for the same seed, and another way for another', () => {
-    const first = take(randomWalk(walk, 100n * E18, 1), 50)
-    expect(take(randomWalk(walk, 100n * E18, 1), 50)).to.deep.equal(first)
-    expect(take(randomWalk(walk, 100n * E18, 2), 50)).to.not.deep.equal(first)
+  it('when seeds are equal, the prices are equal, and another seed gives other prices', () => {
+    const first = nextPrices(randomWalk(walk, 100n * E18, 1), 50)
+    expect(nextPrices(randomWalk(walk, 100n * E18, 1), 50)).to.deep.equal(first)
+    expect(nextPrices(randomWalk(walk, 100n * E18, 2), 50)).to.not.deep.equal(first)
   })
 
-  it('stays on the grain, moves by its volatility and comes home in the long run', () => {
-    const prices = take(randomWalk(walk, 150n * E18, 3), 30_000)
+  it('when it starts away from home, it stays on the grain and reverts to home in the long run', () => {
+    const prices = nextPrices(randomWalk(walk, 150n * E18, 3), 30_000)
     expect(prices.every((price) => price % walk.grain === 0n && price > 0n)).to.equal(true)
     const late = prices.slice(-10_000).map((price) => Number(price / E18))
     expect(late.reduce((sum, price) => sum + price, 0) / late.length).to.be.within(85, 115)
   })
 
-  it('keeps a probability between 0 and 1', () => {
+  it('when the price is a probability, it stays above 0 and at most 1', () => {
     const wild = { ...walk, home: E18 / 2n, grain: E18 / 10_000n, volatility: 0.5, probability: true }
-    for (const price of take(randomWalk(wild, E18 / 2n, 4), 5_000))
+    for (const price of nextPrices(randomWalk(wild, E18 / 2n, 4), 5_000))
       expect(price > 0n && price <= E18).to.equal(true)
   })
 })
 
 describe('stack/oracle', () => {
-  it('signs the struct that SignedPriceOracle verifies', () => {
+  it('when a report is signed, its signature recovers to the signer over the struct that SignedPriceOracle verifies', () => {
     const wallet = new Wallet(`0x${'22'.repeat(32)}`)
     const address = `0x${'33'.repeat(20)}`
     const feedId = `0x${'0'.repeat(63)}1`
@@ -56,7 +57,7 @@ describe('stack/oracle', () => {
 })
 
 describe('stack/seed-markets', () => {
-  it('lists one market of each kind, each by the rules for a listing', () => {
+  it('when the seed markets are listed, there is one of each kind and each meets the listing rules', () => {
     const kinds = SEED_MARKETS.map(({ plan }) => plan.kind)
     expect(kinds).to.deep.equal(['perpetual', 'perpetual', 'future', 'binary_future'])
     for (const { plan } of SEED_MARKETS) {

@@ -17,13 +17,13 @@ const spec = {
 const mapping = createMapping({ spec, oracle: (230n * E18) as Price, first: 585n * E18 })
 
 describe('stack/replay mapping', () => {
-  it('puts the first trade of the file on the oracle price, and everything else as far off in per cent', () => {
+  it('when prices are mapped, the first trade maps to the oracle price and others keep their distance in per cent', () => {
     expect(mapping.ticks(585n * E18)).to.equal(23_000)
     expect(mapping.ticks((585n * E18 * 101n) / 100n)).to.equal(23_230)
     expect(mapping.oraclePrice((585n * E18) / 2n)).to.equal(115n * E18)
   })
 
-  it('keeps the order of prices', () => {
+  it("when one price is at most another, its ticks are at most the other's", () => {
     const price = fc.bigInt({ min: E18, max: 10_000n * E18 })
     fc.assert(
       fc.property(price, price, (a, b) => {
@@ -32,7 +32,7 @@ describe('stack/replay mapping', () => {
     )
   })
 
-  it('keeps sizes within the market', () => {
+  it("when a size is mapped, it is whole steps between the market's minimum and maximum", () => {
     expect(mapping.steps(E18)).to.equal(100)
     expect(mapping.steps(1n)).to.equal(2)
     expect(mapping.steps(1000n * E18)).to.equal(1000)
@@ -40,7 +40,7 @@ describe('stack/replay mapping', () => {
 })
 
 describe('stack/replay statistics', () => {
-  it('compares each price with the latest recorded one', () => {
+  it('when points are compared, each is paired with the latest recorded point before it', () => {
     const theirs = [10, 20, 30].map((at) => ({ at, price: at * 10 }))
     const ours = [
       { at: 5, price: 1 },
@@ -53,12 +53,12 @@ describe('stack/replay statistics', () => {
     expect(correlation).to.be.greaterThan(0.99)
   })
 
-  it('has no correlation where nothing moves', () => {
+  it('when a series is constant, the correlation is null', () => {
     const still = [1, 2, 3].map((at) => ({ at, price: 5 }))
     expect(compare(still, still).correlation).to.equal(null)
   })
 
-  it('takes percentiles by rank', () => {
+  it('when percentiles are computed, they are values by rank, and NaN without values', () => {
     const values = Array.from({ length: 100 }, (_, index) => 100 - index)
     expect([percentile(values, 0.5), percentile(values, 0.99), percentile(values, 1)]).to.deep.equal([
       50, 99, 100,

@@ -28,7 +28,7 @@ const brief = (action: Action): string => {
 }
 
 describe('stack/replay reading', () => {
-  it('given a LOBSTER file, it makes the aggressors, splits partial cancels and passes over unknown orders', () => {
+  it('when the file is LOBSTER, it derives aggressors, splits partial cancels and skips unknown orders', () => {
     const { actions, skipped } = planned('lobster.csv')
     expect(actions.map(brief)).to.deep.equal([
       'place 10 LONG 100 x100',
@@ -47,7 +47,7 @@ describe('stack/replay reading', () => {
     expect(actions[0]?.at).to.equal(34_200_500)
   })
 
-  it('given an order log, it pairs the two halves of a trade and prices it at the order that was there first', () => {
+  it("when the file is an order log, it pairs the two fills of a trade and takes the older order's price", () => {
     const { actions, skipped } = planned('order-log.csv')
     expect(actions.map(brief)).to.deep.equal([
       'place 1 SHORT 100.5 x2',
@@ -66,7 +66,7 @@ describe('stack/replay reading', () => {
     expect(skipped).to.equal(1)
   })
 
-  it('given another header, it says which two it knows', () => {
+  it('when the header is unknown, it throws and names the two valid headers', () => {
     expect(() => readerFor('a,b,c')).to.throw('unknown header "a,b,c": expected "time,type')
   })
 })

@@ -11,11 +11,11 @@ import { createSupervisor, type Supervisor } from '../../stack/supervisor.ts'
 
 const SUPERVISOR = new URL('../../stack/supervisor.ts', import.meta.url).href
 
-/** Says whether it was armed, then waits to be told to stop. */
+/** Prints the variable ARMED, then runs until it is stopped. */
 const IDLE = "console.log('armed', process.env.ARMED ?? 'no'); setInterval(() => {}, 1000)"
 
-const until = async (holds: () => boolean): Promise<void> => {
-  for (let tries = 0; !holds(); tries++) {
+const until = async (condition: () => boolean): Promise<void> => {
+  for (let tries = 0; !condition(); tries++) {
     if (tries > 500) throw new Error('waited too long')
     await sleep(20)
   }
@@ -39,7 +39,7 @@ describe('stack/supervisor', () => {
     rmSync(logDir, { recursive: true, force: true })
   })
 
-  it('given a process that is killed, it says so and starts it again', async () => {
+  it('when a process is killed, it reports that and restarts the process', async () => {
     const child = start(IDLE)
     const first = child.pid()
     await until(() => log().includes('armed'))
@@ -48,16 +48,16 @@ describe('stack/supervisor', () => {
     expect(await end).to.equal('SIGKILL')
     await until(() => child.pid() !== null)
     expect(child.pid()).to.not.equal(first)
-    expect(reported[0]).to.match(/^child ended \(SIGKILL\); starting it again in 0.25 s/)
+    expect(reported[0]).to.match(/^child ended \(SIGKILL\); restarting it in 0.25 s/)
   })
 
-  it('given a process that fails at once, it repeats its last words', async () => {
+  it('when a process fails at once, it reports the last line of its log', async () => {
     const child = start("console.error('DATABASE_URL is not set'); process.exit(3)")
     expect(await child.nextEnd()).to.equal(3)
     expect(reported[0]).to.include('DATABASE_URL is not set')
   })
 
-  it('arms a process for one life only', async () => {
+  it('when a restart adds variables, they apply to that run only', async () => {
     const child = start(IDLE)
     await until(() => log().includes('armed no'))
     await child.restart('SIGTERM', { ARMED: 'yes' })
@@ -67,7 +67,7 @@ describe('stack/supervisor', () => {
     expect(reported).to.have.length(1)
   })
 
-  it('stops a process and leaves it stopped', async () => {
+  it('when a process is stopped, it does not restart it', async () => {
     const child = start(IDLE)
     await until(() => log().includes('armed'))
     await child.stop()
@@ -75,7 +75,7 @@ describe('stack/supervisor', () => {
     expect(reported).to.deep.equal([])
   })
 
-  it('given a stack killed by kill -9, it leaves no process behind', async () => {
+  it('when the stack is killed by kill -9, its child processes end', async () => {
     const code = `
       import { createSupervisor } from ${JSON.stringify(SUPERVISOR)}
       const supervisor = createSupervisor({ logDir: ${JSON.stringify(logDir)}, report: () => {} })

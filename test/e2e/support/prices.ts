@@ -3,13 +3,13 @@ import type { Client } from '../../../client/client.ts'
 import { waitFor } from '../../../client/wait-for.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Price } from '../../../domain/units.ts'
-import { type TakenFeed, takeOverFeed } from '../../../stack/feed.ts'
+import { type FeedOverride, overrideFeed } from '../../../stack/feed-override.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { BUDGET_MS } from './paper.ts'
 
 interface Feed {
   readonly middle: bigint
-  readonly taken: TakenFeed
+  readonly taken: FeedOverride
   now: Price
   /** What was said before that: it is heard of for a moment still. */
   before: Price
@@ -28,7 +28,7 @@ export class Prices {
       )
       const middle = BigInt(oracle_price_e18_raw ?? 0)
       const now = middle as Price
-      prices.#feeds.set(marketId, { middle, now, before: now, taken: takeOverFeed(stack, marketId) })
+      prices.#feeds.set(marketId, { middle, now, before: now, taken: overrideFeed(stack, marketId) })
     }
     return prices
   }
@@ -42,7 +42,7 @@ export class Prices {
     for (const [at, [marketId, feed]] of [...this.#feeds].entries()) {
       feed.before = feed.now
       feed.now = this.away(marketId, moved[at] ?? 0) as Price
-      feed.taken.say(feed.now)
+      feed.taken.setPrice(feed.now)
     }
     for (const [marketId, { now }] of this.#feeds) {
       await waitFor(

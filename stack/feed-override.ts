@@ -1,4 +1,4 @@
-/** A market's price feed in other hands than the simulated oracle's: a replay's, or a test's. */
+/** Replaces the simulated oracle as the price feed of one market: for a replay or a test. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../db/client.ts'
@@ -6,21 +6,21 @@ import type { Millis, Price } from '../domain/units.ts'
 import { feedIdOf } from './deploy.ts'
 import { feedLease, latestPrice, publish, type ReportSigner } from './oracle.ts'
 
-export interface TakenFeed {
-  /** From the next report on, and until the next price is said. */
-  say(price: Price): void
-  /** Gives the feed back to the simulated oracle, which goes on from the last price. */
+export interface FeedOverride {
+  /** Every report from the next one on has this price, until it is set again. */
+  setPrice(price: Price): void
+  /** Returns the feed to the simulated oracle, which continues from the last price. */
   release(): Promise<void>
 }
 
 const LEASE_MS = 5_000
 const REPORT_EVERY_MS = 250
 
-/** Holds the lease on the market's price and reports the latest one said, or the one found, until it is released. */
-export function takeOverFeed(
+/** Keeps the lease of the market's feed and publishes four reports per second. The first price is the latest published one. */
+export function overrideFeed(
   { db, oracle }: { readonly db: Db; readonly oracle: ReportSigner },
   marketId: number,
-): TakenFeed {
+): FeedOverride {
   const name = feedLease(marketId)
   const owner = randomUUID()
   let price: Price | null = null
@@ -33,9 +33,9 @@ export function takeOverFeed(
       .values({ name, ...row })
       .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
       .execute()
-    const found = await latestPrice(db, marketId)
-    // A price may have been said meanwhile.
-    price ??= found
+    const published = await latestPrice(db, marketId)
+    // `setPrice` may have run while the query did.
+    price ??= published
     if (price === null) return
     await publish(db, marketId, oracle.sign(feedIdOf(marketId), price, Date.now() as Millis))
   }
@@ -46,7 +46,7 @@ export function takeOverFeed(
     }
   })()
   return {
-    say(next) {
+    setPrice(next) {
       price = next
     },
     async release() {

@@ -1,4 +1,4 @@
-/** Which of the ports that an operator asks for the stack may have. */
+/** Chooses the ports of the stack: the requested one if it is free. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { StackError } from './options.ts'
@@ -16,12 +16,14 @@ async function isFree(port: number): Promise<boolean> {
   return true
 }
 
-/** The port asked for, or any free one for 0. Refuses one that something else listens on. */
-export async function claimPort(port: number): Promise<number> {
+/** The requested port, or any free one for 0. Throws if another program listens on it. */
+export async function requirePort(port: number): Promise<number> {
   if (port === 0) return freePort()
   if (await isFree(port)) return port
-  throw new StackError(`port ${port} is in use: stop what listens there, or choose another with --port`)
+  throw new StackError(
+    `port ${port} is in use: stop the program that listens there, or choose another with --port`,
+  )
 }
 
-/** The port asked for if it is free, else any other. */
+/** The preferred port if it is free, otherwise any free one. */
 export const preferPort = async (port: number): Promise<number> => ((await isFree(port)) ? port : freePort())
