@@ -1,4 +1,4 @@
-/** A chunk of log rows, what the read model holds of their subjects, and what the chunk makes of it. Pure. */
+/** Computes what a chunk of journal rows changes in the read model, from the rows that it touches. Pure. */
 
 import type { JournalEntry } from '../../db/journal.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
@@ -21,7 +21,7 @@ import { orderChanges, type ReadOrder } from './tables/orders.ts'
 import { positionChanges, type ReadPosition } from './tables/positions.ts'
 import { type ReadUser, userChanges } from './tables/users.ts'
 
-/** Subjects by the keys of their changes. */
+/** Rows of the read model before the chunk, by the keys of their changes. */
 export interface LoadedRows {
   readonly orders: Map<string, ReadOrder>
   readonly fills: Map<string, PartFills>
@@ -30,7 +30,7 @@ export interface LoadedRows {
   readonly markets: Map<string, ReadMarket>
 }
 
-/** Keys of everything that the rows change and that may stand in the read model already. */
+/** Keys of the rows that the chunk changes and that may exist already. */
 export interface TouchedKeys {
   readonly orders: Set<string>
   readonly fills: Set<string>
@@ -39,7 +39,7 @@ export interface TouchedKeys {
   readonly markets: Set<string>
 }
 
-/** What is to be written. Rows replace what has their key; deltas are added. */
+/** What a chunk writes. Rows replace the row with their key; deltas are added to it. */
 export interface ReadChanges {
   readonly users: readonly ReadUser[]
   readonly markets: readonly ReadMarket[]
@@ -65,7 +65,7 @@ export function entriesOf(shard: string, rows: readonly JournalEntry[]): ShardEn
   return rows.map(({ seq, row }) => ({ shard, marketId, seq, row }))
 }
 
-/** What must be loaded before `projectEntries`. Orders that the chunk itself places are not there yet. */
+/** What must be loaded before `changesOf`. Orders that the chunk itself places do not exist yet and are left out. */
 export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
   const keys = (changes: (entry: ShardEntry) => { key: string }[]) =>
     new Set(entries.flatMap((entry) => changes(entry).map(({ key }) => key)))
@@ -125,7 +125,7 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): R
   }
 }
 
-/** Parts with fills that only the chain knew and that a rollback took away: their rows go before the part's rows are written. */
+/** Rolled-back parts that had unmatched fills. Their rows are deleted before the part's rows are written. */
 function rolledBackFills(entries: readonly ShardEntry[]): PartRef[] {
   return entries.flatMap(({ marketId, row }) => {
     if (row.kind !== 'part_settled' || !row.rollback || row.fills.every(({ matched }) => matched)) return []

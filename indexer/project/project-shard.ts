@@ -1,7 +1,7 @@
 /**
- * Follows the journal and keeps the read model at its head. A chunk is one transaction: its rows and the shard's place in
- * `read.projection`. The row in `read.projection` is locked meanwhile, so of many projectors one works on a shard at a time, and each
- * row is projected once. Readers are notified after it: a notification in it would make commits queue for the disk one by one.
+ * Projects a shard's journal into the read model, chunk by chunk. A chunk is one transaction: the changed rows and the shard's place in
+ * `read.projection`. The transaction locks that row, so one projector works on a shard at a time and each journal row is projected
+ * once. Readers are notified after the commit: a `notify` inside the transaction would serialize commits.
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
@@ -13,22 +13,22 @@ import { loadRows, saveChanges } from './read-store.ts'
 export interface ChunkProgress {
   readonly shard: string
   readonly epoch: number
-  /** Last projected. */
+  /** The last projected row. */
   readonly seq: number
-  /** Rows in this chunk; 0 at the head. */
+  /** Number of rows in this chunk; 0 at the head. */
   readonly rows: number
-  /** Its next row tells of other shards that are not projected so far: it goes on when they are. */
+  /** The shard's next row is a `command_spanned` that waits until the shards it names are projected up to its sequences. */
   readonly isWaiting: boolean
 }
 
 export interface ChunkOptions {
   /** Most rows of one chunk. */
   readonly limit: number
-  /** Told after the rows are projected and before the transaction commits. */
+  /** Called after the rows are projected and before the transaction commits. */
   readonly reached: (point: 'before-projection') => void
 }
 
-/** Projects the shard's next rows. Null where another projector is at it, or the shard is not registered. */
+/** Projects the shard's next rows. Null if another projector has locked the shard, or the shard is not registered. */
 export async function projectChunk(
   db: Db,
   shard: string,
@@ -46,9 +46,9 @@ async function projectRows(
 ): Promise<ChunkProgress | null> {
   const next = await nextRows(tx, shard, limit)
   if (next === null) return null
-  const { at, logged } = next
-  const rows = await projectableRows(tx, logged)
-  const isWaiting = rows.length < logged.length
+  const { at, journal } = next
+  const rows = await projectableRows(tx, journal)
+  const isWaiting = rows.length < journal.length
   const last = rows.at(-1)
   if (last === undefined) return { ...at, rows: 0, isWaiting }
   const entries = entriesOf(shard, rows)
@@ -58,33 +58,33 @@ async function projectRows(
   return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length, isWaiting }
 }
 
-/** Takes the shard's place in the read model, and reads what its log has behind it. Null where another has taken it. */
+/** Locks the shard's place in the read model and reads the journal rows after it. Null if another projector has locked it. */
 async function nextRows(tx: Tx, shard: string, limit: number) {
   const { rows } = await sql<
     Omit<ChunkProgress, 'rows' | 'isWaiting'> & { at: number | null; row: JournalRow }
   >`
     with place as materialized (select * from read.projection where shard = ${shard} for update skip locked)
-    select place.*, logged.seq as at, logged.row from place left join lateral (
+    select place.*, next.seq as at, next.row from place left join lateral (
       select seq, row from journal where shard = place.shard and seq > place.seq order by seq limit ${limit}
-    ) logged on true
-    order by logged.seq
+    ) next on true
+    order by next.seq
   `.execute(tx)
   const [first] = rows
   if (first === undefined) return null
-  const logged = rows.flatMap(({ at, row }): JournalEntry[] => (at === null ? [] : [{ seq: at, row }]))
-  return { at: { shard, epoch: first.epoch, seq: first.seq }, logged }
+  const journal = rows.flatMap(({ at, row }): JournalEntry[] => (at === null ? [] : [{ seq: at, row }]))
+  return { at: { shard, epoch: first.epoch, seq: first.seq }, journal }
 }
 
-/** The rows before the first that must wait for other shards. */
-async function projectableRows(tx: Tx, logged: readonly JournalEntry[]): Promise<readonly JournalEntry[]> {
-  if (logged.every(({ row }) => row.kind !== 'command_spanned')) return logged
+/** The rows before the first one that must wait for other shards. */
+async function projectableRows(tx: Tx, journal: readonly JournalEntry[]): Promise<readonly JournalEntry[]> {
+  if (journal.every(({ row }) => row.kind !== 'command_spanned')) return journal
   const projected = await tx.selectFrom('read.projection').select(['shard', 'seq']).execute()
   const reached = new Map(projected.map(({ shard, seq }) => [shard, seq]))
   const waits = ({ row }: JournalEntry): boolean =>
     row.kind === 'command_spanned' &&
     Object.entries(row.shards).some(([shard, seq]) => (reached.get(shard) ?? 0) < seq)
-  const first = logged.findIndex(waits)
-  return first < 0 ? logged : logged.slice(0, first)
+  const first = journal.findIndex(waits)
+  return first < 0 ? journal : journal.slice(0, first)
 }
 
 async function notifyProjected(db: Db, { shard, epoch, seq }: ChunkProgress): Promise<void> {
@@ -109,12 +109,12 @@ export async function projectAll(db: Db, options: ChunkOptions): Promise<number>
     let rows = 0
     for (const shard of shards) rows += await projectShard(db, shard, options)
     total += rows
-    // A shard that waited for others may go on now.
+    // A shard that waited for others may continue now.
     if (rows === 0) return total
   }
 }
 
-/** Gives every new shard its place in the read model. Returns all shards. */
+/** Inserts the place of every new shard in the read model. Returns all shards. */
 export async function registerShards(db: Db): Promise<string[]> {
   await sql`
     insert into read.projection (shard, epoch, seq) select shard, epoch, 0 from shards on conflict do nothing
@@ -123,7 +123,7 @@ export async function registerShards(db: Db): Promise<string[]> {
   return shards.map(({ shard }) => shard)
 }
 
-/** Rows of the log that are not projected yet, by shard. */
+/** Number of journal rows that are not projected yet, by shard. */
 export async function projectionLag(db: Db): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('shards')

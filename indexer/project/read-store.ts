@@ -1,27 +1,19 @@
-/** Loads what a chunk touches and writes what it changed. */
+/** The SQL of a chunk: loads the read rows that it touches and writes the rows that it changed. */
 import { CompiledQuery, sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
 import type { LoadedRows, ReadChanges, TouchedKeys } from './chunk-changes.ts'
-import {
-  BALANCES,
-  BATCHES,
-  FILLS,
-  LEVELS,
-  MARKETS,
-  ORDER_CHANGES,
-  ORDERS,
-  POSITIONS,
-  USERS,
-  type Write,
-} from './read-table.ts'
-import type { ReadBatch } from './tables/batches.ts'
-import type { LevelDelta } from './tables/book-levels.ts'
-import { partKey, type ReadFill } from './tables/fills.ts'
-import type { PartEvents, PartRef } from './tables/order-events.ts'
-import type { ReadOrder } from './tables/orders.ts'
-import type { ReadPosition } from './tables/positions.ts'
+import type { WriteClause } from './read-table.ts'
+import { BALANCES } from './tables/balances.ts'
+import { BATCHES, type ReadBatch } from './tables/batches.ts'
+import { LEVELS, type LevelDelta } from './tables/book-levels.ts'
+import { FILLS, partKey, type ReadFill } from './tables/fills.ts'
+import { MARKETS } from './tables/markets.ts'
+import { ORDER_CHANGES, type PartEvents, type PartRef } from './tables/order-events.ts'
+import { ORDERS, type ReadOrder } from './tables/orders.ts'
+import { POSITIONS, type ReadPosition } from './tables/positions.ts'
+import { USERS } from './tables/users.ts'
 
-/** What the read model holds of the subjects in one market. */
+/** The touched rows of one market. */
 export async function loadRows(tx: Tx, marketId: number, touched: TouchedKeys): Promise<LoadedRows> {
   return {
     orders: await loadOrders(tx, touched.orders),
@@ -91,9 +83,9 @@ export interface ProjectedTo {
 }
 
 /**
- * Writes a chunk's changes and where its shard stands now, in one statement: most of what a chunk of few rows costs is statements. The
- * rows that other shards write too, balances and then the count of events, are locked in this order by everyone. What a crash takes
- * back of the read model is projected again, so the commit need not wait for the disk.
+ * Writes a chunk's changes and its shard's place in one statement: the cost of a small chunk is mostly the number of its statements.
+ * Rows that several shards write are locked in one order by all projectors: balances, then `read.arrivals`. The commit does not wait
+ * for the disk (`synchronous_commit` off): rows lost in a crash are projected again.
  */
 export async function saveChanges(tx: Tx, changes: ReadChanges, { shard, seq }: ProjectedTo): Promise<void> {
   for (const part of changes.removedEvents) await removeEvents(tx, part)
@@ -107,48 +99,48 @@ export async function saveChanges(tx: Tx, changes: ReadChanges, { shard, seq }: 
   })
   const text = `
     ${parts.length > 0 ? `with ${parts.join()}` : ''}
-    update read.projection set seq = $2::bigint from (select set_config('synchronous_commit', 'off', true)) unhurried
+    update read.projection set seq = $2::bigint from (select set_config('synchronous_commit', 'off', true)) settings
     where shard = $1::text
   `
   await tx.executeQuery(CompiledQuery.raw(text, values))
   await removeEmptyLevels(tx, changes.levels)
 }
 
-/** Those that are so, and those that are not. */
-function split<Item>(items: readonly Item[], isSo: (item: Item) => boolean): [Item[], Item[]] {
-  return [items.filter(isSo), items.filter((item) => !isSo(item))]
+/** The items that match, then the items that do not. */
+function partition<Item>(items: readonly Item[], matches: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(matches), items.filter((item) => !matches(item))]
 }
 
-function writesOf(changes: ReadChanges): Write[] {
+function writesOf(changes: ReadChanges): WriteClause[] {
   const { events, orders, balances } = changes
   const numbered = events.map((event, at) => ({ ...event, arrival: at + 1 - events.length }))
-  const [created, changed] = split(numbered, ({ kind }) => kind === 'CREATED')
-  const places = new Map(created.map(({ order_id, arrival }) => [order_id, arrival]))
-  const [placed, known] = split(orders, ({ order_id }) => places.has(order_id))
-  const withPlaces = placed.map((order) => ({ ...order, arrival: places.get(order.order_id) as number }))
+  const [created, changed] = partition(numbered, ({ kind }) => kind === 'CREATED')
+  const arrivals = new Map(created.map(({ order_id, arrival }) => [order_id, arrival]))
+  const [placed, known] = partition(orders, ({ order_id }) => arrivals.has(order_id))
+  const withArrivals = placed.map((order) => ({ ...order, arrival: arrivals.get(order.order_id) as number }))
   return [
-    USERS.replacing(changes.users),
-    MARKETS.replacing(changes.markets),
-    ORDERS.replacing(known),
-    FILLS.replacing(changes.fills.flat()),
-    POSITIONS.replacing(changes.positions),
-    BATCHES.replacing(changes.batches),
-    LEVELS.adding(changes.levels),
-    BALANCES.adding(balances),
-    takingArrivals(events.length, balances.length > 0),
-    ORDERS.inserting(withPlaces, ARRIVED),
-    ORDER_CHANGES.inserting(changed, ARRIVED),
+    USERS.replace(changes.users),
+    MARKETS.replace(changes.markets),
+    ORDERS.replace(known),
+    FILLS.replace(changes.fills.flat()),
+    POSITIONS.replace(changes.positions),
+    BATCHES.replace(changes.batches),
+    LEVELS.add(changes.levels),
+    BALANCES.add(balances),
+    takeArrivals(events.length, balances.length > 0),
+    ORDERS.insert(withArrivals, ARRIVED),
+    ORDER_CHANGES.insert(changed, ARRIVED),
   ]
 }
 
-/** Of rows whose `arrival` says how many events of the chunk come behind them: 0 for the last, -1 for the one before. */
+/** A row's `arrival` is relative to the chunk's last event: 0 for the last, -1 for the one before it. This adds the last number. */
 const ARRIVED = { arrival: '(select last from arrivals) + arrival' }
 
 /**
- * Takes the chunk's numbers, and the lock on them until the transaction ends, so that events are numbered in the order in which readers
- * come to see them.
+ * Reserves the chunk's arrival numbers and locks their counter until the transaction ends, so that events are numbered in the order
+ * in which they become visible to readers.
  */
-const takingArrivals = (count: number, isBehindBalances: boolean): Write => ({
+const takeArrivals = (count: number, isBehindBalances: boolean): WriteClause => ({
   name: 'arrivals',
   text: (first) => `
     update read.arrivals set last = last + ($${first}::bigint[])[1]
@@ -158,23 +150,24 @@ const takingArrivals = (count: number, isBehindBalances: boolean): Write => ({
 })
 
 /**
- * Numbers all events as they happened: a rebuild goes through one shard after the other. Inside a shard the log says what came first. It
- * waits for the chunks under way, which hold their shards' places, and holds back others: they lock the rows that it is to number.
+ * Numbers all events by time after a rebuild, which projects one shard after another. Inside a shard the journal's order decides. It
+ * locks all shards' places first: it waits for running chunks, and later chunks wait for it.
  */
 export async function renumberEvents(tx: Tx): Promise<void> {
   await sql`select from read.projection order by shard for update`.execute(tx)
   await sql`
-    with told as materialized (
-      select shard, seq, place, order_id, kind, row_number() over (order by reached, shard, seq, place) as number from (
-        select *, max(at) over (partition by shard order by seq, place) as reached from read.order_events
-      ) timed
+    with numbered as materialized (
+      select shard, seq, place, order_id, kind, row_number() over (order by latest, shard, seq, place) as number from (
+        select *, max(at) over (partition by shard order by seq, place) as latest from read.order_events
+      ) by_time
     ), created as (
-      update read.orders o set arrival = told.number from told where told.kind = 'CREATED' and told.order_id = o.order_id
+      update read.orders o set arrival = numbered.number from numbered
+      where numbered.kind = 'CREATED' and numbered.order_id = o.order_id
     ), changed as (
-      update read.order_changes e set arrival = told.number from told
-      where (told.shard, told.seq, told.place) = (e.shard, e.seq, e.place)
+      update read.order_changes e set arrival = numbered.number from numbered
+      where (numbered.shard, numbered.seq, numbered.place) = (e.shard, e.seq, e.place)
     )
-    update read.arrivals set last = (select count(*) from told)
+    update read.arrivals set last = (select count(*) from numbered)
   `.execute(tx)
 }
 
@@ -191,7 +184,7 @@ async function removeEvents(tx: Tx, { order_ids, ...part }: PartEvents): Promise
   `.execute(tx)
 }
 
-/** Only levels that a chunk lowered can be empty. */
+/** Only levels whose order count the chunk lowered can be empty. */
 async function removeEmptyLevels(tx: Tx, levels: readonly LevelDelta[]): Promise<void> {
   const lowered = levels.filter(({ order_count }) => order_count < 0)
   if (lowered.length === 0) return

@@ -1,4 +1,4 @@
-/** Makes the read model anew from the journal. Bookmarks of before become stale, because every shard gets a new epoch. */
+/** Rebuilds the read model from the journal. Every shard moves to a new epoch, so earlier bookmarks become stale. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { lockShards } from '../../db/journal.ts'
@@ -19,7 +19,7 @@ const READ_TABLES = [
 ] as const
 
 /**
- * Empties the read model and moves every shard to its next epoch. The shards' locks are held, so that no writer answers with a
+ * Empties the read model and moves every shard to its next epoch. All shards are locked meanwhile, so that no writer returns a
  * bookmark of the old epoch for a row of the new one.
  */
 export async function resetReadModel(db: Db): Promise<void> {
@@ -36,7 +36,7 @@ export async function resetReadModel(db: Db): Promise<void> {
   })
 }
 
-/** Returns the number of rows projected by this process: running projectors take their share. */
+/** Returns the number of rows that this process projected. Running projectors of other processes project the rest. */
 export async function rebuild(db: Db, options: ChunkOptions): Promise<number> {
   await resetReadModel(db)
   const rows = await projectAll(db, options)

@@ -1,54 +1,54 @@
-/** The vocabulary of projections: where a log row stands, and what it does to the rows of a read table. */
+/** The types that all projections share: a journal row with its place, and the change that it makes to one row of a read table. */
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
-/** A log row with its place. */
+/** A journal row with its place. */
 export interface ShardEntry {
   readonly shard: string
-  /** Of the shard; 0 in `accounts`, whose rows belong to no market. */
+  /** The shard's market; 0 for `accounts`. */
   readonly marketId: number
   readonly seq: number
   readonly row: JournalRow
 }
 
-/** What a log row does to one subject of a read table. `apply` gets undefined where there is none yet, and must not mutate. */
-export interface RowChange<Subject> {
+/** The change of one row (or, for fills, of one part's rows). `apply` receives undefined if the row does not exist yet. It must not mutate. */
+export interface RowChange<Row> {
   readonly key: string
-  readonly apply: (before: Subject | undefined) => Subject | undefined
+  readonly apply: (before: Row | undefined) => Row | undefined
 }
 
-/** 1, or -1 where the row takes back another. */
+/** 1, or -1 if the row rolls another back. */
 export const signOfRow = (row: { readonly rollback: boolean }): 1 | -1 => (row.rollback ? -1 : 1)
 
-/** An amount of the log, negated where the row takes back another. */
+/** An amount of a journal row, negated if the row rolls another back. */
 export const signedWei = (row: { readonly rollback: boolean }, wei: string): bigint =>
   row.rollback ? -BigInt(wei) : BigInt(wei)
 
-/** The subjects that a chunk of log rows touches: as they were loaded, then as each row leaves them. */
-export class RowChanges<Subject> {
-  readonly #subjects: Map<string, Subject>
+/** The rows of one read table that a chunk touches: first as loaded, then as each journal row leaves them. */
+export class RowChanges<Row> {
+  readonly #rows: Map<string, Row>
   readonly #changed = new Set<string>()
 
-  constructor(loaded: Iterable<readonly [string, Subject]>) {
-    this.#subjects = new Map(loaded)
+  constructor(loaded: Iterable<readonly [string, Row]>) {
+    this.#rows = new Map(loaded)
   }
 
-  get(key: string): Subject | undefined {
-    return this.#subjects.get(key)
+  get(key: string): Row | undefined {
+    return this.#rows.get(key)
   }
 
-  /** Applies the change; returns the subject before and after it. */
-  apply({ key, apply }: RowChange<Subject>): { before: Subject | undefined; after: Subject | undefined } {
-    const before = this.#subjects.get(key)
+  /** Applies the change. Returns the row before and after it. */
+  apply({ key, apply }: RowChange<Row>): { before: Row | undefined; after: Row | undefined } {
+    const before = this.#rows.get(key)
     const after = apply(before)
-    if (after === undefined) this.#subjects.delete(key)
-    else this.#subjects.set(key, after)
+    if (after === undefined) this.#rows.delete(key)
+    else this.#rows.set(key, after)
     this.#changed.add(key)
     return { before, after }
   }
 
-  /** Subjects that a change left behind. */
-  changed(): Subject[] {
-    const subjects = [...this.#changed].map((key) => this.#subjects.get(key))
-    return subjects.filter((subject) => subject !== undefined)
+  /** Changed rows that exist after the chunk. */
+  changed(): Row[] {
+    const rows = [...this.#changed].map((key) => this.#rows.get(key))
+    return rows.filter((row) => row !== undefined)
   }
 }

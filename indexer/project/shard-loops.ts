@@ -1,4 +1,4 @@
-/** Keeps one loop per shard at its head. */
+/** Runs one projection loop per shard, so that each shard's read model stays at the head of its journal. */
 import type { Db } from '../../db/client.ts'
 import { Loop } from '../loop.ts'
 import type { Clock, Logger, Metrics } from '../ports.ts'
@@ -12,11 +12,11 @@ export interface ShardLoopPorts {
 }
 
 export interface ShardLoopOptions extends ChunkOptions {
-  /** For what no notification tells: new shards, and rows announced while nobody listened. */
+  /** Finds what no notification announces: new shards, and rows that were announced while the session was down. */
   readonly pollMs: number
 }
 
-/** A chunk of a few rows costs hardly less than one of a hundred: under load the rows of this time are projected together. */
+/** A chunk of a few rows costs almost as much as one of a hundred: under load, all rows of this interval share a chunk. */
 const REST_MS = 20
 const RETRY_MS = 100
 const RETRY_MAX_MS = 5_000
@@ -25,7 +25,7 @@ export class ShardLoops {
   readonly #ports: ShardLoopPorts
   readonly #options: ShardLoopOptions
   readonly #shards = new Map<string, Loop>()
-  /** Shards whose next row tells of others. */
+  /** Shards whose next row waits until other shards are projected. */
   readonly #waiting = new Set<string>()
   readonly #discovery: Loop
 
@@ -42,7 +42,7 @@ export class ShardLoops {
     this.#discovery.start()
   }
 
-  /** A shard has new rows; without a name, any may have. */
+  /** A shard has new rows. Without a name, any shard may have new rows. */
   wake(shard?: string): void {
     if (shard === undefined) for (const loop of this.#shards.values()) loop.wake()
     const loop = shard === undefined ? undefined : this.#shards.get(shard)
@@ -50,9 +50,9 @@ export class ShardLoops {
     else loop.wake()
   }
 
-  /** Some shard has moved: those that wait for others look again. */
-  wakeWaiting(moved: string): void {
-    for (const shard of this.#waiting) if (shard !== moved) this.#shards.get(shard)?.wake()
+  /** A shard's projection has advanced: shards that wait for others check again. */
+  wakeWaiting(advanced: string): void {
+    for (const shard of this.#waiting) if (shard !== advanced) this.#shards.get(shard)?.wake()
   }
 
   /** Resolves once the chunks under way are committed. */
@@ -77,7 +77,7 @@ export class ShardLoops {
     if (progress.isWaiting) this.#waiting.add(shard)
     else this.#waiting.delete(shard)
     if (progress.rows > 0) this.wakeWaiting(shard)
-    // Another may have moved between the look at it and now: look again, with everyone knowing that it waits.
+    // Another shard may have advanced before this one was registered as waiting: check once more.
     if (progress.isWaiting && !hasWaited) return true
     if (progress.rows === 0) return false
     metrics.projected(shard, progress.rows, (clock.now() - start) / 1000)
@@ -94,7 +94,7 @@ export class ShardLoops {
       retryMaxMs: RETRY_MAX_MS,
       onFailure(error, pause_ms) {
         metrics.failed('project')
-        logger.error({ err: error, shard: name, pause_ms }, 'projection failed')
+        logger.error({ err: error, shard: name, pause_ms }, 'projection failed; will retry')
       },
     })
   }

@@ -1,7 +1,9 @@
 /**
- * `read.balances`: the bank's ledger and what is reserved of it. Every market's log changes it, so these are sums of changes:
- * whatever the order in which shards are projected, the balance is the same.
+ * `read.balances`: one row per account, with its free balance, its reservation and its pending withdrawal. The rows of all shards
+ * change it, so it is a sum of deltas: the result does not depend on the order in which shards are projected.
  */
+
+import { tableOf } from '../read-table.ts'
 import { type ShardEntry, signedWei } from '../row-change.ts'
 
 export interface BalanceDelta {
@@ -10,6 +12,12 @@ export interface BalanceDelta {
   readonly reserved: bigint
   readonly pending_withdrawal: bigint
 }
+
+export const BALANCES = tableOf<BalanceDelta>({
+  table: 'read.balances',
+  key: ['user_id'],
+  columns: { user_id: 'bigint', free: 'numeric', reserved: 'numeric', pending_withdrawal: 'numeric' },
+})
 
 export function balanceDeltas({ row }: ShardEntry): BalanceDelta[] {
   switch (row.kind) {
@@ -51,7 +59,7 @@ export function balanceDeltas({ row }: ShardEntry): BalanceDelta[] {
   }
 }
 
-/** One delta per account, ascending: two shards that are projected at once take the rows' locks in the same order. */
+/** One delta per account, ascending by account: shards that are projected concurrently lock rows in the same order. */
 export function sumDeltas(deltas: Iterable<BalanceDelta>): BalanceDelta[] {
   const sums = new Map<number, BalanceDelta>()
   for (const delta of deltas) {

@@ -1,9 +1,30 @@
-/** `read.batches`: the printed batches, and how many of their parts are mined. */
+/** `read.batches`: one row per cleared batch, with the number of its mined parts. */
 import type { Selectable } from 'kysely'
 import type { ReadBatchesTable } from '../../../db/read-schema.ts'
+import { tableOf } from '../read-table.ts'
 import { type RowChange, type ShardEntry, signOfRow } from '../row-change.ts'
 
 export type ReadBatch = Selectable<ReadBatchesTable>
+
+export const BATCHES = tableOf<ReadBatch>({
+  table: 'read.batches',
+  key: ['market_id', 'batch_id'],
+  columns: {
+    market_id: 'integer',
+    batch_id: 'bigint',
+    as_of: 'bigint',
+    price: 'bigint',
+    lo: 'bigint',
+    hi: 'bigint',
+    volume: 'bigint',
+    demand: 'bigint',
+    supply: 'bigint',
+    rule: 'text',
+    parts: 'integer',
+    settled_parts: 'integer',
+    oracle_price: 'numeric',
+  },
+})
 
 export function batchChanges({ marketId, row }: ShardEntry): RowChange<ReadBatch>[] {
   switch (row.kind) {
@@ -30,7 +51,7 @@ export function batchChanges({ marketId, row }: ShardEntry): RowChange<ReadBatch
       return [
         {
           key: String(row.batch_id),
-          // A batch that only the chain knows has no print here.
+          // A batch that this database did not clear has no row.
           apply: (batch) => batch && { ...batch, settled_parts: batch.settled_parts + parts },
         },
       ]

@@ -1,4 +1,4 @@
-/** `read.fills`: one row per order and part, from the match to the sealed block. */
+/** `read.fills`: one row per order and part, from its match to its confirmation. */
 import type { Selectable } from 'kysely'
 import type { ReadFillsTable } from '../../../db/read-schema.ts'
 import type {
@@ -7,11 +7,43 @@ import type {
   PartSettled,
   PartSubmitted,
 } from '../../../domain/journal/journal-row.ts'
+import { tableOf } from '../read-table.ts'
 import { type RowChange, type ShardEntry, signOfRow } from '../row-change.ts'
 
 export type ReadFill = Selectable<ReadFillsTable>
 
-/** The fills of one part. They change together: a part is one transaction. */
+export const FILLS = tableOf<ReadFill>({
+  table: 'read.fills',
+  key: ['fill_id'],
+  columns: {
+    fill_id: 'text',
+    market_id: 'integer',
+    batch_id: 'bigint',
+    part: 'integer',
+    place: 'integer',
+    order_id: 'text',
+    user_id: 'bigint',
+    side: 'text',
+    price: 'bigint',
+    steps: 'bigint',
+    taker_steps: 'bigint',
+    fee: 'numeric',
+    realized_pnl: 'numeric',
+    status: 'text',
+    tx_hash: 'text',
+    block: 'bigint',
+    action_id: 'bigint',
+    matched_at: 'bigint',
+    submitted_at: 'bigint',
+    mined_at: 'bigint',
+    confirmed_at: 'bigint',
+    failed_at: 'bigint',
+    failure: 'text',
+    updated_at: 'bigint',
+  },
+})
+
+/** The fills of one part. They change together, because a part is one transaction. */
 export type PartFills = readonly ReadFill[]
 
 export const partKey = (batchId: number, part: number): string => `${batchId}-${part}`
@@ -21,16 +53,16 @@ export function fillChanges({ marketId, row }: ShardEntry): RowChange<PartFills>
     case 'batch_cleared':
       return matched(marketId, row)
     case 'part_submitted':
-      return [everyFill(row, () => submitted(row))]
+      return [changeEveryFill(row, () => submitted(row))]
     case 'part_settled':
       return [{ key: partKey(row.batch_id, row.part), apply: (fills = []) => settled(marketId, row, fills) }]
     case 'part_confirmed':
-      return [everyFill(row, () => ({ status: 'CONFIRMED', confirmed_at: row.at, updated_at: row.at }))]
+      return [changeEveryFill(row, () => ({ status: 'CONFIRMED', confirmed_at: row.at, updated_at: row.at }))]
     case 'batch_voided': {
       const parts = [...new Set(row.fills.map(({ part }) => part))]
       const failed = new Set(row.fills.map(({ fill_id }) => fill_id))
       return parts.map((part) =>
-        everyFill({ batch_id: row.batch_id, part }, ({ fill_id }) =>
+        changeEveryFill({ batch_id: row.batch_id, part }, ({ fill_id }) =>
           failed.has(fill_id)
             ? { status: 'FAILED', failed_at: row.at, failure: row.why, updated_at: row.at }
             : {},
@@ -59,7 +91,7 @@ const submitted = ({ tx_hash, action_id, at }: PartSubmitted): Partial<ReadFill>
   updated_at: at,
 })
 
-const everyFill = (
+const changeEveryFill = (
   { batch_id, part }: { batch_id: number; part: number },
   fields: (fill: ReadFill) => Partial<ReadFill>,
 ): RowChange<PartFills> => ({
@@ -99,22 +131,22 @@ function matched(marketId: number, row: BatchCleared): RowChange<PartFills>[] {
   }))
 }
 
-/** Mined; or, where the block left the chain, sent again. Fills that only the chain knows come and go with its block. */
+/** The fills are MINED, or RETRYING if the block was rolled back. Unmatched fills exist only while their block is on the chain. */
 function settled(marketId: number, row: PartSettled, fills: PartFills): PartFills {
-  const told = new Map(row.fills.map((fill) => [fill.fill_id, fill]))
-  const foreign = row.fills.filter((fill) => !fill.matched)
-  const foreignIds = new Set(foreign.map(({ fill_id }) => fill_id))
-  const ours = fills.filter(({ fill_id }) => !foreignIds.has(fill_id))
-  const changed = ours.map((fill): ReadFill => {
-    const settlement = told.get(fill.fill_id)
-    return settlement === undefined ? fill : { ...fill, ...outcome(row, settlement) }
+  const settlements = new Map(row.fills.map((fill) => [fill.fill_id, fill]))
+  const unmatched = row.fills.filter((fill) => !fill.matched)
+  const unmatchedIds = new Set(unmatched.map(({ fill_id }) => fill_id))
+  const matched = fills.filter(({ fill_id }) => !unmatchedIds.has(fill_id))
+  const changed = matched.map((fill): ReadFill => {
+    const settlement = settlements.get(fill.fill_id)
+    return settlement === undefined ? fill : { ...fill, ...settlementFields(row, settlement) }
   })
   if (row.rollback) return changed
-  const next = ours.reduce((place, fill) => Math.max(place, fill.place + 1), 0)
-  return [...changed, ...foreign.map((fill, at) => fromChain(marketId, row, fill, next + at))]
+  const next = matched.reduce((place, fill) => Math.max(place, fill.place + 1), 0)
+  return [...changed, ...unmatched.map((fill, at) => fromChain(marketId, row, fill, next + at))]
 }
 
-const outcome = (row: PartSettled, fill: FillSettled) =>
+const settlementFields = (row: PartSettled, fill: FillSettled) =>
   signOfRow(row) === 1
     ? ({
         fee: BigInt(fill.fee),

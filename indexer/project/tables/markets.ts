@@ -1,12 +1,29 @@
-/** `read.markets`: specifications and the latest prices. */
+/** `read.markets`: one row per market, with its specification and latest prices. */
 import type { Selectable } from 'kysely'
 import type { ReadMarketsTable } from '../../../db/read-schema.ts'
 import { invariant } from '../../../domain/invariant.ts'
 import type { MarketListed } from '../../../domain/journal/journal-row.ts'
 import type { MarketKind } from '../../../domain/market/market.ts'
+import { tableOf } from '../read-table.ts'
 import type { RowChange, ShardEntry } from '../row-change.ts'
 
 export type ReadMarket = Selectable<ReadMarketsTable>
+
+export const MARKETS = tableOf<ReadMarket>({
+  table: 'read.markets',
+  key: ['market_id'],
+  columns: {
+    market_id: 'integer',
+    symbol: 'text',
+    kind: 'text',
+    spec: 'jsonb',
+    oracle_price: 'numeric',
+    oracle_at: 'bigint',
+    mark_price: 'numeric',
+    last_price: 'bigint',
+    last_batch_id: 'bigint',
+  },
+})
 
 export function marketChanges({ marketId, row }: ShardEntry): RowChange<ReadMarket>[] {
   switch (row.kind) {
@@ -42,7 +59,10 @@ const listed = (marketId: number, { spec }: MarketListed): ReadMarket => ({
 const change = (marketId: number, fields: Partial<ReadMarket>): RowChange<ReadMarket> => ({
   key: String(marketId),
   apply: (market) => {
-    invariant(market !== undefined, `the log tells of market ${marketId} before its listing`)
+    invariant(
+      market !== undefined,
+      `the journal has a row of market ${marketId} before its market_listed row`,
+    )
     return { ...market, ...fields }
   },
 })

@@ -1,4 +1,4 @@
-/** `read.orders`: one row per accepted order, whatever became of it. */
+/** `read.orders`: one row per accepted order, open or ended. */
 import type { Selectable } from 'kysely'
 import type { ReadOrdersTable } from '../../../db/read-schema.ts'
 import { invariant } from '../../../domain/invariant.ts'
@@ -8,9 +8,45 @@ import {
   type OrderTriggered,
   type PartSettled,
 } from '../../../domain/journal/journal-row.ts'
+import { tableOf } from '../read-table.ts'
 import { type RowChange, type ShardEntry, signedWei, signOfRow } from '../row-change.ts'
 
 export type ReadOrder = Selectable<ReadOrdersTable>
+
+export const ORDERS = tableOf<ReadOrder>({
+  table: 'read.orders',
+  key: ['order_id'],
+  columns: {
+    order_id: 'text',
+    market_id: 'integer',
+    seq: 'bigint',
+    user_id: 'bigint',
+    maker: 'text',
+    signer: 'text',
+    hash: 'text',
+    salt: 'bigint',
+    side: 'text',
+    type: 'text',
+    price: 'bigint',
+    quantity: 'bigint',
+    trigger: 'bigint',
+    leverage: 'integer',
+    reduce_only: 'boolean',
+    expiration: 'bigint',
+    status: 'text',
+    status_reason: 'text',
+    note: 'text',
+    filled: 'bigint',
+    filled_value: 'numeric',
+    settling: 'bigint',
+    fee: 'numeric',
+    reserved: 'numeric',
+    accepted_at: 'bigint',
+    triggered: 'jsonb',
+    updated_at: 'bigint',
+    arrival: 'bigint',
+  },
+})
 
 export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<ReadOrder>[] {
   switch (row.kind) {
@@ -79,7 +115,7 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   accepted_at: row.accepted_at,
   triggered: null,
   updated_at: row.accepted_at,
-  // Given when its row is written.
+  // Assigned when the row is written.
   arrival: 0,
 })
 
@@ -94,12 +130,12 @@ const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): P
 const change = (orderId: string, fields: (order: ReadOrder) => Partial<ReadOrder>): RowChange<ReadOrder> => ({
   key: orderId,
   apply: (order) => {
-    invariant(order !== undefined, `the log tells of order ${orderId} before its placement`)
+    invariant(order !== undefined, `the journal has a row of order ${orderId} before its order_placed row`)
     return { ...order, ...fields(order) }
   },
 })
 
-/** The fills first, then the statuses. A fill that only the chain knows may belong to an order that nobody knows. */
+/** Fills first, then statuses. An unmatched fill may belong to an order that this database does not have. */
 function settled(row: PartSettled): RowChange<ReadOrder>[] {
   const sign = signOfRow(row)
   const fills = row.fills.map((fill) =>

@@ -1,17 +1,35 @@
-/** `read.positions`: mined positions by account and market, and what is pending on top of them. */
+/** `read.positions`: one row per account and market, with the mined position and the size that is matched and not mined yet. */
 import type { Selectable } from 'kysely'
 import type { ReadPositionsTable } from '../../../db/read-schema.ts'
 import type { MatchedFill, PartSettled, PositionsMoved } from '../../../domain/journal/journal-row.ts'
+import { tableOf } from '../read-table.ts'
 import { type RowChange, type ShardEntry, signedWei, signOfRow } from '../row-change.ts'
 
 export type ReadPosition = Selectable<ReadPositionsTable>
 
+export const POSITIONS = tableOf<ReadPosition>({
+  table: 'read.positions',
+  key: ['user_id', 'market_id'],
+  columns: {
+    user_id: 'bigint',
+    market_id: 'integer',
+    size: 'bigint',
+    entry_notional: 'numeric',
+    folded_margin: 'numeric',
+    leverage: 'integer',
+    pending: 'bigint',
+    realized_pnl: 'numeric',
+    fees: 'numeric',
+    updated_at: 'bigint',
+  },
+})
+
 export function positionChanges({ marketId, row }: ShardEntry): RowChange<ReadPosition>[] {
   switch (row.kind) {
     case 'batch_cleared':
-      return row.fills.map((fill) => pend(marketId, fill, 1, row.as_of))
+      return row.fills.map((fill) => addPending(marketId, fill, 1, row.as_of))
     case 'batch_voided':
-      return row.fills.map((fill) => pend(marketId, fill, -1, row.at))
+      return row.fills.map((fill) => addPending(marketId, fill, -1, row.at))
     case 'part_settled':
       return settled(marketId, row)
     case 'positions_moved':
@@ -21,11 +39,11 @@ export function positionChanges({ marketId, row }: ShardEntry): RowChange<ReadPo
   }
 }
 
-/** Signed size of a fill: long positive. */
+/** Signed size of a fill; long is positive. */
 const sizeOf = ({ side, steps }: Pick<MatchedFill, 'side' | 'steps'>): number =>
   side === 'LONG' ? steps : -steps
 
-const pend = (
+const addPending = (
   marketId: number,
   fill: Pick<MatchedFill, 'user_id' | 'side' | 'steps'>,
   sign: 1 | -1,

@@ -1,4 +1,6 @@
-/** `read.users`: who is who. */
+/** `read.users`: one row per account, with its address. */
+
+import { tableOf } from '../read-table.ts'
 import type { RowChange, ShardEntry } from '../row-change.ts'
 
 export interface ReadUser {
@@ -6,6 +8,12 @@ export interface ReadUser {
   readonly address: string
   readonly created_at: number
 }
+
+export const USERS = tableOf<ReadUser>({
+  table: 'read.users',
+  key: ['user_id'],
+  columns: { user_id: 'bigint', address: 'text', created_at: 'bigint' },
+})
 
 export function userChanges({ row }: ShardEntry): RowChange<ReadUser>[] {
   if (row.kind !== 'user_created') return []
