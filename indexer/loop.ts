@@ -1,15 +1,15 @@
-/** Runs a job again and again: at once while there is more to do, when woken, and otherwise at an interval. */
+/** Runs a job repeatedly: again at once while the job has more to do, on a wake-up, and otherwise at an interval. */
 
 export interface LoopOptions {
-  /** Returns true if there is more to do at once. */
+  /** Returns true if there is more to do now. */
   readonly run: () => Promise<boolean>
   readonly intervalMs: number
-  /** Where wakes come thick and fast: a run without more to do at once is followed by the next no sooner than this after its start. */
+  /** For frequent wake-ups: least time between the start of a run that left nothing to do and the start of the next run. */
   readonly restMs?: number
-  /** The pause after the first failure; doubled with each in a row. */
+  /** Pause after the first failure; it doubles with each consecutive failure, up to `retryMaxMs`. */
   readonly retryMs: number
   readonly retryMaxMs: number
-  /** Told of each failure. An error thrown from here ends the loop. */
+  /** Called for each failure. An error thrown from it ends the loop. */
   readonly onFailure: (error: Error, pauseMs: number) => void
 }
 
@@ -28,13 +28,13 @@ export class Loop {
     this.#done = this.#loop()
   }
 
-  /** Work may have come: the interval does not matter. During a run it means one more run; during a pause nothing. */
+  /** Skips the rest of the interval. During a run it causes one more run; during a pause after a failure it has no effect. */
   wake(): void {
     this.#isWoken = true
     this.#wake()
   }
 
-  /** Resolves once a run under way has ended. */
+  /** Resolves when the current run has ended. */
   async stop(): Promise<void> {
     this.#isWanted = false
     this.#wake()

@@ -1,4 +1,4 @@
-/** `npm run rebuild`: the read model anew, from the first row of the log. Safe while the indexer runs; readers see it grow. */
+/** `npm run rebuild`: rebuilds the read model from the first row of the journal. Safe while the indexer runs; readers wait until it has caught up. */
 
 import { createDb, createPool } from '../db/client.ts'
 import { readDatabaseUrl } from './config.ts'

@@ -1,6 +1,6 @@
 /**
- * Whether a mined transaction did what it was sent for. Pure: what its receipt says and what we expected, to a verdict. A mismatch
- * changes nothing of what the chain says; it stops the market and calls an operator.
+ * Compares the events of a mined transaction with what the operator sent it for, and returns the first mismatch. Pure. A mismatch does
+ * not change how the events are applied: the caller records it, makes the market `cancel_only` and alerts an operator.
  */
 
 import { invariant } from '../invariant.ts'
@@ -16,30 +16,31 @@ import type { BatchSettled, SettledFill } from './settlement.ts'
 
 /** Every `failure_kind` of the contract with traders. */
 export type FailureKind =
-  /** A log of the transaction cannot be read. */
+  /** A log of the transaction cannot be decoded. */
   | 'receipt_decode_exception'
-  /** A batch that settled nothing. */
+  /** A batch without a BatchSettled event. */
   | 'no_trade_execution_events'
-  /** A batch, or a deleveraging, from which the positions do not follow. */
+  /** A batch or a deleveraging whose events do not explain the positions. */
   | 'trade_events_without_position_updates'
-  /** A batch with an order, or with terms, that nobody here sent. */
+  /** A batch with an order or with terms that this operator did not send. */
   | 'invalid_batch_trade_participant_coverage'
-  /** A batch whose liquidations are not those that were sent. */
+  /** A batch whose liquidations differ from those that were sent. */
   | 'invalid_forced_book_liquidation_fill_coverage'
   /** An adjustment without its event. */
   | 'no_account_adjustment_position_updates'
-  /** A takeover by the backstop that neither happened nor failed. */
+  /** An inheritance by the backstop with neither a success nor a failure event. */
   | 'no_liquidation_settlement_events'
-  /** A takeover that failed. */
+  /** An inheritance that failed. */
   | 'backstop_inheritance_failed_only'
-  /** A deleveraging without its event, or that closed nothing. */
+  /** A deleveraging without its event. */
   | 'no_adl_settlement_events'
+  /** A deleveraging that closed no steps. */
   | 'no_adl_trade_events'
-  /** An account that should have taken part did not. */
+  /** An expected account is missing. */
   | 'missing_expected_participants'
-  /** It did, and not as expected. */
+  /** An expected account is there, with other values than expected. */
   | 'missing_expected_position_updates'
-  /** A takeover, a deleveraging or an adjustment moved an account that it should not have, or nobody here sent it. */
+  /** An inheritance, a deleveraging or an adjustment changed an unexpected account, or this operator did not send it. */
   | 'invalid_position_update_participant_coverage'
 
 export interface Mismatch {
@@ -47,29 +48,29 @@ export interface Mismatch {
   readonly reason: string
 }
 
-// ---------------------------------------------------------------------- what the receipt says
+// ---------------------------------------------------------------------- events of the receipt
 
-/** A margin or leverage change as the market's log tells it. */
+/** A margin or leverage change, from its event. */
 export interface AdjustmentEvent {
   readonly account: Address
   readonly nonce: bigint
-  /** Into the position, negative out of it. */
+  /** Positive into the position, negative out of it. */
   readonly amount: bigint
-  /** Null where only margin was to change. */
+  /** Null if only margin changed. */
   readonly leverage: number | null
 }
 
-/** What the transaction's logs say. */
+/** The events of one transaction. */
 export interface ReceiptEvents {
-  /** Null where it emitted none. */
+  /** Null if the transaction emitted none. */
   readonly settled: BatchSettled | null
   readonly adjusted: readonly AdjustmentEvent[]
   readonly inherited: readonly PositionInherited[]
   readonly inheritanceFailed: readonly BackstopInheritanceFailed[]
   readonly deleveraged: readonly PositionsDeleveraged[]
-  /** Why a log of it cannot be read; null where all can. */
+  /** Why a log cannot be decoded; null if all can. */
   readonly undecodable: string | null
-  /** Whether positions follow from what it says, by our rules. */
+  /** True if `domain/` derives the new positions from the events. */
   readonly movesPositions: boolean
 }
 
@@ -83,11 +84,11 @@ export const NO_EVENTS: ReceiptEvents = {
   movesPositions: true,
 }
 
-// ---------------------------------------------------------------------- what was expected
+// ---------------------------------------------------------------------- expectations
 
 export interface ExpectedFill {
   readonly maker: Address
-  /** Of the order; the number of a liquidation. */
+  /** The order's salt, or the number of a liquidation. */
   readonly salt: bigint
   readonly isForced: boolean
   readonly side: Side
@@ -111,7 +112,7 @@ export interface AdjustmentExpectation {
   readonly kind: 'adjustment'
   readonly account: Address
   readonly nonce: bigint
-  /** Bounds of what may have moved, both included: an exact amount is its own bounds. */
+  /** Inclusive bounds of the amount; for an exact amount both are equal. */
   readonly lowest: bigint
   readonly highest: bigint
   readonly leverage: number | null
@@ -128,7 +129,7 @@ export interface DeleveragingExpectation {
   readonly kind: 'deleveraging'
   readonly actionId: number | null
   readonly account: Address
-  /** Steps that each should close. */
+  /** Steps that each counterparty should close. */
   readonly legs: readonly { readonly counterparty: Address; readonly steps: number }[]
 }
 
@@ -144,7 +145,7 @@ type MismatchOrNull = Mismatch | null
 
 const mismatch = (kind: FailureKind, reason: string): Mismatch => ({ kind, reason })
 
-/** `expected` is null where nobody here knows what the transaction was for. */
+/** `expected` is null if this database has no record of the transaction's purpose. */
 export function reconcile(events: ReceiptEvents, expected: Expectation | null): Verdict<null, Mismatch> {
   const mismatch = mismatchOf(events, expected)
   return mismatch === null ? accept(null) : refuse(mismatch)
@@ -166,31 +167,34 @@ function mismatchOf(events: ReceiptEvents, expected: Expectation | null): Mismat
   }
 }
 
-/** A batch is the commonest thing that nobody here may know. */
+/** For a transaction without an expectation. It is judged as a batch unless it has other events: settlements are the most frequent. */
 function checkUnknown(events: ReceiptEvents): MismatchOrNull {
   const { settled, adjusted, inherited, inheritanceFailed, deleveraged, movesPositions } = events
   if (adjusted.length + inherited.length + inheritanceFailed.length + deleveraged.length > 0) {
-    return mismatch('invalid_position_update_participant_coverage', 'nobody here has sent this action')
+    return mismatch('invalid_position_update_participant_coverage', 'this operator has not sent the action')
   }
   if (settled === null) return nothingSettled()
   return movesPositions
-    ? mismatch('invalid_batch_trade_participant_coverage', 'nobody here has sent this part')
+    ? mismatch('invalid_batch_trade_participant_coverage', 'this operator has not sent the part')
     : unexplained()
 }
 
 const nothingSettled = (): Mismatch =>
-  mismatch('no_trade_execution_events', 'the transaction succeeded and settled nothing')
+  mismatch('no_trade_execution_events', 'the transaction succeeded without a BatchSettled event')
 
 const unexplained = (): Mismatch =>
-  mismatch('trade_events_without_position_updates', 'the positions do not follow from what was settled')
+  mismatch('trade_events_without_position_updates', 'the settled fills do not explain the positions')
 
-/** Accounts that moved and should not have, or the other way round. */
+/** Expected accounts without a change, then changed accounts that were not expected. */
 function checkCoverage(moved: readonly Address[], expected: readonly Address[]): MismatchOrNull {
   const missing = expected.find((account) => !moved.includes(account))
-  if (missing) return mismatch('missing_expected_participants', `nothing moved for ${missing}`)
+  if (missing) return mismatch('missing_expected_participants', `no change for expected account ${missing}`)
   const unexpected = moved.find((account) => !expected.includes(account))
   if (unexpected === undefined) return null
-  return mismatch('invalid_position_update_participant_coverage', `${unexpected} should not have moved`)
+  return mismatch(
+    'invalid_position_update_participant_coverage',
+    `unexpected change for account ${unexpected}`,
+  )
 }
 
 const wrongAction = (expected: number | null, actionId: number): MismatchOrNull =>
@@ -211,12 +215,12 @@ function checkPart({ settled, movesPositions }: ReceiptEvents, expected: PartExp
   return (
     checkForced(settled, expected) ??
     checkFills(settled, expected) ??
-    checkStrangers(settled, expected) ??
-    checkHead(settled, expected)
+    checkUnexpectedFills(settled, expected) ??
+    checkTerms(settled, expected)
   )
 }
 
-/** Liquidations have nobody's signature: any difference is the operator's own. */
+/** Liquidations carry no trader's signature: only the operator can cause a difference. */
 function checkForced(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
   const kind = 'invalid_forced_book_liquidation_fill_coverage'
   const sent = expected.fills.filter(({ isForced }) => isForced)
@@ -230,7 +234,9 @@ function checkForced(settled: BatchSettled, expected: PartExpectation): Mismatch
       return mismatch(kind, `${expectedFill.maker}'s liquidation ${expectedFill.salt} got ${difference}`)
   }
   const unexpected = got.find((fill) => !sent.some((expectedFill) => isOrder(fill, expectedFill)))
-  return unexpected ? mismatch(kind, `nobody here liquidates ${unexpected.maker} (${unexpected.salt})`) : null
+  return unexpected
+    ? mismatch(kind, `unexpected liquidation ${unexpected.salt} of ${unexpected.maker}`)
+    : null
 }
 
 const differenceOf = (got: SettledFill, expectedFill: ExpectedFill): string | null =>
@@ -241,7 +247,8 @@ const differenceOf = (got: SettledFill, expectedFill: ExpectedFill): string | nu
 function checkFills(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
   const makers = new Set(settled.fills.map(({ maker }) => maker))
   const missing = expected.fills.find(({ maker }) => !makers.has(maker))
-  if (missing) return mismatch('missing_expected_participants', `nothing was settled for ${missing.maker}`)
+  if (missing)
+    return mismatch('missing_expected_participants', `no fill for expected account ${missing.maker}`)
   for (const expectedFill of expected.fills) {
     const got = settled.fills.find((fill) => isOrder(fill, expectedFill))
     if (got === undefined) {
@@ -261,23 +268,23 @@ function checkFills(settled: BatchSettled, expected: PartExpectation): MismatchO
   return null
 }
 
-function checkStrangers(settled: BatchSettled, { fills }: PartExpectation): MismatchOrNull {
+function checkUnexpectedFills(settled: BatchSettled, { fills }: PartExpectation): MismatchOrNull {
   const unexpected = settled.fills.find((fill) => !fills.some((expectedFill) => isOrder(fill, expectedFill)))
   if (unexpected === undefined) return null
   const order = `${unexpected.maker}'s order ${unexpected.salt}`
   return mismatch('invalid_batch_trade_participant_coverage', `${order} was not sent`)
 }
 
-function checkHead(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
-  const difference = headDifference(settled, expected)
+function checkTerms(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
+  const difference = termsDifference(settled, expected)
   return difference === null ? null : mismatch('invalid_batch_trade_participant_coverage', difference)
 }
 
-function headDifference(settled: BatchSettled, expected: PartExpectation): string | null {
+function termsDifference(settled: BatchSettled, expected: PartExpectation): string | null {
   const { actionId, price, asOf, parts } = expected
   if (actionId !== null && actionId !== settled.actionId) return `action ${settled.actionId}, not ${actionId}`
   if (settled.price !== price) return `price ${settled.price} ticks, not ${price}`
-  if (settled.asOf !== asOf) return `as of ${settled.asOf}, not ${asOf}`
+  if (settled.asOf !== asOf) return `asOf ${settled.asOf}, not ${asOf}`
   return settled.parts === parts ? null : `${settled.parts} parts, not ${parts}`
 }
 
@@ -285,11 +292,11 @@ function headDifference(settled: BatchSettled, expected: PartExpectation): strin
 
 function checkAdjustment({ adjusted }: ReceiptEvents, expected: AdjustmentExpectation): MismatchOrNull {
   const { account, nonce, lowest, highest, leverage } = expected
-  invariant(lowest <= highest, 'an adjustment moves some amount')
+  invariant(lowest <= highest, 'the bounds of an adjustment are ordered')
   if (adjusted.length === 0) {
     return mismatch(
       'no_account_adjustment_position_updates',
-      'the transaction succeeded and adjusted nothing',
+      'the transaction succeeded without an adjustment event',
     )
   }
   const accounts = adjusted.map((each) => each.account)
@@ -317,7 +324,7 @@ function checkInheritance(events: ReceiptEvents, expected: InheritanceExpectatio
   if (inherited.length === 0) {
     return mismatch(
       'no_liquidation_settlement_events',
-      'the transaction succeeded and the backstop took nothing',
+      'the transaction succeeded without an inheritance event',
     )
   }
   const { account, backstop, actionId } = expected
@@ -326,14 +333,20 @@ function checkInheritance(events: ReceiptEvents, expected: InheritanceExpectatio
     checkCoverage(moved, [account, backstop]) ?? wrongAction(actionId, inherited[0]?.actionId ?? 0)
   if (coverage) return coverage
   if (movesPositions) return null
-  return mismatch('missing_expected_position_updates', `${account} did not hold what the backstop took`)
+  return mismatch(
+    'missing_expected_position_updates',
+    `${account} did not have the position that the backstop inherited`,
+  )
 }
 
 function checkDeleveraging(events: ReceiptEvents, expected: DeleveragingExpectation): MismatchOrNull {
   const { deleveraged, movesPositions } = events
   const [event] = deleveraged
   if (event === undefined) {
-    return mismatch('no_adl_settlement_events', 'the transaction succeeded and deleveraged nothing')
+    return mismatch(
+      'no_adl_settlement_events',
+      'the transaction succeeded without a PositionsDeleveraged event',
+    )
   }
   const closed = event.legs.filter(({ steps }) => steps > 0)
   if (closed.length === 0) {

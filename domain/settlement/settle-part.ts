@@ -1,6 +1,6 @@
 /**
- * What a mined part does to the write side, and what taking it back does. Pure: state of before and the chain's word in, a log row
- * and the orders' lives out. Every amount is the chain's; ours only say which of them had been waiting here.
+ * Settles a mined part in the write side, and rolls it back. Pure: from the state before and the part's event to a journal row and the
+ * new states of the orders. Every amount comes from the event; the stored fills only identify which of its fills were matched here.
  */
 
 import { InvariantError, invariant } from '../invariant.ts'
@@ -13,7 +13,7 @@ import type { Address, Price, Steps } from '../units.ts'
 import type { BatchSettled, SettledFill } from './settlement.ts'
 import { applySettled } from './settlement-replay.ts'
 
-/** A fill that waits here for its settlement. */
+/** A matched fill that is not mined yet. */
 export interface UnsettledFill {
   readonly fillId: string
   readonly orderId: string
@@ -32,7 +32,7 @@ export interface SettlingOrder extends OrderLife {
   readonly salt: bigint
   readonly reserved: bigint
   readonly held: bigint
-  /** Conditional, and never triggered. */
+  /** A conditional order that has not been triggered. */
   readonly waits: boolean
 }
 
@@ -46,9 +46,9 @@ export interface PartState {
   readonly ledger: ReadonlyMap<number, LedgerEntry>
   readonly positions: ReadonlyMap<Address, Position>
   readonly fills: readonly UnsettledFill[]
-  /** Those of the fills, and whatever else is known of what was settled. */
+  /** The orders of the fills, and other stored orders that the part settles. */
   readonly orders: readonly SettlingOrder[]
-  /** Take-profits, stop-losses and the like of the positions that the part closes: see `closedSides`. */
+  /** Protective orders (take-profits, stop-losses) of the positions that the part closes: see `closedSides`. */
   readonly protective: readonly SettlingOrder[]
 }
 
@@ -61,13 +61,13 @@ export interface MinedAt {
 }
 
 export interface Movement {
-  /** Of every account in the part. */
+  /** New position of every account in the part. */
   readonly positions: ReadonlyMap<Address, Position>
-  /** Of each fill, in order. */
+  /** Realized profit and loss of each fill, in order. */
   readonly realised: readonly bigint[]
 }
 
-/** Positions as they follow from the log alone; null where our rules do not reach what the chain did. */
+/** Derives the new positions from the event. Null if the rules of `domain/` do not explain what the chain did. */
 export function movementOf(
   spec: MarketSpec,
   settled: BatchSettled,
@@ -89,7 +89,7 @@ export function movementOf(
   }
 }
 
-/** Does not depend on what an opened share is margined at, which the log does not say. */
+/** Independent of the opening margin's price basis, which the event does not contain. */
 function realisedBy(spec: MarketSpec, settled: BatchSettled, fill: SettledFill, at: Position): bigint {
   const { side, leverage } = fill
   const share = { side, price: settled.price, steps: fill.fill, takerSteps: fill.taker, leverage }
@@ -99,7 +99,7 @@ function realisedBy(spec: MarketSpec, settled: BatchSettled, fill: SettledFill, 
 
 const keyOf = ({ maker, salt }: { maker: Address; salt: bigint }): string => `${maker}-${salt}`
 
-/** The order of a fill, by maker and salt; a liquidation is nobody's order, whatever its number. */
+/** The entry of a fill's order, by maker and salt. A liquidation has no order: its number is not a salt. */
 const find = <Of>(map: ReadonlyMap<string, Of>, fill: SettledFill): Of | undefined =>
   fill.isForced ? undefined : map.get(keyOf(fill))
 
@@ -108,7 +108,7 @@ export interface PartSettlement {
   readonly orders: readonly SettlingOrder[]
 }
 
-/** `movement` is what becomes of the positions, from `movementOf` or from the chain. */
+/** `movement` has the new positions, from `movementOf` or read from the contract. */
 export function settlePart(
   marketId: number,
   settled: BatchSettled,
@@ -122,7 +122,7 @@ export function settlePart(
   const releases = new Map<string, bigint>()
   const fills = settled.fills.map((fill, place) => {
     const match = find(waiting, fill)
-    // A fill of another size than the one that waits is not the one that waits.
+    // A fill with another size or side than the stored one is not that fill.
     const wait = match?.steps === fill.fill && match.side === fill.side ? match : undefined
     const order = find(after, fill) ?? find(before, fill)
     const next = order && mine(order, fill, wait)
@@ -162,7 +162,7 @@ export function settlePart(
   return { row, orders }
 }
 
-/** Accounts whose position the part closes or turns, with the side of the orders that reduced it. */
+/** Accounts whose position the part closes or flips, with the side of the orders that reduced it. */
 export function closedSides(
   { users, positions }: Pick<PartState, 'users' | 'positions'>,
   movement: Movement,
@@ -176,14 +176,14 @@ export function closedSides(
   return closed
 }
 
-/** None where the order has ended, or is leaving, for another reason. */
+/** Empty if the order has ended, or is ending, for another reason. */
 function closeWithPosition(order: SettlingOrder): { order: SettlingOrder; released: bigint }[] {
   const closed = transition(order, { kind: 'close', reason: 'POSITION_CLOSED' })
   if (!closed.ok) return []
   return [{ order: { ...closed.value.life, reserved: 0n }, released: order.reserved }]
 }
 
-/** The order after one of its fills was mined; null where the fill does not fit it any more (only the chain knew of it). */
+/** The order after one of its fills was mined. Null if an unmatched fill exceeds what the order has left. */
 function mine(
   order: SettlingOrder,
   fill: SettledFill,
@@ -232,11 +232,11 @@ function fillSettled(
   }
 }
 
-/** What only the chain knows: an order of that salt, or a liquidation of that number. */
+/** Id for a fill without a stored order: by the order's salt, or the liquidation's number. */
 const unknownOrder = (marketId: number, { maker, salt, isForced }: SettledFill): string =>
   `${marketId}-${isForced ? 'liquidation-' : ''}${maker}-${salt}`
 
-/** The bank takes what free does not cover from a pending withdrawal: told with the account's last fill. */
+/** The bank debits a pending withdrawal for what the free balance does not cover. The account's last fill in the part carries the amount. */
 function chargePending(fills: FillSettled[], ledger: ReadonlyMap<number, LedgerEntry>): FillSettled[] {
   const charged = [...fills]
   for (const [userId, own] of Map.groupBy(fills, ({ user_id }) => user_id)) {
@@ -273,7 +273,7 @@ const statusOf = (order: SettlingOrder, released: bigint): PartSettled['orders']
   reserved_delta: (-released).toString(),
 })
 
-/** The block of a part left the chain: everything as it was, and its fills wait again. */
+/** Rolls back a part whose block left the chain: positions, balances and orders return to their state before, and its fills wait again. */
 export function rollBackPart(row: PartSettled, orders: readonly SettlingOrder[]): PartSettlement {
   const ended = new Map(row.orders.map((order) => [order.order_id, order]))
   const closed = new Set(row.position_closed)
@@ -289,7 +289,7 @@ export function rollBackPart(row: PartSettled, orders: readonly SettlingOrder[])
   return { row: { ...row, rollback: true, orders: statuses }, orders: before }
 }
 
-/** An order that had ended with these fills, or since then, waits for them with the same reason. */
+/** An order that ended with these fills, or after them, waits for them again and keeps the reason. */
 function rollBackFills(
   order: SettlingOrder,
   fills: readonly FillSettled[],
@@ -302,13 +302,13 @@ function rollBackFills(
     steps: sum((fill) => fill.steps),
     settling: sum((fill) => (fill.matched ? fill.steps : 0)),
   })
-  invariant(taken.ok, 'what leaves the chain was mined')
+  invariant(taken.ok, 'only a mined fill is rolled back')
   const held = fills.reduce((total, fill) => total + BigInt(fill.held), 0n)
   const { life } = taken.value
   return { ...life, held: life.held + held, reserved: life.reserved - releasedDelta }
 }
 
-/** The position is there again, and so is what protects it, unless that has ended for another reason since. */
+/** The position is open again, so its protective order is restored, unless the order has since ended for another reason. */
 function restore(order: SettlingOrder): SettlingOrder {
   const restored = transition(order, { kind: 'restore', waits: order.waits })
   return restored.ok ? restored.value.life : order

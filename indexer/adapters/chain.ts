@@ -1,4 +1,4 @@
-/** A node over JSON-RPC. Plain polling: nodes that keep no filters serve it, and a lost connection loses nothing. */
+/** Reads the chain from a node over JSON-RPC. It only polls: it needs no filters on the node, and a lost connection loses no data. */
 import { FetchRequest, JsonRpcProvider, Network, toQuantity } from 'ethers'
 import { foldMargin } from '../../domain/positions/position.ts'
 import type { Address, FundingIndex, Quote, Steps } from '../../domain/units.ts'
@@ -43,7 +43,7 @@ export function createChain({ url, chainId, timeoutMs }: ChainOptions): ChainCli
 
   const block = async (tag: string): Promise<ChainBlock | null> => {
     const answer = await send<RpcBlock | null>('eth_getBlockByNumber', [tag, false])
-    // A block without a hash is not sealed by anybody yet.
+    // A block without a hash is still pending.
     return answer === null || answer.hash === null ? null : toBlock(answer, answer.hash)
   }
   const logs = async (filter: object): Promise<ChainLog[]> =>
@@ -53,7 +53,7 @@ export function createChain({ url, chainId, timeoutMs }: ChainOptions): ChainCli
     chainId: async () => Number(await send<string>('eth_chainId', [])),
     head: async () => {
       const head = await block('latest')
-      if (head === null) throw new Error('the node has no latest block')
+      if (head === null) throw new Error('the node returned no latest block')
       return head
     },
     block: (number) => block(toQuantity(number)),
@@ -90,7 +90,8 @@ const toBlock = ({ number, parentHash, timestamp, transactions }: RpcBlock, hash
 })
 
 function toLog(log: RpcLog): ChainLog {
-  if (log.blockNumber === null || log.blockHash === null) throw new Error('a log without a block')
+  if (log.blockNumber === null || log.blockHash === null)
+    throw new Error('the node returned a log without a block')
   return {
     block: Number(log.blockNumber),
     blockHash: log.blockHash,

@@ -1,17 +1,17 @@
 /**
- * A connection of our own to Postgres: what belongs to a session (LISTEN, advisory locks) cannot live in a pool. It connects again
- * for as long as it is wanted; what was held or announced meanwhile is lost, and the caller is told.
+ * A dedicated connection to Postgres for what belongs to a session and cannot use a pool: LISTEN and advisory locks. It reconnects
+ * until it is stopped. A lost connection loses its locks and the notifications of that time; `onConnect` reports the reconnection.
  */
 import pg from 'pg'
 
-const AGAIN_MS = 1_000
+const RECONNECT_MS = 1_000
 
 export interface DatabaseSessionOptions {
   readonly url: string
   readonly name: string
   readonly channels: readonly string[]
   readonly onNotify: (channel: string, payload: string) => void
-  /** Connected, for the first time or again: whatever was announced before went unheard. */
+  /** Called on each connection: earlier notifications were not received. */
   readonly onConnect: () => void
   readonly onError: (error: Error) => void
 }
@@ -19,8 +19,8 @@ export interface DatabaseSessionOptions {
 export class DatabaseSession {
   readonly #options: DatabaseSessionOptions
   #client: pg.Client | null = null
-  #again: NodeJS.Timeout | undefined
-  #isWanted = true
+  #reconnectTimer: NodeJS.Timeout | undefined
+  #isRunning = true
   #locks = new Set<string>()
 
   constructor(options: DatabaseSessionOptions) {
@@ -32,8 +32,8 @@ export class DatabaseSession {
   }
 
   /**
-   * Whether this session holds the lock of that name, taking it where it is free. The lock is Postgres's own: it ends with the
-   * session, and another process takes over at once.
+   * Acquires the advisory lock of that name if it is free. Returns true if this session holds it. Postgres releases the lock when the
+   * session ends, so another process can acquire it at once.
    */
   async holdsLock(name: string): Promise<boolean> {
     const client = this.#client
@@ -45,8 +45,8 @@ export class DatabaseSession {
   }
 
   async stop(): Promise<void> {
-    this.#isWanted = false
-    clearTimeout(this.#again)
+    this.#isRunning = false
+    clearTimeout(this.#reconnectTimer)
     const client = this.#client
     this.#client = null
     this.#locks.clear()
@@ -63,16 +63,16 @@ export class DatabaseSession {
       client.removeAllListeners('notification')
       if (this.#client === client) this.#forget()
       if (error) onError(error)
-      this.#connectAgain()
+      this.#reconnect()
     }
-    // One broken connection tells of it more than once, and an error that nobody hears would end the process.
+    // A broken connection emits several events, and an `error` without a listener would end the process.
     client.on('error', lost)
     client.on('end', () => lost())
     client.on('notification', ({ channel, payload }) => onNotify(channel, payload ?? ''))
     try {
       await client.connect()
       for (const channel of channels) await client.query(`listen ${client.escapeIdentifier(channel)}`)
-      if (!this.#isWanted) return void (await client.end())
+      if (!this.#isRunning) return void (await client.end())
       this.#client = client
       onConnect()
     } catch (error) {
@@ -86,8 +86,8 @@ export class DatabaseSession {
     this.#locks.clear()
   }
 
-  #connectAgain(): void {
-    clearTimeout(this.#again)
-    if (this.#isWanted) this.#again = setTimeout(() => void this.#connect(), AGAIN_MS)
+  #reconnect(): void {
+    clearTimeout(this.#reconnectTimer)
+    if (this.#isRunning) this.#reconnectTimer = setTimeout(() => void this.#connect(), RECONNECT_MS)
   }
 }

@@ -1,7 +1,7 @@
-/** New heads over a WebSocket: a wake-up, never a source of data. Connects again for as long as it is wanted. */
+/** Subscribes to new heads over a WebSocket, as a wake-up and never as a source of data. Reconnects until it is stopped. */
 import { WebSocketProvider } from 'ethers'
 
-const AGAIN_MS = 2_000
+const RECONNECT_MS = 2_000
 
 export interface Heads {
   stop(): Promise<void>
@@ -9,17 +9,17 @@ export interface Heads {
 
 export function watchHeads(url: string, onHead: () => void): Heads {
   let provider: WebSocketProvider | undefined
-  let again: NodeJS.Timeout | undefined
-  let isWanted = true
+  let reconnect: NodeJS.Timeout | undefined
+  let isRunning = true
 
   const connect = (): void => {
     const current = new WebSocketProvider(url)
     provider = current
     const lost = (): void => {
-      if (!isWanted || provider !== current) return
+      if (!isRunning || provider !== current) return
       provider = undefined
       void current.destroy().catch(() => {})
-      again = setTimeout(connect, AGAIN_MS)
+      reconnect = setTimeout(connect, RECONNECT_MS)
     }
     const socket = current.websocket as { onclose?: unknown; onerror?: unknown }
     socket.onclose = lost
@@ -30,8 +30,8 @@ export function watchHeads(url: string, onHead: () => void): Heads {
   connect()
   return {
     async stop() {
-      isWanted = false
-      clearTimeout(again)
+      isRunning = false
+      clearTimeout(reconnect)
       await provider?.destroy().catch(() => {})
     },
   }

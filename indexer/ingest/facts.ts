@@ -1,4 +1,4 @@
-/** Facts: what the events of the followed contracts mean to the exchange. `decode/` makes them, `apply.ts` applies them. */
+/** Facts: the meaning of each event of the followed contracts. `decode/` creates them; `apply.ts` applies them to the write side. */
 
 import type { SessionKeyState } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'

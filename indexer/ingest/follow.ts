@@ -1,4 +1,4 @@
-/** Follows the chain: from where the database stands to the node's head, back to the fork point where the chain has forked. */
+/** Ingests the chain block by block, from the last stored block to the node's head; after a fork, rolls back to the last common block first. */
 
 import type { Db } from '../../db/client.ts'
 import { loadMarkets } from '../../db/markets.ts'
@@ -25,13 +25,13 @@ export interface FollowOptions {
   readonly chainId: number
   readonly bank: Contracts['bank']
   readonly accountManager: Contracts['accountManager']
-  /** First block that can hold anything of ours. */
+  /** First block that can contain events of the followed contracts. */
   readonly startBlock: number
-  /** Most blocks of one request for logs. */
+  /** Most blocks in one request for logs. */
   readonly range: number
-  /** Further behind than this, blocks are fetched by range rather than one by one. */
+  /** Blocks deeper than this below the head are fetched by range, the others one by one. */
   readonly liveDepth: number
-  /** Blocks on top of a block that make it sealed. */
+  /** Number of blocks on top of a block that confirm it. */
   readonly confirmations: number
 }
 
@@ -44,9 +44,10 @@ export interface FollowPorts {
   readonly reached: Reached
 }
 
+/** Least time between two updates of `completed_at` at an unchanged head. */
 const COMPLETION_STEP_MS = 250
 
-/** The node contradicts itself: it switched to another fork between two answers. The next pass starts from what is so by then. */
+/** The node's answers contradict each other, because it switched forks between two requests. The next pass starts over. */
 class InconsistentNodeError extends Error {
   override readonly name = 'InconsistentNodeError'
 }
@@ -62,7 +63,7 @@ export class Follower {
     this.#options = options
   }
 
-  /** One pass. True if it reached the node's head, false if there is more, or the node is behind us. */
+  /** One pass towards the node's head. False if it did not reach the head, or the node is behind the database. */
   async pass(): Promise<boolean> {
     const { db, chain, clock, metrics } = this.#ports
     const { chainId, confirmations } = this.#options
@@ -71,17 +72,17 @@ export class Follower {
     const head = await chain.head()
     const { tip } = await loadProgress(db, chainId)
     if (tip?.hash !== head.hash) {
-      if (tip !== null && !(await this.#dropForks(tip, head))) return false
+      if (tip !== null && !(await this.#rollBackFork(tip, head))) return false
       const { nextBlock } = await loadProgress(db, chainId)
       if (!(await this.#advance(nextBlock, head, await this.#contracts()))) return false
-      await confirmUpTo(db, head.number - confirmations, sealedAt(head))
+      await confirmUpTo(db, head.number - confirmations, confirmedAt(head))
     }
     await this.#complete(head.number, at)
     metrics.headReached(head.number)
     return true
   }
 
-  /** Readers want to know within a fraction of the time after which placements stop, not at every poll. */
+  /** Throttled to COMPLETION_STEP_MS while the head does not change: far below the lag at which placements are rejected. */
   async #complete(head: number, at: Millis): Promise<void> {
     if (head === this.#completed.head && at - this.#completed.at < COMPLETION_STEP_MS) return
     await completePass(this.#ports.db, this.#options.chainId, head, at)
@@ -95,7 +96,7 @@ export class Follower {
     if (actual !== chainId)
       throw new OtherChainError(`CHAIN_ID is ${chainId}, but the node is on chain ${actual}`)
     const genesis = await chain.block(0)
-    if (genesis === null) throw new InconsistentNodeError('the node does not have its first block')
+    if (genesis === null) throw new InconsistentNodeError('the node has no block 0')
     await bindChain(db, { chainId, hash: genesis.hash }, startBlock)
     this.#isBound = true
   }
@@ -130,8 +131,8 @@ export class Follower {
   }
 
   /**
-   * Many blocks with one request. That the range is complete and of one fork is proved by its last block, whose hash binds all before
-   * it: it must be the same after the logs were read as before. Only blocks with logs, and the last one, are stored.
+   * Fetches the logs of many blocks with one request. The last block's hash commits to all blocks before it: if the hash is the same
+   * before and after the request, the range is complete and of one fork. Only blocks with logs, and the last one, are stored.
    */
   async #backfill(from: number, to: number, contracts: Contracts): Promise<boolean> {
     const { chain } = this.#ports
@@ -140,11 +141,12 @@ export class Follower {
     const numbers = [...new Set([...logs.map(({ block }) => block), to])].sort((a, b) => a - b)
     const blocks = await Promise.all(numbers.map((number) => chain.block(number)))
     if (last === null || last.hash !== blocks.at(-1)?.hash) {
-      throw new InconsistentNodeError(`block ${to} changed while the logs up to it were read`)
+      throw new InconsistentNodeError(`block ${to} changed while the logs of ${from}..${to} were fetched`)
     }
     let next = from
     for (const block of blocks) {
-      if (block === null) throw new InconsistentNodeError(`a block of ${from}..${to} is gone`)
+      if (block === null)
+        throw new InconsistentNodeError(`the node no longer has every block of ${from}..${to}`)
       const own = logs.filter((log) => log.block === block.number)
       if (!(await this.#record(next, block, own, contracts))) return false
       next = block.number + 1
@@ -152,7 +154,7 @@ export class Follower {
     return true
   }
 
-  /** False where the block could not be put on top of what is stored: the next pass finds out why. */
+  /** False if the block does not follow the stored tip. The next pass resolves it. */
   async #record(
     from: number,
     block: ChainBlock,
@@ -162,13 +164,15 @@ export class Follower {
     const { db, chain, clock, logger, metrics, reached } = this.#ports
     const { chainId } = this.#options
     if (logs.some(({ blockHash }) => blockHash !== block.hash)) {
-      throw new InconsistentNodeError(`logs of block ${block.number} are from another block of that number`)
+      throw new InconsistentNodeError(
+        `the logs of block ${block.number} belong to another block with that number`,
+      )
     }
     const inOrder = [...logs].sort((a, b) => a.logIndex - b.logIndex)
     const facts = inOrder.map((log): BlockFact => ({ log, fact: decodeLog(log, contracts) }))
-    this.#warn(facts)
-    const silent = await this.#silentMismatches(block, facts)
-    const next = { chainId, from, block, facts, mismatches: silent }
+    this.#logUndecodable(facts)
+    const eventless = await this.#eventlessMismatches(block, facts)
+    const next = { chainId, from, block, facts, mismatches: eventless }
     const outcome = await recordBlock(db, next, { chain, now: clock.now() })
     if (outcome === 'overtaken' || outcome === 'fork') {
       logger.info({ block: block.number, outcome }, 'block not recorded')
@@ -180,12 +184,12 @@ export class Follower {
     return true
   }
 
-  #warn(facts: readonly BlockFact[]): void {
+  #logUndecodable(facts: readonly BlockFact[]): void {
     for (const { fact, log } of facts) {
       if (fact.kind !== 'undecodable') continue
       this.#ports.logger.error(
         { tx_hash: log.txHash, address: log.address, problem: fact.problem },
-        'log not understood',
+        'undecodable event log',
       )
     }
   }
@@ -195,45 +199,45 @@ export class Follower {
     const at = { block, tx_hash: txHash, market_id: marketId, batch_id: batchId, part }
     this.#ports.logger.error(
       { ...at, failure_kind: kind, reason },
-      'settlement mismatch: market is cancel-only',
+      'settlement mismatch; market set to cancel_only',
     )
   }
 
-  /** Settlements of ours that were mined and said nothing. A revert is the keeper's matter. */
-  async #silentMismatches(block: ChainBlock, facts: readonly BlockFact[]): Promise<SettlementMismatch[]> {
+  /** Settlements that succeeded without an event. The keeper handles those that reverted. */
+  async #eventlessMismatches(block: ChainBlock, facts: readonly BlockFact[]): Promise<SettlementMismatch[]> {
     const { db, chain } = this.#ports
     const mismatches: SettlementMismatch[] = []
-    for (const silent of await eventlessSettlements(db, block, facts)) {
-      if ((await chain.hasSucceeded(silent.txHash)) !== true) continue
+    for (const settlement of await eventlessSettlements(db, block, facts)) {
+      if ((await chain.hasSucceeded(settlement.txHash)) !== true) continue
       const verdict = reconcile(NO_EVENTS, null)
-      if (!verdict.ok) mismatches.push({ ...silent, ...verdict.refusal })
+      if (!verdict.ok) mismatches.push({ ...settlement, ...verdict.refusal })
     }
     return mismatches
   }
 
-  // ---------------------------------------------------------------------- back
+  // ---------------------------------------------------------------------- roll back
 
   /**
-   * Takes back stored blocks, the newest first, down to one that the node has too. False where the node is merely behind: it has
-   * nothing newer than what is stored, and nothing that contradicts it.
+   * Rolls back stored blocks, the newest first, down to the newest one that is on the node's chain. False if the node is only behind:
+   * its head is below the stored tip and on the same fork.
    */
-  async #dropForks(tip: StoredBlock, head: ChainBlock): Promise<boolean> {
+  async #rollBackFork(tip: StoredBlock, head: ChainBlock): Promise<boolean> {
     const { db, logger, metrics } = this.#ports
     const { chainId, startBlock } = this.#options
     const common = await blockAtOrBelow(db, head.number)
     if (common === null) return false
     if (await this.#isOnChain(common, head)) return tip.number <= head.number
-    // Nothing in common may mean that it is another chain altogether.
+    // A missing common block may also mean another chain: check the genesis before any rollback.
     await this.#bind()
 
-    let dropped = 0
-    for (let newest: StoredBlock | null = tip; newest; dropped++) {
+    let rolledBack = 0
+    for (let newest: StoredBlock | null = tip; newest; rolledBack++) {
       if (newest.number <= head.number && (await this.#isOnChain(newest, head))) break
       await rollBackBlock(db, chainId, newest, startBlock)
       newest = (await loadProgress(db, chainId)).tip
     }
-    logger.warn({ blocks: dropped, from: tip.number }, 'the chain has forked: blocks rolled back')
-    metrics.rolledBack(dropped)
+    logger.warn({ blocks: rolledBack, from: tip.number }, 'fork: blocks rolled back')
+    metrics.rolledBack(rolledBack)
     return true
   }
 
@@ -244,5 +248,5 @@ export class Follower {
   }
 }
 
-/** The moment that sealed a block, told the same at every replay. */
-const sealedAt = (head: ChainBlock): Millis => (head.timestamp * 1000) as Millis
+/** Time of confirmation. It comes from the chain, so a replay yields the same journal. */
+const confirmedAt = (head: ChainBlock): Millis => (head.timestamp * 1000) as Millis

@@ -1,6 +1,7 @@
 /**
- * Positions that moved outside batches: taken over by the backstop, deleveraged, counted or paid out when the market had ended.
- * What moved is the event's word and our rules'; where the two disagree the contract itself is asked, and an operator is called.
+ * Applies facts that change positions outside batches: inheritance by the backstop, deleveraging, and the deficits and claims of a
+ * wind-down. The new positions follow from the event by the rules of `domain/`; if the rules do not explain the event, the positions
+ * are read from the contract and the caller records a mismatch.
  */
 
 import type { Tx } from '../../db/client.ts'
@@ -32,7 +33,7 @@ export type PositionMoveFact =
 
 type Positions = ReadonlyMap<Address, Position>
 
-/** Everyone whose position or free balance moves. */
+/** The accounts whose position or free balance changes. */
 export function movedAccounts(fact: PositionMoveFact): Address[] {
   switch (fact.kind) {
     case 'position_inherited':
@@ -48,7 +49,7 @@ export function movedAccounts(fact: PositionMoveFact): Address[] {
 
 const closedLegs = ({ event }: PositionsDeleveragedFact) => event.legs.filter(({ steps }) => steps > 0)
 
-/** Changes of free balances, as the event tells them. */
+/** Changes of free balances, from the event. */
 function freeDeltas(fact: PositionMoveFact): { account: Address; delta: bigint }[] {
   switch (fact.kind) {
     case 'position_inherited':
@@ -64,8 +65,8 @@ function freeDeltas(fact: PositionMoveFact): { account: Address; delta: bigint }
   }
 }
 
-/** Positions as our rules move them; null where they do not reach what the chain did. */
-function moved(fact: PositionMoveFact, before: Positions): Positions | null {
+/** New positions by the rules of `domain/`. Null if the rules do not explain the event. */
+function movedPositions(fact: PositionMoveFact, before: Positions): Positions | null {
   const empty = (account: Address): Positions => new Map([[account, emptied(before.get(account) ?? FLAT)]])
   try {
     switch (fact.kind) {
@@ -103,11 +104,11 @@ interface MoveContext {
 
 export interface AppliedMove {
   readonly place: RowPlace
-  /** Where our rules do not explain what happened. */
+  /** Set if the rules of `domain/` do not explain the event. */
   readonly failure: FailureKind | null
 }
 
-/** The caller holds the market's shard lock and the account rows. */
+/** The caller has locked the market's shard and the account rows. */
 export async function applyMove(
   { tx, chain, shards, users }: MoveContext,
   fact: PositionMoveFact,
@@ -117,7 +118,7 @@ export async function applyMove(
   const accounts = movedAccounts(fact)
   const known = new Map([...users].filter(([address]) => accounts.includes(address)))
   const before = await loadPositions(tx, marketId, known)
-  const explained = moved(fact, before)
+  const explained = movedPositions(fact, before)
   const after = explained ?? (await positionsOnChain(chain, trader, accounts, mined.block))
   const idOf = (account: Address) => known.get(account) as number
   const row: PositionsMoved = {
