@@ -76,7 +76,7 @@ const ADJUST_STATE = [
   ...['_requireInTime', '_requireSigner', '_open', '_newestPrice', '_move'],
 ]
 const ADJUST_TESTS = [
-  ...['adjustMargin.authority', 'adjustMargin', 'adjustLeverage', 'adjusting.changes'],
+  ...['adjustMargin.authority', 'adjustMargin', 'adjustLeverage', 'adjustments.scheduled-changes'],
   ...['invalidateMarginNonces'],
 ]
 

@@ -142,7 +142,7 @@ describe('registerSessionKey, revokeSessionKey, isAuthorized', () => {
     await (await keys()).registerSessionKey(key, 1)
     expect(await isAuthorized(1, ((await latest()) + 60) * 1000)).to.equal(true)
   })
-  it('when one owner registers a key, it is not authorized for another owner, who cannot revoke it either', async () => {
+  it('when one owner registers a key, it is not authorized for another owner and cannot be revoked by that owner', async () => {
     const [, other] = exchange.users
     await (await keys()).registerSessionKey(key, 3)
     expect(await exchange.keys.isAuthorized(other!.address, key, 1, 0)).to.equal(false)

@@ -115,23 +115,23 @@ describe('deleverage', () => {
   })
 
   describe('counterparties that do not qualify', () => {
-    const passedOver = async (whom: { address: string }) => {
-      const closed = await legsOf(run(legs([whom, 100], [carol, 600])))
-      expect(closed[0]).to.deep.equal([whom.address, 0n, 0n])
+    const expectSkipped = async (counterparty: { address: string }) => {
+      const closed = await legsOf(run(legs([counterparty, 100], [carol, 600])))
+      expect(closed[0]).to.deep.equal([counterparty.address, 0n, 0n])
       expect(closed[1]?.[1]).to.equal(600n)
     }
 
     it('when one is on the same side, it is skipped', async () => {
       await trade(exchange, dave, erin, { steps: 100, price: 1000, leverage: 1 })
-      await passedOver(dave)
+      await expectSkipped(dave)
     })
 
-    it('when one is the account itself, it is skipped', () => passedOver(alice))
-    it('when one has no position, it is skipped', () => passedOver(dave))
+    it('when one is the account itself, it is skipped', () => expectSkipped(alice))
+    it('when one has no position, it is skipped', () => expectSkipped(dave))
 
     it('when one has no profit at the oracle price, it is skipped', async () => {
       await trade(exchange, erin, dave, { steps: 100, price: 940, leverage: 1 })
-      await passedOver(dave)
+      await expectSkipped(dave)
     })
 
     it('when one could not pay the bankruptcy price, it is skipped', async () => {

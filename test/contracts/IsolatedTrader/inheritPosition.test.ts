@@ -66,8 +66,8 @@ describe('inheritPosition', () => {
   })
 
   it('when the account is flat, healthy or fully collateralised, it reverts with NotLiquidatable', async () => {
-    for (const whom of [carol, bob]) {
-      await expect(inherit(exchange, whom, { price: BELOW })).to.be.revertedWithCustomError(
+    for (const account of [carol, bob]) {
+      await expect(inherit(exchange, account, { price: BELOW })).to.be.revertedWithCustomError(
         exchange.trader,
         'NotLiquidatable',
       )

@@ -6,7 +6,7 @@ import { randomFrom } from '../../support/big-batch.ts'
 import { chain, type Exchange, pair, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
 import { errorOf } from '../../support/parity.ts'
 
-const liar = wallet('liar')
+const malicious = wallet('malicious market')
 const accomplice = wallet('accomplice')
 const NEVER = (1n << 256n) - 1n
 const EDGES = [0n, 1n, (1n << 95n) - 1n, -(1n << 95n), NEVER, 1n << 255n, (1n << 112n) - 1n, 1n << 112n]
@@ -26,12 +26,12 @@ describe('a malicious market', () => {
     await settle(exchange, { price: 500_000, fills: pair(alice, bob, 1000) })
     const { connection, spec } = exchange
     const { networkHelpers: helpers } = connection
-    await helpers.setCode(liar.address, await connection.ethers.provider.getCode(spec.trader))
-    await exchange.bank.announceMarket(liar.address)
-    await exchange.bank.listMarket(liar.address)
-    await helpers.impersonateAccount(liar.address)
-    await helpers.setBalance(liar.address, 10n ** 18n)
-    bank = exchange.bank.connect(await connection.ethers.getSigner(liar.address))
+    await helpers.setCode(malicious.address, await connection.ethers.provider.getCode(spec.trader))
+    await exchange.bank.announceMarket(malicious.address)
+    await exchange.bank.listMarket(malicious.address)
+    await helpers.impersonateAccount(malicious.address)
+    await helpers.setBalance(malicious.address, 10n ** 18n)
+    bank = exchange.bank.connect(await connection.ethers.getSigner(malicious.address))
     accounts = [...exchange.users, accomplice, exchange.treasury]
   })
 
@@ -69,7 +69,7 @@ describe('a malicious market', () => {
         await errorOf(owner.requestWithdrawal(1n + (await bank.account(user.address)).free / 2n))
       }
       seen.add((await errorOf(bank.settleDeltas(random(2) === 0 ? 0n : NEVER, fees, deltas))) ?? 'taken')
-      if (turn % 25 === 0) await errorOf(bank.collectFees(liar.address))
+      if (turn % 25 === 0) await errorOf(bank.collectFees(malicious.address))
     }
     expect(await held()).to.equal(await usdm.balanceOf(shared.marginBank))
     expect(await bank.market(spec.trader)).to.deep.equal(honest)
