@@ -7,7 +7,7 @@ import {ExchangeHandler} from "./ExchangeHandler.sol";
 import {Listing} from "./ExchangeFixture.sol";
 import {deploy, holds, same} from "./Vm.sol";
 
-/// @title What holds after every step of every run, in every kind of market
+/// @title Laws that hold after every step of every run, in every kind of market
 abstract contract ExchangeInvariants {
     struct FuzzSelector {
         address addr;
@@ -27,7 +27,7 @@ abstract contract ExchangeInvariants {
         targets[0] = address(handler);
     }
 
-    /// @dev Trading is what happens most: every third step.
+    /// @dev Every third step is a trade.
     function targetSelectors() public view returns (FuzzSelector[] memory targets) {
         bytes4[] memory steps = new bytes4[](21);
         steps[0] = handler.trade.selector;
@@ -39,7 +39,7 @@ abstract contract ExchangeInvariants {
         steps[6] = handler.requestWithdrawal.selector;
         steps[7] = handler.withdraw.selector;
         steps[8] = handler.collectFees.selector;
-        steps[9] = handler.trespass.selector;
+        steps[9] = handler.attemptUnauthorized.selector;
         steps[10] = handler.fund.selector;
         steps[11] = handler.adjust.selector;
         steps[12] = handler.inherit.selector;
@@ -50,18 +50,18 @@ abstract contract ExchangeInvariants {
         targets[0] = FuzzSelector(address(handler), steps);
     }
 
-    /// @notice One run judges them all; what breaks is named by its error.
+    /// @notice One run checks all laws; the error names the law that does not hold.
     function invariant_exchange() public view {
         _bankBacked();
         _longsEqualShorts();
         _priceFreeSolvency();
-        _ofThisMarket();
+        _checkThisMarket();
     }
 
-    /// @dev What holds in this market only.
-    function _ofThisMarket() internal view virtual {}
+    /// @dev Laws of this market only.
+    function _checkThisMarket() internal view virtual {}
 
-    /// @dev The bank holds what it owes, and what was given to it.
+    /// @dev The bank's tokens equal its liabilities plus the donations.
     function _bankBacked() private view {
         IMarginBank.Market memory market = handler.bank().market(address(handler.trader()));
         uint256 owed = handler.owed() + market.pool + market.fees;
@@ -69,13 +69,13 @@ abstract contract ExchangeInvariants {
         same("bankBacked: in and out", int256(handler.deposited() - handler.withdrawn()), int256(owed));
     }
 
-    /// @dev Every long has its short.
+    /// @dev Sizes sum to zero.
     function _longsEqualShorts() private view {
         (int256 size,) = handler.sums(0);
         same("longsEqualShorts", 0, size);
     }
 
-    /// @dev The pool is what accounts have in their positions, at any price, to the wei.
+    /// @dev The pool equals the sum of the accounts' equities at any price, to the wei.
     function _priceFreeSolvency() private view {
         int256 pool = int256(uint256(handler.bank().market(address(handler.trader())).pool)) * 1e18;
         uint256[3] memory prices = [uint256(0), 5e17, 1e18];
@@ -85,11 +85,11 @@ abstract contract ExchangeInvariants {
         }
     }
 
-    /// @notice A run in which little is traded would prove little; and every run ends with everybody leaving.
+    /// @notice Requires that enough parts and adjustments succeeded for the run to be meaningful; then every account exits.
     function afterInvariant() public {
-        holds("trades go through", handler.tried() < 12 || handler.traded() * 3 >= handler.tried());
-        holds("adjustments go through", handler.adjustments() < 12 || handler.adjusted() * 8 >= handler.adjustments());
-        handler.everybodyLeaves();
+        holds("enough parts settle", handler.sentParts() < 12 || handler.settledParts() * 3 >= handler.sentParts());
+        holds("enough adjustments succeed", handler.adjustments() < 12 || handler.adjusted() * 8 >= handler.adjustments());
+        handler.everyAccountExits();
         _bankBacked();
     }
 }
@@ -112,25 +112,25 @@ contract BinaryInvariants is ExchangeInvariants {
     }
 }
 
-/// @notice Without leverage a binary market is covered in full, whichever way it ends.
+/// @notice Without leverage a binary market is fully covered at either final price.
 contract CoveredBinaryInvariants is ExchangeInvariants {
     function _listing() internal pure override returns (Listing memory) {
         return Listing(MarketKind.BinaryFuture, 1e15, 1e18, 1, 1_000_000, 500_000, 1_000, 20_000, 0, 500, false);
     }
 
-    function _ofThisMarket() internal view override {
+    function _checkThisMarket() internal view override {
         holds("binaryFullyBacked: no", handler.leastEquity(0) >= 0);
         holds("binaryFullyBacked: yes", handler.leastEquity(1e18) >= 0);
     }
 }
 
-/// @notice At one price for ever, nobody gains anything from anybody, whatever they do together.
+/// @notice At a constant price no account gains from the others, whatever they do together.
 contract SteadyPriceInvariants is ExchangeInvariants {
     function _listing() internal pure override returns (Listing memory) {
         return Listing(MarketKind.Perpetual, 1e17, 1e15, 20, 45_000, 22_500, 100, 500, 0, 499_999, true);
     }
 
-    function _ofThisMarket() internal view override {
+    function _checkThisMarket() internal view override {
         handler.requireNoProfit(499_999 * 1e17);
     }
 }

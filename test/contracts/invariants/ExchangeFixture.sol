@@ -12,7 +12,7 @@ import {Order} from "../../../contracts/types/Order.sol";
 import {Clock} from "../../../contracts/types/TraderState.sol";
 import {deploy, vm} from "./Vm.sol";
 
-/// @notice How a market is listed for a run.
+/// @notice Parameters of the market of a run.
 struct Listing {
     MarketKind kind;
     uint256 tick;
@@ -25,7 +25,7 @@ struct Listing {
     uint24 fundingCap;
     /// Oracle price at the start, in ticks.
     uint256 start;
-    /// Whether the oracle price ever moves.
+    /// Whether the oracle price stays constant.
     bool steady;
 }
 
@@ -41,14 +41,14 @@ struct Leg {
     uint256 leverage;
     uint256 salt;
     uint256 slot;
-    /// Nobody's order: a liquidation.
+    /// A liquidation, which has no signer.
     bool forced;
 }
 
-/// @title A deployed exchange with actors who sign for themselves
+/// @title A deployed exchange with actors that sign with their own keys
 contract ExchangeFixture {
     uint256 internal constant ACTORS = 5;
-    /// @dev Who can hold a position: the actors and the backstop.
+    /// @dev Accounts that can hold a position: the actors and the backstop.
     uint256 internal constant HOLDERS = ACTORS + 1;
     uint256 internal constant ORACLE_KEY = 0x0AC1E;
     uint16 private constant VERSION = 2;
@@ -62,7 +62,7 @@ contract ExchangeFixture {
     IAccountManager public immutable keys;
     ISignedPriceOracle public immutable oracle;
     IIsolatedTrader public immutable trader;
-    /// @notice Inherits what falls below maintenance.
+    /// @notice Inherits positions below maintenance.
     IBackstop public immutable backstop;
 
     Listing public listing;
@@ -71,7 +71,7 @@ contract ExchangeFixture {
         vm.warp(1_900_000_000);
         listing = listed;
         token = TestUSDM(deploy("TestUSDM", ""));
-        // Its admin may do everything that nobody else was given.
+        // Its admin may call every function that is not assigned to another role.
         address access = deploy("ExchangeAccess", abi.encode(address(this), 0));
         keys = IAccountManager(deploy("AccountManager", abi.encode(FORWARDER)));
         oracle = ISignedPriceOracle(deploy("SignedPriceOracle", abi.encode(access, 0)));
@@ -136,7 +136,7 @@ contract ExchangeFixture {
 
     // ------------------------------------------------------------------ parts
 
-    /// @notice What the head of a part says, besides what follows from the clock.
+    /// @notice Fields of a part's header that do not follow from the clock.
     struct Head {
         uint256 actionId;
         uint256 batchId;
@@ -147,7 +147,7 @@ contract ExchangeFixture {
         uint256 oraclePrice;
     }
 
-    /// @notice The next action of the market, as of now.
+    /// @notice The next action of the market at the current time.
     function _nextHead() internal view returns (Head memory head) {
         Clock memory clock = trader.clock();
         uint256 blockTime = block.timestamp * 1000;

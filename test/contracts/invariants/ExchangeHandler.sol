@@ -7,14 +7,14 @@ import {OperatorHandler} from "./OperatorHandler.sol";
 import {Listing} from "./ExchangeFixture.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
-/// @title Everything around trading: money in and out, time, strangers
+/// @title Steps besides trading: deposits and withdrawals, time, unauthorized calls
 contract ExchangeHandler is OperatorHandler {
     uint256 private constant WITHDRAWAL_SECONDS = 16;
 
     uint256 public donated;
     uint256 public deposited = HOLDERS * START_BALANCE;
     uint256 public withdrawn;
-    /// @dev What each actor has paid in, less what they took out.
+    /// @dev Deposits less withdrawals of each actor.
     int256[ACTORS] private _paid;
 
     constructor(Listing memory listed) OperatorHandler(listed) {
@@ -35,7 +35,7 @@ contract ExchangeHandler is OperatorHandler {
         _paid[seed % ACTORS] += int256(amount);
     }
 
-    /// @notice Tokens that nobody is credited with.
+    /// @notice Tokens transferred to the bank without credit to an account.
     function donate(uint256 seed) external {
         uint256 amount = within(seed, 1, 1e21);
         token.mint(address(bank), amount);
@@ -50,7 +50,8 @@ contract ExchangeHandler is OperatorHandler {
         bank.requestWithdrawal(within(seed >> 8, 1, free));
     }
 
-    /// @notice withdrawalAlwaysPaid: whatever the market does, pending money leaves after the delay, all of it, and not earlier.
+    /// @notice withdrawalAlwaysPaid: whatever the market does, a pending amount is paid in full after the delay and not
+    /// earlier.
     function withdraw(uint256 seed) external {
         address owner = actor(seed % ACTORS);
         IMarginBank.Account memory entry = bank.account(owner);
@@ -58,7 +59,7 @@ contract ExchangeHandler is OperatorHandler {
         if (block.timestamp <= entry.requestedAt + WITHDRAWAL_SECONDS - 1) {
             vm.prank(owner);
             try bank.withdraw() {
-                holds("no money leaves early", false);
+                holds("no payout before the delay", false);
             } catch {}
             vm.warp(entry.requestedAt + WITHDRAWAL_SECONDS);
         }
@@ -70,25 +71,25 @@ contract ExchangeHandler is OperatorHandler {
         _paid[seed % ACTORS] -= int256(uint256(entry.pending));
     }
 
-    /// @notice windDownLiveness, claimOrderFree: the operator is gone for good, and calls that anybody can make turn every
-    /// position into money. Nobody's share depends on who comes first.
-    function everybodyLeaves() external {
+    /// @notice windDownLiveness, claimOrderFree: without the operator, calls open to any account pay out every position. No
+    /// account's share depends on the order of claims.
+    function everyAccountExits() external {
         uint256[HOLDERS] memory due = _end();
         IMarginBank.Market memory market = bank.market(address(trader));
         uint256 paid;
         for (uint256 n; n < HOLDERS; ++n) {
-            uint256 i = (n + traded) % HOLDERS;
+            uint256 i = (n + settledParts) % HOLDERS;
             uint256 before = bank.account(holder(i)).free;
-            // Who has nothing to claim is told so.
+            // Reverts with NothingToClaim for an account without a claim.
             try trader.claim(holder(i)) {} catch {}
             same("claimOrderFree", int256(due[i]), int256(bank.account(holder(i)).free - before));
             paid += due[i];
         }
         holds("claims fit the pool", paid <= market.pool);
-        for (uint256 i; i < ACTORS; ++i) _takeAll(actor(i));
+        for (uint256 i; i < ACTORS; ++i) _withdrawAll(actor(i));
     }
 
-    /// @dev A day of silence, then the end, then what is owed is counted. Returns what each may claim.
+    /// @dev Freezes after a day of silence and reports the deficits. Returns the amount that each account may claim.
     function _end() private returns (uint256[HOLDERS] memory due) {
         trader.requestFreeze();
         vm.warp(block.timestamp + 1 days + 3);
@@ -112,7 +113,7 @@ contract ExchangeHandler is OperatorHandler {
         }
     }
 
-    function _takeAll(address owner) private {
+    function _withdrawAll(address owner) private {
         IMarginBank.Account memory entry = bank.account(owner);
         uint256 all = uint256(entry.free) + entry.pending;
         if (entry.free != 0) {
@@ -132,25 +133,25 @@ contract ExchangeHandler is OperatorHandler {
         if (bank.market(address(trader)).fees != 0) bank.collectFees(address(trader));
     }
 
-    /// @notice What nobody but the operator, the admin or a market may do.
-    function trespass(uint256 seed) external {
-        address stranger = actor(seed % ACTORS);
-        bytes[4] memory tries = [
+    /// @notice Calls reserved for the operator, the admin or a market, sent by an actor.
+    function attemptUnauthorized(uint256 seed) external {
+        address unauthorized = actor(seed % ACTORS);
+        bytes[4] memory calls = [
             abi.encodeCall(trader.settleBatch, (hex"")),
             abi.encodeCall(bank.settleDeltas, (0, 0, new bytes32[](1))),
             abi.encodeCall(bank.listMarket, (address(token))),
-            abi.encodeCall(trader.proposeOperator, (stranger))
+            abi.encodeCall(trader.proposeOperator, (unauthorized))
         ];
-        for (uint256 i; i < tries.length; ++i) {
-            vm.prank(stranger);
-            (bool done,) = (i == 1 || i == 2 ? address(bank) : address(trader)).call(tries[i]);
-            holds("strangers change nothing", !done);
+        for (uint256 i; i < calls.length; ++i) {
+            vm.prank(unauthorized);
+            (bool done,) = (i == 1 || i == 2 ? address(bank) : address(trader)).call(calls[i]);
+            holds("unauthorized calls revert", !done);
         }
     }
 
     // ------------------------------------------------------------------ sums
 
-    /// @notice What the ledger owes to accounts.
+    /// @notice The bank's liabilities to accounts.
     function owed() external view returns (uint256 total) {
         for (uint256 i; i <= HOLDERS; ++i) {
             IMarginBank.Account memory entry = bank.account(i == HOLDERS ? address(this) : holder(i));
@@ -175,7 +176,7 @@ contract ExchangeHandler is OperatorHandler {
         }
     }
 
-    /// @notice samePriceNoProfit: valued at `price`, nobody has more than they paid in.
+    /// @notice samePriceNoProfit: valued at `price`, no account has more than it paid in.
     function requireNoProfit(uint256 price) external view {
         for (uint256 i; i < ACTORS; ++i) {
             IMarginBank.Account memory entry = bank.account(actor(i));

@@ -6,20 +6,20 @@ import {IMarginBank} from "../../../contracts/interfaces/IMarginBank.sol";
 import {PauseLatch} from "../../../contracts/PauseLatch.sol";
 import {deploy, holds, same, vm, within} from "./Vm.sol";
 
-/// @title A bank whose guardian pauses whenever he may, an owner who pays in and out, and strangers with ether
+/// @title A bank with a guardian that pauses whenever possible, an owner with deposits, and unauthorized callers with ether
 contract PauseHandler {
     uint256 private constant WITHDRAWAL_SECONDS = 16;
     uint256 private constant UNIT = 1e18;
-    address private constant STRANGER = address(0x5712A6E2);
+    address private constant UNAUTHORIZED = address(0x5712A6E2);
 
     TestUSDM public immutable token;
     IMarginBank public immutable bank;
     PauseLatch public immutable latch;
 
-    /// @notice Unix seconds, as the guardian remembers them.
+    /// @notice Times of the last pause as expected by the guardian, in Unix seconds.
     uint256 public startedAt;
     uint256 public endsAt;
-    /// @notice Wei that bank and latch were ever given, wanted or not.
+    /// @notice Wei that bank and latch ever received, forced or not.
     uint256 public given = 1;
 
     constructor() payable {
@@ -37,7 +37,7 @@ contract PauseHandler {
 
     // ------------------------------------------------------------------ steps
 
-    /// @notice Seconds, days, or to the very second at which a pause ends or may begin.
+    /// @notice Advances by seconds or days, or to the second at which a pause ends or may begin.
     function pass(uint256 seed) external {
         uint256 to = block.timestamp + within(seed >> 8, 0, seed & 1 == 0 ? 60 : 5 days);
         if (seed % 5 == 0 && isRunning()) to = endsAt - ((seed >> 8) & 1);
@@ -47,7 +47,7 @@ contract PauseHandler {
 
     function pause() external {
         bool due = startedAt == 0 || block.timestamp >= startedAt + 30 days;
-        same("pause, once in thirty days", due, _sent(address(this), address(bank), abi.encodeCall(bank.pause, ())));
+        same("pause once in thirty days", due, _sent(address(this), address(bank), abi.encodeCall(bank.pause, ())));
         if (!due) return;
         startedAt = block.timestamp;
         endsAt = startedAt + 3 days;
@@ -55,19 +55,19 @@ contract PauseHandler {
 
     function unpause() external {
         bool running = isRunning();
-        same("unpause what runs", running, _sent(address(this), address(bank), abi.encodeCall(bank.unpause, ())));
+        same("unpause only while paused", running, _sent(address(this), address(bank), abi.encodeCall(bank.unpause, ())));
         if (!running) return;
         endsAt = block.timestamp;
-        same("unpause gives all back", 0, int256(address(bank).balance));
+        same("unpause moves all ether", 0, int256(address(bank).balance));
     }
 
     function restoreLatch() external {
         bool due = !isRunning() && address(bank).balance != 0;
-        same("restoreLatch what is over", due, _sent(STRANGER, address(bank), abi.encodeCall(bank.restoreLatch, ())));
-        if (due) same("restoreLatch gives all back", 0, int256(address(bank).balance));
+        same("restoreLatch only after a pause", due, _sent(UNAUTHORIZED, address(bank), abi.encodeCall(bank.restoreLatch, ())));
+        if (due) same("restoreLatch moves all ether", 0, int256(address(bank).balance));
     }
 
-    /// @notice Ether from a contract that goes up in its constructor: nobody is asked.
+    /// @notice Forces ether on a contract: a contract that self-destructs in its constructor.
     function force(uint256 seed) external {
         address to = seed & 1 == 0 ? address(bank) : address(latch);
         bytes memory code = abi.encodePacked(hex"73", to, hex"ff");
@@ -78,14 +78,14 @@ contract PauseHandler {
         given += amount;
     }
 
-    /// @notice What no stranger may do.
-    function trespass() external {
-        holds("strangers pause nothing", !_sent(STRANGER, address(bank), abi.encodeCall(bank.pause, ())));
-        holds("strangers unpause nothing", !_sent(STRANGER, address(bank), abi.encodeCall(bank.unpause, ())));
-        holds("strangers release nothing", !_sent(STRANGER, address(latch), abi.encodeCall(latch.release, ())));
+    /// @notice Calls that an unauthorized account may not make.
+    function attemptUnauthorized() external {
+        holds("unauthorized pause reverts", !_sent(UNAUTHORIZED, address(bank), abi.encodeCall(bank.pause, ())));
+        holds("unauthorized unpause reverts", !_sent(UNAUTHORIZED, address(bank), abi.encodeCall(bank.unpause, ())));
+        holds("unauthorized release reverts", !_sent(UNAUTHORIZED, address(latch), abi.encodeCall(latch.release, ())));
         (bool paid,) = address(bank).call{value: 1}("");
         (bool kept,) = address(latch).call{value: 1}("");
-        holds("strangers pay neither", !paid && !kept);
+        holds("unsolicited ether reverts", !paid && !kept);
     }
 
     // ------------------------------------------------------------------ payments
@@ -93,7 +93,7 @@ contract PauseHandler {
     function deposit() external {
         token.mint(address(this), UNIT);
         bytes memory call = abi.encodeCall(bank.deposit, (UNIT));
-        same("deposits go through unless paused", !isRunning(), _sent(address(this), address(bank), call));
+        same("deposits succeed unless paused", !isRunning(), _sent(address(this), address(bank), call));
     }
 
     function withdraw() external {
@@ -102,7 +102,7 @@ contract PauseHandler {
         if (entry.free == 0 && entry.pending == 0) return;
         vm.warp(block.timestamp + WITHDRAWAL_SECONDS);
         bytes memory call = abi.encodeCall(bank.withdraw, ());
-        same("payouts go through unless paused", !isRunning(), _sent(address(this), address(bank), call));
+        same("payouts succeed unless paused", !isRunning(), _sent(address(this), address(bank), call));
     }
 
     function _sent(address sender, address to, bytes memory data) private returns (bool done) {

@@ -12,15 +12,15 @@ import {Leg, Listing, ExchangeFixture} from "./ExchangeFixture.sol";
 import {holds, same, vm, within} from "./Vm.sol";
 
 /**
- * @title Trading, one random batch at a time
- * @notice A batch is settled, or refused for a reason that can be accounted for; anything else ends the run. What a batch must
- * not change is checked on the spot.
+ * @title Trading in random batches
+ * @notice A part settles or reverts for a reason that the test can verify; any other revert ends the run. State that a part
+ * must not change is checked after each part.
  */
 contract TradingHandler is ExchangeFixture {
-    // ------------------------------------------------------------------ memory
+    // ------------------------------------------------------------------ state
 
-    /// @notice An order that still has something left.
-    struct Rest {
+    /// @notice An order with an unfilled rest.
+    struct RestingOrder {
         Leg leg;
         uint256 filled;
     }
@@ -36,13 +36,13 @@ contract TradingHandler is ExchangeFixture {
     uint256 private constant CANCEL_GRACE_SECONDS = 5;
     uint256 private constant MOST_STEPS = 1_000;
 
-    /// @notice Parts that traders brought, and how many of them were settled.
-    uint256 public tried;
-    uint256 public traded;
+    /// @notice Parts sent by `trade`, and how many of them settled.
+    uint256 public sentParts;
+    uint256 public settledParts;
     uint256 internal _oracleTicks;
     uint256 internal _salts;
     uint256 internal _draws;
-    Rest[] private _rests;
+    RestingOrder[] private _resting;
 
     constructor(Listing memory listed) ExchangeFixture(listed) {
         _oracleTicks = listed.start;
@@ -54,7 +54,7 @@ contract TradingHandler is ExchangeFixture {
     function trade(uint256 seed) external {
         seed = uint256(keccak256(abi.encode(seed, ++_draws)));
         Head memory head = _nextHead();
-        // One moment has one price.
+        // The market accepts only one price per observation time.
         bool isNew = head.asOf != trader.lastReference().observedAt;
         uint256 oracleTicks = isNew ? _near(_oracleTicks, seed, 16) : _oracleTicks;
         head.oraclePrice = oracleTicks * listing.tick;
@@ -62,7 +62,7 @@ contract TradingHandler is ExchangeFixture {
         bool inParts = seed % 5 == 0;
         if (inParts) head.parts = 2;
         if (!_trade(head, _draw(head.price, seed)) || !inParts) return;
-        // The second part may be left out: the next batch goes on.
+        // The second part may be left out: the next batch closes the first.
         if (seed % 3 == 0) return;
         head.part = 2;
         head.actionId += 1;
@@ -70,33 +70,35 @@ contract TradingHandler is ExchangeFixture {
     }
 
     function _trade(Head memory head, Leg[] memory legs) private returns (bool done) {
-        ++tried;
+        ++sentParts;
         (done,) = _settle(head, legs);
-        if (done) ++traded;
+        if (done) ++settledParts;
     }
 
-    /// @notice A maker cancels what is left of an order: after the grace it never fills again.
+    /// @notice A maker cancels the rest of an order: after CANCEL_GRACE it never fills again.
     function cancel(uint256 seed) external {
-        if (_rests.length == 0) return;
-        Rest memory rest = _take(seed % _rests.length);
+        if (_resting.length == 0) return;
+        RestingOrder memory rest = _removeResting(seed % _resting.length);
         uint64[] memory salts = new uint64[](1);
         salts[0] = uint64(rest.leg.salt);
         vm.prank(actor(rest.leg.actor));
         trader.cancelSalts(salts);
-        _mustBeCancelled(rest);
+        _expectCancelled(rest);
     }
 
-    /// @notice A maker cancels everything signed so far.
+    /// @notice A maker cancels every order signed so far.
     function cancelAll(uint256 seed) external {
-        uint256 who = seed % ACTORS;
-        vm.prank(actor(who));
+        uint256 actorIndex = seed % ACTORS;
+        vm.prank(actor(actorIndex));
         trader.cancelSaltsBelow(_salts + 1);
-        Rest memory last;
-        for (uint256 i = _rests.length; i > 0; --i) if (_rests[i - 1].leg.actor == who) last = _take(i - 1);
-        if (last.filled != 0) _mustBeCancelled(last);
+        RestingOrder memory last;
+        for (uint256 i = _resting.length; i > 0; --i) {
+            if (_resting[i - 1].leg.actor == actorIndex) last = _removeResting(i - 1);
+        }
+        if (last.filled != 0) _expectCancelled(last);
     }
 
-    function _mustBeCancelled(Rest memory rest) private {
+    function _expectCancelled(RestingOrder memory rest) private {
         vm.warp(block.timestamp + CANCEL_GRACE_SECONDS + 3);
         uint256 reach = _oracleTicks / 25;
         if (rest.leg.limit + reach < _oracleTicks || rest.leg.limit > _oracleTicks + reach) return;
@@ -108,41 +110,41 @@ contract TradingHandler is ExchangeFixture {
         Head memory head = _nextHead();
         head.price = rest.leg.limit;
         head.oraclePrice = _oracleTicks * listing.tick;
-        _mustFail(_encode(head, legs), ISettlementErrors.OrderCancelled.selector);
+        _expectRevert(_encode(head, legs), ISettlementErrors.OrderCancelled.selector);
     }
 
     // ------------------------------------------------------------------ settling
 
-    /// @dev Sends a part and checks what it did, or why it was refused.
+    /// @dev Sends a part and checks its effects, or the reason of its revert.
     function _settle(Head memory head, Leg[] memory legs) internal returns (bool done, bytes4 refusal) {
         bytes memory part = _encode(head, legs);
         Snapshot memory before = _snapshot();
         try trader.settleBatch(part) {}
         catch (bytes memory reason) {
-            _accountFor(reason, legs, head.price);
+            _checkRevertReason(reason, legs, head.price);
             return (false, bytes4(reason));
         }
         _oracleTicks = head.oraclePrice / listing.tick;
         _checkTime(before, head.asOf);
         _checkAccounts(before, head, legs);
         for (uint256 i; i < legs.length; ++i) if (!legs[i].forced) _checkOrder(legs[i], head.batchId);
-        _mustFail(part, ISettlementErrors.ActionOutOfOrder.selector);
+        _expectRevert(part, ISettlementErrors.ActionOutOfOrder.selector);
         return (true, 0);
     }
 
-    function _mustFail(bytes memory part, bytes4 expected) internal {
+    function _expectRevert(bytes memory part, bytes4 expected) internal {
         try trader.settleBatch(part) {
-            holds("what must fail fails", false);
+            holds("the part must revert", false);
         } catch (bytes memory reason) {
             if (bytes4(reason) != expected) _bubble(reason);
         }
     }
 
-    /// @dev What a fair operator can meet: an account that cannot pay, or a pool that owes more than it has, which takes
-    /// somebody whose loss exceeds their margin.
-    function _accountFor(bytes memory reason, Leg[] memory legs, uint256 price) private view {
+    /// @dev Reverts that an honest operator can encounter: an account that cannot pay, or a pool that owes more than it holds,
+    /// which requires an account whose loss exceeds its margin.
+    function _checkRevertReason(bytes memory reason, Leg[] memory legs, uint256 price) private view {
         bytes4 selector = bytes4(reason);
-        if (selector == IMarginBank.PoolInsufficient.selector) return holds("somebody is insolvent", _anyInsolvent(price));
+        if (selector == IMarginBank.PoolInsufficient.selector) return holds("an account is insolvent", _anyInsolvent(price));
         if (
             selector != ISettlementErrors.MarginInsufficient.selector
                 && selector != ISettlementErrors.ProceedsNegative.selector
@@ -154,7 +156,7 @@ contract TradingHandler is ExchangeFixture {
             named := mload(add(reason, 36))
         }
         for (uint256 i; i < legs.length; ++i) if (actor(legs[i].actor) == named) return;
-        holds("a refusal names a party", false);
+        holds("a revert names a party", false);
     }
 
     function _bubble(bytes memory reason) internal pure {
@@ -171,7 +173,7 @@ contract TradingHandler is ExchangeFixture {
         return false;
     }
 
-    // ------------------------------------------------------------------ what a part may change
+    // ------------------------------------------------------------------ allowed effects of a part
 
     function _snapshot() internal view returns (Snapshot memory taken) {
         taken.folded = new int256[](HOLDERS);
@@ -192,18 +194,18 @@ contract TradingHandler is ExchangeFixture {
     function _checkTime(Snapshot memory before, uint256 asOf) internal view {
         Clock memory clock = trader.clock();
         Reference memory last = trader.lastReference();
-        same("actions are counted one by one", int48(before.clock.actionId) + 1, int48(clock.actionId));
-        holds("asOf never falls", clock.asOf >= before.clock.asOf && clock.asOf == asOf);
-        holds("reports never grow older", last.observedAt >= before.last.observedAt);
-        holds("batches never go back", clock.batchId >= before.clock.batchId);
+        same("actionId increases by one", int48(before.clock.actionId) + 1, int48(clock.actionId));
+        holds("asOf never decreases", clock.asOf >= before.clock.asOf && clock.asOf == asOf);
+        holds("report times never decrease", last.observedAt >= before.last.observedAt);
+        holds("batch numbers never decrease", clock.batchId >= before.clock.batchId);
     }
 
-    /// @dev nobodyElseMoves for strangers, riskReducingOrHealthy for parties.
+    /// @dev othersUnchanged for accounts outside the part, riskReducingOrHealthy for parties.
     function _checkAccounts(Snapshot memory before, Head memory head, Leg[] memory legs) private view {
         Snapshot memory after_ = _snapshot();
         for (uint256 i; i < HOLDERS; ++i) {
             if (_isParty(i, legs)) {
-                // Funding that was due is no change of the trade's making.
+                // Funding that accrued before the trade is not an effect of the trade.
                 Position memory held = before.positions[i];
                 held.margin = before.folded[i] - held.size * after_.last.fundingIndex;
                 _checkHealth(held, after_.positions[i], head.oraclePrice);
@@ -213,14 +215,14 @@ contract TradingHandler is ExchangeFixture {
         }
     }
 
-    function _checkUntouched(uint256 who, Snapshot memory before, Snapshot memory after_) internal pure {
-        same("nobodyElseMoves: ledger", int256(before.ledger[who]), int256(after_.ledger[who]));
-        same("nobodyElseMoves: size", before.positions[who].size, after_.positions[who].size);
-        same("nobodyElseMoves: folded margin", before.folded[who], after_.folded[who]);
+    function _checkUntouched(uint256 actorIndex, Snapshot memory before, Snapshot memory after_) internal pure {
+        same("othersUnchanged: ledger", int256(before.ledger[actorIndex]), int256(after_.ledger[actorIndex]));
+        same("othersUnchanged: size", before.positions[actorIndex].size, after_.positions[actorIndex].size);
+        same("othersUnchanged: folded margin", before.folded[actorIndex], after_.folded[actorIndex]);
     }
 
-    function _isParty(uint256 who, Leg[] memory legs) private pure returns (bool) {
-        for (uint256 i; i < legs.length; ++i) if (legs[i].actor == who) return true;
+    function _isParty(uint256 actorIndex, Leg[] memory legs) private pure returns (bool) {
+        for (uint256 i; i < legs.length; ++i) if (legs[i].actor == actorIndex) return true;
         return false;
     }
 
@@ -243,7 +245,7 @@ contract TradingHandler is ExchangeFixture {
         return a < 0 ? isMore : isLess;
     }
 
-    /// @dev Equity and notional x 1e18, written down once more.
+    /// @dev Equity and notional x 1e18, computed independently of the contract.
     function _exposure(Position memory held, uint256 price) internal view returns (int256 equity, int256 notional) {
         int256 sign = held.size < 0 ? int256(-1) : int256(1);
         int256 value = held.size * sign * int256(price * listing.step);
@@ -256,7 +258,7 @@ contract TradingHandler is ExchangeFixture {
         return held.size < 0 ? -held.size : held.size;
     }
 
-    /// @dev fillWithinSignature, for what is left of an order.
+    /// @dev fillWithinSignature, for the rest of an order.
     function _checkOrder(Leg memory leg, uint256 batchId) private {
         address maker = actor(leg.actor);
         uint256 filled = _filledBefore(leg) + leg.fill;
@@ -267,33 +269,33 @@ contract TradingHandler is ExchangeFixture {
         if (dead) return;
         (uint256 salt, uint256 held, uint256 batch) = trader.partialSlot(maker, leg.slot);
         holds("fillWithinSignature: slot", salt == leg.salt && held == filled && batch == batchId);
-        for (uint256 i = _rests.length; i > 0; --i) {
-            Leg memory other = _rests[i - 1].leg;
+        for (uint256 i = _resting.length; i > 0; --i) {
+            Leg memory other = _resting[i - 1].leg;
             if (other.actor != leg.actor || other.slot != leg.slot) continue;
-            holds("a slot given away kills", trader.saltState(maker, other.salt) == SaltState.Dead);
-            _take(i - 1);
+            holds("the order of a reused slot is dead", trader.saltState(maker, other.salt) == SaltState.Dead);
+            _removeResting(i - 1);
         }
         // An order without a limit fills in no later batch.
-        if (leg.limit != 0) _rests.push(Rest(leg, filled));
+        if (leg.limit != 0) _resting.push(RestingOrder(leg, filled));
     }
 
-    /// @dev What the order had filled before; it is put back with more, or not at all.
+    /// @dev The quantity filled before; the caller stores the order again if a rest remains.
     function _filledBefore(Leg memory leg) private returns (uint256) {
-        for (uint256 i; i < _rests.length; ++i) {
-            if (_rests[i].leg.actor == leg.actor && _rests[i].leg.salt == leg.salt) return _take(i).filled;
+        for (uint256 i; i < _resting.length; ++i) {
+            if (_resting[i].leg.actor == leg.actor && _resting[i].leg.salt == leg.salt) return _removeResting(i).filled;
         }
         return 0;
     }
 
-    function _take(uint256 index) private returns (Rest memory taken) {
-        taken = _rests[index];
-        _rests[index] = _rests[_rests.length - 1];
-        _rests.pop();
+    function _removeResting(uint256 index) private returns (RestingOrder memory taken) {
+        taken = _resting[index];
+        _resting[index] = _resting[_resting.length - 1];
+        _resting.pop();
     }
 
-    // ------------------------------------------------------------------ drawing
+    // ------------------------------------------------------------------ random input
 
-    /// @dev A price up to 4 % away, on the grid and within what the market can clear at.
+    /// @dev A price up to 4 % away, on the grid and within the clearing range of the market.
     function _near(uint256 ticks, uint256 seed, uint256 shift) internal view returns (uint256) {
         if (listing.steady) return ticks;
         uint256 reach = ticks / 25;
@@ -302,7 +304,7 @@ contract TradingHandler is ExchangeFixture {
         return near < 1 ? 1 : near > top ? top : near;
     }
 
-    /// @dev Two to four actors next to each other, the first of them buying, the others selling the same quantity.
+    /// @dev Two to four adjacent actors: the first ones buy, the others sell the same quantity.
     function _draw(uint256 price, uint256 seed) private returns (Leg[] memory legs) {
         uint256 count = within(seed >> 40, 2, 4);
         uint256 buyers = within(seed >> 48, 1, count - 1);
@@ -326,9 +328,9 @@ contract TradingHandler is ExchangeFixture {
             uint256 random = uint256(keccak256(abi.encode(side.seed, i)));
             uint256 after_ = end - 1 - i;
             uint256 fill = after_ == 0 ? side.left : within(random, 1, side.left - after_);
-            uint256 who = (side.seed + i) % ACTORS;
-            Leg memory leg = _resting(who, side, fill);
-            if (leg.quantity == 0) leg = _fresh(who, side.buy, fill, side.price, random);
+            uint256 actorIndex = (side.seed + i) % ACTORS;
+            Leg memory leg = _restingOrderOf(actorIndex, side, fill);
+            if (leg.quantity == 0) leg = _fresh(actorIndex, side.buy, fill, side.price, random);
             leg.fill = fill;
             leg.taker = side.taker < fill ? side.taker : fill;
             side.left -= fill;
@@ -337,26 +339,26 @@ contract TradingHandler is ExchangeFixture {
         }
     }
 
-    /// @dev An order of the actor that was left with enough; one without a quantity if there is none.
-    function _resting(uint256 who, Side memory side, uint256 fill) private view returns (Leg memory none) {
-        for (uint256 i; i < _rests.length; ++i) {
-            Rest memory rest = _rests[i];
-            if (rest.leg.actor != who || rest.leg.buy != side.buy || rest.leg.quantity - rest.filled < fill) continue;
-            if (rest.leg.reduceOnly && !_closes(who, side.buy, fill)) continue;
+    /// @dev A resting order of the actor with enough quantity left; an order with quantity 0 if there is none.
+    function _restingOrderOf(uint256 actorIndex, Side memory side, uint256 fill) private view returns (Leg memory none) {
+        for (uint256 i; i < _resting.length; ++i) {
+            RestingOrder memory rest = _resting[i];
+            if (rest.leg.actor != actorIndex || rest.leg.buy != side.buy || rest.leg.quantity - rest.filled < fill) continue;
+            if (rest.leg.reduceOnly && !_closes(actorIndex, side.buy, fill)) continue;
             if (side.buy ? rest.leg.limit >= side.price : rest.leg.limit <= side.price) return rest.leg;
         }
     }
 
-    function _fresh(uint256 who, bool buy, uint256 fill, uint256 price, uint256 random)
+    function _fresh(uint256 actorIndex, bool buy, uint256 fill, uint256 price, uint256 random)
         internal
         returns (Leg memory leg)
     {
         bool isPartial = random % 3 == 0;
-        leg.actor = who;
+        leg.actor = actorIndex;
         leg.buy = buy;
         leg.fill = fill;
         leg.salt = ++_salts;
-        leg.reduceOnly = random % 2 == 0 && _closes(who, buy, fill);
+        leg.reduceOnly = random % 2 == 0 && _closes(actorIndex, buy, fill);
         leg.leverage = within(random >> 8, 1, listing.maxLeverage);
         leg.quantity = isPartial ? fill + within(random >> 16, 1, MOST_STEPS) : fill;
         leg.slot = isPartial ? within(random >> 32, 0, 2) : NO_SLOT;
@@ -364,8 +366,8 @@ contract TradingHandler is ExchangeFixture {
         leg.limit = random % 7 == 0 && !listing.steady ? 0 : buy ? price + better : price - better;
     }
 
-    function _closes(uint256 who, bool buy, uint256 fill) private view returns (bool) {
-        int256 size = trader.position(actor(who)).size;
+    function _closes(uint256 actorIndex, bool buy, uint256 fill) private view returns (bool) {
+        int256 size = trader.position(actor(actorIndex)).size;
         return buy ? size < 0 && fill <= uint256(-size) : size > 0 && fill <= uint256(size);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @notice What these tests use of the cheat codes that Hardhat's Solidity runner offers.
+/// @notice The cheat codes of Hardhat's Solidity runner that these tests use.
 interface Vm {
     function getCode(string calldata artifact) external view returns (bytes memory creationCode);
     function sign(uint256 privateKey, bytes32 digest) external pure returns (uint8 v, bytes32 r, bytes32 s);
@@ -14,7 +14,7 @@ interface Vm {
 
 Vm constant vm = Vm(address(uint160(uint256(keccak256("hevm cheat code")))));
 
-/// @notice What a test says of a promise that did not hold.
+/// @notice A law that does not hold.
 error Broken(string invariant, int256 expected, int256 found);
 
 function same(string memory invariant, int256 expected, int256 found) pure {
@@ -29,17 +29,17 @@ function holds(string memory invariant, bool condition) pure {
     if (!condition) revert Broken(invariant, 1, 0);
 }
 
-/// @notice `value` folded into lowest..highest, both included.
+/// @notice Maps `value` into lowest..highest, both inclusive.
 function within(uint256 value, uint256 lowest, uint256 highest) pure returns (uint256) {
     return lowest + (value % (highest - lowest + 1));
 }
 
-/// @dev The very code that the build made, so that nothing here is compiled twice.
+/// @dev Deploys the build's own artifact, so that nothing is compiled twice.
 function deploy(string memory name, bytes memory arguments) returns (address created) {
     return deploy(name, arguments, 0);
 }
 
-/// @dev With `value` wei of the caller's.
+/// @dev With `value` wei of the caller.
 function deploy(string memory name, bytes memory arguments, uint256 value) returns (address created) {
     bytes memory code = bytes.concat(vm.getCode(name), arguments);
     assembly ("memory-safe") {
