@@ -9,7 +9,7 @@ import { accountRoutes } from './accounts/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
-import type { Intake } from './commands/pipeline.ts'
+import type { CommandPipeline } from './commands/pipeline.ts'
 import type { Config } from './config.ts'
 import { ApiError } from './errors.ts'
 import { exchangeRoutes } from './exchange/route.ts'
@@ -48,7 +48,7 @@ export interface AppPorts {
   readonly authenticate: Authenticate
   readonly markets: MarketDirectory
   readonly readAfter: ReadAfter
-  readonly intake: Intake
+  readonly commands: CommandPipeline
   readonly sizing: Sizing
   readonly cancelSwitch: CancelSwitch
   readonly faucet: Faucet | null

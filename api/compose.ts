@@ -9,7 +9,7 @@ import { createAuthenticator } from './auth/authenticator.ts'
 import { createBearerVerifier } from './auth/bearer.ts'
 import { createCancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { dryRunAdmission } from './commands/dry-run.ts'
-import { createIntake } from './commands/pipeline.ts'
+import { createCommandPipeline } from './commands/pipeline.ts'
 import type { Config } from './config.ts'
 import { createFaucet } from './faucet/faucet.ts'
 import type { Check } from './http/probes.ts'
@@ -24,15 +24,15 @@ import { createSizing } from './sizing/sizing.ts'
 export interface Api {
   readonly app: App
   readonly log: Logger
-  /** Refuses new commands, answers those that were taken, then lets go of everything. */
+  /** Rejects new commands, answers the accepted ones, then closes all connections. */
   stop(): Promise<void>
 }
 
 /**
- * The intake's statements are planned once, perhaps while the tables are empty, and must read them by their keys when they are full: so
- * everything that reads a table whole is forbidden.
+ * The statements of the command pipeline are planned once, perhaps while the tables are empty, and must use index lookups when the tables
+ * are full: so every plan node that reads a whole table is disabled.
  */
-const INTAKE_SETTINGS = {
+const COMMAND_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
@@ -53,16 +53,16 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
   const connections = Math.max(2, Math.ceil(databaseConnections / 2))
   return {
     reads: createPool({ url, connections, name: 'clearbatch api', settings: READ_SETTINGS }),
-    // For orders that are only tried: the intake's statements, without its locks.
-    trials: createPool({
-      ...{ url, connections: 2, name: 'clearbatch api trials', settings: READ_SETTINGS, pipeline: true },
+    // For dry runs: the statements of the command pipeline without its locks.
+    dryRuns: createPool({
+      ...{ url, connections: 2, name: 'clearbatch api dry runs', settings: READ_SETTINGS, pipeline: true },
     }),
-    intake: createPool({
+    commands: createPool({
       url,
       connections,
-      name: 'clearbatch api intake',
-      // Shorter than the client's patience, so that a busy market is an answer and not a broken connection.
-      settings: { ...INTAKE_SETTINGS, lock_timeout: String(Math.ceil(commandTimeoutMs * 0.6)) },
+      name: 'clearbatch api commands',
+      // Shorter than the command timeout, so that a busy market answers with an error instead of a broken connection.
+      settings: { ...COMMAND_SETTINGS, lock_timeout: String(Math.ceil(commandTimeoutMs * 0.6)) },
       queryTimeoutMs: commandTimeoutMs,
       pipeline: true,
     }),
@@ -84,16 +84,16 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
   const readAfter = createReadAfter({ db, clock, notifications }, config)
   const reached = killAt(config.killAt)
   const signatures = createSignaturePool(config.signatureThreads)
-  const intakePorts = { pool: pools.intake, trials: pools.trials, db, clock, reached, markets, metrics, log }
   const { recoverSigners } = signatures
-  const intake = createIntake({ ...intakePorts, recoverSigners }, config)
-  const looking = { trials: pools.trials, clock }
+  const dryRunPorts = { dryRunPool: pools.dryRuns, clock }
+  const commandPorts = { pool: pools.commands, db, reached, markets, metrics, logger: log, recoverSigners }
+  const commands = createCommandPipeline({ ...commandPorts, ...dryRunPorts }, config)
   const admissionInputOf = (spec: MarketSpec, userId: number) =>
-    dryRunAdmission(looking, config, spec, userId)
+    dryRunAdmission(dryRunPorts, config, spec, userId)
   const sizing = createSizing({ db, markets, admissionInputOf })
   const cancelSwitch = createCancelSwitch(db, clock)
   const faucet = config.faucet ? createFaucet({ db, clock }, config.faucetWaitMs) : null
-  metrics.watch('api_read_after_waiting', 'Reads that wait for their bookmark', () => readAfter.waiting)
+  metrics.gauge('api_read_after_waiting', 'Reads waiting for their bookmark', () => readAfter.waiting)
 
   let isStopping = false
   const checks: Check[] = [
@@ -116,7 +116,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
       authenticate,
       markets,
       readAfter,
-      intake,
+      commands,
       sizing,
       cancelSwitch,
       faucet,
@@ -130,13 +130,13 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
     log,
     async stop() {
       isStopping = true
-      await intake.stop()
+      await commands.stop()
       readAfter.stop()
       await app.close()
       await notifications.stop()
       limits?.stop()
       await signatures.stop()
-      await Promise.all([pools.intake.end(), pools.trials.end(), pools.reads.end()])
+      await Promise.all([pools.commands.end(), pools.dryRuns.end(), pools.reads.end()])
     },
   }
 }

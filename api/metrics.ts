@@ -7,7 +7,7 @@ export interface Metrics {
   /** One transaction of a lane; `size` in items. */
   group(size: number, seconds: number): void
   command(kind: string, result: string): void
-  watch(name: string, help: string, read: () => number): void
+  gauge(name: string, help: string, read: () => number): void
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
@@ -50,7 +50,7 @@ export function createMetrics(): Metrics {
       groupSeconds.observe(seconds)
     },
     command: (kind, result) => commands.inc({ kind, result }),
-    watch(name, help, read) {
+    gauge(name, help, read) {
       new Gauge({
         name,
         help,

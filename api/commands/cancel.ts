@@ -1,4 +1,4 @@
-/** What becomes of one cancel. Cancels are taken whatever the state of market, oracle and chain. */
+/** Decides one cancel. Cancels are accepted in every state of market, oracle and chain. */
 import { type ClosingReason, statusFor } from '../../domain/orders/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
 import { ApiError } from '../errors.ts'
@@ -6,38 +6,43 @@ import type { CancelAllItem, CancelItem, Cancelled } from './command.ts'
 import type { GroupChanges } from './group-changes.ts'
 import { holdingKey, type StoredOrder } from './group-state.ts'
 
-/** Throws the ApiError where it is refused. */
+/** Throws an ApiError if the cancel is rejected. */
 export function cancel(
   { hash, reason }: CancelItem,
   userId: number,
-  draft: GroupChanges,
+  changes: GroupChanges,
   now: Millis,
 ): Cancelled {
-  const stored = draft.state.byHash.get(hash)
-  if (stored === undefined || !draft.state.markets.has(stored.market_id)) {
+  const stored = changes.state.byHash.get(hash)
+  if (stored === undefined || !changes.state.markets.has(stored.market_id)) {
     throw new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: hash })
   }
   if (stored.user_id !== userId)
     throw new ApiError('NOT_YOURS', { field: 'order_hash', expected: 'an order of your own', received: hash })
-  return cancelOwn(stored, reason, draft, now)
+  return cancelOwn(stored, reason, changes, now)
 }
 
-/** Also orders that a batch still holds some of, though nothing new happens to them: they are not cancelled yet. */
+/** Includes orders that wait for their batch to settle: this command does not change them, but they are not cancelled yet. */
 export function cancelAll(
   { reason }: CancelAllItem,
   { userId, marketIds }: { readonly userId: number; readonly marketIds: readonly number[] },
-  draft: GroupChanges,
+  changes: GroupChanges,
   now: Millis,
 ): Cancelled[] {
-  const hashes = marketIds.flatMap((marketId) => draft.state.live.get(holdingKey(marketId, userId)) ?? [])
-  return hashes.map((hash) => cancelOwn(draft.state.byHash.get(hash) as StoredOrder, reason, draft, now))
+  const hashes = marketIds.flatMap((marketId) => changes.state.live.get(holdingKey(marketId, userId)) ?? [])
+  return hashes.map((hash) => cancelOwn(changes.state.byHash.get(hash) as StoredOrder, reason, changes, now))
 }
 
-function cancelOwn(stored: StoredOrder, reason: string | null, draft: GroupChanges, now: Millis): Cancelled {
+function cancelOwn(
+  stored: StoredOrder,
+  reason: string | null,
+  changes: GroupChanges,
+  now: Millis,
+): Cancelled {
   const isLeaving = stored.ended_at !== null || stored.closing_reason !== null
-  const order = isLeaving ? stored : draft.end(stored, 'USER_CANCELLED', reason, now)
+  const order = isLeaving ? stored : changes.end(stored, 'USER_CANCELLED', reason, now)
   const ending = order.status === 'CANCEL_PENDING_FINALIZE' && order.closing_reason !== null
   const cancelled = (ending ? statusFor(order.closing_reason as ClosingReason) : order.status) === 'CANCELLED'
-  const read_after = draft.bookmark(stored.market_id)
+  const read_after = changes.bookmark(stored.market_id)
   return { kind: 'cancelled', order, cancelled, isDuplicate: isLeaving && cancelled, read_after }
 }

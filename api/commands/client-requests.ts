@@ -1,10 +1,10 @@
-/** Commands that their trader has named, so that one sent again is answered and not done again. */
+/** Commands with a `client_request_id`: a repeated command returns its stored answer and is not executed again. */
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
-import { type ClientRequest, reused } from './command.ts'
+import { type ClientRequest, reusedRequest } from './command.ts'
 
-/** Adds the names of all fields, however deep. */
+/** Adds the field names of all levels. */
 function collectNames(value: unknown, names: Set<string>): Set<string> {
   if (typeof value !== 'object' || value === null) return names
   if (!Array.isArray(value)) for (const name of Object.keys(value)) names.add(name)
@@ -12,11 +12,11 @@ function collectNames(value: unknown, names: Set<string>): Set<string> {
   return names
 }
 
-/** The same value gives the same text, in whatever order its fields came. */
+/** Equal values have equal texts, whatever the order of their fields. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, [...collectNames(value, new Set())].sort())
 
-/** `endpoint` is part of it: an id names one command of the account, whatever it does. */
+/** The digest covers the endpoint, so that one id cannot be reused for another kind of command. */
 export const requestOf = (endpoint: string, body: { readonly client_request_id: string }): ClientRequest => ({
   id: body.client_request_id,
   digest: createHash('sha256')
@@ -25,42 +25,42 @@ export const requestOf = (endpoint: string, body: { readonly client_request_id: 
 })
 
 /**
- * What the command was answered, if it has been done: a first look, before checks that time could change. The look that counts is the
- * one in the command's transaction.
+ * The stored answer of a command that was executed before, else null. This read avoids rejecting a repeated command by checks whose
+ * result changes with time; the command's transaction reads the stored answer again under its locks.
  */
-export async function answerKept(db: Db, userId: number, request: ClientRequest): Promise<string | null> {
-  const kept = await db
+export async function storedAnswer(db: Db, userId: number, request: ClientRequest): Promise<string | null> {
+  const stored = await db
     .selectFrom('client_requests')
     .select(['digest', 'answer'])
     .where('user_id', '=', userId)
     .where('client_request_id', '=', request.id)
     .executeTakeFirst()
-  if (kept === undefined) return null
-  if (!kept.digest.equals(request.digest)) throw reused(request)
-  return kept.answer
+  if (stored === undefined) return null
+  if (!stored.digest.equals(request.digest)) throw reusedRequest(request)
+  return stored.answer
 }
 
-const SWEEP_ROWS = 500
+const PRUNE_ROWS = 500
 
-/** What is kept: answers that are not older than `before`, and of each account the newest `most` at most. */
+/** Stored answers to retain: those created at `before` or later, and at most the newest `most` of each account. */
 export interface Retention {
   readonly before: number
   readonly most: number
 }
 
-/** Forgets what is kept no longer. Several processes may do it at once. Returns how many. */
-export async function sweepRequests(db: Db, { before, most }: Retention): Promise<number> {
-  const old = await forgetOld(db, before)
+/** Deletes stored answers beyond the retention; several processes may run it concurrently. Returns the number of deleted rows. */
+export async function pruneRequests(db: Db, { before, most }: Retention): Promise<number> {
+  const expired = await pruneExpired(db, before)
   const { rows } = await sql<{ user_id: number }>`
     select user_id from client_requests group by user_id having count(*) > ${most}
   `.execute(db)
-  let many = 0
-  for (const { user_id } of rows) many += await forgetBeyond(db, user_id, most)
-  return old + many
+  let excess = 0
+  for (const { user_id } of rows) excess += await pruneBeyond(db, user_id, most)
+  return expired + excess
 }
 
-/** Those of one moment go together or stay together. */
-async function forgetBeyond(db: Db, userId: number, most: number): Promise<number> {
+/** Rows with equal `created_at` are deleted together or retained together. */
+async function pruneBeyond(db: Db, userId: number, most: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     delete from client_requests where user_id = ${userId} and created_at < (
       select created_at from client_requests where user_id = ${userId} order by created_at desc offset ${most - 1} limit 1
@@ -69,16 +69,16 @@ async function forgetBeyond(db: Db, userId: number, most: number): Promise<numbe
   return Number(numAffectedRows)
 }
 
-/** The oldest first. */
-async function forgetOld(db: Db, before: number): Promise<number> {
+/** Deletes the oldest rows first, in batches. */
+async function pruneExpired(db: Db, before: number): Promise<number> {
   for (let total = 0; ; ) {
     const { numAffectedRows = 0n } = await sql`
       delete from client_requests where ctid = any(array(
-        select ctid from client_requests where created_at < ${before} order by created_at limit ${SWEEP_ROWS}
+        select ctid from client_requests where created_at < ${before} order by created_at limit ${PRUNE_ROWS}
         for update skip locked
       ))
     `.execute(db)
     total += Number(numAffectedRows)
-    if (numAffectedRows < SWEEP_ROWS) return total
+    if (numAffectedRows < PRUNE_ROWS) return total
   }
 }

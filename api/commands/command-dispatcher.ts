@@ -1,4 +1,4 @@
-/** Where commands wait: a lane per market, and one for those over several markets or none. */
+/** Dispatches each command to a queue: one queue per market, and one for commands over several markets or none. */
 
 import type { Db } from '../../db/client.ts'
 import { ApiError } from '../errors.ts'
@@ -6,45 +6,48 @@ import type { Metrics } from '../metrics.ts'
 import type { Command } from './command.ts'
 import { type CommandQueue, createCommandQueue } from './command-queue.ts'
 import { createGroupRunner, type GroupOptions, type GroupPorts } from './group.ts'
-import { createAnnouncer } from './journal-notifier.ts'
+import { createJournalNotifier } from './journal-notifier.ts'
 
 export type NewCommand<Result> = Omit<Command<Result>, 'arrivedAt' | 'resolve' | 'reject'>
 
-export interface CommandQueues {
-  /** Waits for the command's transaction and gives its answer. */
+export interface CommandDispatcher {
+  /** Resolves with the command's answer after its transaction has committed. */
   submit<Result>(command: NewCommand<Result>): Promise<Result>
-  /** Takes nothing more, and resolves when everything taken is answered and announced. */
+  /** Rejects new commands; resolves when all accepted commands are answered and their notifications are sent. */
   stop(): Promise<void>
 }
 
-export interface CommandQueuesPorts extends Omit<GroupPorts, 'announcer' | 'observe'> {
+export interface CommandDispatcherPorts extends Omit<GroupPorts, 'notifier' | 'observe'> {
   readonly db: Db
-  readonly metrics: Pick<Metrics, 'group' | 'watch'>
+  readonly metrics: Pick<Metrics, 'group' | 'gauge'>
 }
 
-export interface CommandQueuesOptions extends GroupOptions {
+export interface CommandDispatcherOptions extends GroupOptions {
   readonly maxGroup: number
   readonly maxQueue: number
 }
 
 const SPANNING = 'spanning'
 
-export function createCommandQueues(ports: CommandQueuesPorts, options: CommandQueuesOptions): CommandQueues {
-  const lanes = new Map<number | typeof SPANNING, CommandQueue>()
-  const announcer = createAnnouncer(ports.db)
-  const run = createGroupRunner({ ...ports, announcer, observe: ports.metrics.group }, options)
+export function createCommandDispatcher(
+  ports: CommandDispatcherPorts,
+  options: CommandDispatcherOptions,
+): CommandDispatcher {
+  const queues = new Map<number | typeof SPANNING, CommandQueue>()
+  const notifier = createJournalNotifier(ports.db)
+  const run = createGroupRunner({ ...ports, notifier, observe: ports.metrics.group }, options)
   let isStopping = false
 
-  const laneOf = ({ markets }: NewCommand<unknown>): CommandQueue => {
+  const queueOf = ({ markets }: NewCommand<unknown>): CommandQueue => {
     const key = markets.length === 1 ? (markets[0]?.marketId as number) : SPANNING
-    const known = lanes.get(key)
+    const known = queues.get(key)
     if (known !== undefined) return known
-    const lane = createCommandQueue({ run, maxGroup: options.maxGroup, maxQueue: options.maxQueue })
-    lanes.set(key, lane)
-    return lane
+    const queue = createCommandQueue({ run, maxGroup: options.maxGroup, maxQueue: options.maxQueue })
+    queues.set(key, queue)
+    return queue
   }
-  ports.metrics.watch('api_commands_waiting', 'Placements and cancels that wait for a transaction', () =>
-    [...lanes.values()].reduce((sum, lane) => sum + lane.waiting, 0),
+  ports.metrics.gauge('api_commands_waiting', 'Placements and cancels waiting for a transaction', () =>
+    [...queues.values()].reduce((sum, queue) => sum + queue.waiting, 0),
   )
 
   return {
@@ -52,12 +55,12 @@ export function createCommandQueues(ports: CommandQueuesPorts, options: CommandQ
       new Promise((resolve, reject) => {
         if (isStopping) throw new ApiError('SHUTTING_DOWN', {}, '1')
         const waiting: Command<Result> = { ...command, arrivedAt: ports.clock.now(), resolve, reject }
-        laneOf(command).push(waiting as Command)
+        queueOf(command).push(waiting as Command)
       }),
     async stop() {
       isStopping = true
-      await Promise.all([...lanes.values()].map((lane) => lane.drained()))
-      await announcer.drained()
+      await Promise.all([...queues.values()].map((queue) => queue.drained()))
+      await notifier.drained()
     },
   }
 }

@@ -1,32 +1,31 @@
 /**
- * Commands that share their markets' locks, in the order of their arrival: while one group commits, the next collects. Under load
- * groups grow by themselves, without load a command waits for nothing. Cancels go first, but never before a command that the same
- * account has sent earlier.
+ * A queue of commands that need the same locks. While one group commits, arriving commands collect for the next group: groups grow
+ * under load, and without load a command starts at once. Cancels come first, but never before an earlier command of the same account.
  */
 import { ApiError } from '../errors.ts'
 import type { Command } from './command.ts'
 
 export interface CommandQueueOptions {
-  /** Answers every command of the group; never rejects. */
+  /** Resolves or rejects every command of the group; the returned promise never rejects. */
   readonly run: (group: readonly Command[]) => Promise<void>
-  /** Items of one transaction. A command with more has one of its own. */
+  /** Maximum items per transaction. A command with more items has a transaction of its own. */
   readonly maxGroup: number
-  /** Items that may wait. Cancels may wait beyond it, up to twice as many. */
+  /** Maximum waiting items for placements; cancels may wait up to twice as many. */
   readonly maxQueue: number
 }
 
 export interface CommandQueue {
-  /** Throws OVERLOADED when too much waits. */
+  /** Throws OVERLOADED if the queue is full. */
   push(command: Command): void
-  /** Resolves when nothing waits and nothing runs. */
+  /** Resolves when the queue is empty and no group runs. */
   drained(): Promise<void>
-  /** Items. */
+  /** Number of waiting items. */
   readonly waiting: number
 }
 
 const weightOf = ({ items }: Command): number => items.length
 
-/** Cancels before placements, each account's commands in the order they came in. */
+/** Cancels before placements; commands of one account stay in order of arrival. */
 function urgentFirst(queue: Command[]): Command[] {
   if (queue.every(({ kind }) => kind === queue[0]?.kind)) return queue
   const urgent: Command[] = []
@@ -47,7 +46,7 @@ export function createCommandQueue({ run, maxGroup, maxQueue }: CommandQueueOpti
   let waiting = 0
   let running: Promise<void> | null = null
 
-  const take = (): readonly Command[] => {
+  const takeGroup = (): readonly Command[] => {
     const ordered = urgentFirst(queue)
     let weight = 0
     let end = 0
@@ -63,9 +62,9 @@ export function createCommandQueue({ run, maxGroup, maxQueue }: CommandQueueOpti
   }
 
   const work = async (): Promise<void> => {
-    // What arrives within one turn of the event loop shares its transaction.
+    // Commands that arrive within one turn of the event loop share a transaction.
     await new Promise(setImmediate)
-    while (queue.length > 0) await run(take())
+    while (queue.length > 0) await run(takeGroup())
     running = null
   }
 

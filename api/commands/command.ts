@@ -1,4 +1,4 @@
-/** What waits for a transaction: an account's placements and cancels, and whoever waits for their answer. */
+/** A command: placements or cancels of one account that commit or fail as one unit, with the promise of their answer. */
 
 import type { OrdersTable } from '../../db/schema.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -30,7 +30,7 @@ export interface CancelAllItem {
   readonly reason: string | null
 }
 
-/** Refused before it came here; it keeps its place among the others. */
+/** Rejected before it was queued; it keeps its index among the items. */
 export interface RefusedItem {
   readonly kind: 'refused'
   readonly error: ApiError
@@ -48,7 +48,7 @@ export interface Placed {
 export interface Cancelled {
   readonly kind: 'cancelled'
   readonly order: OrderRow
-  /** It is cancelled, or will be when its batch has settled. */
+  /** The order is cancelled, or will be once its batch has settled. */
   readonly cancelled: boolean
   readonly isDuplicate: boolean
   readonly read_after: Bookmark
@@ -56,50 +56,50 @@ export interface Cancelled {
 
 export type CommandResult = Placed | Cancelled | ApiError
 
-/** What became of a command. */
-export interface Report {
-  /** One per item, in their order; of a `cancel_all` one per order. */
+/** Outcomes of the items of a command, with the account's balance after it. */
+export interface CommandReport {
+  /** One per item, in the order of the items; one per cancelled order for a `cancel_all`. */
   readonly outcomes: readonly CommandResult[]
   readonly balance: BalanceParts
   /** Bookmark of the whole command. */
   readonly read_after: Bookmark
 }
 
-/** The id that the trader gave to a command, so that it can be sent again. */
+/** The id that the trader assigned to a command, so that the command can be repeated safely. */
 export interface ClientRequest {
   readonly id: string
-  /** Of endpoint and body: the same id with another digest is another command. */
+  /** Digest of endpoint and body: the same id with another digest is another command. */
   readonly digest: Buffer
 }
 
-export const reused = ({ id }: ClientRequest): ApiError =>
+export const reusedRequest = ({ id }: ClientRequest): ApiError =>
   new ApiError('CLIENT_REQUEST_REUSED', {
     field: 'client_request_id',
     expected: 'the same body as before, or another id',
     received: id,
   })
 
-/** `kept` is stored with the effect and answers the same command when it comes again. */
-export interface Answer<Result> {
+/** `stored` is written in the transaction of the command and answers a repetition of it. */
+export interface CommandAnswer<Result> {
   readonly result: Result
-  readonly kept: string | null
+  readonly stored: string | null
 }
 
 export interface Command<Result = unknown> {
-  /** Cancels go first. */
+  /** Cancels are executed before placements. */
   readonly kind: 'place' | 'cancel'
   readonly userId: number
-  /** Every market that an item is in. Their locks are taken; of several, or none, the `accounts` shard's as well. */
+  /** Markets of all items; the transaction locks them. With several markets or none it locks the `accounts` shard as well. */
   readonly markets: readonly MarketSpec[]
   readonly items: readonly Item[]
-  /** All items or none. */
+  /** Whether one rejected item rejects all items. */
   readonly isAtomic: boolean
   readonly request: ClientRequest | null
-  /** Pure. Throws an ApiError where the command as a whole is refused; then it has had no effect. */
-  answer(report: Report): Answer<Result>
-  /** The answer to the same command once more. `find` gives an order of its items as it is now. */
-  replay(kept: string, find: (hash: string) => OrderRow | undefined): Result
-  /** When it arrived, by the process's clock. */
+  /** Pure. Throws an ApiError if the whole command is rejected; the command then has no effect. */
+  answer(report: CommandReport): CommandAnswer<Result>
+  /** The answer to a repetition of the command. `find` returns the current state of an order of its items. */
+  replay(stored: string, find: (hash: string) => OrderRow | undefined): Result
+  /** Time of arrival by the clock of this process. */
   readonly arrivedAt: number
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void

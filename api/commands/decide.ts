@@ -1,28 +1,33 @@
-/** What becomes of each command of a group: pure, on the state that the group's locks hold still. */
+/** Decides every command of a group: a pure function of the state that was read under the group's locks. */
 import type { Millis } from '../../domain/units.ts'
 import { ApiError, itemError } from '../errors.ts'
 import { cancel, cancelAll } from './cancel.ts'
-import { type Command, type CommandResult, type Item, type Report, reused } from './command.ts'
+import { type Command, type CommandReport, type CommandResult, type Item, reusedRequest } from './command.ts'
 import { GroupChanges } from './group-changes.ts'
 import { type GroupState, requestKey } from './group-state.ts'
-import { type Ages, place } from './place.ts'
+import { type FreshnessLimits, place } from './place.ts'
 
-export type Decided = { readonly result: unknown } | ApiError
+export type CommandDecision = { readonly result: unknown } | ApiError
 
-export interface Decision {
-  readonly draft: GroupChanges
-  /** One per command, in their order; given only after the commit. */
-  readonly answers: readonly Decided[]
+export interface GroupDecision {
+  readonly changes: GroupChanges
+  /** One per command, in the order of the commands; resolved only after the commit. */
+  readonly answers: readonly CommandDecision[]
 }
 
-/** Commands are taken in turn, and each sees what those before it have done. */
-export function decide(commands: readonly Command[], state: GroupState, now: Millis, ages: Ages): Decision {
-  const draft = new GroupChanges(state)
-  return { draft, answers: commands.map((command) => decideOne(command, draft, now, ages)) }
+/** Decides the commands in sequence; each one sees the changes of those before it. */
+export function decide(
+  commands: readonly Command[],
+  state: GroupState,
+  now: Millis,
+  ages: FreshnessLimits,
+): GroupDecision {
+  const changes = new GroupChanges(state)
+  return { changes, answers: commands.map((command) => decideOne(command, changes, now, ages)) }
 }
 
-/** Runs `work`, and gives the refusal that it ends with. */
-function orRefusal<Value>(work: () => Value): Value | ApiError {
+/** Returns the result of `work`, or the ApiError that it throws. */
+function resultOrError<Value>(work: () => Value): Value | ApiError {
   try {
     return work()
   } catch (error) {
@@ -31,34 +36,51 @@ function orRefusal<Value>(work: () => Value): Value | ApiError {
   }
 }
 
-function decideOne(command: Command, draft: GroupChanges, now: Millis, ages: Ages): Decided {
-  return orRefusal(() => again(command, draft) ?? draft.attempt(() => anew(command, draft, now, ages)))
+function decideOne(
+  command: Command,
+  changes: GroupChanges,
+  now: Millis,
+  ages: FreshnessLimits,
+): CommandDecision {
+  return resultOrError(
+    () => replayStored(command, changes) ?? changes.attempt(() => decideNew(command, changes, now, ages)),
+  )
 }
 
-/** The answer to a command that has been done before. */
-function again({ request, userId, replay }: Command, draft: GroupChanges): Decided | null {
-  const known = request && draft.state.requests.get(requestKey(userId, request.id))
+/** The answer to a command that was executed before, else null. */
+function replayStored({ request, userId, replay }: Command, changes: GroupChanges): CommandDecision | null {
+  const known = request && changes.state.requests.get(requestKey(userId, request.id))
   if (!known) return null
-  if (!known.digest.equals(request.digest)) throw reused(request)
-  return { result: replay(known.answer, (hash) => draft.state.byHash.get(hash)) }
+  if (!known.digest.equals(request.digest)) throw reusedRequest(request)
+  return { result: replay(known.answer, (hash) => changes.state.byHash.get(hash)) }
 }
 
-function anew(command: Command, draft: GroupChanges, now: Millis, ages: Ages): Decided {
+function decideNew(
+  command: Command,
+  changes: GroupChanges,
+  now: Millis,
+  ages: FreshnessLimits,
+): CommandDecision {
   const { userId, request } = command
   const marketIds = command.markets.map(({ marketId }) => marketId)
   const outcomes = command.items.flatMap((item) => {
-    const outcome = orRefusal(() => decideItem(item, command, draft, now, ages))
+    const outcome = resultOrError(() => decideItem(item, command, changes, now, ages))
     return outcome instanceof ApiError ? [outcome] : outcome
   })
-  if (command.isAtomic) refuseWhole(outcomes.map((outcome) => withoutTakenBack(outcome, outcomes)))
-  const report: Report = {
+  if (command.isAtomic) rejectWhole(outcomes.map((outcome) => withoutRolledBackOrder(outcome, outcomes)))
+  const report: CommandReport = {
     outcomes,
-    balance: draft.funds(userId),
-    read_after: draft.commandBookmark(userId, marketIds, now),
+    balance: changes.funds(userId),
+    read_after: changes.commandBookmark(userId, marketIds, now),
   }
-  const { result, kept } = command.answer(report)
-  if (request !== null && kept !== null) {
-    draft.keep({ user_id: userId, client_request_id: request.id, digest: request.digest, answer: kept })
+  const { result, stored } = command.answer(report)
+  if (request !== null && stored !== null) {
+    changes.storeRequest({
+      user_id: userId,
+      client_request_id: request.id,
+      digest: request.digest,
+      answer: stored,
+    })
   }
   return { result }
 }
@@ -66,21 +88,21 @@ function anew(command: Command, draft: GroupChanges, now: Millis, ages: Ages): D
 function decideItem(
   item: Item,
   command: Command,
-  draft: GroupChanges,
+  changes: GroupChanges,
   now: Millis,
-  ages: Ages,
+  ages: FreshnessLimits,
 ): CommandResult[] {
   const { userId } = command
   switch (item.kind) {
     case 'place':
-      return [place(item, userId, draft, now, ages)]
+      return [place(item, userId, changes, now, ages)]
     case 'cancel':
-      return [cancel(item, userId, draft, now)]
+      return [cancel(item, userId, changes, now)]
     case 'cancel_all':
       return cancelAll(
         item,
         { userId, marketIds: command.markets.map(({ marketId }) => marketId) },
-        draft,
+        changes,
         now,
       )
     case 'refused':
@@ -88,8 +110,8 @@ function decideItem(
   }
 }
 
-/** A refusal must not name an order that the command itself has placed, if the whole command is taken back. */
-function withoutTakenBack(outcome: CommandResult, outcomes: readonly CommandResult[]): CommandResult {
+/** If the whole command is rolled back, an error must not name an order that the command itself had placed. */
+function withoutRolledBackOrder(outcome: CommandResult, outcomes: readonly CommandResult[]): CommandResult {
   if (!(outcome instanceof ApiError) || outcome.context.order_id === undefined) return outcome
   const { order_id: id, order_hash: _, ...context } = outcome.context
   const first = outcomes.findIndex(
@@ -99,15 +121,15 @@ function withoutTakenBack(outcome: CommandResult, outcomes: readonly CommandResu
   return first === -1 ? outcome : new ApiError(outcome.code, { ...context, same_as: `orders.${first}` })
 }
 
-/** Throws where an item is refused: the first refusal, and all of them in it. */
-export function refuseWhole(outcomes: readonly unknown[]): void {
-  const refusals = outcomes.flatMap((outcome, index) =>
+/** If an item is rejected, throws the first error with the errors of all rejected items in it. */
+export function rejectWhole(outcomes: readonly unknown[]): void {
+  const rejected = outcomes.flatMap((outcome, index) =>
     outcome instanceof ApiError ? [{ index, error: outcome }] : [],
   )
-  const [first] = refusals
+  const [first] = rejected
   if (first === undefined) return
   const { code, context, retryAfter } = first.error
-  const errors = refusals.map(({ index, error }) => ({ index, ...itemError(error) }))
+  const errors = rejected.map(({ index, error }) => ({ index, ...itemError(error) }))
   const field =
     context.field === undefined ? `orders.${first.index}` : `orders.${first.index}.${context.field}`
   throw new ApiError(code, { ...context, field, index: first.index, errors }, retryAfter)

@@ -176,13 +176,13 @@ function amountMistakes(spec: MarketSpec, order: Order): Mistake[] {
   ]
 }
 
-interface Loose {
+interface SignatureParts {
   readonly rs: Uint8Array
   readonly recoveryId: 0 | 1
 }
 
 /** r, s and v wherever they can be read, whatever is wrong with the rest. */
-function looseSignature(signature: string): Loose | null {
+function readSignatureParts(signature: string): SignatureParts | null {
   const bytes = new Uint8Array(65)
   if (
     !/^0x[0-9a-fA-F]{130}([0-9a-fA-F]{2})?$/.test(signature) ||
@@ -194,7 +194,7 @@ function looseSignature(signature: string): Loose | null {
   return recoveryId === 0 || recoveryId === 1 ? { rs: bytes.subarray(0, 64), recoveryId } : null
 }
 
-export interface Suspect {
+export interface RejectedSignature {
   readonly spec: MarketSpec
   readonly order: Order
   readonly signature: string
@@ -202,11 +202,11 @@ export interface Suspect {
   /** What is wrong with the form of the signature; null if only the signer is not the maker. */
   readonly refusal: SignatureRefusal | null
   /** Whether to look for the mistake: that is dozens of recoveries. */
-  readonly isSearched: boolean
+  readonly searchMistake: boolean
 }
 
 function findMistake(
-  { spec, order, others }: Suspect,
+  { spec, order, others }: RejectedSignature,
   isMakers: (hash: Uint8Array) => boolean,
 ): string | null {
   const [fields, domain] = [fieldsOf(spec, order), domainOf(spec)]
@@ -246,16 +246,16 @@ function formHint(refusal: SignatureRefusal, signature: string, isRight: boolean
   return FORM_HINTS[refusal.code]
 }
 
-const noMistake = (isSearched: boolean): string =>
+const hintWithoutMistake = (isSearched: boolean): string =>
   isSearched
     ? 'No usual mistake fits. Compare the digest with yours: either a field differs, or another key signed.'
     : 'Compare the digest with yours. The usual mistakes are looked for in the first wrong signatures of a batch, and of a second, only.'
 
 /** The refusal of a signature, with all that is needed to compare it with one's own: digest, domain, signers, and a hint. */
-export function diagnose(suspect: Suspect): ApiError {
-  const { spec, order, signature, refusal, isSearched } = suspect
+export function diagnoseSignature(suspect: RejectedSignature): ApiError {
+  const { spec, order, signature, refusal, searchMistake } = suspect
   const digest = digestOf(fieldsOf(spec, order), domainOf(spec), false)
-  const loose = looseSignature(signature)
+  const loose = readSignatureParts(signature)
   const signerOf = (hash: Uint8Array): string | null => {
     const signer = loose && recover(hash, loose.rs, loose.recoveryId)
     return signer ? toHex(signer) : null
@@ -263,10 +263,11 @@ export function diagnose(suspect: Suspect): ApiError {
   const recovered = signerOf(personal(digest))
   const isRight = recovered === order.maker
   const mistake =
-    isRight || loose === null || !isSearched
+    isRight || loose === null || !searchMistake
       ? null
       : findMistake(suspect, (hash) => signerOf(hash) === order.maker)
-  const hint = mistake ?? (refusal ? formHint(refusal, signature, isRight) : noMistake(isSearched))
+  const hint =
+    mistake ?? (refusal ? formHint(refusal, signature, isRight) : hintWithoutMistake(searchMistake))
   const code: ErrorCode = refusal?.code ?? 'SIGNATURE_MISMATCH'
   const domain = { ...domainOf(spec), chainId: Number(spec.chainId) }
   return new ApiError(code, {

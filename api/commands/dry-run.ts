@@ -1,4 +1,4 @@
-/** What a command would be decided on: a snapshot without locks, and nothing is written. */
+/** Decides a command on a snapshot, without locks and without writing anything. */
 import type pg from 'pg'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { AdmissionInput } from '../../domain/orders/admission.ts'
@@ -6,16 +6,16 @@ import type { Clock } from '../ports.ts'
 import type { Command, Item } from './command.ts'
 import { GroupChanges } from './group-changes.ts'
 import { openGroup } from './group-state.ts'
-import { type Ages, admissionInput } from './place.ts'
-import { single } from './submit-single.ts'
+import { admissionInput, type FreshnessLimits } from './place.ts'
+import { singleItem } from './submit-single.ts'
 
 export interface DryRunPorts {
-  /** Connections of its own: whoever only looks must not hold up a placement. */
-  readonly trials: pg.Pool
+  /** Connections of its own, so that dry runs do not delay placements. */
+  readonly dryRunPool: pg.Pool
   readonly clock: Clock
 }
 
-export interface DryRunOptions extends Ages {
+export interface DryRunOptions extends FreshnessLimits {
   readonly chainId: number
 }
 
@@ -25,21 +25,21 @@ export interface DryRunCommand {
   readonly items: readonly Item[]
 }
 
-export async function dryRun<Seen>(
-  { trials, clock }: DryRunPorts,
+export async function dryRun<Result>(
+  { dryRunPool, clock }: DryRunPorts,
   { chainId }: DryRunOptions,
   { userId, spec, items }: DryRunCommand,
-  see: (draft: GroupChanges) => Seen,
-): Promise<Seen> {
+  read: (changes: GroupChanges) => Result,
+): Promise<Result> {
   const command: Command = {
-    ...{ kind: 'place', userId, markets: [spec], items, ...single(() => null) },
+    ...{ kind: 'place', userId, markets: [spec], items, ...singleItem(() => null) },
     ...{ arrivedAt: clock.now(), resolve: () => {}, reject: () => {} },
   }
   const scope = { chainId, marketIds: [spec.marketId], isSpanning: false }
-  const client = await trials.connect()
+  const client = await dryRunPool.connect()
   let broken: Error | undefined
   try {
-    return see(new GroupChanges(await openGroup(client, scope, [command], 'look')))
+    return read(new GroupChanges(await openGroup(client, scope, [command], 'dry-run')))
   } finally {
     await client.query('rollback').catch((error: Error) => {
       broken = error
@@ -48,13 +48,13 @@ export async function dryRun<Seen>(
   }
 }
 
-/** What a placement of the account would be admitted against at this moment. */
+/** The input that admission would have for a placement of the account now. */
 export const dryRunAdmission = (
   ports: DryRunPorts,
   options: DryRunOptions,
   spec: MarketSpec,
   userId: number,
 ): Promise<AdmissionInput> =>
-  dryRun(ports, options, { userId, spec, items: [] }, (draft) =>
-    admissionInput(spec, userId, draft, ports.clock.now(), options),
+  dryRun(ports, options, { userId, spec, items: [] }, (changes) =>
+    admissionInput(spec, userId, changes, ports.clock.now(), options),
   )

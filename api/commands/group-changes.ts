@@ -1,4 +1,4 @@
-/** What a group is going to write, on top of the state that it was decided on. Every step can be taken back until then. */
+/** The changes that a group will write, applied to the state in memory. Every step can be rolled back until it is written. */
 
 import { type ShardHead, shardId } from '../../db/journal.ts'
 import { toOpenOrder } from '../../db/orders.ts'
@@ -15,17 +15,17 @@ import type { ClosingReason } from '../../domain/orders/order-state.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Bookmark } from './command.ts'
 import {
+  type CurrentMarket,
   type Funds,
   type GroupState,
   type Holding,
   holdingKey,
-  type MarketNow,
   requestKey,
   type StoredOrder,
   saltKey,
 } from './group-state.ts'
 
-/** An order that ends, or waits for its batch to end. */
+/** An order that ends, or that will end with its batch. */
 export interface EndedOrder {
   readonly order_id: string
   readonly status: string
@@ -35,13 +35,13 @@ export interface EndedOrder {
   readonly ended_at: number | null
 }
 
-/** The log row of a placement, with what only the order's own row keeps. */
+/** The journal row of a placement, and the signature, which only the row in `orders` stores. */
 export interface PlacedOrder {
   readonly row: OrderPlaced
   readonly signature: string
 }
 
-export interface KeptRequest {
+export interface ClientRequestRow {
   readonly user_id: number
   readonly client_request_id: string
   readonly digest: Buffer
@@ -50,13 +50,13 @@ export interface KeptRequest {
 
 export class GroupChanges {
   readonly state: GroupState
-  /** By market. Row i gets the sequence `head + 1 + i`. */
+  /** New journal rows by market. Row i will have sequence `head + 1 + i`. */
   readonly rows = new Map<number, MarketRow[]>()
   readonly spanned: CommandSpanned[] = []
   readonly placed: PlacedOrder[] = []
   readonly ended: EndedOrder[] = []
   readonly reservedDeltas = new Map<number, bigint>()
-  readonly kept: KeptRequest[] = []
+  readonly requests: ClientRequestRow[] = []
   readonly #undo: (() => void)[] = []
 
   constructor(state: GroupState) {
@@ -64,7 +64,7 @@ export class GroupChanges {
     for (const marketId of state.markets.keys()) this.rows.set(marketId, [])
   }
 
-  /** Runs `work`; if it throws, nothing of it has happened. */
+  /** Runs `work` and rolls its changes back if it throws. */
   attempt<Value>(work: () => Value): Value {
     const mark = this.#undo.length
     try {
@@ -75,8 +75,8 @@ export class GroupChanges {
     }
   }
 
-  market(marketId: number): MarketNow {
-    return this.state.markets.get(marketId) as MarketNow
+  market(marketId: number): CurrentMarket {
+    return this.state.markets.get(marketId) as CurrentMarket
   }
 
   funds(userId: number): Funds {
@@ -91,13 +91,13 @@ export class GroupChanges {
     return this.#headOf(marketId) + 1
   }
 
-  /** Bookmark of what the market's log holds with everything so far. */
+  /** Bookmark of the market's journal with all changes so far. */
   bookmark(marketId: number): Bookmark {
     const { head } = this.market(marketId)
     return { shard_id: shardId(head), shard_seq: String(this.#headOf(marketId)) }
   }
 
-  /** Bookmark of a command over `marketIds`: of the one market, or of a row in `accounts` that stands for all. */
+  /** Bookmark of a command over `marketIds`: of the only market, or of a `command_spanned` row in `accounts` that covers all of them. */
   commandBookmark(userId: number, marketIds: readonly number[], at: Millis): Bookmark {
     const [only] = marketIds
     if (only !== undefined && marketIds.length === 1) return this.bookmark(only)
@@ -109,7 +109,7 @@ export class GroupChanges {
     return { shard_id: shardId(accounts), shard_seq: String(accounts.head + this.spanned.length) }
   }
 
-  /** `stored` as `row` says it. */
+  /** `stored` and `row` describe the same order. */
   place(stored: StoredOrder, row: OrderPlaced): void {
     const { market_id: marketId, user_id: userId } = stored
     this.#push(this.#rowsOf(marketId), row)
@@ -123,7 +123,7 @@ export class GroupChanges {
     this.#remember(stored)
   }
 
-  /** Takes the order out of the book. Returns it as it is then. */
+  /** Removes the order from the book. Returns its new state. */
   end(stored: StoredOrder, reason: ClosingReason, note: string | null, at: Millis): StoredOrder {
     const { market_id: marketId, user_id: userId } = stored
     const { order, row } = leaveBook(toOpenOrder(stored), reason, at)
@@ -147,8 +147,8 @@ export class GroupChanges {
     return ended
   }
 
-  keep(request: KeptRequest): void {
-    this.#push(this.kept, request)
+  storeRequest(request: ClientRequestRow): void {
+    this.#push(this.requests, request)
     const { user_id, client_request_id, digest, answer } = request
     this.#set(this.state.requests, requestKey(user_id, client_request_id), { digest, answer })
   }
@@ -197,7 +197,7 @@ export class GroupChanges {
   }
 }
 
-/** What an order adds to, or takes from, the sums over its account's live orders. */
+/** The sums over the account's live orders after adding (`sign` 1) or removing (`sign` -1) an order. */
 function exposed(holding: Holding, order: StoredOrder, sign: 1 | -1) {
   const { openable, openValue, plainLong, plainShort } = holding
   const counts = order.closing_reason === null && !order.reduce_only

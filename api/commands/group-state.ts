@@ -1,4 +1,4 @@
-/** What a group is decided on: read under the locks of its markets and accounts, so that the decision is final. */
+/** The state on which a group is decided: read under the locks of its markets and accounts, so that the decision is final. */
 
 import type { Selectable } from 'kysely'
 import type pg from 'pg'
@@ -9,18 +9,18 @@ import type { MarketMode } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { Quote, Steps } from '../../domain/units.ts'
 import type { Command } from './command.ts'
-import { pipelined } from './send-together.ts'
+import { sendTogether } from './send-together.ts'
 
-export interface MarketNow {
+export interface CurrentMarket {
   readonly head: ShardHead
   readonly mode: MarketMode
   readonly oraclePrice: bigint | null
   readonly oracleAt: number | null
-  /** When the indexer last completed a pass over the chain's head. */
+  /** Time at which the indexer last completed a pass over the chain's head. */
   readonly chainSeenAt: number | null
 }
 
-/** What an account has, over all markets. */
+/** Balances of an account over all markets. */
 export interface Funds {
   readonly free: bigint
   readonly reserved: bigint
@@ -28,9 +28,9 @@ export interface Funds {
   readonly positionMargin: bigint
 }
 
-/** What an account has in one market: its position, and what its live orders come to. */
+/** An account in one market: its position and the sums over its live orders. */
 export interface Holding {
-  /** Mined and unsettled together. */
+  /** The matched position: mined and unsettled fills together. */
   readonly position: Position
   readonly count: number
   /** Remaining steps of plain orders. */
@@ -39,7 +39,7 @@ export interface Holding {
   readonly openable: number
   /** Sum of openable steps x reserved price, in ticks. */
   readonly openValue: bigint
-  /** What the live orders hold back, settling fills included. */
+  /** Reservation of the live orders, settling fills included. */
   readonly ordersReserved: bigint
 }
 
@@ -53,20 +53,20 @@ export type StoredRequest = Pick<ClientRequestsTable, 'digest' | 'answer'>
 export type SessionKey = Omit<SessionKeysTable, 'block'>
 
 export interface GroupState {
-  readonly markets: Map<number, MarketNow>
+  readonly markets: Map<number, CurrentMarket>
   /** Head of the `accounts` shard; null unless the group spans markets. */
   readonly accounts: ShardHead | null
   readonly funds: Map<number, Funds>
   /** By `holdingKey`. */
   readonly holdings: Map<string, Holding>
-  /** Orders that exist already, by hash and by `saltKey`. */
+  /** Existing orders, by hash and by `saltKey`. */
   readonly byHash: Map<string, StoredOrder>
   readonly bySalt: Map<string, StoredOrder>
-  /** Hashes of live orders, oldest first, by `holdingKey`: for whoever cancels all of them. */
+  /** Hashes of live orders, oldest first, by `holdingKey`; read only for commands that cancel all orders. */
   readonly live: Map<string, readonly string[]>
-  /** Commands that were done before, by `requestKey`. */
+  /** Commands that were executed before, by `requestKey`. */
   readonly requests: Map<string, StoredRequest>
-  /** Keys that have signed for somebody else, by `signerKey`. */
+  /** Session keys that signed orders of the group, by `signerKey`. */
   readonly signers: ReadonlyMap<string, SessionKey>
 }
 
@@ -78,7 +78,7 @@ export const requestKey = (userId: number, id: string): string => `${userId}:${i
 
 interface HoldingRow extends Omit<Holding, 'position'>, Funds {
   readonly user_id: number
-  /** 0: the row tells of the account alone. */
+  /** 0 if the row describes the account only. */
   readonly market_id: number
   readonly size: number
   readonly entry_notional: bigint
@@ -91,8 +91,8 @@ interface HoldingRow extends Omit<Holding, 'position'>, Funds {
 }
 
 /**
- * Locks the accounts in ascending order, after the shards. The account row is read in its newest version, because it is locked here;
- * everything else belongs to the markets, whose locks are held already. The limits keep each look-up a look-up by key.
+ * Locks the accounts in ascending order, after the shards. Locking reads the newest version of the account row; all other rows belong
+ * to the markets, which are locked already. The limits force each join to be a lookup by key.
  */
 const holdings = (locking: string): string => `
   with locked as materialized (
@@ -133,7 +133,7 @@ const STORED = `
 `
 const READ_ROW = 'left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true'
 
-const KNOWN = `
+const STORED_ORDERS = `
   select ${STORED}
   from unnest($1::integer[], $2::text[], $3::bigint[]) k (market_id, maker, salt)
   cross join lateral (
@@ -147,7 +147,7 @@ const KNOWN = `
   ${READ_ROW}
 `
 
-/** The offset keeps each look-up one of its own, by the index of live orders. */
+/** The offset keeps the planner from flattening the subquery, so that each pair is a lookup in the index of live orders. */
 const LIVE = `
   select ${STORED}
   from unnest($1::integer[], $2::bigint[]) k (market_id, user_id)
@@ -172,13 +172,13 @@ const SIGNERS = `
   cross join lateral (select * from session_keys where owner = k.owner and key = k.key limit 1) s
 `
 
-/** How the state is read: for a decision that is written, or only to say what it would be. */
-export type Purpose = 'write' | 'look'
+/** `write` takes locks; `dry-run` reads a snapshot without locks. */
+export type Purpose = 'write' | 'dry-run'
 
-const LOCKING = { write: 'for update', look: '' } as const
-const BEGIN = { write: 'begin', look: 'begin isolation level repeatable read read only' } as const
+const LOCKING = { write: 'for update', 'dry-run': '' } as const
+const BEGIN = { write: 'begin', 'dry-run': 'begin isolation level repeatable read read only' } as const
 
-/** One round trip; the shards' names are made from numbers, so nothing needs quoting. */
+/** One round trip. Shard names are built from numbers, so they need no quoting. */
 async function openShards(client: pg.ClientBase, shards: readonly string[], purpose: Purpose) {
   const list = shards.map((shard) => `'${shard}'`).join(', ')
   const heads = `select shard, epoch, head from shards where shard in (${list}) order by shard collate "C"`
@@ -186,11 +186,12 @@ async function openShards(client: pg.ClientBase, shards: readonly string[], purp
     `${BEGIN[purpose]}; ${heads} ${LOCKING[purpose]}`,
   )) as unknown as pg.QueryResult<ShardHead>[]
   const rows = results[1]?.rows ?? []
-  if (rows.length < shards.length) throw new Error(`not all of these shards exist: ${list}`)
+  if (rows.length < shards.length)
+    throw new Error(`found ${rows.length} of the shards ${list}; all of them must exist`)
   return new Map(rows.map((head) => [head.shard, head]))
 }
 
-/** The pairs of market and account that the commands touch; market 0 where a command touches none. */
+/** The pairs of market and account that the commands use; market 0 for a command without markets. */
 function pairsOf(commands: readonly Command[]): { marketIds: number[]; userIds: number[] } {
   const pairs = new Map<string, readonly [number, number]>()
   for (const { userId, markets } of commands) {
@@ -208,7 +209,7 @@ const query = <Row extends pg.QueryResultRow>(
   values: unknown[],
 ): Promise<Row[]> => client.query<Row>({ name, text, values }).then(({ rows }) => rows)
 
-function queryKnown(client: pg.ClientBase, commands: readonly Command[]): Promise<StoredOrder[]> {
+function queryStored(client: pg.ClientBase, commands: readonly Command[]): Promise<StoredOrder[]> {
   const items = commands.flatMap(({ items }) => items)
   const placed = items.flatMap((item) => (item.kind === 'place' ? [item.order] : []))
   const hashes = items.flatMap((item) => (item.kind === 'cancel' ? [item.hash] : []))
@@ -217,14 +218,14 @@ function queryKnown(client: pg.ClientBase, commands: readonly Command[]): Promis
     placed.map(({ maker }) => maker),
     placed.map(({ salt }) => String(salt)),
   ]
-  return query<StoredOrder>(client, 'intake-known', KNOWN, [...salts, hashes])
+  return query<StoredOrder>(client, 'command-stored-orders', STORED_ORDERS, [...salts, hashes])
 }
 
 async function queryLive(client: pg.ClientBase, commands: readonly Command[]): Promise<StoredOrder[]> {
-  const sweeping = commands.filter(({ items }) => items.some(({ kind }) => kind === 'cancel_all'))
-  if (sweeping.length === 0) return []
-  const { marketIds, userIds } = pairsOf(sweeping)
-  return query<StoredOrder>(client, 'intake-live', LIVE, [marketIds, userIds])
+  const cancellingAll = commands.filter(({ items }) => items.some(({ kind }) => kind === 'cancel_all'))
+  if (cancellingAll.length === 0) return []
+  const { marketIds, userIds } = pairsOf(cancellingAll)
+  return query<StoredOrder>(client, 'command-live', LIVE, [marketIds, userIds])
 }
 
 type RequestRow = Pick<ClientRequestsTable, 'user_id' | 'client_request_id' | 'digest' | 'answer'>
@@ -233,7 +234,7 @@ async function queryRequests(client: pg.ClientBase, commands: readonly Command[]
   const named = commands.filter(({ request }) => request !== null)
   if (named.length === 0) return []
   const ids = named.map(({ request }) => request?.id)
-  return query<RequestRow>(client, 'intake-requests', REQUESTS, [named.map(({ userId }) => userId), ids])
+  return query<RequestRow>(client, 'command-requests', REQUESTS, [named.map(({ userId }) => userId), ids])
 }
 
 async function querySigners(client: pg.ClientBase, commands: readonly Command[]): Promise<SessionKey[]> {
@@ -244,19 +245,19 @@ async function querySigners(client: pg.ClientBase, commands: readonly Command[])
   )
   if (orders.length === 0) return []
   const values = [orders.map(({ maker }) => maker), orders.map(({ signer }) => signer)]
-  return query<SessionKey>(client, 'intake-signers', SIGNERS, values)
+  return query<SessionKey>(client, 'command-signers', SIGNERS, values)
 }
 
 export interface GroupScope {
   readonly chainId: number
   readonly marketIds: readonly number[]
-  /** The group holds commands over several markets, or none. */
+  /** Whether a command of the group uses several markets, or none. */
   readonly isSpanning: boolean
 }
 
 /**
- * Begins the group's transaction, takes its locks and reads what it is decided on, all in one round trip: the queries run one after
- * another, so each reading sees what the locks before it hold still. To look, it takes no locks and reads one snapshot.
+ * Begins the group's transaction, takes its locks and reads its state in one round trip. The queries run in sequence, so each one
+ * reads under the locks before it. A dry run takes no locks and reads one snapshot.
  */
 export async function openGroup(
   client: pg.ClientBase,
@@ -267,10 +268,10 @@ export async function openGroup(
   const shards = marketIds.map(marketShard)
   const pairs = pairsOf(commands)
   const values = [pairs.marketIds, pairs.userIds, chainId]
-  const [heads, held, known, live, requests, signers] = await pipelined(client, () => [
+  const [heads, held, known, live, requests, signers] = await sendTogether(client, () => [
     openShards(client, isSpanning ? [ACCOUNTS_SHARD, ...shards] : shards, purpose),
-    query<HoldingRow>(client, `intake-holdings-${purpose}`, holdings(LOCKING[purpose]), values),
-    queryKnown(client, commands),
+    query<HoldingRow>(client, `command-holdings-${purpose}`, holdings(LOCKING[purpose]), values),
+    queryStored(client, commands),
     queryLive(client, commands),
     queryRequests(client, commands),
     querySigners(client, commands),
@@ -289,7 +290,7 @@ export async function openGroup(
 }
 
 function marketsOf(rows: readonly HoldingRow[], heads: ReadonlyMap<string, ShardHead>) {
-  const markets = new Map<number, MarketNow>()
+  const markets = new Map<number, CurrentMarket>()
   for (const row of rows) {
     const head = heads.get(marketShard(row.market_id))
     if (head === undefined || markets.has(row.market_id)) continue

@@ -1,16 +1,16 @@
-/** One transaction for a group of commands of one market, or of several. Every command is answered, and only after the commit. */
+/** Runs a group of commands in one transaction. Every command is answered, and only after the commit. */
 import type pg from 'pg'
 import { isConnectionError, isContention, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
 import type { Clock, Reached } from '../ports.ts'
 import { type Command, hashesOf } from './command.ts'
-import { type Decided, decide } from './decide.ts'
+import { type CommandDecision, decide } from './decide.ts'
 import { type GroupScope, openGroup } from './group-state.ts'
-import type { Announcer } from './journal-notifier.ts'
-import type { Ages } from './place.ts'
+import type { JournalNotifier } from './journal-notifier.ts'
+import type { FreshnessLimits } from './place.ts'
 import { writeGroup } from './write-group.ts'
 
-export interface GroupLog {
+export interface GroupLogger {
   debug(facts: object, message: string): void
   warn(facts: object, message: string): void
   error(facts: object, message: string): void
@@ -20,20 +20,20 @@ export interface GroupPorts {
   readonly pool: pg.Pool
   readonly clock: Clock
   readonly reached: Reached
-  readonly log: GroupLog
-  readonly announcer: Announcer
+  readonly logger: GroupLogger
+  readonly notifier: JournalNotifier
   observe(size: number, seconds: number): void
 }
 
-export interface GroupOptions extends Ages {
+export interface GroupOptions extends FreshnessLimits {
   readonly chainId: number
   readonly commandTimeoutMs: number
 }
 
-/** A deadlock or a serialization failure is nobody's fault: the group is run again. */
+/** Attempts per group: a deadlock or a serialization failure is not an error of a command, so the group is retried. */
 const ATTEMPTS = 3
 
-/** Nobody knows whether the commit took effect. */
+/** The connection broke at the commit, so the outcome is not known. */
 class CommitUnknown extends Error {}
 
 function scopeOf({ chainId }: GroupOptions, commands: readonly Command[]): GroupScope {
@@ -42,23 +42,23 @@ function scopeOf({ chainId }: GroupOptions, commands: readonly Command[]): Group
   return { chainId, marketIds: [...new Set(marketIds)], isSpanning }
 }
 
-/** Commits the group and returns its answers. Throws where nothing was stored, or CommitUnknown. */
+/** Commits the group and returns its answers. Throws CommitUnknown, or another error if nothing was stored. */
 async function commitGroup(
   ports: GroupPorts,
   options: GroupOptions,
   commands: readonly Command[],
-): Promise<readonly Decided[]> {
+): Promise<readonly CommandDecision[]> {
   const client = await ports.pool.connect()
   let broken: Error | undefined
   try {
     const state = await openGroup(client, scopeOf(options, commands), commands)
     const now = ports.clock.now()
-    const { draft, answers } = decide(commands, state, now, options)
-    const heads = await writeGroup(client, draft, now)
+    const { changes, answers } = decide(commands, state, now, options)
+    const heads = await writeGroup(client, changes, now)
     await commit(client)
     ports.reached('after-placement-commit')
-    if (draft.kept.length > 0) ports.reached('after-request-commit')
-    for (const { shard, head } of heads) ports.announcer.announce(shard, head)
+    if (changes.requests.length > 0) ports.reached('after-request-commit')
+    for (const { shard, head } of heads) ports.notifier.notify(shard, head)
     return answers
   } catch (error) {
     broken = await rollback(client, error as Error)
@@ -76,7 +76,7 @@ async function commit(client: pg.PoolClient): Promise<void> {
   }
 }
 
-/** The error, if the connection cannot be used again. */
+/** The error to discard the connection with, or undefined if it can be reused. */
 async function rollback(client: pg.PoolClient, error: Error): Promise<Error | undefined> {
   if (error instanceof CommitUnknown || isConnectionError(error)) return error
   try {
@@ -87,7 +87,7 @@ async function rollback(client: pg.PoolClient, error: Error): Promise<Error | un
   }
 }
 
-/** What everyone in the group is told when its transaction failed as a whole. */
+/** The error for every command of a group whose transaction failed, or null if the failure may belong to one command. */
 function groupError(error: unknown): ApiError | null {
   if (error instanceof CommitUnknown) return new ApiError('OUTCOME_UNKNOWN', {}, '1')
   if (isConnectionError(error)) return new ApiError('DATABASE_UNAVAILABLE', {}, '1')
@@ -95,13 +95,13 @@ function groupError(error: unknown): ApiError | null {
   return null
 }
 
-function answer(command: Command, decided: Decided): void {
+function answer(command: Command, decided: CommandDecision): void {
   if (decided instanceof ApiError) command.reject(decided)
   else command.resolve(decided.result)
 }
 
-/** A command that has waited for too long is refused before it costs anything: its sender has given up. */
-function takeFresh(ports: GroupPorts, options: GroupOptions, commands: readonly Command[]): Command[] {
+/** Rejects commands that have waited longer than the command timeout: their clients have given up. */
+function dropExpired(ports: GroupPorts, options: GroupOptions, commands: readonly Command[]): Command[] {
   const oldest = ports.clock.now() - options.commandTimeoutMs
   return commands.filter((command) => {
     const isFresh = command.arrivedAt >= oldest
@@ -114,26 +114,26 @@ export function createGroupRunner(ports: GroupPorts, options: GroupOptions) {
   const attempt = async (commands: readonly Command[], tries: number): Promise<void> => {
     try {
       const answers = await commitGroup(ports, options, commands)
-      ports.log.debug({ order_hashes: commands.flatMap(hashesOf) }, 'group committed')
-      for (const [at, command] of commands.entries()) answer(command, answers[at] as Decided)
+      ports.logger.debug({ order_hashes: commands.flatMap(hashesOf) }, 'group of commands committed')
+      for (const [at, command] of commands.entries()) answer(command, answers[at] as CommandDecision)
     } catch (error) {
       if (isContention(error) && tries > 1) return attempt(commands, tries - 1)
       const shared = groupError(error)
       if (shared !== null) {
-        ports.log.warn({ err: error, commands: commands.length }, 'group failed')
+        ports.logger.warn({ err: error, commands: commands.length }, 'group of commands failed')
         for (const command of commands) command.reject(shared)
       } else if (commands.length > 1) {
-        // A command that the database refuses fails alone: each gets a transaction of its own.
+        // Each command is retried in a transaction of its own, so that only the failing one fails.
         for (const command of commands) await attempt([command], ATTEMPTS)
       } else {
-        ports.log.error({ err: error, order_hashes: commands.flatMap(hashesOf) }, 'command failed')
+        ports.logger.error({ err: error, order_hashes: commands.flatMap(hashesOf) }, 'command failed')
         for (const command of commands) command.reject(new ApiError('INTERNAL'))
       }
     }
   }
 
   return async (group: readonly Command[]): Promise<void> => {
-    const commands = takeFresh(ports, options, group)
+    const commands = dropExpired(ports, options, group)
     if (commands.length === 0) return
     const start = performance.now()
     await attempt(commands, ATTEMPTS)

@@ -1,42 +1,42 @@
 /**
- * Tells those who follow a market's log how far it has come. Not within the group's own transaction: Postgres lets transactions with
- * notifications commit one at a time, each waiting for the disk. One statement is under way at a time, and what is announced meanwhile
- * waits for the next. Whoever misses one sees the rows at the next, or at its own poll.
+ * Notifies the readers of a journal of its new head, after the commit. Notifications are not part of the group's transaction because
+ * Postgres serializes the commits of transactions that notify, each waiting for the disk. One statement runs at a time; heads reported
+ * meanwhile are sent by the next one. A reader that misses a notification reads the rows at the next one or at its next poll.
  */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { JOURNAL_CHANNEL } from '../../db/journal.ts'
 
-export interface Announcer {
-  /** The shard's log is committed up to here. */
-  announce(shard: string, head: number): void
-  /** Resolves when everything announced is told. */
+export interface JournalNotifier {
+  /** The shard's journal is committed up to `head`. */
+  notify(shard: string, head: number): void
+  /** Resolves when all notifications are sent. */
   drained(): Promise<void>
 }
 
-export function createAnnouncer(db: Db): Announcer {
+export function createJournalNotifier(db: Db): JournalNotifier {
   let heads = new Map<string, number>()
-  let telling: Promise<void> | null = null
+  let sending: Promise<void> | null = null
 
-  const tell = async (): Promise<void> => {
+  const send = async (): Promise<void> => {
     while (heads.size > 0) {
       const payloads = [...heads].map(([shard, head]) => `${shard}:${head}`)
       heads = new Map()
       await sql`select pg_notify(${JOURNAL_CHANNEL}, p) from unnest(${payloads}::text[]) p`
         .execute(db)
-        // The log is what counts, and it is committed.
+        // A lost notification delays readers until their next poll; the rows are committed.
         .catch(() => {})
     }
-    telling = null
+    sending = null
   }
 
   return {
-    announce(shard, head) {
+    notify(shard, head) {
       heads.set(shard, head)
-      telling ??= tell()
+      sending ??= send()
     },
     drained: async () => {
-      while (telling !== null) await telling
+      while (sending !== null) await sending
     },
   }
 }

@@ -1,18 +1,19 @@
-/** The market of an order, from its hash alone: orders are mostly cancelled where they were placed, so the last ones are remembered. */
+/** Finds the market of an order by its hash, from a cache of recent orders or else from the database. */
 import type { Db } from '../../db/client.ts'
 
-export interface HashIndex {
-  remember(hash: string, marketId: number): void
-  /** Hashes of no order are left out. */
+export interface OrderMarketIndex {
+  record(hash: string, marketId: number): void
+  /** Hashes without an order are omitted. */
   marketsOf(hashes: readonly string[]): Promise<ReadonlyMap<string, number>>
 }
 
+/** Orders in the cache; the oldest are evicted. */
 const SIZE = 100_000
 
-export function createHashIndex(db: Db): HashIndex {
+export function createOrderMarketIndex(db: Db): OrderMarketIndex {
   const recent = new Map<string, number>()
   return {
-    remember(hash, marketId) {
+    record(hash, marketId) {
       if (recent.size >= SIZE) recent.delete(recent.keys().next().value as string)
       recent.set(hash, marketId)
     },

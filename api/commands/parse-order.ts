@@ -1,4 +1,4 @@
-/** From a request body to an order on its market's grid. */
+/** Parses the body of a placement to an order in ticks and steps of its market. */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { ORDER_TYPES, type Order, type OrderType } from '../../domain/orders/order.ts'
 import { type OrderRefusal, toOrder } from '../../domain/orders/order-request.ts'
@@ -33,8 +33,8 @@ function quantity({ quantity: human, quantity_e18_raw: raw }: PlaceOrderBody): b
   return fromRaw ?? fromHuman ?? 0n
 }
 
-/** A refusal of the domain as an answer. */
-export const refused = (
+/** Converts a refusal of the domain to an ApiError. */
+export const refusalError = (
   { code, nearestValid, ...context }: OrderRefusal<ErrorCode>,
   retryAfter?: string,
 ): ApiError =>
@@ -44,7 +44,7 @@ export const refused = (
     retryAfter,
   )
 
-/** Everything that the order says by itself: its form, its grid, its bounds. */
+/** Checks all that depends on the order and the market specification alone: format, grid, bounds. */
 export function parseOrder(spec: MarketSpec, maker: Address, body: PlaceOrderBody): Order {
   const type = orderType(body.order_type)
   if ((body.signature_type ?? 1) !== 1) {
@@ -67,6 +67,6 @@ export function parseOrder(spec: MarketSpec, maker: Address, body: PlaceOrderBod
     expiration: Number(body.expiration_seconds ?? 0),
     salt: BigInt(body.salt),
   })
-  if (!verdict.ok) throw refused(verdict.refusal)
+  if (!verdict.ok) throw refusalError(verdict.refusal)
   return verdict.value
 }

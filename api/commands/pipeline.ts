@@ -1,4 +1,4 @@
-/** Everything that changes orders, for the routes: each command counted by what became of it. */
+/** The command pipeline: the one entry for everything that changes orders. Counts each command by its result. */
 import type pg from 'pg'
 import type { Db } from '../../db/client.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -15,43 +15,43 @@ import type {
 import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import type { Clock, Reached, RecoverSigners } from '../ports.ts'
-import { sweepRequests } from './client-requests.ts'
-import { createCommandQueues } from './command-dispatcher.ts'
-import type { GroupLog } from './group.ts'
-import { createHashIndex } from './order-market-index.ts'
+import { pruneRequests } from './client-requests.ts'
+import { createCommandDispatcher } from './command-dispatcher.ts'
+import type { GroupLogger } from './group.ts'
+import { createOrderMarketIndex } from './order-market-index.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
 import { type JsonText, placeBatch } from './submit-placements.ts'
 import { cancelOrder, placeOrder } from './submit-single.ts'
 import { validateOrder } from './validate-order.ts'
 import { createVerifier } from './verify-signature.ts'
 
-export interface Intake {
+export interface CommandPipeline {
   place(caller: Caller, body: PlaceOrderBody): Promise<PlaceOrderAnswer>
-  /** What would become of the placement; nothing happens. */
+  /** A dry run of the placement. */
   validate(caller: Caller, body: ValidateBody): Promise<ValidateAnswer>
   placeBatch(caller: Caller, body: PlaceBatchBody): Promise<JsonText>
   cancel(caller: Caller, hash: string, reason: string | null): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody, reason: string | null): Promise<CancelBatchAnswer>
-  /** In one market, or in all. */
+  /** `marketId` null cancels in all markets. */
   cancelAll(caller: Caller, marketId: number | null, reason: string | null): Promise<CancelAllAnswer>
-  /** Takes nothing more, and resolves when everything taken is answered. */
+  /** Rejects new commands; resolves when all accepted commands are answered. */
   stop(): Promise<void>
 }
 
-export interface IntakeParts {
-  /** For the groups alone: a read must never wait for, or hold up, a placement. */
+export interface CommandPipelinePorts {
+  /** Connections for groups only, so that reads and placements do not wait for each other. */
   readonly pool: pg.Pool
-  readonly trials: pg.Pool
+  readonly dryRunPool: pg.Pool
   readonly db: Db
   readonly clock: Clock
   readonly reached: Reached
   readonly markets: MarketDirectory
   readonly metrics: Metrics
   readonly recoverSigners: RecoverSigners
-  readonly log: GroupLog
+  readonly logger: GroupLogger
 }
 
-export type IntakeOptions = Pick<
+export type CommandPipelineOptions = Pick<
   Config,
   | 'chainId'
   | 'oracleMaxAgeMs'
@@ -64,36 +64,39 @@ export type IntakeOptions = Pick<
   | 'signatureExplanations'
 >
 
-const SWEEP_MS = 60_000
+const PRUNE_INTERVAL_MS = 60_000
 const HOUR_MS = 3_600_000
 
-/** Forgets old answers for as long as the process runs. */
-function startSweeping(
-  { db, clock, log }: IntakeParts,
-  { requestRetentionHours, requestsKept }: IntakeOptions,
+/** Prunes stored answers periodically. Returns a function that stops it. */
+function startPruning(
+  { db, clock, logger }: CommandPipelinePorts,
+  { requestRetentionHours, requestsKept }: CommandPipelineOptions,
 ): () => void {
-  const sweep = (): void => {
+  const prune = (): void => {
     const before = clock.now() - requestRetentionHours * HOUR_MS
-    sweepRequests(db, { before, most: requestsKept }).catch((err) =>
-      log.warn({ err }, 'old client requests stay for now'),
+    pruneRequests(db, { before, most: requestsKept }).catch((err) =>
+      logger.warn({ err }, 'failed to prune expired client requests; will retry'),
     )
   }
-  const timer = setInterval(sweep, SWEEP_MS)
+  const timer = setInterval(prune, PRUNE_INTERVAL_MS)
   timer.unref()
   return () => clearInterval(timer)
 }
 
-export function createIntake(parts: IntakeParts, options: IntakeOptions): Intake {
+export function createCommandPipeline(
+  parts: CommandPipelinePorts,
+  options: CommandPipelineOptions,
+): CommandPipeline {
   const { db, markets, metrics } = parts
-  const lanes = createCommandQueues(parts, options)
+  const dispatcher = createCommandDispatcher(parts, options)
   const ports = {
     db,
-    lanes,
-    hashes: createHashIndex(db),
+    dispatcher,
+    orderMarkets: createOrderMarketIndex(db),
     markets,
     verifier: createVerifier(parts, { explanations: options.signatureExplanations }),
   }
-  const stopSweeping = startSweeping(parts, options)
+  const stopPruning = startPruning(parts, options)
 
   const counted = async <Value>(kind: string, work: Promise<Value>): Promise<Value> => {
     try {
@@ -114,8 +117,8 @@ export function createIntake(parts: IntakeParts, options: IntakeOptions): Intake
     cancelAll: (caller, marketId, reason) =>
       counted('cancel_all', cancelAll(ports, caller, { marketId, reason })),
     async stop() {
-      stopSweeping()
-      await lanes.stop()
+      stopPruning()
+      await dispatcher.stop()
     },
   }
 }

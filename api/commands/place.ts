@@ -1,4 +1,4 @@
-/** What becomes of one placement. */
+/** Decides one placement. */
 import type { OrderPlaced } from '../../domain/journal/journal-row.ts'
 import { type MarketSpec, tickStepValue } from '../../domain/market/market.ts'
 import {
@@ -13,9 +13,9 @@ import { ApiError } from '../errors.ts'
 import type { Placed, PlaceItem } from './command.ts'
 import type { GroupChanges } from './group-changes.ts'
 import { type Holding, type StoredOrder, saltKey, signerKey } from './group-state.ts'
-import { refused } from './parse-order.ts'
+import { refusalError } from './parse-order.ts'
 
-export interface Ages {
+export interface FreshnessLimits {
   readonly oracleMaxAgeMs: number
   readonly chainMaxAgeMs: number
 }
@@ -30,38 +30,38 @@ const RETRY_AFTER: Readonly<Record<string, string>> = {
   ORACLE_STALE: STALE_RETRY,
 }
 
-/** Throws the ApiError where it is refused. */
+/** Throws an ApiError if the placement is rejected. */
 export function place(
   { order, spec }: PlaceItem,
   userId: number,
-  draft: GroupChanges,
+  changes: GroupChanges,
   now: Millis,
-  ages: Ages,
+  ages: FreshnessLimits,
 ): Placed {
   const { marketId } = order
-  const known = draft.state.bySalt.get(saltKey(marketId, order.maker, order.salt))
-  if (known !== undefined) return duplicate(order, known, draft)
+  const known = changes.state.bySalt.get(saltKey(marketId, order.maker, order.salt))
+  if (known !== undefined) return duplicate(order, known, changes)
 
-  const endOfKey = endOfSigner(order, draft, now)
-  const verdict = admit(order, admissionInput(spec, userId, draft, now, ages))
-  if (!verdict.ok) throw refused(verdict.refusal, RETRY_AFTER[verdict.refusal.code])
+  const keyExpiry = signerExpiry(order, changes, now)
+  const verdict = admit(order, admissionInput(spec, userId, changes, now, ages))
+  if (!verdict.ok) throw refusalError(verdict.refusal, RETRY_AFTER[verdict.refusal.code])
 
   const row = {
-    ...placedRow(order, verdict.value, userId, draft.nextSeq(marketId), now),
-    alive_until: aliveUntil(order.expiration, endOfKey),
+    ...placedRow(order, verdict.value, userId, changes.nextSeq(marketId), now),
+    alive_until: aliveUntil(order.expiration, keyExpiry),
   }
-  const stored = storedOrder(order, row, draft.nextSeq(marketId))
-  draft.place(stored, row)
-  return { kind: 'placed', order: stored, isDuplicate: false, read_after: draft.bookmark(marketId) }
+  const stored = storedOrder(order, row, changes.nextSeq(marketId))
+  changes.place(stored, row)
+  return { kind: 'placed', order: stored, isDuplicate: false, read_after: changes.bookmark(marketId) }
 }
 
-/** Bit of a session key's permissions. */
+/** Permission bit of a session key. */
 const MAY_TRADE = 1
 
-/** When the key that signed ends; null if the maker signed himself. Throws where the key may not trade, or not any more. */
-function endOfSigner({ maker, signer }: SignedOrder, draft: GroupChanges, now: Millis): Seconds | null {
+/** Expiry of the session key that signed; null if the maker signed. Throws if the key is unknown, revoked, expired or may not trade. */
+function signerExpiry({ maker, signer }: SignedOrder, changes: GroupChanges, now: Millis): Seconds | null {
   if (signer === maker) return null
-  const key = draft.state.signers.get(signerKey(maker, signer))
+  const key = changes.state.signers.get(signerKey(maker, signer))
   const context = { field: 'signature', recovered_signer: signer, expected_signer: maker }
   if (key === undefined) throw new ApiError('SIGNATURE_MISMATCH', context)
   if (key.revoked_at !== null)
@@ -74,8 +74,8 @@ function endOfSigner({ maker, signer }: SignedOrder, draft: GroupChanges, now: M
   return end
 }
 
-/** Accepting the same signed order again is not an error; another order with its salt is. */
-function duplicate(order: SignedOrder, known: StoredOrder, draft: GroupChanges): Placed {
+/** The same signed order returns the existing order; another order with the same salt is an error. */
+function duplicate(order: SignedOrder, known: StoredOrder, changes: GroupChanges): Placed {
   if (known.hash !== order.hash) {
     const context = {
       field: 'salt',
@@ -85,7 +85,7 @@ function duplicate(order: SignedOrder, known: StoredOrder, draft: GroupChanges):
     }
     throw new ApiError('SALT_USED', context)
   }
-  return { kind: 'placed', order: known, isDuplicate: true, read_after: draft.bookmark(order.marketId) }
+  return { kind: 'placed', order: known, isDuplicate: true, read_after: changes.bookmark(order.marketId) }
 }
 
 function restingOf(spec: MarketSpec, holding: Holding): RestingTotals {
@@ -100,21 +100,21 @@ function restingOf(spec: MarketSpec, holding: Holding): RestingTotals {
   }
 }
 
-/** What the order is admitted against. Throws where the exchange is not fit to take orders at all. */
+/** The input of admission. Throws CHAIN_UNSEEN if the chain has not been read recently enough to accept orders. */
 export function admissionInput(
   spec: MarketSpec,
   userId: number,
-  draft: GroupChanges,
+  changes: GroupChanges,
   now: Millis,
-  ages: Ages,
+  ages: FreshnessLimits,
 ): AdmissionInput {
-  const { chainSeenAt, oracleAt, oraclePrice, mode } = draft.market(spec.marketId)
+  const { chainSeenAt, oracleAt, oraclePrice, mode } = changes.market(spec.marketId)
   if (chainSeenAt === null || now - chainSeenAt > ages.chainMaxAgeMs) {
     throw new ApiError('CHAIN_UNSEEN', { last_seen_ms: chainSeenAt }, STALE_RETRY)
   }
   const isFresh = oracleAt !== null && now - oracleAt <= ages.oracleMaxAgeMs
-  const holding = draft.holding(spec.marketId, userId)
-  const { free, reserved } = draft.funds(userId)
+  const holding = changes.holding(spec.marketId, userId)
+  const { free, reserved } = changes.funds(userId)
   return {
     spec,
     mode,

@@ -1,7 +1,7 @@
-/** Statements that are sent together. */
+/** Sends several statements to Postgres in one write. */
 import type pg from 'pg'
 
-/** The client's socket, where it can hold writes back. */
+/** The client's socket, if it can buffer writes. */
 const streamOf = (client: pg.ClientBase) =>
   (client as { connection?: { stream?: { cork?(): void; uncork?(): void } } }).connection?.stream
 
@@ -16,10 +16,10 @@ function inOneWrite<Result>(client: pg.ClientBase, send: () => Result): Result {
 }
 
 /**
- * Sends statements in one write, which wakes the server once, and waits for their answers. Where one fails, those behind it fail because
- * of it: the first failure is the one that counts, and it is told when all are answered.
+ * Sends statements in one write, which wakes the server once, and waits for all results. If a statement fails, those after it fail as a
+ * consequence, so the first error is thrown, after all statements have finished.
  */
-export async function pipelined<Answers extends readonly unknown[]>(
+export async function sendTogether<Answers extends readonly unknown[]>(
   client: pg.ClientBase,
   send: () => { readonly [At in keyof Answers]: Promise<Answers[At]> },
 ): Promise<Answers> {

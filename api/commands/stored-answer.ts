@@ -1,6 +1,6 @@
 /**
- * What is kept of the answer to a batch of placements, so that the same batch is answered the same again: of an order that it placed
- * only what changes later, because the rest stays in the order's row for ever.
+ * The stored answer to a batch of placements, from which a repeated batch gets the same answer. For an order that the batch placed it
+ * stores only the fields that change later; all other fields are read from the order's row, which is never deleted.
  */
 import type { OrderStatus } from '../../domain/orders/order.ts'
 import { balanceView } from '../accounts/view.ts'
@@ -9,42 +9,42 @@ import { type Specs, specOf } from '../markets/market-directory.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/batch-schema.ts'
 import type { Order } from '../orders/schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
-import type { Bookmark, CommandResult, Item, Placed, PlaceItem, Report } from './command.ts'
+import type { Bookmark, CommandReport, CommandResult, Item, Placed, PlaceItem } from './command.ts'
 
-interface KeptPlaced {
+interface StoredPlacement {
   readonly order_hash: string
   readonly status: OrderStatus
   readonly reserved: string
   readonly read_after: Bookmark
 }
 
-type KeptResult =
-  | KeptPlaced
-  /** It had been placed before; what it was when this batch came cannot be told from its row. */
+type StoredResult =
+  | StoredPlacement
+  /** The order had been placed before; its state at the time of this batch cannot be derived from its row, so it is stored. */
   | { readonly order: Order; readonly is_duplicate: true; readonly read_after: Bookmark }
   | { readonly error: ItemError }
 
-export interface KeptBatch
+export interface StoredBatch
   extends Pick<PlaceBatchAnswer, 'client_request_id' | 'mode' | 'balance' | 'read_after'> {
-  readonly results: readonly KeptResult[]
+  readonly results: readonly StoredResult[]
 }
 
-const isPlaced = (result: KeptResult): result is KeptPlaced => 'order_hash' in result
+const isPlaced = (result: StoredResult): result is StoredPlacement => 'order_hash' in result
 
-/** Of the orders that it placed. */
-export const placedHashes = ({ results }: KeptBatch): string[] =>
+/** Hashes of the orders that the batch placed. */
+export const placedHashes = ({ results }: StoredBatch): string[] =>
   results.filter(isPlaced).map(({ order_hash }) => order_hash)
 
-export function keepBatch(
+export function toStoredBatch(
   { client_request_id, mode }: PlaceBatchBody,
   items: readonly Item[],
-  { outcomes, balance, read_after }: Report,
-): KeptBatch {
-  const results = outcomes.map((outcome, at) => keepResult(items[at] as Item, outcome))
+  { outcomes, balance, read_after }: CommandReport,
+): StoredBatch {
+  const results = outcomes.map((outcome, at) => toStoredResult(items[at] as Item, outcome))
   return { client_request_id, mode, results, balance: balanceView(balance), read_after }
 }
 
-function keepResult(item: Item, outcome: CommandResult): KeptResult {
+function toStoredResult(item: Item, outcome: CommandResult): StoredResult {
   if (outcome instanceof ApiError) return { error: itemError(outcome) }
   const { order, isDuplicate, read_after } = outcome as Placed
   if (isDuplicate)
@@ -53,26 +53,32 @@ function keepResult(item: Item, outcome: CommandResult): KeptResult {
   return { order_hash: hash, status, reserved: String(reserved), read_after }
 }
 
-function tell(
-  { results, ...batch }: KeptBatch,
+function batchAnswer(
+  { results, ...batch }: StoredBatch,
   is_duplicate: boolean,
-  orderOf: (result: KeptPlaced, at: number) => Order,
+  orderOf: (result: StoredPlacement, at: number) => Order,
 ): PlaceBatchAnswer {
   const refused = results.filter((result) => 'error' in result).length
-  const told = results.map((result, at) =>
+  const views = results.map((result, at) =>
     isPlaced(result)
       ? { order: orderOf(result, at), is_duplicate: false, read_after: result.read_after }
       : result,
   )
-  return { ...batch, is_duplicate, accepted: results.length - refused, refused, results: told }
+  return { ...batch, is_duplicate, accepted: results.length - refused, refused, results: views }
 }
 
-/** The answer to a batch that has just been done. */
-export const tellFirst = (batch: KeptBatch, items: readonly Item[], { outcomes }: Report): PlaceBatchAnswer =>
-  tell(batch, false, (_, at) => orderView((items[at] as PlaceItem).spec, (outcomes[at] as Placed).order))
+/** The answer to a batch that has just been executed. */
+export const firstAnswer = (
+  batch: StoredBatch,
+  items: readonly Item[],
+  { outcomes }: CommandReport,
+): PlaceBatchAnswer =>
+  batchAnswer(batch, false, (_, at) =>
+    orderView((items[at] as PlaceItem).spec, (outcomes[at] as Placed).order),
+  )
 
-/** What never changes about an order. */
-type Stored = Omit<
+/** The fields of an order that never change. */
+type ImmutableOrderRow = Omit<
   OrderRow,
   | 'status'
   | 'reserved'
@@ -86,19 +92,19 @@ type Stored = Omit<
   | 'updated_at'
 >
 
-/** The same answer once more. `find` gives an order that the batch placed as it is now. */
-export const tellAgain = (
-  batch: KeptBatch,
+/** The answer to a repetition of the batch. `find` returns the current row of an order that the batch placed. */
+export const replayedAnswer = (
+  batch: StoredBatch,
   specs: Specs,
-  find: (hash: string) => Stored | undefined,
+  find: (hash: string) => ImmutableOrderRow | undefined,
 ): PlaceBatchAnswer =>
-  tell(batch, true, (result) => {
-    const stored = find(result.order_hash) as Stored
+  batchAnswer(batch, true, (result) => {
+    const stored = find(result.order_hash) as ImmutableOrderRow
     return orderView(specOf(specs, stored), asAccepted(stored, result))
   })
 
-/** The order as it was when it was accepted. */
-const asAccepted = (stored: Stored, { status, reserved }: KeptPlaced): OrderRow => ({
+/** The order in its state at acceptance. */
+const asAccepted = (stored: ImmutableOrderRow, { status, reserved }: StoredPlacement): OrderRow => ({
   ...stored,
   status,
   reserved: BigInt(reserved),

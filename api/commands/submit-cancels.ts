@@ -1,4 +1,4 @@
-/** Cancelling many orders by one command. */
+/** Cancels many orders by one command: a list of hashes, or all live orders of the account. */
 import type { Db } from '../../db/client.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError, type ItemError, itemError } from '../errors.ts'
@@ -6,11 +6,11 @@ import { specOf } from '../markets/market-directory.ts'
 import type { CancelAllAnswer, CancelBatchAnswer, CancelBatchBody } from '../order-entry/batch-schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
 import { requestOf } from './client-requests.ts'
-import type { Bookmark, Cancelled, CommandResult, Item, Report } from './command.ts'
-import { cancelView, type IntakePorts, single } from './submit-single.ts'
+import type { Bookmark, Cancelled, CommandReport, CommandResult, Item } from './command.ts'
+import { type CommandPorts, cancelView, singleItem } from './submit-single.ts'
 
-/** What is kept of a result: all but the order, which is told as it is whenever it is told. */
-type KeptResult =
+/** The stored part of a result. The order is not stored: every answer shows its current state. */
+type StoredResult =
   | {
       readonly order_hash: string
       readonly cancelled: boolean
@@ -19,40 +19,40 @@ type KeptResult =
     }
   | { readonly order_hash: string; readonly error: ItemError }
 
-interface KeptAnswer {
+interface StoredCancels {
   readonly client_request_id: string
-  readonly results: readonly KeptResult[]
+  readonly results: readonly StoredResult[]
   readonly read_after: Bookmark
 }
 
-const keptResult = (order_hash: string, outcome: CommandResult): KeptResult => {
+const toStoredResult = (order_hash: string, outcome: CommandResult): StoredResult => {
   if (outcome instanceof ApiError) return { order_hash, error: itemError(outcome) }
   const { cancelled, isDuplicate, read_after } = outcome as Cancelled
   return { order_hash, cancelled, is_duplicate: isDuplicate, read_after }
 }
 
 function batchView(
-  { results, ...rest }: KeptAnswer,
+  { results, ...rest }: StoredCancels,
   is_duplicate: boolean,
   viewOf: (hash: string) => CancelAllAnswer['results'][number]['order'],
 ): CancelBatchAnswer {
-  const told = results.map((result) =>
+  const views = results.map((result) =>
     'error' in result ? result : { ...result, order: viewOf(result.order_hash) },
   )
-  return { ...rest, is_duplicate, results: told as CancelBatchAnswer['results'] }
+  return { ...rest, is_duplicate, results: views as CancelBatchAnswer['results'] }
 }
 
 export async function cancelBatch(
-  { lanes, hashes, markets }: IntakePorts,
+  { dispatcher, orderMarkets, markets }: CommandPorts,
   { userId }: Caller,
   body: CancelBatchBody,
   reason: string | null,
 ): Promise<CancelBatchAnswer> {
-  const asked = body.orderHashes.map((hash) => hash.toLowerCase())
-  const found = await hashes.marketsOf(asked)
+  const requested = body.orderHashes.map((hash) => hash.toLowerCase())
+  const found = await orderMarkets.marketsOf(requested)
   const specs = await markets.byIds(found.values())
-  const items = asked.map((hash): Item => ({ kind: 'cancel', hash, reason }))
-  return lanes.submit<CancelBatchAnswer>({
+  const items = requested.map((hash): Item => ({ kind: 'cancel', hash, reason }))
+  return dispatcher.submit<CancelBatchAnswer>({
     kind: 'cancel',
     userId,
     markets: [...specs.values()],
@@ -60,17 +60,17 @@ export async function cancelBatch(
     isAtomic: false,
     request: requestOf('cancel/batch', body),
     answer({ outcomes, read_after }) {
-      const results = asked.map((hash, at) => keptResult(hash, outcomes[at] as CommandResult))
-      const kept = { client_request_id: body.client_request_id, results, read_after }
-      const orders = new Map(asked.map((hash, at) => [hash, outcomes[at] as Cancelled]))
+      const results = requested.map((hash, at) => toStoredResult(hash, outcomes[at] as CommandResult))
+      const stored = { client_request_id: body.client_request_id, results, read_after }
+      const orders = new Map(requested.map((hash, at) => [hash, outcomes[at] as Cancelled]))
       const viewOf = (hash: string) => {
         const { order } = orders.get(hash) as Cancelled
         return orderView(specOf(specs, order), order)
       }
-      return { result: batchView(kept, false, viewOf), kept: JSON.stringify(kept) }
+      return { result: batchView(stored, false, viewOf), stored: JSON.stringify(stored) }
     },
-    replay(kept, find) {
-      return batchView(JSON.parse(kept), true, (hash) => {
+    replay(stored, find) {
+      return batchView(JSON.parse(stored), true, (hash) => {
         const order = find(hash) as OrderRow
         return orderView(specOf(specs, order), order)
       })
@@ -79,8 +79,8 @@ export async function cancelBatch(
 }
 
 /**
- * Markets in which the account has ever had orders: the bookmark of a cancel that found nothing left must still stand for what ended
- * there a moment ago.
+ * Markets in which the account has ever had orders. The command covers all of them, so that its bookmark includes orders that ended a
+ * moment ago, even if there is nothing left to cancel.
  */
 async function usedMarkets(db: Db, userId: number): Promise<number[]> {
   const rows = await db
@@ -100,19 +100,19 @@ async function usedMarkets(db: Db, userId: number): Promise<number[]> {
 }
 
 export async function cancelAll(
-  { db, lanes, markets }: IntakePorts,
+  { db, dispatcher, markets }: CommandPorts,
   { userId }: Caller,
   { marketId, reason }: { readonly marketId: number | null; readonly reason: string | null },
 ): Promise<CancelAllAnswer> {
   const ids = marketId === null ? await usedMarkets(db, userId) : [marketId]
   const specs = await markets.byIds(ids)
-  // Told after the commit: it can be thousands of orders, and nobody shall wait for that behind the locks.
-  const { outcomes, read_after } = await lanes.submit<Report>({
+  // The answer is built after the commit, so that serializing thousands of orders does not extend the lock time.
+  const { outcomes, read_after } = await dispatcher.submit<CommandReport>({
     kind: 'cancel',
     userId,
     markets: [...specs.values()],
     items: [{ kind: 'cancel_all', reason }],
-    ...single((report) => report),
+    ...singleItem((report) => report),
   })
   const results = (outcomes as readonly Cancelled[]).map((outcome) => ({
     order_hash: outcome.order.hash,

@@ -1,4 +1,4 @@
-/** Placing many orders by one command. */
+/** Places up to 50 orders by one command: validates each order, submits the command, builds or replays its answer. */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
@@ -7,14 +7,20 @@ import { compileValidator } from '../http/validation.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/batch-schema.ts'
 import { PlaceOrderBody } from '../order-entry/schema.ts'
 import type { Signed } from '../ports.ts'
-import { answerKept, requestOf } from './client-requests.ts'
+import { requestOf, storedAnswer } from './client-requests.ts'
 import type { Item, PlaceItem } from './command.ts'
-import { refuseWhole } from './decide.ts'
+import { rejectWhole } from './decide.ts'
 import { parseOrder } from './parse-order.ts'
-import { type KeptBatch, keepBatch, placedHashes, tellAgain, tellFirst } from './stored-answer.ts'
-import type { IntakePorts } from './submit-single.ts'
+import {
+  firstAnswer,
+  placedHashes,
+  replayedAnswer,
+  type StoredBatch,
+  toStoredBatch,
+} from './stored-answer.ts'
+import type { CommandPorts } from './submit-single.ts'
 
-/** The answer as JSON. */
+/** The serialized answer. */
 export type JsonText = string
 
 const validate = compileValidator({
@@ -27,9 +33,9 @@ const validate = compileValidator({
 const isObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** As for a single placement, but for the signer. */
+/** Validates one order of the batch up to its signature. */
 async function parseItem(
-  { markets }: Pick<IntakePorts, 'markets'>,
+  { markets }: Pick<CommandPorts, 'markets'>,
   { address }: Caller,
   body: PlaceOrderBody,
 ): Promise<Signed | ApiError> {
@@ -46,9 +52,9 @@ async function parseItem(
   }
 }
 
-/** Each order checked as far as no lock is needed, in their order. */
+/** One item per order, in the order of the request, after all checks that need no lock. */
 async function itemsOf(
-  ports: IntakePorts,
+  ports: CommandPorts,
   caller: Caller,
   bodies: readonly PlaceOrderBody[],
 ): Promise<Item[]> {
@@ -75,7 +81,7 @@ export const marketsOf = (items: readonly Item[]): MarketSpec[] => {
 }
 
 export async function placeBatch(
-  ports: IntakePorts,
+  ports: CommandPorts,
   caller: Caller,
   body: PlaceBatchBody,
 ): Promise<JsonText> {
@@ -83,17 +89,17 @@ export async function placeBatch(
   const request = requestOf('place/batch', body)
   const items = await itemsOf(ports, caller, body.orders)
   if (items.some(({ kind }) => kind === 'refused')) {
-    // Perhaps only by now, and the batch was done before: the look in its transaction would come too late.
-    const kept = await answerKept(ports.db, userId, request)
-    if (kept !== null) return JSON.stringify(await tellKept(ports, JSON.parse(kept)))
+    // The batch may have been executed before, when the order was still valid: replay its answer instead of rejecting it now.
+    const stored = await storedAnswer(ports.db, userId, request)
+    if (stored !== null) return JSON.stringify(await replayStored(ports, JSON.parse(stored)))
   }
   const isAtomic = body.mode === 'atomic'
-  if (isAtomic) refuseWhole(errorsOf(items))
-  // From now on a cancel finds their markets, and waits there behind them.
+  if (isAtomic) rejectWhole(errorsOf(items))
+  // A cancel sent from now on finds the market of each order and queues behind this command.
   for (const item of items)
-    if (item.kind === 'place') ports.hashes.remember(item.order.hash, item.spec.marketId)
-  // Told after the commit: nobody shall wait behind the locks for what fifty orders look like.
-  const tell = await ports.lanes.submit<() => PlaceBatchAnswer | Promise<PlaceBatchAnswer>>({
+    if (item.kind === 'place') ports.orderMarkets.record(item.order.hash, item.spec.marketId)
+  // The answer is built after the commit, so that serializing fifty orders does not extend the lock time.
+  const buildAnswer = await ports.dispatcher.submit<() => PlaceBatchAnswer | Promise<PlaceBatchAnswer>>({
     kind: 'place',
     userId,
     markets: marketsOf(items),
@@ -101,21 +107,21 @@ export async function placeBatch(
     isAtomic,
     request,
     answer(report) {
-      const batch = keepBatch(body, items, report)
-      return { result: () => tellFirst(batch, items, report), kept: JSON.stringify(batch) }
+      const batch = toStoredBatch(body, items, report)
+      return { result: () => firstAnswer(batch, items, report), stored: JSON.stringify(batch) }
     },
-    // Its orders are read by their hashes: one that has been refused by now stands in no item.
-    replay: (text) => () => tellKept(ports, JSON.parse(text)),
+    // Orders are read by the hashes of the stored answer: an order that would be rejected now is in no item.
+    replay: (text) => () => replayStored(ports, JSON.parse(text)),
   })
-  return JSON.stringify(await tell())
+  return JSON.stringify(await buildAnswer())
 }
 
-/** The answer to a batch that was done before. */
-async function tellKept({ db, markets }: IntakePorts, batch: KeptBatch): Promise<PlaceBatchAnswer> {
+/** The answer to a batch that was executed before. */
+async function replayStored({ db, markets }: CommandPorts, batch: StoredBatch): Promise<PlaceBatchAnswer> {
   const hashes = placedHashes(batch)
   const orders =
     hashes.length === 0 ? [] : await db.selectFrom('orders').selectAll().where('hash', 'in', hashes).execute()
   const specs = await markets.ofRows(orders)
   const byHash = new Map(orders.map((order) => [order.hash, order]))
-  return tellAgain(batch, specs, (hash) => byHash.get(hash))
+  return replayedAnswer(batch, specs, (hash) => byHash.get(hash))
 }

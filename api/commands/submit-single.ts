@@ -1,4 +1,4 @@
-/** Placing or cancelling one order: check what needs no lock, wait for the market's transaction, answer. */
+/** Places or cancels one order: runs the checks that need no lock, submits the command, builds the answer. */
 
 import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -11,61 +11,61 @@ import { fillView } from '../fills/view.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
 import { orderView } from '../orders/view.ts'
-import type { Answer, Cancelled, Placed, Report } from './command.ts'
-import type { CommandQueues } from './command-dispatcher.ts'
-import type { HashIndex } from './order-market-index.ts'
+import type { Cancelled, CommandAnswer, CommandReport, Placed } from './command.ts'
+import type { CommandDispatcher } from './command-dispatcher.ts'
+import type { OrderMarketIndex } from './order-market-index.ts'
 import { parseOrder } from './parse-order.ts'
 import type { Verifier } from './verify-signature.ts'
 
-export interface IntakePorts {
+export interface CommandPorts {
   readonly db: Db
-  readonly lanes: CommandQueues
-  readonly hashes: HashIndex
+  readonly dispatcher: CommandDispatcher
+  readonly orderMarkets: OrderMarketIndex
   readonly markets: MarketDirectory
   readonly verifier: Verifier
 }
 
 const MAX_DUPLICATE_FILLS = 1000
 
-/** Fills exist only where the order is not new. */
+/** Only an order that existed before has fills. */
 async function fillsOf(db: Db, spec: MarketSpec, { isDuplicate, order }: Placed): Promise<Fill[]> {
   if (!isDuplicate || order.filled + order.settling === 0) return []
   const rows = await fillsOfOrder(db, order.order_id, { limit: MAX_DUPLICATE_FILLS, cursor: null })
   return rows.map((row) => fillView(spec, row))
 }
 
-/** The outcome of a command's only item, or its refusal. */
-function only<Result extends Placed | Cancelled>({ outcomes }: Report): Result {
+/** The outcome of a command's only item; throws its ApiError. */
+function onlyResult<Result extends Placed | Cancelled>({ outcomes }: CommandReport): Result {
   const [outcome] = outcomes
   if (outcome instanceof ApiError) throw outcome
   return outcome as Result
 }
 
-/** A command of one item, without an id: it is recognised by its order. */
-export const single = <Result>(answer: (report: Report) => Result) => ({
+/** The parts of a command of one item. It needs no `client_request_id`: a repetition is recognised by the order. */
+export const singleItem = <Result>(answer: (report: CommandReport) => Result) => ({
   isAtomic: false,
   request: null,
-  answer: (report: Report): Answer<Result> => ({ result: answer(report), kept: null }),
+  answer: (report: CommandReport): CommandAnswer<Result> => ({ result: answer(report), stored: null }),
   replay(): never {
-    throw new Error('a command without an id is not replayed')
+    throw new Error('a command without a client_request_id has no stored answer to replay')
   },
 })
 
 export async function placeOrder(
-  { db, lanes, hashes, markets, verifier }: IntakePorts,
+  { db, dispatcher, orderMarkets, markets, verifier }: CommandPorts,
   { userId, address }: Caller,
   body: PlaceOrderBody,
 ): Promise<PlaceOrderAnswer> {
   const spec = await markets.byId(Number(body.market_id))
   const order = await verifier.verify(spec, parseOrder(spec, address, body), body.signature)
-  // From now on a cancel finds its market, and waits there behind it.
-  hashes.remember(order.hash, spec.marketId)
-  const { placed, balance } = await lanes.submit<{ placed: Placed; balance: BalanceParts }>({
+  // A cancel sent from now on finds the market of the order and queues behind this command.
+  orderMarkets.record(order.hash, spec.marketId)
+  const { placed, balance } = await dispatcher.submit<{ placed: Placed; balance: BalanceParts }>({
     kind: 'place',
     userId,
     markets: [spec],
     items: [{ kind: 'place', spec, order }],
-    ...single((report) => ({ placed: only<Placed>(report), balance: report.balance })),
+    ...singleItem((report) => ({ placed: onlyResult<Placed>(report), balance: report.balance })),
   })
   return {
     order: orderView(spec, placed.order),
@@ -77,19 +77,19 @@ export async function placeOrder(
 }
 
 export async function cancelOrder(
-  { lanes, hashes, markets }: IntakePorts,
+  { dispatcher, orderMarkets, markets }: CommandPorts,
   { userId }: Caller,
   { hash, reason }: { readonly hash: string; readonly reason: string | null },
 ): Promise<CancelAnswer> {
-  const marketId = (await hashes.marketsOf([hash])).get(hash)
+  const marketId = (await orderMarkets.marketsOf([hash])).get(hash)
   if (marketId === undefined) throw new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: hash })
   const spec = await markets.byId(marketId)
-  const result = await lanes.submit<Cancelled>({
+  const result = await dispatcher.submit<Cancelled>({
     kind: 'cancel',
     userId,
     markets: [spec],
     items: [{ kind: 'cancel', hash, reason }],
-    ...single(only<Cancelled>),
+    ...singleItem(onlyResult<Cancelled>),
   })
   return cancelView(spec, result)
 }

@@ -1,4 +1,4 @@
-/** What would become of a placement: every check of one, on a snapshot and without its locks, and nothing is written. */
+/** Validates an order by a dry run of its placement: every check of one, without locks and without writing anything. */
 import { type Band, priceBand } from '../../domain/market/band.ts'
 import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import { isConditional, type Order, type SignedOrder } from '../../domain/orders/order.ts'
@@ -16,7 +16,7 @@ import { amount } from '../wire/amounts.ts'
 import type { Placed } from './command.ts'
 import { type DryRunPorts, dryRun } from './dry-run.ts'
 import type { GroupOptions } from './group.ts'
-import type { Funds, MarketNow } from './group-state.ts'
+import type { CurrentMarket, Funds } from './group-state.ts'
 import { parseOrder } from './parse-order.ts'
 import { place } from './place.ts'
 import type { Verifier } from './verify-signature.ts'
@@ -29,10 +29,10 @@ export interface ValidatePorts extends DryRunPorts {
 interface DryRunResult {
   readonly placed: Placed
   readonly funds: Funds
-  readonly market: MarketNow
+  readonly market: CurrentMarket
 }
 
-/** Without a signature the order counts as its maker's. */
+/** An order without a signature is treated as signed by its maker. */
 async function signedOrder(
   { verifier }: ValidatePorts,
   spec: MarketSpec,
@@ -43,8 +43,8 @@ async function signedOrder(
   return { ...order, hash: hashOrder(order, spec, keccak), signer: order.maker, signature: '0x' }
 }
 
-/** Throws the ApiError that a placement would be answered with. */
-function tryPlacing(
+/** Throws the ApiError that the placement would be rejected with. */
+function dryRunPlacement(
   ports: ValidatePorts,
   options: GroupOptions,
   userId: number,
@@ -52,13 +52,13 @@ function tryPlacing(
   order: SignedOrder,
 ): Promise<DryRunResult> {
   const item = { kind: 'place', spec, order } as const
-  return dryRun(ports, options, { userId, spec, items: [item] }, (draft) => {
-    const placed = place(item, userId, draft, ports.clock.now(), options)
-    return { placed, funds: draft.funds(userId), market: draft.market(spec.marketId) }
+  return dryRun(ports, options, { userId, spec, items: [item] }, (changes) => {
+    const placed = place(item, userId, changes, ports.clock.now(), options)
+    return { placed, funds: changes.funds(userId), market: changes.market(spec.marketId) }
   })
 }
 
-/** The limits between which an order of this side and type is not refused for its price. */
+/** The price range in which an order of this side and type is not rejected for its price. */
 function limitsOf(spec: MarketSpec, { side, type, trigger }: Order, now: Band): Band {
   const band = isConditional(type) ? priceBand(spec, priceOf(spec, trigger)) : now
   return side === 'LONG'
@@ -96,7 +96,7 @@ export async function validateOrder(
   const spec = await ports.markets.byId(Number(body.market_id))
   const order = parseOrder(spec, address, body as PlaceOrderBody)
   const signed = await signedOrder(ports, spec, order, body.signature)
-  const { placed, funds, market } = await tryPlacing(ports, options, userId, spec, signed)
+  const { placed, funds, market } = await dryRunPlacement(ports, options, userId, spec, signed)
   const oracle = market.oraclePrice as Price
   const band = priceBand(spec, oracle)
   return {

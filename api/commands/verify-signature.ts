@@ -1,4 +1,4 @@
-/** The signature of an order: it must be the maker's, or that of a session key of his. */
+/** Verifies the signature of an order: the signer must be the maker or one of the maker's session keys. */
 
 import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -6,27 +6,27 @@ import type { Order, SignedOrder } from '../../domain/orders/order.ts'
 import type { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { Clock, Recovered, RecoverSigners, Signed } from '../ports.ts'
-import { diagnose } from './diagnose-signature.ts'
+import { diagnoseSignature } from './diagnose-signature.ts'
 
 export interface Verifier {
-  /** Throws the ApiError of whoever is neither the maker nor known as a key of his. */
+  /** Throws an ApiError if the signer is neither the maker nor a registered session key of the maker. */
   verify(spec: MarketSpec, order: Order, signature: string): Promise<SignedOrder>
-  /** In the order of the candidates. */
+  /** Results in the order of the candidates. */
   verifyAll(candidates: readonly Signed[]): Promise<(SignedOrder | ApiError)[]>
 }
 
 export interface VerifierPorts {
   readonly db: Db
   readonly clock: Clock
-  /** Markets that an order may have been signed for by mistake. */
+  /** All markets: an order may have been signed for another one by mistake. */
   readonly markets: Pick<MarketDirectory, 'all'>
   readonly recoverSigners: RecoverSigners
 }
 
-/** So many wrong signatures of one request are explained in full: each takes as long as checking a hundred others. */
-const EXPLAINED = 3
+/** Maximum explanations per request: one takes as long as verifying about a hundred signatures. */
+const MAX_EXPLANATIONS = 3
 
-/** Grants so many per second, to whoever asks first. */
+/** Returns a function that returns true at most `perSecond` times in each second. */
 function createBudget(clock: Clock, perSecond: number): () => boolean {
   let second = 0
   let spent = 0
@@ -40,12 +40,12 @@ function createBudget(clock: Clock, perSecond: number): () => boolean {
   }
 }
 
-/** Pairs of owner and key that are remembered. */
+/** Pairs of owner and key in the cache. */
 const SIZE = 50_000
 
 /**
- * Which signers have ever been registered as keys of which owners. A first look only, so that a wrong signature is explained at once:
- * what the key may do now is read in the transaction that places the order.
+ * A cache of the session keys that have ever been registered. It only decides whether a wrong signature is explained before queueing;
+ * whether a key is active and may trade is read in the transaction that places the order.
  */
 function createKeyDirectory(db: Db) {
   const known = new Set<string>()
@@ -75,7 +75,7 @@ function createKeyDirectory(db: Db) {
   }
 }
 
-/** `explanations`: wrong signatures per second whose mistake is looked for; the others are told what they were compared with. */
+/** `explanations`: wrong signatures per second whose mistake is searched for; other errors contain only the digest and the signers. */
 export function createVerifier(
   { db, clock, markets, recoverSigners }: VerifierPorts,
   { explanations }: { readonly explanations: number },
@@ -85,24 +85,29 @@ export function createVerifier(
 
   const verifyAll: Verifier['verifyAll'] = async (candidates) => {
     const recovered = await recoverSigners(candidates)
-    const strangers = candidates.flatMap(({ order }, at) => {
+    const otherSigners = candidates.flatMap(({ order }, at) => {
       const verdict = recovered[at] as Recovered
       return verdict.ok && verdict.value.signer !== order.maker
         ? [{ owner: order.maker, key: verdict.value.signer }]
         : []
     })
-    await keys.load(strangers)
-    const isRefused = ({ order }: Signed, verdict: Recovered): boolean =>
+    await keys.load(otherSigners)
+    const isRejected = ({ order }: Signed, verdict: Recovered): boolean =>
       !verdict.ok || (verdict.value.signer !== order.maker && !keys.has(order.maker, verdict.value.signer))
-    const anyRefused = candidates.some((candidate, at) => isRefused(candidate, recovered[at] as Recovered))
-    const others = anyRefused ? await markets.all() : []
-    let refused = 0
+    const anyRejected = candidates.some((candidate, at) => isRejected(candidate, recovered[at] as Recovered))
+    const others = anyRejected ? await markets.all() : []
+    let rejected = 0
     return candidates.map((candidate, at) => {
       const verdict = recovered[at] as Recovered
       const { order, signature } = candidate
-      if (!verdict.ok || isRefused(candidate, verdict)) {
-        const isSearched = ++refused <= EXPLAINED && mayExplain()
-        return diagnose({ ...candidate, others, refusal: verdict.ok ? null : verdict.refusal, isSearched })
+      if (!verdict.ok || isRejected(candidate, verdict)) {
+        const searchMistake = ++rejected <= MAX_EXPLANATIONS && mayExplain()
+        return diagnoseSignature({
+          ...candidate,
+          others,
+          refusal: verdict.ok ? null : verdict.refusal,
+          searchMistake,
+        })
       }
       return { ...order, ...verdict.value, signature: signature.toLowerCase() as `0x${string}` }
     })

@@ -1,13 +1,13 @@
-/** The writes of a group: a few statements, whatever its size. */
+/** Writes the changes of a group by a constant number of statements per market, whatever the size of the group. */
 import type pg from 'pg'
 import { APPEND_ROWS, APPENDING, type ShardHead } from '../../db/journal.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import type { GroupChanges } from './group-changes.ts'
-import { pipelined } from './send-together.ts'
+import { sendTogether } from './send-together.ts'
 
 /**
- * Appends a market's rows to its log, and stores the orders of the placements among them: the log row of a placement holds all that the
- * order's row does, but for the signature. Parameters: as of APPEND_ROWS, and each row's signature or null.
+ * Appends a market's rows to its journal and inserts the orders of its placements. The journal row of a placement contains all columns of
+ * the order except the signature. Parameters: those of APPEND_ROWS, and each row's signature or null.
  */
 const APPEND_AND_PLACE = `
   with placed as (
@@ -56,67 +56,72 @@ const KEEP = `
   from unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[]) k (user_id, id, digest, answer)
 `
 
-/** How far a shard's log has come. */
+/** The new head of a shard's journal. */
 export interface NewHead {
   readonly shard: string
   readonly head: number
 }
 
-/** Stores what was decided, inside the group's transaction. Returns the new heads of the shards that have new rows. */
+/** Writes the changes inside the group's transaction. Returns the new heads of the shards that have new rows. */
 export async function writeGroup(
   client: pg.ClientBase,
-  draft: GroupChanges,
+  changes: GroupChanges,
   now: number,
 ): Promise<NewHead[]> {
-  const logs = logsOf(draft)
-  const statements = [...logs.map(appendStatement), ...endStatements(draft), ...accountStatements(draft, now)]
-  await pipelined(client, () => statements.map((statement) => client.query(statement)))
-  return logs.map(({ at, rows }) => ({ shard: at.shard, head: at.head + rows.length }))
+  const journals = journalsOf(changes)
+  const statements = [
+    ...journals.map(appendStatement),
+    ...endStatements(changes),
+    ...accountStatements(changes, now),
+  ]
+  await sendTogether(client, () => statements.map((statement) => client.query(statement)))
+  return journals.map(({ at, rows }) => ({ shard: at.shard, head: at.head + rows.length }))
 }
 
-/** What a shard's log gets, and the signature of each row that places an order. */
+/** New journal rows of a shard, and the signature of each row that places an order. */
 interface NewRows {
   readonly at: ShardHead
   readonly rows: readonly JournalRow[]
   readonly signatures: readonly (string | null)[]
 }
 
-function logsOf({ rows, placed, state, spanned }: GroupChanges): NewRows[] {
+function journalsOf({ rows, placed, state, spanned }: GroupChanges): NewRows[] {
   const signatures = new Map<JournalRow, string>(placed.map(({ row, signature }) => [row, signature]))
   const of = (at: ShardHead, list: readonly JournalRow[]): NewRows => ({
     at,
     rows: list,
     signatures: list.map((row) => signatures.get(row) ?? null),
   })
-  const logs = [...state.markets].map(([marketId, { head }]) => of(head, rows.get(marketId) ?? []))
-  if (state.accounts !== null) logs.push(of(state.accounts, spanned))
-  return logs.filter((log) => log.rows.length > 0)
+  const journals = [...state.markets].map(([marketId, { head }]) => of(head, rows.get(marketId) ?? []))
+  if (state.accounts !== null) journals.push(of(state.accounts, spanned))
+  return journals.filter(({ rows }) => rows.length > 0)
 }
 
 function appendStatement({ at: { shard, head }, rows, signatures }: NewRows): pg.QueryConfig {
   const values = [shard, head, JSON.stringify(rows), head + rows.length]
   return signatures.some((signature) => signature !== null)
-    ? { name: 'intake-place', text: APPEND_AND_PLACE, values: [...values, signatures] }
+    ? { name: 'command-place', text: APPEND_AND_PLACE, values: [...values, signatures] }
     : { name: 'append-rows', text: APPEND_ROWS, values }
 }
 
 function endStatements({ ended }: GroupChanges): pg.QueryConfig[] {
   if (ended.length === 0) return []
   const values = [JSON.stringify(ended), ended.map(({ order_id }) => order_id)]
-  return [{ name: 'intake-end', text: END, values }]
+  return [{ name: 'command-end', text: END, values }]
 }
 
-function accountStatements({ reservedDeltas, kept }: GroupChanges, now: number): pg.QueryConfig[] {
+function accountStatements({ reservedDeltas, requests }: GroupChanges, now: number): pg.QueryConfig[] {
   const statements: pg.QueryConfig[] = []
   const deltas = [...reservedDeltas].filter(([, delta]) => delta !== 0n)
   if (deltas.length > 0) {
     const values = [deltas.map(([userId]) => userId), deltas.map(([, delta]) => String(delta))]
-    statements.push({ name: 'intake-reserve', text: RESERVE, values })
+    statements.push({ name: 'command-reserve', text: RESERVE, values })
   }
-  if (kept.length > 0) {
-    const column = <Key extends keyof (typeof kept)[number]>(key: Key) => kept.map((request) => request[key])
+  if (requests.length > 0) {
+    const column = <Key extends keyof (typeof requests)[number]>(key: Key) =>
+      requests.map((request) => request[key])
     const values = [column('user_id'), column('client_request_id'), column('digest'), column('answer'), now]
-    statements.push({ name: 'intake-keep', text: KEEP, values })
+    statements.push({ name: 'command-keep', text: KEEP, values })
   }
   return statements
 }

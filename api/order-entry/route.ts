@@ -1,5 +1,5 @@
 /** Placing and cancelling the caller's orders. */
-import type { Intake } from '../commands/pipeline.ts'
+import type { CommandPipeline } from '../commands/pipeline.ts'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import { BATCH_BODY_LIMIT } from '../http/errors.ts'
@@ -17,7 +17,7 @@ import { CancelAnswer, CancelBody, PlaceOrderAnswer, PlaceOrderBody } from './sc
 import { ValidateAnswer, ValidateBody } from './validation-schema.ts'
 
 export interface OrderEntryPorts {
-  readonly intake: Intake
+  readonly commands: CommandPipeline
 }
 
 const tags = ['orders']
@@ -40,7 +40,7 @@ function storableText(field: string, text: string | undefined): string | null {
   })
 }
 
-function placing(app: App, { intake }: OrderEntryPorts): void {
+function placing(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders',
     {
@@ -55,7 +55,7 @@ function placing(app: App, { intake }: OrderEntryPorts): void {
         response: answers(PlaceOrderAnswer),
       },
     },
-    (request) => intake.place(callerOf(request), request.body),
+    (request) => commands.place(callerOf(request), request.body),
   )
   app.post(
     '/v0/orders/validate',
@@ -72,11 +72,11 @@ function placing(app: App, { intake }: OrderEntryPorts): void {
         response: answers(ValidateAnswer),
       },
     },
-    (request) => intake.validate(callerOf(request), request.body),
+    (request) => commands.validate(callerOf(request), request.body),
   )
 }
 
-function placingMany(app: App, { intake }: OrderEntryPorts): void {
+function placingMany(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/place/batch',
     {
@@ -94,13 +94,13 @@ function placingMany(app: App, { intake }: OrderEntryPorts): void {
       },
     },
     async (request, reply) => {
-      const json = await intake.placeBatch(callerOf(request), request.body)
+      const json = await commands.placeBatch(callerOf(request), request.body)
       return reply.type('application/json; charset=utf-8').send(json as never)
     },
   )
 }
 
-function cancelling(app: App, { intake }: OrderEntryPorts): void {
+function cancelling(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/by-hash/:order_hash',
     {
@@ -118,12 +118,12 @@ function cancelling(app: App, { intake }: OrderEntryPorts): void {
     },
     (request) => {
       const reason = storableText('reason', request.body.reason)
-      return intake.cancel(callerOf(request), request.params.order_hash.toLowerCase(), reason)
+      return commands.cancel(callerOf(request), request.params.order_hash.toLowerCase(), reason)
     },
   )
 }
 
-function cancellingMany(app: App, { intake }: OrderEntryPorts): void {
+function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/cancel/batch',
     {
@@ -139,7 +139,7 @@ function cancellingMany(app: App, { intake }: OrderEntryPorts): void {
       },
     },
     (request) =>
-      intake.cancelBatch(callerOf(request), request.body, storableText('reason', request.body.reason)),
+      commands.cancelBatch(callerOf(request), request.body, storableText('reason', request.body.reason)),
   )
   app.post(
     '/v0/orders/cancel/all',
@@ -157,7 +157,7 @@ function cancellingMany(app: App, { intake }: OrderEntryPorts): void {
     },
     (request) => {
       const { market_id: marketId, reason } = request.body
-      return intake.cancelAll(
+      return commands.cancelAll(
         callerOf(request),
         marketId === undefined ? null : Number(marketId),
         storableText('reason', reason),

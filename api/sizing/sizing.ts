@@ -14,7 +14,7 @@ import {
 } from '../../domain/orders/sizing.ts'
 import { ONE, type Quantity, type Quote, type Rate, type Steps } from '../../domain/units.ts'
 import type { Caller } from '../auth/caller.ts'
-import { parseOrder, refused } from '../commands/parse-order.ts'
+import { parseOrder, refusalError } from '../commands/parse-order.ts'
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import { depthFacing, referenceOf } from '../order-book/depth-query.ts'
@@ -94,7 +94,7 @@ function notBought(
     return new ApiError(code, { ...context, expected: `enough for ${units(spec.minQuantity)}` })
   if (code === 'MAX_ORDER_SIZE')
     return new ApiError(code, { ...context, expected: `no more than buys ${units(spec.maxQuantity)}` })
-  return refused({ ...refusal, code: code as Exclude<typeof code, 'POSITION_SIZE'> })
+  return refusalError({ ...refusal, code: code as Exclude<typeof code, 'POSITION_SIZE'> })
 }
 
 export function createSizing({ db, markets, admissionInputOf }: SizingPorts): Sizing {

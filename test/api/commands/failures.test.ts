@@ -126,7 +126,10 @@ describe('under load and in trouble', () => {
       expect((await world.place(alice)).status).to.equal(200)
       const release = await holdShard(world)
       const waiting = world.place(alice)
-      await endBackends(world.db, "query like '%for update%' and application_name = 'clearbatch api intake'")
+      await endBackends(
+        world.db,
+        "query like '%for update%' and application_name = 'clearbatch api commands'",
+      )
       const { status, body } = await waiting
       expect([status, body.details.code, body.details.retryable]).to.deep.equal([
         503,

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { sweepRequests } from '../../../api/commands/client-requests.ts'
+import { pruneRequests } from '../../../api/commands/client-requests.ts'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { future } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
@@ -171,7 +171,7 @@ describe('commands over many orders, in trouble', () => {
     }))
     await db.insertInto('client_requests').values(requests).execute()
     const before = await db.selectFrom('client_requests').select('client_request_id').execute()
-    expect(await sweepRequests(db, { before: now - day, most: 1_000 })).to.equal(2)
+    expect(await pruneRequests(db, { before: now - day, most: 1_000 })).to.equal(2)
     const left = await db.selectFrom('client_requests').select('client_request_id').execute()
     expect(left).to.have.length(before.length - 2)
     expect(left.map(({ client_request_id }) => client_request_id)).to.include('old 2')
@@ -190,7 +190,7 @@ describe('commands over many orders, in trouble', () => {
       .insertInto('client_requests')
       .values([...kept(heavy, 12), ...kept(light, 5)])
       .execute()
-    expect(await sweepRequests(db, { before: 0, most: 5 })).to.equal(7)
+    expect(await pruneRequests(db, { before: 0, most: 5 })).to.equal(7)
     const left = await db.selectFrom('client_requests').selectAll().orderBy('created_at').execute()
     const idsOf = ({ userId }: User) =>
       left.filter(({ user_id }) => user_id === userId).map(({ client_request_id }) => client_request_id)
