@@ -1,4 +1,4 @@
-/** The environment: checked once, refused by name. */
+/** The environment is checked once, and an invalid variable is rejected by name. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { readConfig } from '../../indexer/config.ts'
@@ -13,7 +13,7 @@ const env = {
 }
 
 describe('readConfig', () => {
-  it('given what is required, it fills in the rest', () => {
+  it('when the required variables are set, it uses the defaults of the others', () => {
     const config = readConfig(env)
     expect(config.pollMs).to.equal(100)
     expect(config.bank).to.equal(`0x${'ab'.repeat(20)}`)
@@ -22,7 +22,7 @@ describe('readConfig', () => {
   })
 
   for (const name of Object.keys(env)) {
-    it(`given no ${name}, it says so`, () => {
+    it(`when ${name} is not set, it throws an error that names it`, () => {
       expect(() => readConfig({ ...env, [name]: '' })).to.throw(ConfigError, `${name} is not set`)
     })
   }
@@ -36,7 +36,7 @@ describe('readConfig', () => {
     ['CHAIN_RANGE', '-1'],
     ['ADDRESS_MARGIN_BANK', '0x12'],
   ] as const) {
-    it(`given ${name}=${value}, it names the variable`, () => {
+    it(`when ${name} is ${value}, it throws an error that names it`, () => {
       expect(() => readConfig({ ...env, [name]: value })).to.throw(ConfigError, name)
     })
   }

@@ -1,4 +1,4 @@
-/** The loop: never twice at once, never a lost wake-up, patient with failures. */
+/** The loop runs its job one run at a time, loses no wake-up, and backs off after failures. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { Loop, type LoopOptions } from '../../indexer/loop.ts'
@@ -6,11 +6,11 @@ import { Loop, type LoopOptions } from '../../indexer/loop.ts'
 const FOREVER = 1_000_000
 
 function loopOf(run: () => Promise<boolean>, options: Partial<LoopOptions> = {}): Loop {
-  const patience = { intervalMs: FOREVER, retryMs: 1, retryMaxMs: 4, onFailure() {} }
-  return new Loop({ run, ...patience, ...options })
+  const defaults = { intervalMs: FOREVER, retryMs: 1, retryMaxMs: 4, onFailure() {} }
+  return new Loop({ run, ...defaults, ...options })
 }
 
-/** Resolves when called for the nth time. */
+/** `reached` resolves at the `count`th call. */
 function nth(count: number): { readonly call: () => void; readonly reached: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>()
   let calls = 0
@@ -18,7 +18,7 @@ function nth(count: number): { readonly call: () => void; readonly reached: Prom
 }
 
 describe('Loop', () => {
-  it('given more to do, it runs again at once', async () => {
+  it('when a run has more to do, it runs again at once', async () => {
     const third = nth(3)
     const loop = loopOf(async () => {
       third.call()
@@ -29,7 +29,7 @@ describe('Loop', () => {
     await loop.stop()
   })
 
-  it('given a wake-up while it sleeps, it runs without waiting for the interval', async () => {
+  it('when it is woken while it sleeps, it runs without waiting for the interval', async () => {
     const [first, second] = [nth(1), nth(2)]
     const loop = loopOf(async () => {
       first.call()
@@ -44,7 +44,7 @@ describe('Loop', () => {
     await loop.stop()
   })
 
-  it('given a wake-up during a run, it runs once more', async () => {
+  it('when it is woken during a run, it runs once more', async () => {
     const second = nth(2)
     const loop: Loop = loopOf(async () => {
       loop.wake()
@@ -56,7 +56,7 @@ describe('Loop', () => {
     await loop.stop()
   })
 
-  it('given failures, it tells each with a growing pause, and goes on', async () => {
+  it('when runs fail, it reports each failure with a growing pause and continues', async () => {
     const pauses: number[] = []
     const sixth = nth(6)
     const loop = loopOf(
@@ -73,7 +73,7 @@ describe('Loop', () => {
     expect(pauses).to.deep.equal([1, 2, 4, 4, 4])
   })
 
-  it('given a stop, it ends the run under way, and starts no other', async () => {
+  it('when it is stopped, it ends the current run and starts no other', async () => {
     const begun = nth(1)
     let ended = 0
     const loop = loopOf(async () => {

@@ -1,4 +1,4 @@
-/** The indexer as a process: ready, killed at its worst moments, started again, ended in order. */
+/** The indexer as a process: readiness, kills at critical points, restarts and an orderly end. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
@@ -68,11 +68,11 @@ describe('the indexer process', function () {
     return child.signalCode ?? child.exitCode
   }
 
-  async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
     const end = Date.now() + WAIT_MS
-    while (!(await holds())) {
+    while (!(await isTrue())) {
       if (Date.now() > end)
-        throw new Error(`${what} did not come; ${running.map(({ output }) => output()).join('\n')}`)
+        throw new Error(`timed out waiting for ${what}; ${running.map(({ output }) => output()).join('\n')}`)
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }
@@ -100,7 +100,7 @@ describe('the indexer process', function () {
     return shards.every((shard) => shard.head === shard.seq)
   }
 
-  async function expectSameAsInOneGo(): Promise<void> {
+  async function expectSameAsFreshRun(): Promise<void> {
     const fresh = await exchange.database()
     const chain = exchange.chain()
     await catchUp(exchange.follower(fresh, chain))
@@ -111,7 +111,7 @@ describe('the indexer process', function () {
     await fresh.close()
   }
 
-  it('given a deposit, it shows in the read model, and health and metrics say so', async () => {
+  it('when a deposit is mined, it updates the read model, health and metrics', async () => {
     const indexer = await start()
     await until('readiness', isReady(indexer))
     const alice = await exchange.user('alice')
@@ -125,11 +125,11 @@ describe('the indexer process', function () {
     expect(metrics).to.match(/^indexer_facts_total [1-9]/m)
   })
 
-  it('given a kill after every block, it loses and repeats nothing', async () => {
+  it('when it is killed after every block, each block is applied once', async () => {
     const bob = await exchange.user('bob')
     await exchange.deposit(bob, '1')
     await exchange.deposit(bob, '2')
-    // One deposit is three blocks: killed within the second and the third of them, too.
+    // One deposit takes three blocks: this includes kills in its second and third block.
     const startBlock = (await exchange.provider.getBlockNumber()) - 4
     for (let life = 0; life < 3; life++) {
       const env = { CLEARBATCH_KILL_AT: 'after-block-commit', START_BLOCK: `${startBlock}` }
@@ -146,7 +146,7 @@ describe('the indexer process', function () {
     expect(free).to.equal(3_000_000_000_000_000_000n)
   })
 
-  it('given a kill before a projection commits, the rows are projected once by the next', async () => {
+  it('when it is killed before a projection commits, the next process projects the rows once', async () => {
     const alice = await exchange.user('alice')
     const bob = await exchange.user('bob')
     await exchange.deposit(alice, '5')
@@ -156,10 +156,10 @@ describe('the indexer process', function () {
     await start()
     await until('the head', isUpToDate)
     await expectConservation(exchange, test.db, [alice, bob])
-    await expectSameAsInOneGo()
+    await expectSameAsFreshRun()
   })
 
-  it('given two processes, one follows, and the other goes on when it is gone', async () => {
+  it('when one of two processes is killed, the other follows the chain', async () => {
     const first = await start()
     await until('readiness', isReady(first))
     const second = await start()
@@ -169,21 +169,21 @@ describe('the indexer process', function () {
     await exchange.deposit(await exchange.user('carol'), '9')
     await until('the deposit', isUpToDate)
     expect(second.output()).to.include('this process follows the chain')
-    await expectSameAsInOneGo()
+    await expectSameAsFreshRun()
   })
 
-  it('given two processes at once, killed in turn while money comes, it loses and doubles nothing', async () => {
+  it('when two processes are killed in turn during deposits, each deposit is credited once', async () => {
     const users = await Promise.all(['erin', 'frank', 'grace'].map((name) => exchange.user(name)))
     const pair = [await start(), await start()]
     for (const indexer of pair) await until('readiness', isReady(indexer))
-    // Known before: the number of a user whom a killed process was just adding is not given again.
+    // Users are created first: a killed process may consume a user id, which would differ from the fresh run.
     for (const user of users) await exchange.deposit(user, '2')
     await until('the users', isUpToDate)
-    for (let turn = 0; turn < 6; turn++) {
+    for (let round = 0; round < 6; round++) {
       for (const user of users) await exchange.deposit(user, '2')
-      // Both project, one follows; it is not waited for what either is doing.
-      pair[turn % 2]?.child.kill('SIGKILL')
-      pair[turn % 2] = await start(turn < 3 ? { CLEARBATCH_KILL_AT: KILL_POINTS[turn] as string } : {})
+      // Both project and one follows: the kill does not wait for either.
+      pair[round % 2]?.child.kill('SIGKILL')
+      pair[round % 2] = await start(round < 3 ? { CLEARBATCH_KILL_AT: KILL_POINTS[round] as string } : {})
     }
     await until('the deposits', isUpToDate)
     const owners = users.map(({ address }) => address.toLowerCase())
@@ -194,10 +194,10 @@ describe('the indexer process', function () {
       .where('address', 'in', owners)
       .execute()
     expect(accounts.map(({ free }) => free)).to.deep.equal(Array(3).fill(14_000_000_000_000_000_000n))
-    await expectSameAsInOneGo()
+    await expectSameAsFreshRun()
   })
 
-  it('given SIGTERM, it ends in order', async () => {
+  it('when it receives SIGTERM, it drains and exits with 0', async () => {
     const indexer = await start()
     await until('readiness', isReady(indexer))
     indexer.child.kill('SIGTERM')
@@ -205,10 +205,10 @@ describe('the indexer process', function () {
     expect(indexer.output()).to.include('indexer stopped')
   })
 
-  it('given a node that is away, it lives but is not ready, and comes back by itself', async () => {
+  it('when the node is down, it is live and not ready, and recovers once the node is up', async () => {
     const port = await freePort()
     const indexer = await start({ RPC_URL: `http://127.0.0.1:${port}` })
-    await until('life', () =>
+    await until('liveness', () =>
       fetch(`${indexer.base}/health/live`).then(
         () => true,
         () => false,
@@ -229,7 +229,7 @@ describe('the indexer process', function () {
     back.close()
   })
 
-  it('given the database of another chain, it ends and says why', async () => {
+  it('when the database belongs to another chain, it exits with an error that names the genesis', async () => {
     await test.db
       .insertInto('chain_progress')
       .values({ chain_id: CHAIN_ID, genesis_hash: '0xother', next_block: 0, head: 0, completed_at: 0 })
@@ -239,13 +239,13 @@ describe('the indexer process', function () {
     expect(indexer.output()).to.include('this database follows chain 6343 with genesis 0xother')
   })
 
-  it('given a variable that is missing, it ends and names it', async () => {
+  it('when a required variable is missing, it exits with an error that names it', async () => {
     const indexer = await start({ ADDRESS_MARGIN_BANK: '' })
     expect(await exitOf(indexer)).to.equal(1)
     expect(indexer.output()).to.include('ADDRESS_MARGIN_BANK is not set')
   })
 
-  it('given a rebuild while it runs, the read model is the same under the next epoch', async () => {
+  it('when the read model is rebuilt while it runs, it is equal under the next epoch', async () => {
     await exchange.deposit(await exchange.user('dave'), '4')
     const indexer = await start()
     await until('readiness', isReady(indexer))

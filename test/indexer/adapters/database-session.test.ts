@@ -1,4 +1,4 @@
-/** The session: hears, holds a lock alone, and comes back when its connection is cut. */
+/** The database session receives notifications, holds an exclusive lock, and reconnects after its connection is lost. */
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, afterEach, before, describe, it } from 'mocha'
@@ -7,7 +7,7 @@ import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
 const LOCK = 'a lock'
 
-describe('Session', () => {
+describe('DatabaseSession', () => {
   let test: TestDatabase
   const sessions: DatabaseSession[] = []
   before(async () => {
@@ -18,15 +18,15 @@ describe('Session', () => {
   })
   after(() => test.close())
 
-  /** What the session tells, one after another. */
+  /** An open session with the notifications that it has received. */
   async function open(name: string) {
-    const heard: string[] = []
+    const received: string[] = []
     let connections = Promise.withResolvers<void>()
     let notified = Promise.withResolvers<void>()
     const session = new DatabaseSession({
       ...{ url: test.url, name, channels: ['chain'], onError() {} },
       onNotify(channel, payload) {
-        heard.push(`${channel} ${payload}`)
+        received.push(`${channel} ${payload}`)
         notified.resolve()
       },
       onConnect: () => connections.resolve(),
@@ -36,12 +36,12 @@ describe('Session', () => {
     await connections.promise
     return {
       session,
-      heard,
-      async connectsAgain(): Promise<void> {
+      received,
+      async reconnected(): Promise<void> {
         connections = Promise.withResolvers()
         await connections.promise
       },
-      async hears(payload: string): Promise<void> {
+      async receives(payload: string): Promise<void> {
         notified = Promise.withResolvers()
         await sql`select pg_notify('chain', ${payload})`.execute(test.db)
         await notified.promise
@@ -49,18 +49,18 @@ describe('Session', () => {
     }
   }
 
-  const cut = (name: string) =>
+  const terminate = (name: string) =>
     sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${name}`.execute(
       test.db,
     )
 
-  it('given a notification, it hears channel and payload', async () => {
-    const { heard, hears } = await open('ears')
-    await hears('7')
-    expect(heard).to.deep.equal(['chain 7'])
+  it('when a notification is sent, it receives channel and payload', async () => {
+    const { received, receives } = await open('listener')
+    await receives('7')
+    expect(received).to.deep.equal(['chain 7'])
   })
 
-  it('given two sessions, one holds the lock until it ends, then the other', async () => {
+  it('when two sessions want a lock, the first holds it until it ends and then the second does', async () => {
     const [first, second] = [await open('first'), await open('second')]
     expect(await first.session.holdsLock(LOCK)).to.equal(true)
     expect(await first.session.holdsLock(LOCK)).to.equal(true)
@@ -70,16 +70,16 @@ describe('Session', () => {
     expect(await first.session.holdsLock(LOCK)).to.equal(false)
   })
 
-  it('given a cut connection, it has lost its lock, connects again, says so, and hears', async () => {
-    const cuttable = await open('cuttable')
-    expect(await cuttable.session.holdsLock(LOCK)).to.equal(true)
-    const again = cuttable.connectsAgain()
-    await cut('cuttable')
+  it('when its connection is terminated, it loses its lock, reconnects, reports it and receives notifications again', async () => {
+    const session = await open('terminated')
+    expect(await session.session.holdsLock(LOCK)).to.equal(true)
+    const again = session.reconnected()
+    await terminate('terminated')
     await again
     const other = await open('other')
     expect(await other.session.holdsLock(LOCK)).to.equal(true)
-    expect(await cuttable.session.holdsLock(LOCK)).to.equal(false)
-    await cuttable.hears('after')
-    expect(cuttable.heard).to.deep.equal(['chain after'])
+    expect(await session.session.holdsLock(LOCK)).to.equal(false)
+    await session.receives('after')
+    expect(session.received).to.deep.equal(['chain after'])
   })
 })

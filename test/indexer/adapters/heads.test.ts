@@ -1,4 +1,4 @@
-/** New heads wake; without the node nothing breaks. */
+/** The subscription to new heads, also while the node is down. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { type Heads, watchHeads } from '../../../indexer/adapters/heads.ts'
@@ -13,23 +13,23 @@ const mine = (url: string): Promise<unknown> =>
   })
 
 describe('watchHeads', () => {
-  it('given a node that comes late, it connects by itself and tells of each new head', async () => {
+  it('when the node starts after the subscription, it connects and reports each new head', async () => {
     const port = await freePort()
     let heads = 0
-    let told = Promise.withResolvers<void>()
+    let reported = Promise.withResolvers<void>()
     const watch: Heads = watchHeads(`ws://127.0.0.1:${port}`, () => {
       heads++
-      told.resolve()
+      reported.resolve()
     })
     const anvil = await startAnvil({ port })
-    // Nobody says when it is connected: mine until it is heard.
+    // The subscription does not report its connection: mine until a head arrives.
     const miner = setInterval(() => void mine(anvil.url), 100)
-    await told.promise
+    await reported.promise
     clearInterval(miner)
-    told = Promise.withResolvers()
+    reported = Promise.withResolvers()
     const before = heads
     await mine(anvil.url)
-    await told.promise
+    await reported.promise
     expect(heads).to.be.greaterThan(before)
     await watch.stop()
     await anvil.stop()

@@ -1,4 +1,4 @@
-/** Logs to facts: every event of every contract has a meaning, and no log can stop the follower. */
+/** Decoding logs to facts: every event of every contract has a fact, and no log can stop the follower. */
 import { expect } from 'chai'
 import { type Interface, id, ZeroHash } from 'ethers'
 import { describe, it } from 'mocha'
@@ -37,8 +37,8 @@ const moved = (name: string, args: readonly unknown[]): unknown => {
   return fact.kind === 'ledger_moved' ? [fact.cause, fact.account, fact.freeDelta, fact.pendingDelta] : fact
 }
 
-describe('decode', () => {
-  it('given movements of the ledger, it says what free and pending do', () => {
+describe('decodeLog', () => {
+  it('when the bank moves a balance, it returns the changes of free and pending', () => {
     expect(moved('Deposited', [ALICE, BANK, 5n])).to.deep.equal(['deposit', ALICE, 5n, 0n])
     expect(moved('WithdrawalRequested', [ALICE, 5n, 9n, 1n])).to.deep.equal([
       'withdrawal_request',
@@ -55,7 +55,7 @@ describe('decode', () => {
     ])
   })
 
-  it('given cancelled salts, it names the maker and the salts', () => {
+  it('when salts are cancelled, it returns the maker and the salts', () => {
     const some = decodeLog(
       emitted(trader as Interface, perpetual.trader, 'SaltsCancelled', [ALICE, [3n, 4n], 1n]),
       CONTRACTS,
@@ -68,7 +68,7 @@ describe('decode', () => {
     expect(below).to.deep.include({ salts: { below: 8n } })
   })
 
-  it('given any event that a contract declares, there is a meaning', () => {
+  it('when a contract declares an event, it is decodable', () => {
     for (const [contract, address] of [
       [bank, BANK],
       [trader, perpetual.trader],
@@ -84,15 +84,15 @@ describe('decode', () => {
 
   for (const [what, log] of [
     ['an unknown event', logOf(BANK, [id('Unknown()')], '0x')],
-    ['a stranger', logOf(ALICE, [id('Deposited(address,address,uint256)')], '0x')],
-    ['no topics', logOf(BANK, [], '0x')],
-    ['data cut short', logOf(BANK, bank.encodeEventLog('Deposited', [ALICE, ALICE, 1n]).topics, '0x00')],
+    ['a log of another contract', logOf(ALICE, [id('Deposited(address,address,uint256)')], '0x')],
+    ['a log without topics', logOf(BANK, [], '0x')],
+    ['truncated data', logOf(BANK, bank.encodeEventLog('Deposited', [ALICE, ALICE, 1n]).topics, '0x00')],
     [
-      'a part that is no part',
+      'a BatchSettled event with an invalid part',
       emitted(trader as Interface, perpetual.trader, 'BatchSettled', [1n, 1n, '0x1234']),
     ],
   ] as const) {
-    it(`given ${what}, it is a fact that it cannot be understood`, () => {
+    it(`when it receives ${what}, it returns an undecodable fact`, () => {
       const fact = decodeLog(log, CONTRACTS)
       expect(fact.kind).to.equal('undecodable')
       expect(fact).to.have.property('spec', log.address === perpetual.trader ? perpetual : null)
@@ -100,7 +100,7 @@ describe('decode', () => {
   }
 })
 
-/** A value of the input's type. */
+/** Some value of the input's type. */
 function anyValue(input: {
   readonly baseType: string
   readonly components: readonly unknown[] | null

@@ -1,4 +1,4 @@
-/** The follower against a real chain, the real contracts and a real database: what is said there is so here. */
+/** The follower against a real chain, the real contracts and a real database: the write side matches the contracts' state. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { expectConservation, expectPositions } from '../support/audit.ts'
@@ -15,7 +15,7 @@ describe('following the chain', () => {
 
   // ---------------------------------------------------------------------- facts
 
-  it('given a first deposit, it makes a user with that balance', async () => {
+  it('when an address deposits for the first time, it creates a user with that balance', async () => {
     const { exchange, test, follower, alice } = fixture.context
     await exchange.deposit(alice, '250.5')
     await catchUp(follower)
@@ -28,7 +28,7 @@ describe('following the chain', () => {
     expect(read).to.deep.equal([{ address: addressOf(alice), free: 250_500_000_000_000_000_000n }])
   })
 
-  it('given a withdrawal, it leaves free when asked for and the exchange when paid', async () => {
+  it('when a user withdraws, the amount leaves free at the request and pending at the payment', async () => {
     const { exchange, test, follower, alice } = fixture.context
     await fixture.fund()
     await (await exchange.bank.connect(alice).requestWithdrawal(400n)).wait()
@@ -49,7 +49,7 @@ describe('following the chain', () => {
     ])
   })
 
-  it('given a settled batch, it moves positions, balances, orders and fills', async () => {
+  it('when a batch is settled, it updates positions, balances, orders and fills', async () => {
     const { test, follower } = fixture.context
     await fixture.fundAndFollow()
     const hash = await fixture.trade(fixture.pair(500))
@@ -71,7 +71,7 @@ describe('following the chain', () => {
     expect(await fixture.mismatches()).to.deep.equal([])
   })
 
-  it('given positions that grow, shrink and turn, it keeps what is realised', async () => {
+  it('when a position grows, shrinks and flips, it accumulates the realized profit', async () => {
     const { test, follower, alice, bob } = fixture.context
     await fixture.fundAndFollow()
     for (const [side, other, fill, ticks] of [
@@ -101,7 +101,7 @@ describe('following the chain', () => {
     expect(await fixture.mismatches()).to.deep.equal([])
   })
 
-  it('given a withdrawal that still backs a batch, it pays the margin', async () => {
+  it('when free does not cover a settled batch, the pending withdrawal pays the margin', async () => {
     const { exchange, test, follower, bob } = fixture.context
     await fixture.fundAndFollow()
     await (
@@ -120,7 +120,7 @@ describe('following the chain', () => {
     expect(pending_withdrawal > 0n && pending_withdrawal < 10_000n * 10n ** 18n).to.equal(true)
   })
 
-  it('given one more block, it confirms the fills', async () => {
+  it('when one more block is mined, it confirms the fills', async () => {
     const { exchange, test, follower } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
@@ -132,7 +132,7 @@ describe('following the chain', () => {
     expect(fills.map(({ status }) => status)).to.deep.equal(['CONFIRMED', 'CONFIRMED'])
   })
 
-  it('given a partial fill of an order that waits for its cancel, it ends the order', async () => {
+  it('when an order with a pending cancel is partly filled, it cancels the order', async () => {
     const { test, follower, alice } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(300, { quantity: 900, slot: 0 }))
@@ -162,7 +162,7 @@ describe('following the chain', () => {
     expect(events.map(({ kind }) => kind)).to.deep.equal(['CREATED', 'PARTIALLY_FILLED', 'CANCELLED'])
   })
 
-  it('given salts cancelled on the chain, it ends the open order', async () => {
+  it('when salts are cancelled on the chain, it cancels the open order', async () => {
     const { exchange, test, follower, alice } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(300, { quantity: 900, slot: 0, salt: 77n }))
@@ -179,13 +179,13 @@ describe('following the chain', () => {
     expect(await test.db.selectFrom('read.book_levels').selectAll().execute()).to.deep.equal([])
   })
 
-  it('given a withdrawal that leaves orders uncovered, it cancels the newest of them', async () => {
+  it('when a withdrawal request leaves orders uncovered, it cancels the newest of them', async () => {
     const { exchange, test, follower, alice } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(300, { quantity: 900, slot: 0 }))
     await fixture.trade(fixture.pair(300, { quantity: 500, slot: 1 }))
     await catchUp(follower)
-    // The first of the two still covers its 600 steps, and nothing covers the 200 of the second.
+    // The rest covers the 600 open steps of the first order and none of the 200 of the second.
     const free = (await exchange.bank.account(alice.address)).free
     await (await exchange.bank.connect(alice).requestWithdrawal(free - 7_000n)).wait()
     await catchUp(follower)
@@ -202,7 +202,7 @@ describe('following the chain', () => {
     ])
   })
 
-  it('given collected fees, they are the treasury’s', async () => {
+  it('when fees are collected, it credits the treasury', async () => {
     const { exchange, test, follower, users } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
@@ -213,9 +213,9 @@ describe('following the chain', () => {
     await expectConservation(exchange, test.db, [...users, admin as never])
   })
 
-  // ---------------------------------------------------------------------- surprises
+  // ---------------------------------------------------------------------- mismatches
 
-  it('given a part that the database does not know, it takes positions and balances from the chain and stops the market', async () => {
+  it('when a part has no fills in the database, it applies the event and makes the market cancel_only', async () => {
     const { exchange, test, follower } = fixture.context
     await fixture.fund()
     await exchange.send(await exchange.part(fixture.pair(500)))
@@ -227,7 +227,7 @@ describe('following the chain', () => {
     expect(matched.map(({ size, matched_size }) => size === matched_size)).to.deep.equal([true, true])
   })
 
-  it('given an order smaller than what was sent, it says so and keeps to the chain', async () => {
+  it('when a settled fill differs from the matched one, it records a mismatch and applies the event', async () => {
     const { exchange, test, follower, users } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
@@ -239,7 +239,7 @@ describe('following the chain', () => {
     expect(await fixture.mismatches()).to.deep.equal(['missing_expected_position_updates'])
   })
 
-  it('given a position that our rules cannot explain, it asks the contract', async () => {
+  it('when the rules do not explain a position, it reads the position from the contract', async () => {
     const { exchange, test, follower, alice, bob, users } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
@@ -259,13 +259,13 @@ describe('following the chain', () => {
     expect(await fixture.mismatches()).to.deep.equal(['trade_events_without_position_updates'])
   })
 
-  it('given a settlement of ours that succeeds without a word, it stops the market', async () => {
+  it('when a settlement succeeds without an event, it makes the market cancel_only', async () => {
     const { exchange, test, follower, alice } = fixture.context
     await fixture.fundAndFollow()
     const part = await exchange.part(fixture.pair(500))
     const admin = await exchange.provider.getSigner(0)
-    const silent = await admin.sendTransaction({ to: alice.address, value: 1n })
-    await matchPart(test.db, part, silent.hash)
+    const eventless = await admin.sendTransaction({ to: alice.address, value: 1n })
+    await matchPart(test.db, part, eventless.hash)
     await catchUp(follower)
     expect(await fixture.mismatches()).to.deep.equal(['no_trade_execution_events'])
     expect(await modeOf(test)).to.equal('cancel_only')

@@ -1,4 +1,4 @@
-/** The follower where the chain or the node is not what it was a moment ago. */
+/** The follower across forks, backfills, concurrent followers and nodes that fail or contradict themselves. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { OtherChainError } from '../../../indexer/ingest/blocks.ts'
@@ -8,12 +8,12 @@ import { catchUp, projectAll } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
 import { matchPart } from '../support/matched-part.ts'
 
-describe('following a chain that changes its mind', () => {
+describe('following a chain that forks', () => {
   const fixture = useFollowerFixture()
 
   // ---------------------------------------------------------------------- forks
 
-  it('given a reorg, it rolls back and follows the new chain to what a fresh database finds', async () => {
+  it('when a reorg removes a part, it rolls back and reaches the state of a fresh database on the new chain', async () => {
     const { exchange, test, follower, alice } = fixture.context
     await fixture.fundAndFollow()
     const part = await exchange.part(fixture.pair(500))
@@ -23,7 +23,7 @@ describe('following a chain that changes its mind', () => {
     await catchUp(follower)
     await projectAll(test)
 
-    // The four blocks of the part and the deposit are gone, and the same heights are empty.
+    // Replaces the four blocks of the part and the deposit by empty ones.
     await exchange.rpc('anvil_reorg', 4, [])
     await catchUp(follower)
     await fixture.audit()
@@ -39,7 +39,7 @@ describe('following a chain that changes its mind', () => {
     await fixture.expectSameAsFresh()
   })
 
-  it('given a chain that was cut short, it waits, and follows once there is more', async () => {
+  it('when the head moves back, it waits and continues once the chain is longer', async () => {
     const { exchange, follower, alice, bob } = fixture.context
     await fixture.fund()
     const early = await exchange.rpc<string>('evm_snapshot')
@@ -54,7 +54,7 @@ describe('following a chain that changes its mind', () => {
     await fixture.expectSameAsFresh()
   })
 
-  it('given a reorg at the same height, it notices without a new block', async () => {
+  it('when a reorg replaces the head at the same height, it rolls back without a new block', async () => {
     const { exchange, test, follower } = fixture.context
     await fixture.fundAndFollow()
     await exchange.rpc('anvil_reorg', 1, [])
@@ -65,7 +65,7 @@ describe('following a chain that changes its mind', () => {
     ).to.have.length(1)
   })
 
-  it('given an unknown part whose block leaves the chain, nothing of it is left', async () => {
+  it('when the block of a part without matched fills is rolled back, no trace of the part is left', async () => {
     const { exchange, test, follower } = fixture.context
     await fixture.fund()
     await exchange.send(await exchange.part(fixture.pair(500)))
@@ -81,7 +81,7 @@ describe('following a chain that changes its mind', () => {
 
   // ---------------------------------------------------------------------- completeness
 
-  it('given a long way to the head, it goes by ranges and finds the same', async () => {
+  it('when the head is far ahead, it backfills by range to the same state', async () => {
     const { exchange, test, chain } = fixture.context
     await fixture.fund()
     await exchange.rpc('anvil_mine', '0x40')
@@ -95,7 +95,7 @@ describe('following a chain that changes its mind', () => {
     expect(stored.length, 'empty blocks are grouped').to.be.lessThan(40)
   })
 
-  it('given two followers at once, every block counts once', async () => {
+  it('when two followers run concurrently, each block is applied once', async () => {
     const { exchange, test, chain, follower } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
@@ -109,45 +109,45 @@ describe('following a chain that changes its mind', () => {
     expect(settled.filter(({ row }) => row.kind === 'part_settled')).to.have.length(1)
   })
 
-  it('given the database of another chain, it refuses with both genesis hashes', async () => {
+  it('when the database belongs to another chain, it throws an error with its genesis hash', async () => {
     const { exchange, test, chain, follower } = fixture.context
     await catchUp(follower)
     await test.db.updateTable('chain_progress').set({ genesis_hash: '0xother' }).execute()
-    const refusal = await exchange
+    const failure = await exchange
       .follower(test, chain)
       .pass()
       .catch((error: Error) => error)
-    expect(refusal).to.be.instanceOf(OtherChainError)
-    expect((refusal as Error).message).to.include('0xother')
+    expect(failure).to.be.instanceOf(OtherChainError)
+    expect((failure as Error).message).to.include('0xother')
   })
 
-  it('given a node that is away, it throws, and goes on where it was once the node is back', async () => {
+  it('when the node is down, the pass throws, and the next pass continues where it was', async () => {
     const { exchange, test, chain, follower, alice } = fixture.context
     await fixture.fundAndFollow()
     await exchange.deposit(alice, '3')
-    const away = { ...chain, head: () => Promise.reject(new Error('away')) }
+    const down = { ...chain, head: () => Promise.reject(new Error('node down')) }
     expect(
       await exchange
-        .follower(test, away)
+        .follower(test, down)
         .pass()
         .catch((error: Error) => error.message),
-    ).to.equal('away')
+    ).to.equal('node down')
     await catchUp(follower)
     await fixture.audit()
   })
 
-  it('given a node whose logs are of another fork than its blocks, it records nothing', async () => {
+  it('when logs belong to another fork than their block, it records nothing', async () => {
     const { exchange, test, chain, follower, alice } = fixture.context
     await catchUp(follower)
     await exchange.deposit(alice, '3')
-    const split: Chain = {
+    const inconsistent: Chain = {
       ...chain,
       logsOf: async (hash, addresses) =>
         (await chain.logsOf(hash, addresses)).map((log) => ({ ...log, blockHash: '0xother' })),
     }
     expect(
       await exchange
-        .follower(test, split)
+        .follower(test, inconsistent)
         .pass()
         .catch((error: Error) => error.name),
     ).to.equal('InconsistentNodeError')

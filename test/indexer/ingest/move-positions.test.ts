@@ -1,4 +1,4 @@
-/** What moves positions outside batches, from the chain into our books and back. */
+/** Inheritance, deleveraging and wind-down change positions outside batches: applied to the write side and rolled back. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Price } from '../../../domain/units.ts'
@@ -8,12 +8,12 @@ import { expectBooks, expectConservation, expectPositions } from '../support/aud
 import { catchUp, projectAll } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
 
-const FELL = e18('80')
+const DROPPED = e18('80')
 
-describe('following what moves positions outside batches', () => {
+describe('changes of positions outside batches', () => {
   const fixture = useFollowerFixture()
 
-  /** The market's backstop may take 1,000 of notional and has as much. */
+  /** The market's backstop may take over a notional of 1,000 and has that balance. */
   async function withBackstop(): Promise<{ address: string }> {
     const { exchange } = fixture.context
     const admin = await exchange.provider.getSigner(0)
@@ -24,24 +24,29 @@ describe('following what moves positions outside batches', () => {
     return { address: backstop }
   }
 
-  /** Half a minute later the price is 80: a long from 100 at 5x has nothing left. */
-  async function afterTheFall() {
+  /** 30 s later the price is 80: a long from 100 at 5x has no equity left. */
+  async function afterPriceDrop() {
     const { exchange } = fixture.context
     const second = (await exchange.latestSecond()) + 30
     await exchange.rpc('evm_setNextBlockTimestamp', second)
     const observedAt = second * 1000
-    const proof = await exchange.report(observedAt, FELL as Price)
+    const proof = await exchange.report(observedAt, DROPPED as Price)
     const { actionId } = await exchange.trader.clock()
     const trader = exchange.trader.connect(await exchange.provider.getSigner(1))
-    return { trader, actionId: actionId + 1n, asOf: observedAt, report: { price: FELL, observedAt, proof } }
+    return {
+      trader,
+      actionId: actionId + 1n,
+      asOf: observedAt,
+      report: { price: DROPPED, observedAt, proof },
+    }
   }
 
   async function audit(backstop: { address: string }): Promise<void> {
     const { exchange, test, users } = fixture.context
     await projectAll(test)
-    const everyone = [...users, backstop as never]
-    await expectConservation(exchange, test.db, everyone)
-    await expectPositions(exchange, test.db, everyone)
+    const accounts = [...users, backstop as never]
+    await expectConservation(exchange, test.db, accounts)
+    await expectPositions(exchange, test.db, accounts)
     await expectBooks(test.db)
   }
 
@@ -50,12 +55,12 @@ describe('following what moves positions outside batches', () => {
     return rows.flatMap(({ row }) => (row.kind === 'positions_moved' ? [`${row.cause} ${row.rollback}`] : []))
   }
 
-  it('given a takeover by the backstop, both positions and its balance move, and go back with their block', async () => {
+  it('when the backstop inherits a position, both positions and its balance change, and a reorg rolls them back', async () => {
     const { exchange, follower, alice } = fixture.context
     const backstop = await withBackstop()
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
-    const { trader, actionId, asOf, report } = await afterTheFall()
+    const { trader, actionId, asOf, report } = await afterPriceDrop()
     await (await trader.inheritPosition(actionId, asOf, alice.address, report)).wait()
     await catchUp(follower)
     await audit(backstop)
@@ -69,12 +74,12 @@ describe('following what moves positions outside batches', () => {
     expect(await causes()).to.deep.equal(['inherited false', 'inherited true'])
   })
 
-  it('given a deleveraging, both sides close and the counterparty is paid', async () => {
+  it('when a position is deleveraged, both sides close and the counterparty is paid', async () => {
     const { exchange, follower, alice, bob } = fixture.context
     const backstop = await withBackstop()
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
-    const { trader, actionId, asOf, report } = await afterTheFall()
+    const { trader, actionId, asOf, report } = await afterPriceDrop()
     await (await trader.deleverage(actionId, asOf, alice.address, [bob.address], [400], report)).wait()
     await catchUp(follower)
     await audit(backstop)
@@ -84,11 +89,11 @@ describe('following what moves positions outside batches', () => {
     await fixture.expectSameAsFresh()
   })
 
-  it('given a takeover that failed, nothing moves and nothing is wrong', async () => {
+  it('when an inheritance fails, no position changes and no mismatch is recorded', async () => {
     const { follower, alice } = fixture.context
     await fixture.fundAndFollow()
     await fixture.trade(fixture.pair(500))
-    const { trader, actionId, asOf, report } = await afterTheFall()
+    const { trader, actionId, asOf, report } = await afterPriceDrop()
     await (await trader.inheritPosition(actionId, asOf, alice.address, report)).wait()
     await catchUp(follower)
     await fixture.audit()
@@ -96,7 +101,7 @@ describe('following what moves positions outside batches', () => {
     expect(await fixture.mismatches()).to.deep.equal([])
   })
 
-  it('given the end of the market, deficits, covers and claims are followed to the last wei', async () => {
+  it('when the market winds down, deficits, covers and claims are applied to the wei', async () => {
     const { exchange, follower, alice, bob } = fixture.context
     const backstop = await withBackstop()
     await fixture.fundAndFollow()

@@ -1,4 +1,4 @@
-/** Take-profits and stop-losses end with the position that they protect, and are there again with it. */
+/** Protective orders (take-profits, stop-losses) end with their position, and are restored if the block that closed it is rolled back. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
@@ -9,7 +9,7 @@ import { acceptOrder, orderOf } from '../support/resting-order.ts'
 
 const EVIDENCE = { at: 1_000, mark_price: '1', oracle_price: '1', oracle_at: 1_000, batch_id: 1 }
 
-describe('orders that protect a position', () => {
+describe('protective orders', () => {
   const fixture = useFollowerFixture()
 
   const accept = (changes: Partial<OrderPlaced>) =>
@@ -22,7 +22,7 @@ describe('orders that protect a position', () => {
     return status_reason === null ? status : `${status} ${status_reason}`
   }
   const CLOSED = 'CANCELLED POSITION_CLOSED'
-  /** Alice buys, or sells where `fill` is negative. Matched, mined and seen. */
+  /** Alice buys, or sells if `fill` is negative: matched, mined and ingested. */
   const trade = async (fill: number) => {
     const { alice, bob, follower } = fixture.context
     const [side, other] = fill > 0 ? (['LONG', 'SHORT'] as const) : (['SHORT', 'LONG'] as const)
@@ -39,7 +39,7 @@ describe('orders that protect a position', () => {
       .where('order_id', '=', orderId)
       .execute()
 
-  it('given orders placed before or with the entry, they wait while the position opens, grows and shrinks', async () => {
+  it('when the position opens, grows and shrinks, an order placed before the entry keeps waiting', async () => {
     await fixture.fundAndFollow()
     const order = await accept({})
     for (const fill of [500, 200, -699]) {
@@ -53,9 +53,9 @@ describe('orders that protect a position', () => {
 
   for (const [name, last] of [
     ['closed', -500],
-    ['turned', -700],
+    ['flipped', -700],
   ] as const) {
-    it(`given a position that is ${name}, it ends what reduced it, and nothing else`, async () => {
+    it(`when the position is ${name}, it ends the orders that reduced it, and no others`, async () => {
       const { test, bob } = fixture.context
       await fixture.fundAndFollow()
       await trade(500)
@@ -85,15 +85,15 @@ describe('orders that protect a position', () => {
         .where('order_id', 'in', ends)
         .where('kind', '<>', 'CREATED')
         .execute()
-      const told = {
+      const cancelled = {
         kind: 'CANCELLED',
         details: { market_id: 1, batch_id: 2, part: 1, reason: 'POSITION_CLOSED' },
       }
-      expect(events).to.deep.equal(ends.map(() => told))
+      expect(events).to.deep.equal(ends.map(() => cancelled))
     })
   }
 
-  it('given an order that settles at that moment, it leaves the book and ends with its settlement', async () => {
+  it('when the position closes while the order settles, the order leaves the book and ends with its settlement', async () => {
     const { test } = fixture.context
     await fixture.fundAndFollow()
     await trade(500)
@@ -105,7 +105,7 @@ describe('orders that protect a position', () => {
     expect((await orderOf(test.db, order)).closing_reason).to.equal('POSITION_CLOSED')
   })
 
-  it('given a block that leaves the chain, they protect the position again, until it is closed again', async () => {
+  it('when the block that closed the position is rolled back, the orders are restored until it closes again', async () => {
     const { exchange, test, follower, alice, bob } = fixture.context
     await fixture.fundAndFollow()
     await trade(500)

@@ -1,4 +1,4 @@
-/** Session keys as the chain tells of them, and the orders that live by them. */
+/** Session keys follow their events on the chain, and orders end with the approval of the key that signed them. */
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { describe, it } from 'mocha'
@@ -22,21 +22,21 @@ describe('following session keys', () => {
   const revoke = async (owner: Wallet) => (await managerOf(owner).revokeSessionKey(key.address)).wait()
   const keys = () => fixture.context.test.db.selectFrom('session_keys').selectAll().execute()
 
-  it('given a registration, it keeps what the key may do and until when', async () => {
+  it('when a key is registered, it stores the permissions and the expiry', async () => {
     const { follower, alice } = fixture.context
     await register(alice, 1)
     await catchUp(follower)
-    const [found] = await keys()
-    expect(found).to.deep.include({
+    const [stored] = await keys()
+    expect(stored).to.deep.include({
       owner: addressOf(alice),
       key: addressOf(key),
       permissions: 1,
       revoked_at: null,
     })
-    expect((found?.expires_at ?? 0) - (found?.registered_at ?? 0)).to.equal(MONTH)
+    expect((stored?.expires_at ?? 0) - (stored?.registered_at ?? 0)).to.equal(MONTH)
   })
 
-  it('given a registration after a revocation, the key is approved again, for no longer than at first', async () => {
+  it('when a revoked key is registered again, it is approved with the first expiry', async () => {
     const { exchange, follower, alice } = fixture.context
     await register(alice, 1)
     await revoke(alice)
@@ -50,7 +50,7 @@ describe('following session keys', () => {
     expect(again).to.deep.include({ permissions: 3, revoked_at: null, expires_at: revoked?.expires_at })
   })
 
-  it('given a revocation, it ends what the key signed in every market, and nothing else', async () => {
+  it('when a key is revoked, it cancels the orders that the key signed for that owner in every market, and no others', async () => {
     const { exchange, test, follower, alice, bob } = fixture.context
     await fixture.fundAndFollow()
     const other = {
@@ -65,22 +65,22 @@ describe('following session keys', () => {
     const signer = addressOf(key)
     const place = (marketId: number, by: Wallet, changes = {}) =>
       acceptOrder(test.db, marketId, addressOf(by), changes)
-    const doomed = [
+    const ended = [
       await place(1, alice, { signer }),
       await place(2, alice, { signer, type: 'STOP_MARKET', trigger: 1_100, price: 0 }),
     ]
-    const spared = [await place(1, alice), await place(1, bob, { signer })]
+    const unaffected = [await place(1, alice), await place(1, bob, { signer })]
     await revoke(alice)
     await catchUp(follower)
-    for (const id of doomed) {
+    for (const id of ended) {
       const order = await orderOf(test.db, id)
       expect(order).to.deep.include({ status: 'CANCELLED', status_reason: 'SIGNER_REVOKED', reserved: 0n })
     }
-    for (const id of spared) expect((await orderOf(test.db, id)).status).to.equal('OPEN')
+    for (const id of unaffected) expect((await orderOf(test.db, id)).status).to.equal('OPEN')
     await fixture.audit()
   })
 
-  it('given an order that settles, it waits for its settlement', async () => {
+  it('when a key is revoked while its order settles, the order waits for its settlement', async () => {
     const { test, follower, alice } = fixture.context
     await fixture.fundAndFollow()
     await register(alice)
@@ -101,7 +101,7 @@ describe('following session keys', () => {
     })
   })
 
-  it('given a reorg, the keys are what they are on the new chain', async () => {
+  it('when a reorg removes registrations and revocations, the keys have their state on the new chain', async () => {
     const { exchange, test, follower, alice, bob } = fixture.context
     await fixture.fundAndFollow()
     await register(alice, 1)
@@ -119,7 +119,7 @@ describe('following session keys', () => {
     expect(others).to.deep.equal([])
     const { block: _block, ...state } = before as NonNullable<typeof before>
     expect(after).to.deep.include(state)
-    // Bob's registration has left the chain, and with it his key's right to sign.
+    // Bob's registration has left the chain, so his order has no approved signer.
     expect(await orderOf(test.db, id)).to.deep.include({
       status: 'CANCELLED',
       status_reason: 'SIGNER_REVOKED',

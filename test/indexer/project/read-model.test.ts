@@ -1,4 +1,4 @@
-/** The read model is a function of the log: of its rows, not of how they were cut, interleaved or replayed. */
+/** The read model is a function of the journal's rows: chunk sizes, interleaving of shards and rebuilds do not change it. */
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -40,7 +40,7 @@ describe('the read model', () => {
     for (const shard of shards) await projectShard(test.db, shard, { limit: 1_000, reached })
   }
 
-  it('given any history, it tells what the exchange did', async () => {
+  it('when any history is projected, it equals the reference model', async () => {
     await fc.assert(
       fc.asyncProperty(anyHistory, async (history) => {
         await write(history)
@@ -53,7 +53,7 @@ describe('the read model', () => {
     )
   })
 
-  it('given any cut and interleaving of the shards, when rebuilt, it is the same', async () => {
+  it('when it is rebuilt, it equals the model projected in any chunks and interleaving', async () => {
     const anyTurns = fc.array(fc.nat(100), { maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(anyHistory, anyTurns, async (history, turns) => {
@@ -68,7 +68,7 @@ describe('the read model', () => {
     )
   })
 
-  it('given several projectors at once, every row counts once', async () => {
+  it('when several projectors run concurrently, each row is projected once', async () => {
     await fc.assert(
       fc.asyncProperty(anyHistory, async (history) => {
         await write(history)
@@ -82,7 +82,7 @@ describe('the read model', () => {
     )
   })
 
-  it('given several projectors at once, who reads events as they arrive misses none and meets none twice', async () => {
+  it('when several projectors run concurrently, a reader by arrival sees each event exactly once', async () => {
     await fc.assert(
       fc.asyncProperty(anyHistory, async (history) => {
         await write(history)
@@ -111,7 +111,7 @@ describe('the read model', () => {
         await reading
         await read()
         const events = await test.db.selectFrom('read.order_events').selectAll().execute()
-        // Beyond these are those that a rollback has taken away.
+        // The reader may also have seen events that a rollback has deleted since.
         expect(events.filter(({ shard, seq, place }) => !seen.has(`${shard} ${seq} ${place}`))).to.deep.equal(
           [],
         )
@@ -120,7 +120,7 @@ describe('the read model', () => {
     )
   })
 
-  it('given a chunk that has not committed, the events of another shard come after its own', async () => {
+  it('when a chunk has not committed, the events of another shard are numbered after its own', async () => {
     await clearJournal(test.db)
     const nothing = { users: [], markets: [], orders: [], fills: [], removedFills: [], positions: [] }
     const eventIn = (shard: string) => ({
@@ -147,7 +147,7 @@ describe('the read model', () => {
     expect(events.map(({ shard }) => shard)).to.deep.equal(['m1', 'm2'])
   })
 
-  it('given a chunk under way, a rebuild numbers events after it', async () => {
+  it('when a chunk is running, a rebuild numbers events after it', async () => {
     await clearJournal(test.db)
     await createShard(test.db, 'm1')
     await registerShards(test.db)
@@ -166,7 +166,7 @@ describe('the read model', () => {
     expect(order).to.deep.equal(['chunk', 'numbered'])
   })
 
-  it('given a rebuild, it numbers events by time, and inside a shard as the log has them', async () => {
+  it('when it is rebuilt, it numbers events by time, and within a shard in journal order', async () => {
     await fc.assert(
       fc.asyncProperty(anyHistory, async (history) => {
         await write(history)
@@ -186,7 +186,7 @@ describe('the read model', () => {
     )
   })
 
-  /** In small chunks; where another is at the shard, once more. */
+  /** Projects in small chunks; retries while another projector has the shard. */
   async function projectEagerly(shard: string): Promise<number> {
     for (let rows = 0; ; ) {
       const progress = await projectChunk(test.db, shard, { limit: 5, reached })
@@ -201,14 +201,14 @@ describe('the read model', () => {
     expect(byKey(orders.map(orderOf))).to.deep.equal(byKey(model.map(modelOrderOf)))
     const events = await test.db.selectFrom('read.order_events').selectAll().execute()
     expect(byKey(events.map(({ order_id, kind }) => `${order_id} ${kind}`))).to.deep.equal(
-      byKey(markets.flatMap((market) => market.events.map(({ told }) => told))),
+      byKey(markets.flatMap((market) => market.events.map(({ event }) => event))),
     )
     const levels = await test.db.selectFrom('read.book_levels').selectAll().execute()
     expect(byKey(levels.map((level) => Object.values(level).join(' ')))).to.deep.equal(
       byKey(markets.flatMap((market) => levelsOf(market.marketId, market.open()))),
     )
     const positions = await test.db.selectFrom('read.positions').selectAll().execute()
-    const told = positions.map((p) =>
+    const projected = positions.map((p) =>
       [p.market_id, p.user_id, p.size, p.entry_notional, p.pending, p.leverage].join(' '),
     )
     const expected = markets.flatMap((market) =>
@@ -216,7 +216,7 @@ describe('the read model', () => {
         [market.marketId, user, p.size, p.entry, p.pending, p.leverage].join(' '),
       ),
     )
-    expect(byKey(told)).to.deep.equal(byKey(expected))
+    expect(byKey(projected)).to.deep.equal(byKey(expected))
     const rows = await test.db.selectFrom('read.balances').selectAll().execute()
     const sums = rows.map((b) => [b.user_id, b.free, b.reserved, b.pending_withdrawal].join(' '))
     const ledger = [...balances].map(([user, b]) => [user, b.free, b.reserved, b.pending].join(' '))
@@ -239,7 +239,7 @@ const orderOf = (order: {
 const modelOrderOf = ({ order_id, status, reason, filled, settling, reserved }: ModelOrder): string =>
   [order_id, status, reason, filled, settling, reserved].join(' ')
 
-/** The slow, obvious way: every order counted. */
+/** Levels counted from all orders, independent of the projection's deltas. */
 function levelsOf(marketId: number, orders: readonly ModelOrder[]): string[] {
   const limits = orders.filter(({ price }) => price !== 0)
   const levels = Map.groupBy(limits, ({ side, price }) => `${side} ${price}`)

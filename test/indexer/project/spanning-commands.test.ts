@@ -1,4 +1,4 @@
-/** A command over several shards is told in `accounts` once each of them shows its share. */
+/** The `command_spanned` row of a command over several shards is projected after the rows of those shards. */
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
@@ -12,7 +12,7 @@ import { appendToJournal, clearJournal } from '../support/read-model.ts'
 const reached = () => {}
 const MARKETS = [1, 2] as const
 
-/** A row that changes nothing. */
+/** A row that changes no read table. */
 const filler = (at: number): JournalRow => ({ kind: 'part_confirmed', batch_id: 1, part: 1, block: 1, at })
 const spanned = (shards: Record<string, number>): JournalRow => ({
   kind: 'command_spanned',
@@ -43,10 +43,10 @@ describe('a command over several shards', () => {
     return registerShards(test.db)
   }
 
-  /** How much of each market's log each of some commands needs. */
+  /** The sequence in each market's journal that each command waits for. */
   const anyNeeds = fc.array(fc.tuple(fc.nat(12), fc.nat(12)), { minLength: 1, maxLength: 8 })
 
-  it('given any order of projection, its row is never projected before what it tells of', async () => {
+  it('when shards are projected in any order, its row is projected after all rows that it names', async () => {
     await fc.assert(
       fc.asyncProperty(anyNeeds, fc.array(fc.nat(100), { maxLength: 40 }), async (needs, turns) => {
         const rows = needs.map(([one, two]) => spanned({ m1: one, m2: two }))
@@ -74,7 +74,7 @@ describe('a command over several shards', () => {
     )
   }).timeout(60_000)
 
-  it('says that it waits', async () => {
+  it('when a named shard is behind, its row reports that it waits', async () => {
     await write([spanned({ m1: 1, m2: 2 })], [1, 2])
     expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, reached })).to.deep.include({
       rows: 0,
@@ -92,19 +92,19 @@ describe('a command over several shards', () => {
     })
   })
 
-  it('is told at once when the last shard is there, without a notification or a poll', async () => {
+  it('when the last named shard catches up, its row is projected without a notification or a poll', async () => {
     await write([spanned({ m1: 3, m2: 1 })], [2, 1])
     const clock = { now: () => Date.now() as Millis }
     const logger = { info() {}, warn() {}, error() {} }
     const metrics = { projected() {}, failed() {} }
-    const projection = new ShardLoops(
+    const loops = new ShardLoops(
       { db: test.db, clock, logger, metrics },
       { limit: 10, pollMs: 3_600_000, reached },
     )
-    projection.start()
+    loops.start()
     const until = async (shard: string, seq: number): Promise<void> => {
       for (let tries = 0; (await seqs()).get(shard) !== seq; tries++) {
-        if (tries > 200) throw new Error(`${shard} does not come to ${seq}`)
+        if (tries > 200) throw new Error(`${shard} is not projected up to ${seq}`)
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
     }
@@ -112,8 +112,8 @@ describe('a command over several shards', () => {
     await until('m2', 1)
     expect((await seqs()).get(ACCOUNTS_SHARD)).to.equal(0)
     await appendToJournal(test.db, 'm1', [filler(3)])
-    projection.wake('m1')
+    loops.wake('m1')
     await until(ACCOUNTS_SHARD, 1)
-    await projection.stop()
+    await loops.stop()
   })
 })

@@ -1,11 +1,11 @@
-/** What must hold after every scenario: our books say what the contracts say. */
+/** Assertions for the end of every scenario: the database agrees with the contracts, and the read model with the write side. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
 import { addressOf, type ExchangeFixture } from './exchange-fixture.ts'
 
-/** Σ free + Σ pending + pools + fees = tokens of the bank, and each account's share is ours to the wei. */
+/** Each account's free balance and pending withdrawal equal the bank's to the wei, and so does the sum of the free balances. */
 export async function expectConservation(
   exchange: ExchangeFixture,
   db: Db,
@@ -20,9 +20,9 @@ export async function expectConservation(
   for (const user of users) {
     const account = await exchange.bank.account(user.address)
     free += account.free
-    const ours = accounts.find(({ address }) => address === addressOf(user))
-    expect(ours?.free ?? 0n, 'free').to.equal(account.free)
-    expect(ours?.pending_withdrawal ?? 0n, 'pending').to.equal(account.pending)
+    const stored = accounts.find(({ address }) => address === addressOf(user))
+    expect(stored?.free ?? 0n, 'free').to.equal(account.free)
+    expect(stored?.pending_withdrawal ?? 0n, 'pending').to.equal(account.pending)
   }
   expect(accounts.reduce((sum, account) => sum + account.free, 0n)).to.equal(free)
 }
@@ -39,20 +39,20 @@ export async function expectPositions(
     .execute()
   for (const user of users) {
     const position = await exchange.trader.position(user.address)
-    const ours = rows.find(({ address }) => address === addressOf(user))
-    expect(BigInt(ours?.size ?? 0)).to.equal(position.size)
-    expect(ours?.entry_notional ?? 0n).to.equal(position.entryNotional)
-    expect(ours?.folded_margin ?? 0n, 'no funding yet: folded is margin').to.equal(position.margin)
+    const stored = rows.find(({ address }) => address === addressOf(user))
+    expect(BigInt(stored?.size ?? 0)).to.equal(position.size)
+    expect(stored?.entry_notional ?? 0n).to.equal(position.entryNotional)
+    expect(stored?.folded_margin ?? 0n, 'no funding yet: folded is margin').to.equal(position.margin)
   }
 }
 
-/** An account reserves what its orders hold back, and the read model says what the write side says. */
+/** Each account's reservation is the sum over its orders, and the read model equals the write side. */
 export async function expectBooks(db: Db): Promise<void> {
   const { rows } = await sql<{ user_id: number }>`
     select a.user_id from accounts a
-    left join (select user_id, sum(reserved + held) as held_back from orders group by user_id) o using (user_id)
+    left join (select user_id, sum(reserved + held) as reservation from orders group by user_id) o using (user_id)
     left join read.balances b using (user_id)
-    where a.reserved <> coalesce(held_back, 0) or a.free <> b.free or a.reserved <> b.reserved
+    where a.reserved <> coalesce(reservation, 0) or a.free <> b.free or a.reserved <> b.reserved
       or a.pending_withdrawal <> b.pending_withdrawal or b.user_id is null
     union all
     select o.user_id from orders o left join read.orders r using (order_id)
@@ -65,10 +65,10 @@ export async function expectBooks(db: Db): Promise<void> {
     union all
     select f.user_id from fills f left join read.fills r using (fill_id) where f.status is distinct from r.status
   `.execute(db)
-  expect(rows, 'accounts whose books disagree').to.deep.equal([])
+  expect(rows, 'accounts with inconsistent rows').to.deep.equal([])
 }
 
-/** Everything that the chain alone determines, by address, without what differs between two databases. */
+/** The state that the chain alone determines, by address and without ids, so that two databases can be compared. */
 export async function chainState(db: Db): Promise<unknown> {
   const accounts = await db
     .selectFrom('accounts')

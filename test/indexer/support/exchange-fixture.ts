@@ -1,4 +1,4 @@
-/** A deployed exchange on a real chain with a real database, and a follower that passes when it is told to. */
+/** The contracts of an exchange deployed on a real chain, with databases and followers on request. A follower runs only the passes that a test calls. */
 import { getBytes, id, JsonRpcProvider, keccak256, Wallet } from 'ethers'
 import { createShard } from '../../../db/journal.ts'
 import { listMarket } from '../../../db/markets.ts'
@@ -156,7 +156,7 @@ export class ExchangeFixture {
     return (await ORACLE.signTypedData(domain, types, value)) as `0x${string}`
   }
 
-  /** The chain's clock is its own: snapshots and jumps move it away from ours. */
+  /** Snapshots and time jumps move the chain's clock away from the machine's. */
   async latestSecond(): Promise<number> {
     const block = await this.provider.getBlock('latest')
     return block?.timestamp ?? 0
@@ -174,7 +174,7 @@ export class ExchangeFixture {
 
   // ---------------------------------------------------------------------- database
 
-  /** A database that knows the market and nothing else. */
+  /** A migrated database with the market listed and no other data. */
   async database(): Promise<TestDatabase> {
     const test = await freshDatabase()
     await createShard(test.db, ACCOUNTS_SHARD)
@@ -189,7 +189,7 @@ export class ExchangeFixture {
   follower(test: TestDatabase, chain: Chain, options: Partial<FollowOptions> = {}): Follower {
     const metrics = { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} }
     const clock = { now: () => Date.now() as Millis }
-    const ports = { db: test.db, chain, clock, logger: SILENT, metrics, reached() {} }
+    const ports = { db: test.db, chain, clock, logger: SILENT_LOGGER, metrics, reached() {} }
     return new Follower(ports, { ...this.followOptions(), ...options })
   }
 
@@ -206,12 +206,12 @@ export class ExchangeFixture {
   }
 }
 
-const SILENT: Logger = { info() {}, warn() {}, error() {} }
+const SILENT_LOGGER: Logger = { info() {}, warn() {}, error() {} }
 
-/** Passes until the head is reached; a fork or a race may need more than one. */
+/** Runs passes until the head is reached: a fork or a race may need several. */
 export async function catchUp(follower: Follower): Promise<void> {
   for (let passes = 0; passes < 20; passes++) if (await follower.pass()) return
-  throw new Error('the head is not reached in twenty passes')
+  throw new Error('the head was not reached in 20 passes')
 }
 
 export async function projectAll({ db }: TestDatabase): Promise<void> {

@@ -1,4 +1,4 @@
-/** A deployed exchange, and for each test a database with its follower; the chain is put back after each. */
+/** A deployed exchange, and for each test a database with a follower. The chain is reset after each test. */
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { after, afterEach, before, beforeEach } from 'mocha'
@@ -42,7 +42,7 @@ export class FollowerFixture {
     for (const resource of this.#open.splice(0)) await resource.close()
   }
 
-  /** Both have something to trade with; the follower knows it if it has passed. */
+  /** Deposits for both users. */
   async fund(): Promise<void> {
     const { exchange, alice, bob } = this.context
     await exchange.deposit(alice, '10000')
@@ -67,7 +67,7 @@ export class FollowerFixture {
     ]
   }
 
-  /** Matched here, and settled on the chain. */
+  /** Matches the fills in the database and settles them on the chain. Returns the transaction's hash. */
   async trade(fills: readonly FillInput[], ticks?: number): Promise<string> {
     const { exchange, test } = this.context
     const part = await exchange.part(fills, ticks)
@@ -76,7 +76,7 @@ export class FollowerFixture {
     return hash
   }
 
-  /** Our books agree with the contracts and with themselves. */
+  /** The database agrees with the contracts, and the read model with the write side. */
   async audit(): Promise<void> {
     const { exchange, test, users } = this.context
     await projectAll(test)

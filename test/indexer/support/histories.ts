@@ -1,4 +1,4 @@
-/** Generated histories of the small exchange: two markets, a few accounts, any lawful order of changes. */
+/** Generated journal histories: two markets, a few accounts, changes in any valid order. */
 import fc from 'fast-check'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { ACCOUNTS, type ModelBalance, ModelMarket, type ModelOrder } from './model-market.ts'
@@ -15,7 +15,7 @@ const ACTS = [
   ...Array(4).fill('submit'),
   ...Array(4).fill('settle'),
   ...Array(2).fill('rollback'),
-  ...['cancel', 'cancel', 'confirm', 'void', 'foreign', 'prices', 'reserve', 'deposit'],
+  ...['cancel', 'cancel', 'confirm', 'void', 'unmatched', 'prices', 'reserve', 'deposit'],
 ] as const
 
 const anyStep = fc.record({
@@ -49,7 +49,7 @@ function act(market: ModelMarket, { act, a, b, c }: Step): void {
   const active = [...market.orders.values()].filter(({ status, closing }) => status === 'OPEN' && !closing)
   const order = active[a % Math.max(1, active.length)] as ModelOrder
   if (act === 'place') {
-    // Every fifth is a market order.
+    // Every fifth order is a market order.
     const price = c % 5 === 0 ? 0 : 95 + (b % 10)
     market.place(account(a), a % 8 < 4 ? 'LONG' : 'SHORT', price, 1 + (c % 20))
   }
@@ -69,11 +69,11 @@ function act(market: ModelMarket, { act, a, b, c }: Step): void {
   if (act === 'confirm') market.confirm()
   if (act === 'rollback') market.rollback()
   if (act === 'void') market.voidBatches()
-  if (act === 'foreign') market.settleForeign(account(a), account(a + 1), 1 + (b % 9))
+  if (act === 'unmatched') market.settleUnmatched(account(a), account(a + 1), 1 + (b % 9))
   if (act === 'prices') market.updatePrices(90 + (a % 20))
 }
 
-/** A deposit, a withdrawal request, or one of them taken back. */
+/** A deposit, a withdrawal request, or the rollback of one. */
 function deposit(balances: ReadonlyMap<number, ModelBalance>, { a, b, c }: Step): JournalRow {
   const userId = (a % ACCOUNTS) + 1
   const balance = balances.get(userId) as ModelBalance

@@ -1,4 +1,4 @@
-/** What api and keeper would have written before a part is sent: accepted orders, a cleared batch, a submitted action. */
+/** Writes what api and keeper write before a part is mined: accepted orders, a cleared batch, a submitted action. */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../../db/client.ts'
 import { appendRows, lockShard } from '../../../db/journal.ts'
@@ -6,12 +6,12 @@ import { findUsers } from '../../../db/users.ts'
 import { type JournalRow, type MatchedFill, marketShard } from '../../../domain/journal/journal-row.ts'
 import type { SettlementPart } from '../../../domain/settlement/settlement.ts'
 
-/** Any amounts will do, if they are kept apart: each step of an order reserves this much. */
+/** Reservation per step of an order. Any amount works. */
 const RESERVED_PER_STEP = 10n
 
 const RELAYER = { address: '0xrelayer', chain_id: 6343, lane: 'm1', next_nonce: 0 }
 
-/** Accepts the part's orders and matches it. */
+/** Accepts the part's orders and matches their fills. */
 export async function matchPart(db: Db, part: SettlementPart, txHash: string): Promise<void> {
   const orders = part.fills.filter((fill) => 'order' in fill)
   await db.transaction().execute(async (tx) => {

@@ -1,6 +1,6 @@
 /**
- * A small exchange that writes only its log: every change that writers can make, in a lawful order, with the outcome kept in plain
- * maps. The read model that is projected from the log must tell the same.
+ * Reference model of one market: it writes journal rows in every valid order, and keeps the expected state in plain maps. The read
+ * model projected from the rows must equal that state.
  */
 import { randomBytes } from 'node:crypto'
 import type {
@@ -41,7 +41,7 @@ export interface ModelBalance {
   pending: bigint
 }
 
-/** What a step holds back, pays as fee and adds as margin: any numbers will do. */
+/** Reservation, fee and margin per step. Any numbers work. */
 const PER_STEP = { reserved: 10n, fee: 1n, margin: 4n }
 export const ACCOUNTS = 4
 
@@ -51,8 +51,8 @@ export class ModelMarket {
   readonly positions = new Map<number, { size: number; entry: bigint; pending: number; leverage: number }>()
   readonly balances: Map<number, ModelBalance>
   readonly marketId: number
-  /** What each order's owner is told. */
-  events: { readonly told: string; readonly part: Part | null }[] = []
+  /** The events of all orders, as `<order_id> <kind>`. */
+  events: { readonly event: string; readonly part: Part | null }[] = []
   #parts: Part[] = []
   #batches = 0
   #clock = 1_000
@@ -82,7 +82,7 @@ export class ModelMarket {
       ...{ status: 'OPEN', reason: null, closing: null, filled: 0, settling: 0 },
     })
     this.#balance(userId).reserved += reserved
-    this.events.push({ told: `${order_id} CREATED`, part: null })
+    this.events.push({ event: `${order_id} CREATED`, part: null })
     this.rows.push({
       kind: 'order_placed',
       ...{ order_id, user_id: userId, maker: `0x${userId}`, signer: `0x${userId}`, salt: seq, side, price },
@@ -109,8 +109,8 @@ export class ModelMarket {
       order.closing = 'USER_CANCELLED'
       this.#release(order, released)
       const { order_id, user_id } = order
-      const told = { status: order.status, reason: order.reason, note: 'bye', at: this.#now }
-      this.rows.push({ kind: 'order_ending', order_id, user_id, ...told, reserved_delta: `${-released}` })
+      const change = { status: order.status, reason: order.reason, note: 'bye', at: this.#now }
+      this.rows.push({ kind: 'order_ending', order_id, user_id, ...change, reserved_delta: `${-released}` })
     }
   }
 
@@ -159,8 +159,8 @@ export class ModelMarket {
     this.rows.push(part.settled)
     for (const { order_id, status } of orders) {
       const kind = status === 'FILLED' ? status : 'PARTIALLY_FILLED'
-      this.events.push({ told: `${order_id} ${kind}`, part })
-      if (status === 'CANCELLED') this.events.push({ told: `${order_id} ${status}`, part })
+      this.events.push({ event: `${order_id} ${kind}`, part })
+      if (status === 'CANCELLED') this.events.push({ event: `${order_id} ${status}`, part })
     }
     this.#move(part.settled, 1)
   }
@@ -173,7 +173,7 @@ export class ModelMarket {
     this.rows.push({ kind: 'part_confirmed', batch_id, part: part.part, block: 1, at: this.#now })
   }
 
-  /** The newest mined part leaves the chain. */
+  /** Rolls back the newest mined part. */
   rollback(): void {
     const part = this.#parts.findLast(({ settled }) => settled !== null)
     if (part === undefined || part.settled === null) return
@@ -185,7 +185,7 @@ export class ModelMarket {
     part.settled = null
   }
 
-  /** Everything not mined fails; market orders come back. */
+  /** Voids all parts that are not mined; market orders are open again. */
   voidBatches(): void {
     const failed = this.#parts.filter(({ settled }) => settled === null)
     this.#parts = this.#parts.filter(({ settled }) => settled !== null)
@@ -209,8 +209,8 @@ export class ModelMarket {
     }
   }
 
-  /** A part of two accounts that only the chain knows; its orders may be unknown too. */
-  settleForeign(long: number, short: number, steps: number): void {
+  /** A mined part of two accounts that was not matched here, for orders that do not exist here. */
+  settleUnmatched(long: number, short: number, steps: number): void {
     const batch_id = 1_000_000 + this.rows.length
     const side = (user: number, at: number): FillSettled => ({
       ...{
@@ -234,8 +234,8 @@ export class ModelMarket {
     if (order.reserved + delta < 0n) return
     this.#release(order, -delta)
     const { order_id, user_id } = order
-    const told = { openable: 1, reserved_price: 1, reserved_delta: `${delta}` }
-    this.rows.push({ kind: 'reservation_changed', order_id, user_id, ...told })
+    const change = { openable: 1, reserved_price: 1, reserved_delta: `${delta}` }
+    this.rows.push({ kind: 'reservation_changed', order_id, user_id, ...change })
   }
 
   #balance(userId: number): ModelBalance {
@@ -263,9 +263,9 @@ export class ModelMarket {
     order.status = status
     order.reason = reason
     const { order_id, user_id } = order
-    this.events.push({ told: `${order_id} ${status}`, part: null })
-    const told = { status, reason, note: null, reserved_delta: `${-released}`, at: this.#now }
-    this.rows.push({ kind: 'order_ended', order_id, user_id, ...told })
+    this.events.push({ event: `${order_id} ${status}`, part: null })
+    const change = { status, reason, note: null, reserved_delta: `${-released}`, at: this.#now }
+    this.rows.push({ kind: 'order_ended', order_id, user_id, ...change })
   }
 
   #match(order: ModelOrder, batchId: number, part: number, steps: number): MatchedFill {
@@ -324,7 +324,7 @@ export class ModelMarket {
       leverage_before: this.#position(user_id).leverage,
       leverage_after: 2,
     }))
-    // Two fills of one account in one part: its leverage was 2 already before the second.
+    // With two fills of one account in one part, its leverage before the second is already 2.
     const seen = new Set<number>()
     const before = positions.map((change) => {
       const leverage_before = seen.has(change.user_id) ? 2 : change.leverage_before
@@ -379,7 +379,7 @@ const settlementOf = <Fill extends Pick<MatchedFill, 'user_id' | 'side' | 'steps
   realized_pnl: `${fill.steps % 3}`,
 })
 
-/** The log has one change per account. */
+/** A journal row has one position change per account. */
 function mergeByUser(changes: readonly PartSettled['positions'][number][]): PartSettled['positions'] {
   return [...Map.groupBy(changes, ({ user_id }) => user_id).values()].map((own) => ({
     ...(own[0] as PartSettled['positions'][number]),

@@ -1,4 +1,4 @@
-/** Reads the whole read model for comparison, and writes logs without a write side. */
+/** Dumps the whole read model for comparison, and appends journal rows without a write side. */
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
 import { appendRows, createShard, lockShard } from '../../../db/journal.ts'
@@ -17,7 +17,7 @@ const TABLES = [
   'read.projection',
 ] as const
 
-/** Every row of every read table as text, in an order of its own; without epochs and arrivals, which a rebuild changes on purpose. */
+/** Every row of every read table as sorted text, without epochs and arrivals, which a rebuild changes. */
 export async function dumpReadModel(db: Db): Promise<Record<string, string[]>> {
   const dump: Record<string, string[]> = {}
   for (const table of TABLES) {
@@ -36,7 +36,7 @@ export async function appendToJournal(db: Db, shard: string, rows: readonly Jour
   })
 }
 
-/** Empties log and read model. */
+/** Empties the journal and the read model. */
 export async function clearJournal(db: Db): Promise<void> {
   const tables = TABLES.map((table) =>
     sql.table(table === 'read.order_events' ? 'read.order_changes' : table),

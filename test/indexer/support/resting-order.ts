@@ -1,4 +1,4 @@
-/** An order that has been accepted and rests, or waits for its trigger: written as the api writes it, without its checks. */
+/** Writes an accepted order that rests or waits for its trigger, as the api writes it and without its checks. */
 import { hexlify, randomBytes } from 'ethers'
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
@@ -8,7 +8,7 @@ import { isConditional } from '../../../domain/orders/order.ts'
 
 let salts = 1_000_000
 
-/** A plain limit buy of 10 at 1000 ticks that holds back 70 wei, unless said otherwise. Returns its id. */
+/** By default a limit buy of 10 steps at 1,000 ticks that reserves 70 wei. Returns its id. */
 export async function acceptOrder(
   db: Db,
   marketId: number,
