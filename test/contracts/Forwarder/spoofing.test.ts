@@ -25,7 +25,7 @@ describe('the forwarder', () => {
   ) => signForward(exchange, from, { to, data }, signer)
 
   describe('when an admin who holds every role signs a request', () => {
-    it('fails for every restricted function', async () => {
+    it('every restricted function reverts with FailedCall or ERC2771UntrustfulTarget', async () => {
       const { bank, trader, oracle, access, spec, shared, admin } = exchange
       const calls: readonly (readonly [string, string])[] = [
         [shared.marginBank, bank.interface.encodeFunctionData('pause')],
@@ -49,7 +49,7 @@ describe('the forwarder', () => {
         await expect(forwarder().execute(request)).to.be.revertedWithCustomError(forwarder(), failure)
       }
     })
-    it('fails with the admin’s address appended, sent by an unauthorized caller or by the forwarder itself', async () => {
+    it('a direct call with the admin’s address appended reverts with AccessManagedUnauthorized, also from the forwarder', async () => {
       const { bank, trader, spec, shared, admin, operator, connection } = exchange
       await connection.networkHelpers.impersonateAccount(shared.forwarder)
       await connection.networkHelpers.setBalance(shared.forwarder, 10n ** 18n)
@@ -66,7 +66,7 @@ describe('the forwarder', () => {
     })
   })
 
-  it('when an operator signs a request, settleBatch and acceptOperator fail', async () => {
+  it('when an operator signs a request, settleBatch and acceptOperator revert with FailedCall', async () => {
     const { trader, spec, operator } = exchange
     for (const data of [
       trader.interface.encodeFunctionData('settleBatch', ['0x']),
@@ -76,7 +76,7 @@ describe('the forwarder', () => {
       await expect(forwarder().execute(request)).to.be.revertedWithCustomError(forwarder(), 'FailedCall')
     }
   })
-  it('when an owner signs a withdrawal request, it reverts because the bank does not trust the forwarder', async () => {
+  it('when an owner signs a withdrawal request, it reverts with ERC2771UntrustfulTarget', async () => {
     const { bank, shared } = exchange
     for (const data of [
       bank.interface.encodeFunctionData('requestWithdrawal', [1]),
@@ -97,7 +97,7 @@ describe('the forwarder', () => {
     for (const at of [0, 1]) expect(await trader.saltState(users[at]!.address, 7)).to.equal(3n)
     expect(await trader.saltState(users[2]!.address, 7)).to.equal(0n)
   })
-  it('when a request is repeated, expired, changed or signed by another account, it reverts', async () => {
+  it('when a request is repeated, expired, changed or signed by another account, it reverts with the forwarder’s error', async () => {
     const { trader, spec, users } = exchange
     const data = trader.interface.encodeFunctionData('cancelSalts', [[7]])
     const request = await signed(alice(), spec.trader, data)

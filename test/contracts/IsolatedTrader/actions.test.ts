@@ -164,7 +164,7 @@ for (const { name, market, encode } of KINDS) {
         .withArgs(actionId + 1n, actionId)
     })
 
-    it('when two actions are sent in the wrong order, the second reverts until the first is mined', async () => {
+    it('when two actions are sent in the wrong order, the second reverts with ActionOutOfOrder until the first is mined', async () => {
       const { actionId } = await last()
       await refused({ actionId: Number(actionId) + 2 }, 'ActionOutOfOrder', [actionId + 1n, actionId + 2n])
       await taken({})
@@ -187,7 +187,7 @@ for (const { name, market, encode } of KINDS) {
       await taken({ asOf: (await ms()) - 10_000 })
     })
 
-    it('when it has become stale, it keeps reverting and its actionId can be used by another action', async () => {
+    it('when it has become stale, it keeps reverting with AsOfStale and its actionId can be used by another action', async () => {
       const data = await encode(exchange, {})
       await pass(exchange, 11)
       for (const _again of [1, 2]) {
@@ -199,7 +199,7 @@ for (const { name, market, encode } of KINDS) {
 }
 
 describe('an unfinished batch', () => {
-  it('when an action of another kind is mined between its parts, its further parts revert', async () => {
+  it('when an action of another kind is mined between its parts, its further parts revert with BatchTermsChanged or PartOutOfOrder', async () => {
     for (const between of [fundingOf, inheritanceOf, deleveragingOf]) {
       const exchange = await fresh(bought)
       const asOf = ((await nextSecond(exchange)) * 1000) as Millis

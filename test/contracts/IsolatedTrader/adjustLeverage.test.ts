@@ -31,7 +31,7 @@ describe('adjustLeverage', () => {
     expect((await bank.account(alice.address)).free).to.equal(free - e18('30'))
   })
 
-  it('when asOf is more than 2 s ahead of block time or more than 10 s old, it reverts', async () => {
+  it('when asOf is more than 2 s ahead of block time or more than 10 s old, it reverts with AsOfAhead or AsOfStale', async () => {
     const blockTime = async () => (await nextSecond(exchange)) * 1000
     await refused({ leverage: 4, asOf: (await blockTime()) + 2001 }, 'AsOfAhead')
     await adjust({ leverage: 4, asOf: (await blockTime()) + 2000 })
@@ -134,7 +134,7 @@ describe('adjustLeverage', () => {
     expect(await exchange.trader.hashLeverageAdjustment(call.struct)).to.equal(call.digest)
   })
 
-  it('when nonce, deadline, signer or sender is invalid, it reverts as adjustMargin does', async () => {
+  it('when nonce, deadline, signer or sender is invalid, it reverts with the same errors as adjustMargin', async () => {
     await adjust({ leverage: 4, nonce: 6n })
     await refused({ leverage: 3, nonce: 6n }, 'MarginNonceUsed')
     await refused({ leverage: 3, deadline: 1 }, 'DeadlinePassed')

@@ -28,7 +28,7 @@ describe('adjustMargin: authorization and time limits', () => {
 
   // ---------------------------------------------------------------------- nonces
 
-  it('when the nonce is used, below the minimum or above 2^64 − 1, it reverts', async () => {
+  it('when the nonce is used, below the minimum or above 2^64 − 1, it reverts with the error for that case', async () => {
     await adjust({ amount: 1n, nonce: 9n })
     await refused({ amount: 1n, nonce: 9n }, 'MarginNonceUsed', [alice.address, 9n])
     await refused({ amount: 1n, nonce: 1n << 64n }, 'MarginNonceTooLarge', [alice.address, 1n << 64n])
@@ -77,7 +77,7 @@ describe('adjustMargin: authorization and time limits', () => {
     })
   })
 
-  it('when asOf is more than 2 s ahead of block time or more than 10 s old, it reverts', async () => {
+  it('when asOf is more than 2 s ahead of block time or more than 10 s old, it reverts with AsOfAhead or AsOfStale', async () => {
     const blockTime = async () => (await nextSecond(exchange)) * 1000
     await refused({ amount: 1n, asOf: (await blockTime()) + 2001 }, 'AsOfAhead')
     await adjust({ amount: 1n, asOf: (await blockTime()) + 2000 })

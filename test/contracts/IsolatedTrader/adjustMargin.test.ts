@@ -74,7 +74,7 @@ describe('adjustMargin', () => {
     expect(await marginOf(alice.address)).to.equal(e18('13.6'))
   })
 
-  it('when the amount exceeds any slot or the balance, it reverts', async () => {
+  it('when the amount exceeds slot, margin or balance, it reverts with PositionOutOfRange, RemovalTooLarge or FreeBalanceInsufficient', async () => {
     await refused({ amount: (1n << 255n) - 1n }, 'PositionOutOfRange', [alice.address])
     await refused({ amount: -(1n << 255n) }, 'RemovalTooLarge', [alice.address, 0n, 1n << 255n])
     const free = await freeOf(alice.address)
@@ -94,7 +94,7 @@ describe('adjustMargin', () => {
     await adjust({ amount: 5n })
   })
 
-  it('when the amount, mode or minimum is invalid or there is no position, it reverts', async () => {
+  it('when the amount, mode or minimum is invalid or there is no position, it reverts with the error for that case', async () => {
     await refused({ amount: 0n }, 'NothingMoves', [alice.address])
     await refused({ amount: 5n, by: wallet('carol') }, 'NoPosition', [wallet('carol').address])
     await refused({ amount: 5n, removeMode: 'up_to' }, 'RemoveModeInvalid', [alice.address, 1])
@@ -125,7 +125,7 @@ describe('adjustMargin', () => {
     await adjust({ amount: 1n, price: e18('83') })
   })
 
-  it('when accrued funding makes it liquidatable, a small addition reverts before any action has settled the funding', async () => {
+  it('when accrued funding makes it liquidatable, a small addition reverts with AdditionInsufficient before an action settles it', async () => {
     await pass(exchange, 5)
     // A rate of 0.2 per hour on a thousand steps.
     await setFunding(exchange, { price: e18('82.5'), rate: e18('0.0002') })
@@ -182,7 +182,7 @@ describe('adjustMargin', () => {
       .withArgs(end + 1, end - 10_000, 10_000)
   })
 
-  it('when the last used report is stale, the adjustment needs a newer report', async () => {
+  it('when the last used report is stale, it reverts with ReportStale unless a newer report is supplied', async () => {
     await pass(exchange, 15)
     await expect(adjustMargin(exchange, { by: alice, amount: 1n })).to.be.revertedWithCustomError(
       exchange.trader,
@@ -239,7 +239,7 @@ describe('adjustMargin in a binary market', () => {
   })
   afterEach(() => audit(exchange))
 
-  it('when a position is fully collateralised, removing 1 wei reverts at any price', async () => {
+  it('when a position is fully collateralised, removing 1 wei reverts with RemovalTooLarge at any price', async () => {
     for (const by of [alice, bob]) {
       for (const price of [e18('0.6'), e18('0.62'), e18('0.58')]) {
         const asked = { by, price, amount: -1n } as const

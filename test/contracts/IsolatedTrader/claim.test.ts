@@ -182,7 +182,7 @@ describe('claims', () => {
     expect([...(await claimAll(current, [bob, carol])).values()]).to.deep.equal([e18('60'), e18('90')])
   })
 
-  it('when the cover is zero or more than was deposited for the market, it reverts', async () => {
+  it('when the cover is zero or more than was deposited for the market, it reverts with the error for that case', async () => {
     const { exchange } = current
     const trader = await asAnyAccount(current)
     await expect(trader.coverDeficit(0)).to.be.revertedWithCustomError(trader, 'AmountZero')

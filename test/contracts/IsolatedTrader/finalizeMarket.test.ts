@@ -78,7 +78,7 @@ describe('finalizeMarket', () => {
     }
   })
 
-  it('when the report is signed for the ordinary feed or is stale, it reverts', async () => {
+  it('when the report is signed for the ordinary feed or is stale, it reverts with SignerUnknown or ReportStale', async () => {
     await opened(futureExchange, 1000)
     await settling(current.exchange)
     const { trader, oracle } = current.exchange

@@ -88,7 +88,7 @@ describe('freeze', () => {
     expect(spec.kind).to.equal('perpetual')
   })
 
-  it('when frozen, every other state change of the market reverts', async () => {
+  it('when frozen, every other state change reverts with MarketEnded, MarketNotOpen or a mode error', async () => {
     await freeze(current)
     const { exchange } = current
     const { trader, admin } = exchange
@@ -153,7 +153,7 @@ describe('freeze', () => {
       expect((await current.exchange.trader.windDown()).price).to.equal(e18('102'))
     })
 
-    it('when a poked report is older, conflicting, too far off, stale, ahead or unsigned, poke reverts', async () => {
+    it('when a poked report is older, conflicting, too far off, stale, ahead or unsigned, poke reverts with the error for that case', async () => {
       const { exchange } = current
       const { trader, oracle } = exchange
       const { observedAt } = await trader.lastReference()

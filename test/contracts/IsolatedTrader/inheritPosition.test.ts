@@ -187,7 +187,7 @@ describe('inheritPosition', () => {
       }
     })
 
-    it('when asOf is before the last action, too far ahead or stale, it reverts', async () => {
+    it('when asOf is before the last action, too far ahead or stale, it reverts with AsOfDecreased, AsOfAhead or AsOfStale', async () => {
       const { asOf } = await exchange.trader.clock()
       await expect(
         inherit(exchange, alice, { price: BELOW, asOf: Number(asOf) - 1 }),
@@ -204,7 +204,7 @@ describe('inheritPosition', () => {
       ).to.be.revertedWithCustomError(exchange.trader, 'AsOfStale')
     })
 
-    it('when its report is stale, too far off or not signed, it reverts', async () => {
+    it('when its report is stale, too far off or not signed, it reverts with ReportStale, ReportMoveTooLarge or SignerUnknown', async () => {
       const { trader, oracle } = exchange
       const { asOf } = await actionOf(exchange, { price: BELOW })
       await expect(inherit(exchange, alice, { price: e18('50') })).to.be.revertedWithCustomError(

@@ -31,7 +31,7 @@ describe('invalidateMarginNonces', () => {
     await adjustMargin(exchange, { ...asked, by: bob, nonce: 9n })
   })
 
-  it('when the minimum does not rise or exceeds 2^64, it reverts', async () => {
+  it('when the minimum does not rise or exceeds 2^64, it reverts with MarginNonceMinimumNotRaised or MarginNonceTooLarge', async () => {
     const refused = async (minimum: bigint, error: string, ...args: unknown[]) =>
       expect((await owner()).invalidateMarginNonces(minimum))
         .to.be.revertedWithCustomError(exchange.trader, error)

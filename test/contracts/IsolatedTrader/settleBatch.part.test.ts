@@ -325,7 +325,7 @@ describe('settleBatch: checks per part', () => {
       ],
     ]
     for (const [name, forge, errors] of forged) {
-      it(`when the proof was made with ${name}, it reverts`, async () => {
+      it(`when the proof was made with ${name}, it reverts with an error of the oracle`, async () => {
         const built = await buildPart(exchange, part())
         const bytes = encodeSettleBatch(
           { ...built, oracle: { ...built.oracle, signatures: forge(built) } },

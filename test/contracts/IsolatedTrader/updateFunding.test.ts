@@ -241,7 +241,7 @@ describe('updateFunding', () => {
     expect(await indexOf()).to.equal(index)
   })
 
-  it('when the report is stale, too far off, older or of another feed, it reverts', async () => {
+  it('when the report is stale, too far off, older or of another feed, it reverts with the error for that case', async () => {
     const asOf = await asOfNext()
     await refused({ rate: 0n, asOf, observedAt: asOf - 1001 }, 'ReportOlder')
     await refused({ rate: 0n, price: e18('130') }, 'ReportMoveTooLarge')
@@ -351,7 +351,7 @@ describe('updateFunding with trading sessions', () => {
     })
   })
 
-  it('when the session report is stale, ahead or of another feed, it reverts', async () => {
+  it('when the session report is stale, ahead or of another feed, it reverts with ReportStale, ReportAhead or SignerUnknown', async () => {
     const asOf = (await nextSecond(exchange)) * 1000
     const stale = { asOf, sessionObservedAt: asOf - 10_001 }
     await expect(update(asOf + HOUR, stale)).to.be.revertedWithCustomError(exchange.trader, 'ReportStale')

@@ -90,7 +90,7 @@ describe('hashOrder and validateOrder', () => {
     refused(validate(sign(), { quantity: 0 }), 'ZeroFill', alice, SALT))
   it('when reserved flag bits are set, it reverts with ReservedBits', () =>
     refused(validate(sign(), { flags: '0x0000000000000054' }), 'ReservedBits', alice, SALT))
-  it('when the signature has a wrong length, suffix, v or r, it reverts', async () => {
+  it('when the signature has a wrong length, suffix, v or r, it reverts with the error for that case', async () => {
     const { signature } = sign()
     await refused(validate(sign(), {}, signature.slice(0, -2)), 'SignatureLengthWrong', 66, 65)
     await refused(validate(sign(), {}, `${signature.slice(0, -2)}00`), 'SignatureSuffixWrong', 0)

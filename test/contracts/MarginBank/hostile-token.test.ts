@@ -106,7 +106,7 @@ describe('MarginBank with a hostile token', () => {
         .to.be.revertedWithCustomError(bank, 'CollateralWithoutCode')
         .withArgs(withoutCode)
     })
-    it('when the authority has no code or the treasury is the zero address, it reverts', async () => {
+    it('when the authority has no code or the treasury is the zero address, it reverts with AccessManagedInvalidAuthority or AccountZero', async () => {
       const { bank, token, access, admin } = at
       const factory = new MarginBank__factory(admin)
       await expect(factory.deploy(token, wallet('no authority').address, admin, 0, WEI))

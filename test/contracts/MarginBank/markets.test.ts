@@ -84,7 +84,7 @@ describe('settleDeltas, collectFees, setTreasury', () => {
         .withArgs(treasury.address, admin.address)
       expect(await bank.treasury()).to.equal(admin.address)
     })
-    it('when the treasury is the zero address or the caller lacks the role, it reverts', async () => {
+    it('when the treasury is the zero address or the caller lacks the role, it reverts with AccountZero or AccessManagedUnauthorized', async () => {
       const { bank, operator } = exchange
       await expect(bank.setTreasury(ZeroAddress)).to.be.revertedWithCustomError(bank, 'AccountZero')
       await expect(bank.connect(operator).setTreasury(operator.address)).to.be.revertedWithCustomError(

@@ -73,7 +73,7 @@ for (const [name, { factory, arrives }] of Object.entries(MODELS)) {
         'ERC20InsufficientBalance',
       )
     })
-    it('when the amount is zero or the receiver is the zero address, it reverts', async () => {
+    it('when the amount is zero or the receiver is the zero address, it reverts with AmountZero or AccountZero', async () => {
       const { bank, asOwner } = at
       await expect(asOwner.deposit(0)).to.be.revertedWithCustomError(bank, 'AmountZero')
       await expect(asOwner.depositFor(ZeroAddress, 1)).to.be.revertedWithCustomError(bank, 'AccountZero')

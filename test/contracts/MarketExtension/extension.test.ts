@@ -35,7 +35,7 @@ describe('MarketExtension', () => {
     for (const [selector, name] of extension) expect(delegating.get(selector), name).to.equal(name)
   })
 
-  it('when called directly, it reverts whatever data is appended', async () => {
+  it('when called directly, it reverts with ExtensionCalledDirectly or NotOperator, whatever data is appended', async () => {
     const { shared, admin } = exchange
     const extension = MarketExtension__factory.connect(shared.extension, admin)
     const encode = extension.interface.encodeFunctionData.bind(
