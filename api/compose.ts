@@ -1,7 +1,10 @@
 /** Wires the api: the one place where ports meet their adapters. */
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { createDb, createPool } from '../db/client.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
+import { systemClock } from '../service/clock.ts'
+import type { Check } from '../service/health.ts'
+import { killAt } from '../service/kill-point.ts'
 import { createSharedLimits } from './adapters/limit-store.ts'
 import { createNotifications } from './adapters/notifications.ts'
 import { buildApp } from './app.ts'
@@ -12,18 +15,15 @@ import { dryRunAdmission } from './commands/dry-run.ts'
 import { createCommandPipeline } from './commands/pipeline.ts'
 import type { Config } from './config.ts'
 import { createFaucet } from './faucet/faucet.ts'
-import type { Check } from './http/probes.ts'
 import type { App } from './http/types.ts'
 import { createMarketDirectory } from './markets/market-directory.ts'
 import { createMetrics } from './metrics.ts'
-import { type Clock, killAt, systemClock } from './ports.ts'
 import { createReadAfter } from './read-after/read-after.ts'
 import { createSignaturePool } from './signatures/pool.ts'
 import { createSizing } from './sizing/sizing.ts'
 
 export interface Api {
   readonly app: App
-  readonly log: Logger
   /** Rejects new commands, answers the accepted ones, then closes all connections. */
   stop(): Promise<void>
 }
@@ -41,13 +41,6 @@ const COMMAND_SETTINGS = {
   enable_material: 'off',
 }
 const READ_SETTINGS = { statement_timeout: '10000' }
-
-const createLog = (level: string): Logger =>
-  pino({
-    name: 'api',
-    level,
-    redact: ['req.headers.authorization', 'req.headers.cookie', '*.signature'],
-  })
 
 function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }: Config) {
   const connections = Math.max(2, Math.ceil(databaseConnections / 2))
@@ -69,24 +62,23 @@ function createPools({ databaseUrl: url, databaseConnections, commandTimeoutMs }
   }
 }
 
-export async function compose(config: Config, overrides: { readonly clock?: Clock } = {}): Promise<Api> {
-  const log = createLog(config.logLevel)
-  const clock = overrides.clock ?? systemClock
+export async function compose(config: Config, logger: Logger): Promise<Api> {
+  const clock = systemClock
   const pools = createPools(config)
   const db = createDb(pools.reads)
   const metrics = createMetrics()
   const notifications = createNotifications(config.databaseUrl)
-  const limits = config.redisUrl === null ? null : createSharedLimits(config.redisUrl, clock, log)
+  const limits = config.redisUrl === null ? null : createSharedLimits(config.redisUrl, clock, logger)
 
   const verifyBearer = config.bearer === null ? null : createBearerVerifier(db, clock, config.bearer)
   const authenticate = createAuthenticator({ db, clock, notifications, verifyBearer })
   const markets = createMarketDirectory(db, clock)
   const readAfter = createReadAfter({ db, clock, notifications }, config)
-  const reached = killAt(config.killAt)
+  const killPoint = killAt(config.killAt)
   const signatures = createSignaturePool(config.signatureThreads)
   const { recoverSigners } = signatures
   const dryRunPorts = { dryRunPool: pools.dryRuns, clock }
-  const commandPorts = { pool: pools.commands, db, reached, markets, metrics, logger: log, recoverSigners }
+  const commandPorts = { pool: pools.commands, db, killPoint, markets, metrics, logger, recoverSigners }
   const commands = createCommandPipeline({ ...commandPorts, ...dryRunPorts }, config)
   const admissionInputOf = (spec: MarketSpec, userId: number) =>
     dryRunAdmission(dryRunPorts, config, spec, userId)
@@ -108,7 +100,7 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
   const app = await buildApp({
     ...{
       config,
-      logger: log,
+      logger,
       clock,
       db,
       limitStore: limits?.store ?? null,
@@ -127,7 +119,6 @@ export async function compose(config: Config, overrides: { readonly clock?: Cloc
 
   return {
     app,
-    log,
     async stop() {
       isStopping = true
       await commands.stop()

@@ -1,6 +1,6 @@
 /** The environment of the api, read and checked once. */
 import { availableParallelism } from 'node:os'
-import { type Env, environment } from '../service/environment.ts'
+import { type Env, environment, type ProcessConfig } from '../service/environment.ts'
 
 export interface BearerConfig {
   readonly jwksUrl: string
@@ -23,15 +23,12 @@ export interface Limits {
   readonly windowSeconds: number
 }
 
-export interface Config {
+export interface Config extends ProcessConfig {
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly redisUrl: string | null
-  readonly host: string
-  readonly port: number
   readonly trustProxy: boolean
   readonly corsOrigins: string[] | true
-  readonly logLevel: string
   readonly logRequests: boolean
   readonly chainId: number
   readonly contracts: {
@@ -64,13 +61,12 @@ export interface Config {
   readonly readAfterWaitMs: number
   readonly readAfterWaiters: number
   readonly readAfterPollMs: number
-  readonly killAt: string | null
 }
 
-const WHO = 'api'
+const PROCESS = 'api'
 
 function readBearer(env: Env): BearerConfig | null {
-  const { text, http, optional } = environment(env, WHO)
+  const { text, http, optional } = environment(env, PROCESS)
   if (optional('AUTH_JWKS_URL') === null) return null
   return {
     jwksUrl: http('AUTH_JWKS_URL'),
@@ -81,7 +77,7 @@ function readBearer(env: Env): BearerConfig | null {
 }
 
 function readLimits(env: Env): Limits {
-  const { count } = environment(env, WHO)
+  const { count } = environment(env, PROCESS)
   return {
     reads: count('RATE_LIMIT_READS', 50),
     orders: count('RATE_LIMIT_ORDERS', 100),
@@ -95,17 +91,15 @@ function readLimits(env: Env): Limits {
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, optional, database, count, flag, address } = environment(env, WHO)
+  const { text, optional, database, count, flag, address, process } = environment(env, PROCESS)
   const origins = text('CORS_ORIGINS', '*')
   return {
+    ...process(8080),
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
-    host: text('HOST', '127.0.0.1'),
-    port: count('PORT', 8080),
     trustProxy: flag('TRUST_PROXY', false),
     corsOrigins: origins === '*' ? true : origins.split(',').map((origin) => origin.trim()),
-    logLevel: text('LOG_LEVEL', 'info'),
     logRequests: flag('LOG_REQUESTS', false),
     chainId: count('CHAIN_ID'),
     contracts: {
@@ -130,6 +124,5 @@ export function readConfig(env: Env): Config {
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
     readAfterWaiters: count('READ_AFTER_WAITERS', 1_000),
     readAfterPollMs: count('READ_AFTER_POLL_MS', 250),
-    killAt: optional('CLEARBATCH_KILL_AT'),
   }
 }

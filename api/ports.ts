@@ -2,12 +2,7 @@
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Order } from '../domain/orders/order.ts'
 import type { RecoveredOrder, SignatureRefusal } from '../domain/orders/order-hash.ts'
-import type { Millis } from '../domain/units.ts'
 import type { Verdict } from '../domain/verdict.ts'
-
-export interface Clock {
-  now(): Millis
-}
 
 /** What the database tells its listeners. */
 export interface Notifications {
@@ -28,15 +23,3 @@ export type Recovered = Verdict<RecoveredOrder, SignatureRefusal>
 
 /** Hash and signer of each, in their order. */
 export type RecoverSigners = (signed: readonly Signed[]) => Promise<readonly Recovered[]>
-
-/** Tells where the process is; a kill test ends it there. */
-export type Reached = (point: string) => void
-
-export const systemClock: Clock = { now: () => Date.now() as Millis }
-
-/** Ends the process without any clean-up when it reaches `point`: what a power cut would do. */
-export const killAt =
-  (point: string | null): Reached =>
-  (reached) => {
-    if (reached === point) process.kill(process.pid, 'SIGKILL')
-  }

@@ -60,7 +60,7 @@ async function measure(db: Db, limit: number): Promise<{ rate: number; cpu: numb
   const cpu = process.cpuUsage()
   const start = performance.now()
   let rows = 0
-  while (rows < ROWS) rows += (await projectChunk(db, SHARD, { limit, reached() {} }))?.rows ?? 0
+  while (rows < ROWS) rows += (await projectChunk(db, SHARD, { limit, killPoint() {} }))?.rows ?? 0
   const seconds = (performance.now() - start) / 1_000
   const { user, system } = process.cpuUsage(cpu)
   return { rate: Math.round(rows / seconds), cpu: Math.round((user + system) / rows) }

@@ -1,9 +1,10 @@
-/** The wiring of the indexer. */
-import type { AddressInfo } from 'node:net'
-import { pino } from 'pino'
+/** Wires the indexer: gives the follower and the projections the adapters behind their ports. */
+import { sql } from 'kysely'
 import { createDb, createPool, type Db } from '../db/client.ts'
-import type { Millis } from '../domain/units.ts'
-import { createHealthServer, type Readiness } from '../service/health.ts'
+import { systemClock as clock } from '../service/clock.ts'
+import { type Check, serveHealth } from '../service/health.ts'
+import { type KillPointHook, killAt } from '../service/kill-point.ts'
+import type { Logger } from '../service/logger.ts'
 import { createChain } from './adapters/chain.ts'
 import { DatabaseSession } from './adapters/database-session.ts'
 import { type Heads, watchHeads } from './adapters/heads.ts'
@@ -12,41 +13,31 @@ import { OtherChainError } from './ingest/blocks.ts'
 import { Follower } from './ingest/follow.ts'
 import { Loop } from './loop.ts'
 import { createMetrics } from './metrics.ts'
-import type { Clock, Logger, Metrics, Reached } from './ports.ts'
+import type { Metrics } from './ports.ts'
 import { projectionLag } from './project/project-shard.ts'
 import { ShardLoops } from './project/shard-loops.ts'
 
 const FOLLOWER_LOCK = 'clearbatch-indexer-follower'
-/** How soon another process notices that nobody follows any more. */
+/** Interval at which a standby process tries to become the follower. */
 const STANDBY_MS = 500
 const RETRY_MS = 100
 const RETRY_MAX_MS = 5_000
 
 export interface Indexer {
-  readonly port: number
-  /** Rejects when the process cannot do its work whatever the patience. */
+  /** Rejects if the database belongs to another chain: no retry can repair that. */
   readonly failed: Promise<never>
   stop(): Promise<void>
 }
 
-const clock: Clock = { now: () => Date.now() as Millis }
-
-const killAt =
-  (wanted: string | null): Reached =>
-  (point) => {
-    if (point === wanted) process.kill(process.pid, 'SIGKILL')
-  }
-
-export async function startIndexer(config: Config): Promise<Indexer> {
-  const logger = pino({ level: config.logLevel, name: 'indexer' })
+export async function compose(config: Config, logger: Logger): Promise<Indexer> {
   const { metrics, registry } = createMetrics()
-  const reached = killAt(config.killAt)
+  const killPoint = killAt(config.killAt)
   const name = 'clearbatch indexer'
   const db = createDb(createPool({ url: config.databaseUrl, connections: config.databaseConnections, name }))
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
 
-  const options = { limit: config.chunk, pollMs: config.projectPollMs, reached }
+  const options = { limit: config.chunk, pollMs: config.projectPollMs, killPoint }
   const projection = new ShardLoops({ db, clock, logger, metrics }, options)
   const session = new DatabaseSession({
     url: config.databaseUrl,
@@ -64,27 +55,24 @@ export async function startIndexer(config: Config): Promise<Indexer> {
     },
     onError: (err) => logger.warn({ err }, 'database session lost'),
   })
-  const follow = composeFollower(config, { db, logger, metrics, reached, session, fail: failure.reject })
-  const server = createHealthServer(registry, readinessOf(config, db))
+  const follow = composeFollower(config, { db, logger, metrics, killPoint, session, fail: failure.reject })
 
   session.start()
   follow.start()
   projection.start()
-  await new Promise<void>((resolve) => server.listen(config.port, config.host, resolve))
-  const { port } = server.address() as AddressInfo
-  logger.info({ port, chain_id: config.chainId }, 'indexer started')
+  const { host, port } = config
+  const health = await serveHealth({ host, port, registry, checks: checksOf(config, db) })
+  logger.info({ port: health.port, chain_id: config.chainId }, 'indexer started')
 
   return {
-    port,
     failed: failure.promise,
     async stop() {
       // Blocks first: what they append is projected before the end.
       await follow.stop()
       await projection.stop()
       await session.stop()
-      await new Promise((resolve) => server.close(resolve))
+      await health.close()
       await db.destroy()
-      logger.info({}, 'indexer stopped')
     },
   }
 }
@@ -93,15 +81,15 @@ interface FollowerPorts {
   readonly db: Db
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly reached: Reached
+  readonly killPoint: KillPointHook
   readonly session: DatabaseSession
   readonly fail: (error: Error) => void
 }
 
-function composeFollower(config: Config, { db, logger, metrics, reached, session, fail }: FollowerPorts) {
+function composeFollower(config: Config, { db, logger, metrics, killPoint, session, fail }: FollowerPorts) {
   const { rpcUrl, rpcWsUrl, rpcTimeoutMs, chainId, pollMs } = config
   const chain = createChain({ url: rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
-  const follower = new Follower({ db, chain, clock, logger, metrics, reached }, config)
+  const follower = new Follower({ db, chain, clock, logger, metrics, killPoint }, config)
   let isOwner = false
   const run = async (): Promise<boolean> => {
     const wasOwner = isOwner
@@ -137,21 +125,30 @@ function composeFollower(config: Config, { db, logger, metrics, reached, session
   }
 }
 
-/** Ready: the chain's head was reached lately, by this process or another, and the read model is not far behind the log. */
-function readinessOf({ chainId, maxLagMs, chunk }: Config, db: Db): Readiness {
-  return async () => {
-    const problems: Record<string, string> = {}
+/** The chain's head was reached within `maxLagMs`, by this process or another, and no shard lags by more than ten chunks. */
+function checksOf({ chainId, maxLagMs, chunk }: Config, db: Db): Check[] {
+  async function chain(): Promise<true | string> {
     const progress = await db
       .selectFrom('chain_progress')
       .select('completed_at')
       .where('chain_id', '=', chainId)
       .executeTakeFirst()
-    const age = clock.now() - (progress?.completed_at ?? 0)
-    if (progress === undefined || progress.completed_at === 0) problems.chain = 'its head was never reached'
-    else if (age > maxLagMs) problems.chain = `its head was last reached ${age} ms ago`
-    for (const [shard, lag] of await projectionLag(db)) {
-      if (lag > 10 * chunk) problems[`projection ${shard}`] = `${lag} rows behind`
-    }
-    return problems
+    if (progress === undefined || progress.completed_at === 0) return 'its head was never reached'
+    const age = clock.now() - progress.completed_at
+    return age <= maxLagMs || `its head was last reached ${age} ms ago, more than ${maxLagMs} ms`
   }
+  async function projection(): Promise<true | string> {
+    const most = 10 * chunk
+    const late = [...(await projectionLag(db))].filter(([, lag]) => lag > most)
+    const each = late.map(([shard, lag]) => `${shard} is ${lag} rows behind`)
+    return each.length === 0 || `${each.join(', ')}, more than ${most}`
+  }
+  return [
+    {
+      name: 'database',
+      check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no response',
+    },
+    { name: 'chain', check: chain },
+    { name: 'projection', check: projection },
+  ]
 }

@@ -1,8 +1,8 @@
 /** The environment of the indexer, read and checked once. */
 import type { Address } from '../domain/units.ts'
-import { type Env, environment } from '../service/environment.ts'
+import { type Env, environment, type ProcessConfig } from '../service/environment.ts'
 
-export interface Config {
+export interface Config extends ProcessConfig {
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly rpcUrl: string
@@ -21,18 +21,15 @@ export interface Config {
   readonly projectPollMs: number
   /** The process is not ready when its last pass over the head, or the oldest row not projected, is older than this. */
   readonly maxLagMs: number
-  readonly host: string
-  readonly port: number
-  readonly logLevel: string
-  readonly killAt: string | null
 }
 
-const WHO = 'indexer'
+const PROCESS = 'indexer'
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, optional, database, http, url, count, address } = environment(env, WHO)
+  const { optional, database, http, url, count, address, process } = environment(env, PROCESS)
   return {
+    ...process(8082),
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 10, 2),
     rpcUrl: http('RPC_URL'),
@@ -45,18 +42,14 @@ export function readConfig(env: Env): Config {
     pollMs: count('CHAIN_POLL_MS', 100, 1),
     range: count('CHAIN_RANGE', 500, 1),
     liveDepth: count('CHAIN_LIVE_DEPTH', 64, 1),
-    confirmations: count('CHAIN_SEAL_DEPTH', 1),
+    confirmations: count('CHAIN_CONFIRMATIONS', 1),
     chunk: count('PROJECT_CHUNK', 1_000, 1),
     projectPollMs: count('PROJECT_POLL_MS', 1_000, 1),
     maxLagMs: count('MAX_LAG_MS', 5_000, 1),
-    host: text('HOST', '127.0.0.1'),
-    port: count('PORT', 8082),
-    logLevel: text('LOG_LEVEL', 'info'),
-    killAt: optional('CLEARBATCH_KILL_AT'),
   }
 }
 
 /** What `rebuild` needs of it. */
 export function readDatabaseUrl(env: Env = process.env): string {
-  return environment(env, WHO).database()
+  return environment(env, PROCESS).database()
 }

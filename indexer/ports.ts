@@ -1,16 +1,6 @@
 /** What the indexer needs from the outside. */
 import type { Position } from '../domain/positions/position.ts'
-import type { Address, Millis } from '../domain/units.ts'
-
-export interface Clock {
-  now(): Millis
-}
-
-export interface Logger {
-  info(details: object, message: string): void
-  warn(details: object, message: string): void
-  error(details: object, message: string): void
-}
+import type { Address } from '../domain/units.ts'
 
 export interface ChainBlock {
   readonly number: number
@@ -58,8 +48,3 @@ export interface Metrics {
   projected(shard: string, rows: number, seconds: number): void
   failed(job: 'follow' | 'project'): void
 }
-
-export type KillPoint = 'before-projection' | 'after-block-commit'
-
-/** Tells where the process is; a kill test ends it there. */
-export type Reached = (point: KillPoint) => void

@@ -11,7 +11,7 @@ try {
   const db = createDb(pool)
   const start = Date.now()
   try {
-    const rows = await rebuild(db, { limit: CHUNK, reached: () => {} })
+    const rows = await rebuild(db, { limit: CHUNK, killPoint: () => {} })
     console.log(`${rows} rows projected in ${((Date.now() - start) / 1000).toFixed(1)} s`)
   } finally {
     await db.destroy()

@@ -1,16 +1,17 @@
-/** The only file that knows what stands behind each port. */
+/** Wires the keeper: gives every job the adapters behind its ports. */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { sql } from 'kysely'
-import { type Logger, pino } from 'pino'
 import { createDb, createPool, type Db, migrate } from '../db/client.ts'
 import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
+import { systemClock } from '../service/clock.ts'
+import { type Check, serveHealth } from '../service/health.ts'
+import { killAt } from '../service/kill-point.ts'
+import type { Logger } from '../service/logger.ts'
 import { createCalls, createChain, createSigner } from './adapters/chain.ts'
-import { killAt, systemClock } from './adapters/clock.ts'
-import { serveHealth } from './adapters/http.ts'
 import { createQueues } from './adapters/queue.ts'
 import { createAuctionStore } from './auction/store.ts'
 import type { Config } from './config.ts'
@@ -29,19 +30,16 @@ import { createSwitchStore } from './switches/store.ts'
 import { runSwitches } from './switches/switches.ts'
 
 export interface Keeper {
-  /** Stops matching, lets what is in flight get its receipts, and gives every lease back. */
+  /** Stops matching, waits for the receipts of what is in flight, and releases every lease. */
   stop(): Promise<void>
 }
 
-/** Markets listed while the keeper runs are taken up within this time. */
+/** Bound of the time until a market that is listed while the keeper runs gets its jobs. */
 const MARKETS_EVERY_MS = 5000
-
-export const createLog = (level: string): Logger =>
-  pino({ level, base: { process: 'keeper' }, timestamp: pino.stdTimeFunctions.isoTime })
 
 function adaptersOf(
   config: Config,
-  log: Logger,
+  logger: Logger,
   db: Db,
   metrics: KeeperMetrics,
   lanes: () => readonly RelayerLane[],
@@ -50,18 +48,26 @@ function adaptersOf(
   const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
   const policy = config.delivery
   const clock = systemClock
-  const watch = createHeadWatch({ chain, clock, metrics, log, policy, lanes, lowBalance: config.lowBalance })
+  const watch = createHeadWatch({
+    chain,
+    clock,
+    metrics,
+    logger,
+    policy,
+    lanes,
+    lowBalance: config.lowBalance,
+  })
   return {
-    ...{ chain, policy, clock, metrics, log, watch },
+    ...{ chain, policy, clock, metrics, logger, watch },
     fee: () => watch.fee(),
     calls: createCalls(config.gas),
-    reached: killAt(config.killAt),
+    killPoint: killAt(config.killAt),
     leases: createLeases(db, `${hostname()}-${process.pid}-${randomUUID()}`, config.leaseMs),
     relayers: createRelayerStore(db),
     voids: createVoidStore(db),
     leaseMs: config.leaseMs,
     maxInFlight: config.maxInFlight,
-    sealDepth: config.sealDepth,
+    confirmations: config.confirmations,
   }
 }
 
@@ -149,31 +155,31 @@ async function runMarkets(db: Db, run: (spec: MarketSpec) => OwnedLoop[], onErro
   return { loops, stop: () => clearInterval(timer) }
 }
 
-const serve = (config: Config, metrics: KeeperMetrics, db: Db, watch: HeadWatch) =>
-  serveHealth({
-    ...{ host: config.host, port: config.port, registry: metrics.registry },
-    checks: {
-      database: async () => (await sql`select 1`.execute(db)).rows.length === 1,
-      chain: async () => watch.isSeen(),
-    },
-  })
+const checksOf = (db: Db, watch: HeadWatch): Check[] => [
+  {
+    name: 'database',
+    check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no response',
+  },
+  { name: 'chain', check: async () => watch.isSeen() || 'the node has not responded for 5 s' },
+]
 
-export async function compose(config: Config): Promise<Keeper> {
-  const log = createLog(config.logLevel)
+export async function compose(config: Config, logger: Logger): Promise<Keeper> {
+  const { host, port } = config
   const db = createDb(
     createPool({ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' }),
   )
   await migrate(db)
   const metrics = createMetrics()
-  const queues = await createQueues(config, log)
+  const queues = await createQueues(config, logger)
   const lanes = [...config.relayerKeys.keys()].map((name) => signerOf(config, name).lane)
-  const adapters = adaptersOf(config, log, db, metrics, () => lanes)
+  const adapters = adaptersOf(config, logger, db, metrics, () => lanes)
   await adapters.watch.start()
   const others = [...runFaucet(config, adapters, db), runDeadMan(adapters, db)]
-  const onError = (err: unknown): void => log.error({ err }, 'the markets could not be read')
+  const onError = (err: unknown): void => logger.error({ err }, 'the markets could not be read')
   const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, queues, spec), onError)
-  const health = await serve(config, metrics, db, adapters.watch)
-  log.info({ markets: markets.loops.length / 2, port: config.port }, 'keeper runs')
+  const checks = checksOf(db, adapters.watch)
+  const health = await serveHealth({ host, port, registry: metrics.registry, checks })
+  logger.info({ markets: markets.loops.length / 2, port: health.port }, 'keeper started')
   return {
     async stop() {
       markets.stop()
@@ -182,7 +188,6 @@ export async function compose(config: Config): Promise<Keeper> {
       await queues.close()
       await health.close()
       await db.destroy()
-      log.info({}, 'keeper stopped')
     },
   }
 }

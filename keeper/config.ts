@@ -1,15 +1,12 @@
 /** The environment of the keeper, read and checked once. */
-import { type Env, environment, fail } from '../service/environment.ts'
+import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 
-export interface Config {
+export interface Config extends ProcessConfig {
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly redisUrl: string | null
   readonly rpcUrl: string
   readonly chainId: number
-  readonly host: string
-  readonly port: number
-  readonly logLevel: string
   /** Private key of each lane: `m<market_id>`, and `faucet`. */
   readonly relayerKeys: ReadonlyMap<string, string>
   readonly collateralToken: string
@@ -20,7 +17,7 @@ export interface Config {
   /** How often a transaction is asked for whose receipt did not come with the answer. */
   readonly pollMs: number
   readonly maxInFlight: number
-  readonly sealDepth: number
+  readonly confirmations: number
   readonly gas: { readonly part: bigint; readonly order: bigint; readonly simple: bigint }
   readonly delivery: {
     readonly resendAfterMs: number
@@ -32,24 +29,28 @@ export interface Config {
   readonly sendTimeoutMs: number
   /** A relayer that has less is reported. */
   readonly lowBalance: bigint
-  readonly killAt: string | null
 }
 
-/** The value itself is never repeated in an error: it is secret. */
+/** An error never repeats the value: it contains private keys. */
 function readKeys(text: string): Map<string, string> {
-  const name = 'RELAYER_KEYS'
+  const reject = (problem: string): never => rejectVariable('RELAYER_KEYS', problem)
+  const valid =
+    'expected a JSON object of relayer lane to private key, such as {"m1": "0x…", "faucet": "0x…"}'
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
   } catch {
-    return fail(name, 'is not a JSON object of lane to private key')
+    return reject(`is not JSON: ${valid}`)
   }
-  const keys = new Map(Object.entries(parsed as Record<string, string>))
+  if (typeof parsed !== 'object' || parsed === null) return reject(`is not a JSON object: ${valid}`)
+  const keys = new Map(Object.entries(parsed as Record<string, unknown>))
   for (const [lane, key] of keys) {
-    if (!/^(m\d+|faucet)$/.test(lane)) fail(name, `names an unknown lane: ${lane}`)
-    if (!/^0x[0-9a-fA-F]{64}$/.test(key)) fail(name, `has no private key of 32 bytes for ${lane}`)
+    if (!/^(m\d+|faucet)$/.test(lane))
+      reject(`has the unknown relayer lane ${JSON.stringify(lane)}: expected m<market_id> or faucet`)
+    if (typeof key !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(key))
+      reject(`has an invalid key for lane ${lane}: expected 0x and 64 hexadecimal digits`)
   }
-  return keys
+  return keys as Map<string, string>
 }
 
 const GWEI = 10n ** 9n
@@ -57,16 +58,15 @@ const ETHER = 10n ** 18n
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, optional, database, http, count, amount, address } = environment(env, 'keeper')
+  const { text, optional, database, http, count, amount, address, process } = environment(env, 'keeper')
   return {
+    // Longer than SEND_TIMEOUT_MS: a drain waits for the receipts of what is in flight.
+    ...process(8081, 13_000),
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
     rpcUrl: http('RPC_URL'),
     chainId: count('CHAIN_ID'),
-    host: text('HOST', '127.0.0.1'),
-    port: count('PORT', 8081),
-    logLevel: text('LOG_LEVEL', 'info'),
     relayerKeys: readKeys(text('RELAYER_KEYS')),
     collateralToken: address('ADDRESS_USDM'),
     faucet: {
@@ -78,7 +78,7 @@ export function readConfig(env: Env): Config {
     sweepMs: count('SWEEP_MS', 500),
     pollMs: count('POLL_MS', 50),
     maxInFlight: count('MAX_IN_FLIGHT', 8),
-    sealDepth: count('SEAL_DEPTH', 1),
+    confirmations: count('CONFIRMATIONS', 1),
     gas: {
       part: amount('GAS_PART', 400_000n),
       order: amount('GAS_ORDER', 150_000n),
@@ -93,6 +93,5 @@ export function readConfig(env: Env): Config {
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 3_000),
     sendTimeoutMs: count('SEND_TIMEOUT_MS', 11_000),
     lowBalance: amount('LOW_BALANCE', ETHER / 10n),
-    killAt: optional('CLEARBATCH_KILL_AT'),
   }
 }

@@ -7,22 +7,13 @@ import type { Culprit } from '../domain/settlement/void-batch.ts'
 import type { Address, MarketId, Millis } from '../domain/units.ts'
 import type { QueueRule } from './queues.ts'
 
-export interface Clock {
-  now(): Millis
-}
-
-/** Tells where the process is; a kill test ends it there. */
-export type Reached = (
-  point: 'after-batch-commit' | 'after-signing' | 'after-broadcast' | 'after-switch-market',
-) => void
-
 export interface Metrics {
-  /** A turn of a market that was not skipped. */
-  turn(marketId: MarketId, seconds: number): void
+  /** Duration of an auction transaction. A skipped auction is not reported. */
+  auction(marketId: MarketId, seconds: number): void
   batch(marketId: MarketId, orders: number, parts: number): void
-  /** Conditional orders that a mark has triggered. */
+  /** Conditional orders triggered by a mark. */
   triggered(marketId: MarketId, orders: number): void
-  /** From one stage of a settlement to the next. */
+  /** Time from one stage of a settlement to the next. */
   stage(stage: 'matched_to_signed' | 'signed_to_mined', seconds: number): void
   transactionEnded(outcome: 'mined' | 'reverted'): void
   inFlight(lane: string, transactions: number): void
@@ -36,12 +27,6 @@ export interface WakeQueues {
   sender<Payload extends object>(rule: QueueRule<Payload>): (payload: Payload) => void
   receiver<Payload extends object>(rule: QueueRule<Payload>, onWake: () => void): { close(): Promise<void> }
   close(): Promise<void>
-}
-
-export interface Logger {
-  info(details: object, message: string): void
-  warn(details: object, message: string): void
-  error(details: object, message: string): void
 }
 
 export interface Call {

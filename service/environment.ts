@@ -1,63 +1,100 @@
-/** Reads the environment of a process: every value is checked, and a refusal names its variable. */
+/** Reads the environment of a process: every value is checked, and each error names its variable. */
 import type { Address } from '../domain/units.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** Names the variable and what is wrong with it. */
+/** The message names the variable, the value received (unless it is secret), and what would be valid. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** What an error says of a variable. */
-export function fail(name: string, problem: string): never {
+/** `problem` continues a sentence that starts with the variable's name. */
+export function rejectVariable(name: string, problem: string): never {
   throw new ConfigError(`${name} ${problem}`)
+}
+
+/** What every process reads. */
+export interface ProcessConfig {
+  /** Where the process serves. */
+  readonly host: string
+  readonly port: number
+  readonly logLevel: string
+  /** Bound of a drain: after it the process exits with code 1. */
+  readonly drainMs: number
+  /** Point at which a crash test ends the process. */
+  readonly killAt: string | null
 }
 
 const POSTGRES = ['postgres:', 'postgresql:']
 const HTTP = ['http:', 'https:']
 const ON = ['on', 'true', '1']
 const OFF = ['off', 'false', '0']
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
-/** An empty variable counts as none; without a fallback it must be there, or the process `who` cannot start. */
-export function environment(env: Env, who: string) {
+/** An empty variable counts as not set. `processName` appears in the error of a missing variable. */
+export function environment(env: Env, processName: string) {
+  const received = (name: string, valid: string): never =>
+    rejectVariable(name, `is ${JSON.stringify(env[name])}: expected ${valid}`)
   const optional = (name: string): string | null => env[name] || null
   const text = (name: string, fallback?: string): string =>
-    optional(name) ?? fallback ?? fail(name, `is not set: the ${who} cannot start without it`)
+    optional(name) ??
+    fallback ??
+    rejectVariable(name, `is not set: the ${processName} cannot start without it`)
+  /** One of the words. */
+  const choice = (name: string, words: readonly string[], fallback: string): string => {
+    const value = text(name, fallback)
+    return words.includes(value) ? value : received(name, `one of ${words.join(', ')}`)
+  }
   const url = (name: string, protocols: readonly string[]): string => {
     const value = text(name)
-    if (URL.canParse(value) && protocols.includes(new URL(value).protocol)) return value
-    // Not the value: it may hold a password.
-    return fail(name, `is not a URL of ${protocols.join(' or ')}`)
+    const valid = `expected a URL with protocol ${protocols.join(' or ')}`
+    // The value is not repeated: a URL may contain a password.
+    if (!URL.canParse(value)) return rejectVariable(name, `is not a URL: ${valid}`)
+    const { protocol } = new URL(value)
+    return protocols.includes(protocol) ? value : rejectVariable(name, `has protocol ${protocol} ${valid}`)
+  }
+  /** A whole number from `least` to `most`. */
+  const count = (
+    name: string,
+    fallback?: number,
+    least = 0,
+    most: number = Number.MAX_SAFE_INTEGER,
+  ): number => {
+    const value = Number(text(name, fallback?.toString()))
+    if (Number.isSafeInteger(value) && value >= least && value <= most) return value
+    const bounds = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
+    return received(name, `a whole number ${bounds}`)
   }
   return {
     optional,
     text,
     url,
+    count,
     database: (): string => url('DATABASE_URL', POSTGRES),
     http: (name: string): string => url(name, HTTP),
-    /** A whole number from `least`. */
-    count(name: string, fallback?: number, least = 0): number {
-      const value = Number(text(name, fallback?.toString()))
-      return Number.isSafeInteger(value) && value >= least
-        ? value
-        : fail(name, `is not a whole number from ${least}: ${env[name]}`)
-    },
     /** In wei. */
     amount(name: string, fallback: bigint): bigint {
       const value = text(name, fallback.toString())
-      return /^\d+$/.test(value) ? BigInt(value) : fail(name, `is not an amount in wei: ${env[name]}`)
+      return /^\d+$/.test(value) ? BigInt(value) : received(name, 'an amount in wei, decimal digits only')
     },
     flag(name: string, fallback: boolean): boolean {
       const value = text(name, fallback ? 'on' : 'off').toLowerCase()
       if (ON.includes(value)) return true
-      return OFF.includes(value) ? false : fail(name, `is neither on nor off: ${env[name]}`)
+      return OFF.includes(value) ? false : received(name, `one of ${[...ON, ...OFF].join(', ')}`)
     },
     /** In lower case. */
     address(name: string): Address {
       const value = text(name).toLowerCase()
       return /^0x[0-9a-f]{40}$/.test(value)
         ? (value as Address)
-        : fail(name, `is not an address: ${env[name]}`)
+        : received(name, 'an address, 0x and 40 hexadecimal digits')
     },
+    process: (defaultPort: number, defaultDrainMs = 10_000): ProcessConfig => ({
+      host: text('HOST', '127.0.0.1'),
+      port: count('PORT', defaultPort, 0, 65_535),
+      logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
+      drainMs: count('DRAIN_MS', defaultDrainMs, 1),
+      killAt: optional('CLEARBATCH_KILL_AT'),
+    }),
   }
 }

@@ -2,7 +2,7 @@
 import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
 
 /** A request waits no longer for its count. */
 const PATIENCE_MS = 250

@@ -2,8 +2,9 @@
 
 import type { Db } from '../../db/client.ts'
 import type { Address } from '../../domain/units.ts'
+import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
-import type { Clock, Notifications } from '../ports.ts'
+import type { Notifications } from '../ports.ts'
 import type { VerifyBearer } from './bearer.ts'
 import type { Caller } from './caller.ts'
 import { API_KEYS_CHANNEL, hashApiKey } from './credentials.ts'

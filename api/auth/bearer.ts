@@ -4,9 +4,9 @@ import type { Db } from '../../db/client.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { BearerConfig } from '../config.ts'
 import { ApiError } from '../errors.ts'
-import type { Clock } from '../ports.ts'
 import type { Caller } from './caller.ts'
 
 export type VerifyBearer = (token: string) => Promise<Caller>

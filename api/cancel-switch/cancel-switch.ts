@@ -1,7 +1,7 @@
 /** The dead-man switch: unless it is armed again in time, the keeper cancels every live order of the account. */
 import type { Db } from '../../db/client.ts'
+import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
-import type { Clock } from '../ports.ts'
 import { isoTime } from '../wire/amounts.ts'
 import { SWITCH_SECONDS, type SwitchAnswer } from './schema.ts'
 

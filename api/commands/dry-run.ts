@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { AdmissionInput } from '../../domain/orders/admission.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { Command, Item } from './command.ts'
 import { GroupChanges } from './group-changes.ts'
 import { openGroup } from './group-state.ts'

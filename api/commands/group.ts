@@ -1,8 +1,9 @@
 /** Runs a group of commands in one transaction. Every command is answered, and only after the commit. */
 import type pg from 'pg'
+import type { Clock } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
 import { isConnectionError, isContention, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
-import type { Clock, Reached } from '../ports.ts'
 import { type Command, hashesOf } from './command.ts'
 import { type CommandDecision, decide } from './decide.ts'
 import { type GroupScope, openGroup } from './group-state.ts'
@@ -19,7 +20,7 @@ export interface GroupLogger {
 export interface GroupPorts {
   readonly pool: pg.Pool
   readonly clock: Clock
-  readonly reached: Reached
+  readonly killPoint: KillPointHook<'after-placement-commit' | 'after-request-commit'>
   readonly logger: GroupLogger
   readonly notifier: JournalNotifier
   observe(size: number, seconds: number): void
@@ -56,8 +57,8 @@ async function commitGroup(
     const { changes, answers } = decide(commands, state, now, options)
     const heads = await writeGroup(client, changes, now)
     await commit(client)
-    ports.reached('after-placement-commit')
-    if (changes.requests.length > 0) ports.reached('after-request-commit')
+    ports.killPoint('after-placement-commit')
+    if (changes.requests.length > 0) ports.killPoint('after-request-commit')
     for (const { shard, head } of heads) ports.notifier.notify(shard, head)
     return answers
   } catch (error) {

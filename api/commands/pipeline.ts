@@ -1,6 +1,8 @@
 /** The command pipeline: the one entry for everything that changes orders. Counts each command by its result. */
 import type pg from 'pg'
 import type { Db } from '../../db/client.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
@@ -14,7 +16,7 @@ import type {
 } from '../order-entry/batch-schema.ts'
 import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
-import type { Clock, Reached, RecoverSigners } from '../ports.ts'
+import type { RecoverSigners } from '../ports.ts'
 import { pruneRequests } from './client-requests.ts'
 import { createCommandDispatcher } from './command-dispatcher.ts'
 import type { GroupLogger } from './group.ts'
@@ -44,7 +46,7 @@ export interface CommandPipelinePorts {
   readonly dryRunPool: pg.Pool
   readonly db: Db
   readonly clock: Clock
-  readonly reached: Reached
+  readonly killPoint: KillPointHook<'after-placement-commit' | 'after-request-commit'>
   readonly markets: MarketDirectory
   readonly metrics: Metrics
   readonly recoverSigners: RecoverSigners

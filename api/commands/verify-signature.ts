@@ -3,9 +3,10 @@
 import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Order, SignedOrder } from '../../domain/orders/order.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
-import type { Clock, Recovered, RecoverSigners, Signed } from '../ports.ts'
+import type { Recovered, RecoverSigners, Signed } from '../ports.ts'
 import { diagnoseSignature } from './diagnose-signature.ts'
 
 export interface Verifier {

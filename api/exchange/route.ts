@@ -1,8 +1,8 @@
 /** Public reads of the exchange itself: contracts, time, status. */
 import type { Db } from '../../db/client.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { Config } from '../config.ts'
 import { type App, answers } from '../http/types.ts'
-import type { Clock } from '../ports.ts'
 import { isoTime } from '../wire/amounts.ts'
 import { exchangeStatus, type StatusRow } from './query.ts'
 import { ServerTime, ServiceStatus, SharedContracts } from './schema.ts'

@@ -1,9 +1,9 @@
 /** The faucet: the api writes down who asks, the keeper signs and sends, the api waits for the hash. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
-import type { Clock } from '../ports.ts'
 
 /** Tells the keeper that there is something to relay. */
 export const FAUCET_CHANNEL = 'faucet_requests'

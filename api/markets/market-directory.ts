@@ -3,8 +3,8 @@
 import type { Db } from '../../db/client.ts'
 import { loadMarkets } from '../../db/markets.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
-import type { Clock } from '../ports.ts'
 
 /** By market. */
 export type Specs = ReadonlyMap<number, MarketSpec>

@@ -5,10 +5,11 @@
 import { normalizeIP } from '@fastify/rate-limit'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
+import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
-import type { Clock, Notifications } from '../ports.ts'
+import type { Notifications } from '../ports.ts'
 
 export interface Bookmark {
   readonly shard: string

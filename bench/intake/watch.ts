@@ -91,11 +91,11 @@ interface Buckets {
 async function turnBuckets(keeperUrl: string): Promise<Buckets> {
   const text = await (await fetch(`${keeperUrl}/metrics`)).text()
   const upTo = new Map<number, number>()
-  for (const [, le, count] of text.matchAll(/^keeper_turn_seconds_bucket\{le="([^"]+)".*\} (\d+)$/gm)) {
+  for (const [, le, count] of text.matchAll(/^keeper_auction_seconds_bucket\{le="([^"]+)".*\} (\d+)$/gm)) {
     const bound = le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le)
     upTo.set(bound, (upTo.get(bound) ?? 0) + Number(count))
   }
-  const sums = [...text.matchAll(/^keeper_turn_seconds_sum\{.*\} (\S+)$/gm)]
+  const sums = [...text.matchAll(/^keeper_auction_seconds_sum\{.*\} (\S+)$/gm)]
   return { seconds: sums.reduce((sum, [, value]) => sum + Number(value), 0), upTo }
 }
 

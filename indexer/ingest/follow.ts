@@ -4,7 +4,10 @@ import type { Db } from '../../db/client.ts'
 import { loadMarkets } from '../../db/markets.ts'
 import { NO_EVENTS, reconcile } from '../../domain/settlement/reconcile.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Chain, ChainBlock, ChainLog, Clock, Logger, Metrics, Reached } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Chain, ChainBlock, ChainLog, Metrics } from '../ports.ts'
 import type { BlockFact, SettlementMismatch } from './apply.ts'
 import {
   bindChain,
@@ -41,7 +44,7 @@ export interface FollowPorts {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'headReached' | 'blockApplied' | 'rolledBack' | 'mismatch'>
-  readonly reached: Reached
+  readonly killPoint: KillPointHook<'after-block-commit'>
 }
 
 /** Least time between two updates of `completed_at` at an unchanged head. */
@@ -161,7 +164,7 @@ export class Follower {
     logs: readonly ChainLog[],
     contracts: Contracts,
   ): Promise<boolean> {
-    const { db, chain, clock, logger, metrics, reached } = this.#ports
+    const { db, chain, clock, logger, metrics, killPoint } = this.#ports
     const { chainId } = this.#options
     if (logs.some(({ blockHash }) => blockHash !== block.hash)) {
       throw new InconsistentNodeError(
@@ -178,7 +181,7 @@ export class Follower {
       logger.info({ block: block.number, outcome }, 'block not recorded')
       return false
     }
-    reached('after-block-commit')
+    killPoint('after-block-commit')
     metrics.blockApplied(facts.length)
     for (const mismatch of outcome) this.#report(block.number, mismatch)
     return true

@@ -7,6 +7,7 @@ import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { JournalEntry } from '../../db/journal.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
 import { changesOf, entriesOf, touchedKeys } from './chunk-changes.ts'
 import { loadRows, saveChanges } from './read-store.ts'
 
@@ -25,7 +26,7 @@ export interface ChunkOptions {
   /** Most rows of one chunk. */
   readonly limit: number
   /** Called after the rows are projected and before the transaction commits. */
-  readonly reached: (point: 'before-projection') => void
+  readonly killPoint: KillPointHook<'before-projection'>
 }
 
 /** Projects the shard's next rows. Null if another projector has locked the shard, or the shard is not registered. */
@@ -42,7 +43,7 @@ export async function projectChunk(
 async function projectRows(
   tx: Tx,
   shard: string,
-  { limit, reached }: ChunkOptions,
+  { limit, killPoint }: ChunkOptions,
 ): Promise<ChunkProgress | null> {
   const next = await nextRows(tx, shard, limit)
   if (next === null) return null
@@ -54,7 +55,7 @@ async function projectRows(
   const entries = entriesOf(shard, rows)
   const before = await loadRows(tx, entries[0]?.marketId ?? 0, touchedKeys(entries))
   await saveChanges(tx, changesOf(before, entries), { shard, seq: last.seq })
-  reached('before-projection')
+  killPoint('before-projection')
   return { shard, epoch: at.epoch, seq: last.seq, rows: rows.length, isWaiting }
 }
 

@@ -1,7 +1,9 @@
 /** Runs one projection loop per shard, so that each shard's read model stays at the head of its journal. */
 import type { Db } from '../../db/client.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
 import { Loop } from '../loop.ts'
-import type { Clock, Logger, Metrics } from '../ports.ts'
+import type { Metrics } from '../ports.ts'
 import { type ChunkOptions, projectChunk, registerShards } from './project-shard.ts'
 
 export interface ShardLoopPorts {

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresBackend, type PgPool, Queue, runMigrations, Worker, withBackend } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import type { Logger, WakeQueues } from '../ports.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { WakeQueues } from '../ports.ts'
 import type { QueueRule } from '../queues.ts'
 
 const SCHEMA = 'bullmq'
@@ -30,12 +31,12 @@ interface Backend {
   close(): Promise<void>
 }
 
-function redisBackend(url: string, log: Logger): Backend {
+function redisBackend(url: string, logger: Logger): Backend {
   const producer = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
   const consumer = new Redis(url, { maxRetriesPerRequest: null })
-  for (const client of [producer, consumer]) client.on('error', (err) => log.warn({ err }, 'redis'))
+  for (const client of [producer, consumer]) client.on('error', (err) => logger.warn({ err }, 'redis'))
   return {
-    sender: (name) => watched(new Queue(name, { connection: producer }), log),
+    sender: (name) => watched(new Queue(name, { connection: producer }), logger),
     receiver: (name, onWake) => new Worker(name, async () => onWake(), { connection: consumer, ...RECEIVER }),
     async close() {
       producer.disconnect()
@@ -44,7 +45,7 @@ function redisBackend(url: string, log: Logger): Backend {
   }
 }
 
-async function postgresBackend(url: string, log: Logger): Promise<Backend> {
+async function postgresBackend(url: string, logger: Logger): Promise<Backend> {
   const pool = new pg.Pool({
     connectionString: url,
     max: 20,
@@ -52,12 +53,12 @@ async function postgresBackend(url: string, log: Logger): Promise<Backend> {
     application_name: 'keeper queue',
     options: `-c search_path=${SCHEMA}`,
   })
-  pool.on('error', (err) => log.warn({ err }, 'queue connection'))
+  pool.on('error', (err) => logger.warn({ err }, 'queue connection'))
   const client = await pool.connect()
   await runMigrations(client, SCHEMA).finally(() => client.release())
   const bound = withBackend(createPostgresBackend)
   return {
-    sender: (name) => watched(new bound.Queue(name, { connection: pool as unknown as PgPool }), log),
+    sender: (name) => watched(new bound.Queue(name, { connection: pool as unknown as PgPool }), logger),
     receiver: (name, onWake) =>
       new bound.Worker(name, async () => onWake(), { connection: pool as unknown as PgPool, ...RECEIVER }),
     close: () => pool.end(),
@@ -69,9 +70,9 @@ const RECEIVER = { autorun: false, removeOnComplete: { count: 0 }, removeOnFail:
 /** An error of a queue is never fatal: the sweep finds the work. */
 function watched<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
   of: T,
-  log: Logger,
+  logger: Logger,
 ): T {
-  of.on('error', (err) => log.warn({ err }, 'queue'))
+  of.on('error', (err) => logger.warn({ err }, 'queue'))
   return of
 }
 
@@ -91,23 +92,23 @@ const heals = (err: Error): boolean =>
  * Listens until it is closed. After an error a new receiver is opened, a second later: BullMQ itself would try again without a pause, and
  * one that never became ready would not let go of the event loop any more.
  */
-function listening(open: () => Receiver, log: Logger): { close(): Promise<void> } {
+function listening(open: () => Receiver, logger: Logger): { close(): Promise<void> } {
   const closing = new AbortController()
   const closed = new Promise<void>((resolve) => closing.signal.addEventListener('abort', () => resolve()))
   const listen = async (): Promise<void> => {
     const receiver = open()
     const broken = new Promise<void>((resolve) =>
       receiver.on('error', (err) => {
-        log.warn({ err }, 'queue')
+        logger.warn({ err }, 'queue')
         if (!heals(err)) resolve()
       }),
     )
     const running = receiver
       .waitUntilReady()
       .then(() => (closing.signal.aborted ? undefined : receiver.run()))
-    running.catch((err: unknown) => log.warn({ err }, 'queue'))
+    running.catch((err: unknown) => logger.warn({ err }, 'queue'))
     await Promise.race([closed, broken, running.catch(() => {})])
-    await inTime(receiver.close()).catch((err: unknown) => log.warn({ err }, 'queue'))
+    await inTime(receiver.close()).catch((err: unknown) => logger.warn({ err }, 'queue'))
   }
   const listened = (async (): Promise<void> => {
     while (!closing.signal.aborted) {
@@ -130,9 +131,10 @@ export interface QueueOptions {
 
 export async function createQueues(
   { databaseUrl, redisUrl }: QueueOptions,
-  log: Logger,
+  logger: Logger,
 ): Promise<WakeQueues> {
-  const backend = redisUrl === null ? await postgresBackend(databaseUrl, log) : redisBackend(redisUrl, log)
+  const backend =
+    redisUrl === null ? await postgresBackend(databaseUrl, logger) : redisBackend(redisUrl, logger)
   const open: { close(): Promise<void> }[] = []
   const opened = <T extends { close(): Promise<void> }>(one: T): T => {
     open.push(one)
@@ -144,10 +146,10 @@ export async function createQueues(
       return (payload: Payload) => {
         queue
           .add('wake', payload, { jobId: rule.jobId(payload), ...KEEP })
-          .catch((err: unknown) => log.warn({ err, queue: rule.name }, 'a wake-up was lost'))
+          .catch((err: unknown) => logger.warn({ err, queue: rule.name }, 'a wake-up was lost'))
       }
     },
-    receiver: (rule, onWake) => opened(listening(() => backend.receiver(rule.name, onWake), log)),
+    receiver: (rule, onWake) => opened(listening(() => backend.receiver(rule.name, onWake), logger)),
     async close() {
       await Promise.all(open.map((one) => inTime(one.close())))
       await inTime(backend.close())

@@ -10,16 +10,19 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import { type FundingIndex, type Millis, maxOf, type Quote, type UserId } from '../../domain/units.ts'
-import type { Clock, Logger, Metrics, Reached } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Metrics } from '../ports.ts'
 import { catchUp, type Desk, isIdle, type MarketView, usableReport } from './market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
 export interface AuctionPorts {
   readonly store: AuctionStore
   readonly clock: Clock
-  readonly reached: Reached
+  readonly killPoint: KillPointHook<'after-batch-commit'>
   readonly metrics: Metrics
-  readonly log: Logger
+  readonly logger: Logger
   /** Tells the market's settlement that there is work. Losing this loses nothing. */
   readonly wake: (batchId: number) => void
 }
@@ -47,9 +50,9 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, desk: Desk)
     const work = (open: MarketTransaction) => runTurn(ports, { spec, desk }, open, before)
     const done = await ports.store.turn(spec.marketId, fence, work)
     desk.view = done.view
-    ports.metrics.turn(spec.marketId, (ports.clock.now() - started) / 1000)
+    ports.metrics.auction(spec.marketId, (ports.clock.now() - started) / 1000)
     if (done.batchId === null) return null
-    ports.reached('after-batch-commit')
+    ports.killPoint('after-batch-commit')
     ports.wake(done.batchId)
     return done.batchId
   }
@@ -78,7 +81,7 @@ async function runTurn(
   const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, peek)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, orders: orders.map((seq) => feed.idOf(seq)), reason }
-    ports.log.error(details, 'the auction matched what the chain would refuse: left out')
+    ports.logger.error(details, 'the auction matched what the chain would refuse: left out')
   }
   const view: MarketView = {
     feed,

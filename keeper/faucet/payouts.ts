@@ -2,7 +2,9 @@
 
 import type { Fence } from '../../db/fence.ts'
 import type { Address, Millis } from '../../domain/units.ts'
-import type { Calls, Clock, Fee, Logger, Signer } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Calls, Fee, Signer } from '../ports.ts'
 import type { Delivery } from '../relayer/delivery.ts'
 import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
 import type { FaucetRequest, FaucetStore } from './ports.ts'
@@ -14,7 +16,7 @@ export interface FaucetPorts {
   readonly signer: Signer
   readonly calls: Calls
   readonly clock: Clock
-  readonly log: Logger
+  readonly logger: Logger
   readonly fee: () => Fee
   readonly token: Address
   /** What a request gets that names no amounts, wei. */

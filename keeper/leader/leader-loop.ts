@@ -3,7 +3,8 @@
 import type { Fence } from '../../db/fence.ts'
 import { LeaseLost } from '../../db/fence.ts'
 import type { Leases } from '../../db/leases.ts'
-import type { Clock, Logger } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
 
 export interface OwnedWork {
   /** Under a new lease, before the first step. */
@@ -19,7 +20,7 @@ export interface OwnedWork {
 export interface OwnedLoopPorts {
   readonly leases: Leases
   readonly clock: Clock
-  readonly log: Logger
+  readonly logger: Logger
   readonly leaseMs: number
 }
 
@@ -35,7 +36,7 @@ export interface OwnedLoop {
 const PAUSE_MS = 250
 
 export function runOwned(ports: OwnedLoopPorts, name: string, work: OwnedWork): OwnedLoop {
-  const { leases, log, leaseMs } = ports
+  const { leases, logger, leaseMs } = ports
   const sleeper = new Sleeper()
   let isStopping = false
   let fence: Fence | null = null
@@ -62,7 +63,7 @@ export function runOwned(ports: OwnedLoopPorts, name: string, work: OwnedWork): 
       if (fence === owned) fence = null
       sleeper.wake()
     } catch (err) {
-      log.warn({ lease: name, err }, 'a lease could not be renewed')
+      logger.warn({ lease: name, err }, 'a lease could not be renewed')
     }
   }
 
@@ -75,13 +76,13 @@ export function runOwned(ports: OwnedLoopPorts, name: string, work: OwnedWork): 
       } catch (err) {
         work.forget?.()
         if (err instanceof LeaseLost) fence = null
-        log.error({ lease: name, err }, 'a step failed')
+        logger.error({ lease: name, err }, 'a step failed')
         await sleeper.sleep(PAUSE_MS)
       }
       if (fence === null) work.forget?.()
     }
     if (fence !== null)
-      await leases.release(fence).catch((err: unknown) => log.warn({ lease: name, err }, 'not released'))
+      await leases.release(fence).catch((err: unknown) => logger.warn({ lease: name, err }, 'not released'))
     fence = null
   }
 

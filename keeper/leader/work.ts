@@ -34,7 +34,7 @@ export function auctionWork(
     try {
       market.desk.rules = { ...(await ports.chain.reportRules(spec.trader)), kind: spec.kind }
     } catch (err) {
-      ports.log.warn({ market_id: spec.marketId, err }, 'the rules for oracle reports could not be read')
+      ports.logger.warn({ market_id: spec.marketId, err }, 'the rules for oracle reports could not be read')
     }
     isAsking = false
   }

@@ -9,9 +9,10 @@ import { type MarkBasis, markPrice, nextMarkBasis } from '../../domain/prices/ma
 import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote } from '../../domain/units.ts'
+import type { Clock } from '../../service/clock.ts'
 import { catchUp, type Desk, type MarketView, usableReport } from '../auction/market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
-import type { Clock, Metrics } from '../ports.ts'
+import type { Metrics } from '../ports.ts'
 
 export interface MarkPorts {
   readonly store: AuctionStore

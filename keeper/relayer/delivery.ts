@@ -5,19 +5,10 @@
 
 import type { Fence } from '../../db/fence.ts'
 import { type Millis, maxOf } from '../../domain/units.ts'
-import type {
-  Calls,
-  Chain,
-  Clock,
-  Fee,
-  Logger,
-  Metrics,
-  Reached,
-  Receipt,
-  SendResult,
-  SignedTransaction,
-  Signer,
-} from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Calls, Chain, Fee, Metrics, Receipt, SendResult, SignedTransaction, Signer } from '../ports.ts'
 import type { RelayerLane, RelayerStore, StoredTransaction } from './ports.ts'
 
 export interface DeliveryPolicy {
@@ -35,9 +26,9 @@ export interface DeliveryPorts {
   readonly signer: Signer
   readonly calls: Calls
   readonly clock: Clock
-  readonly reached: Reached
+  readonly killPoint: KillPointHook<'after-broadcast'>
   readonly metrics: Metrics
-  readonly log: Logger
+  readonly logger: Logger
   readonly policy: DeliveryPolicy
   readonly fee: () => Fee
   /** Something has happened to a transaction. */
@@ -66,7 +57,7 @@ export class Delivery {
     if (this.#sending.has(hash)) return
     const sending = this.#send(transaction)
       .catch((error: unknown) =>
-        this.#ports.log.error({ tx_hash: hash, err: error }, 'the answer was not recorded'),
+        this.#ports.logger.error({ tx_hash: hash, err: error }, 'the answer was not recorded'),
       )
       .finally(() => {
         this.#sending.delete(hash)
@@ -82,13 +73,13 @@ export class Delivery {
 
   /** Sends everything again whose nonce the chain does not know as used, in order of nonces, whatever is believed of it. */
   async recover(): Promise<void> {
-    const { chain, relayers, clock, log } = this.#ports
+    const { chain, relayers, clock, logger } = this.#ports
     this.#recoveredAt = clock.now()
     const count = await chain.transactionCount(this.#lane.relayer)
     const unused = await relayers.from(this.#lane, count)
     const lost = unused.filter(({ status }) => status === 'MINED' || status === 'REVERTED')
     if (lost.length > 0) {
-      log.warn(
+      logger.warn(
         { lane: this.#lane.name, tx_hashes: lost.map(({ hash }) => hash) },
         'blocks have left the chain: sending again',
       )
@@ -116,12 +107,12 @@ export class Delivery {
 
   async #send(transaction: StoredTransaction): Promise<void> {
     const result = await this.#ports.chain.send(transaction.raw)
-    this.#ports.reached('after-broadcast')
+    this.#ports.killPoint('after-broadcast')
     await this.#note(transaction, result)
   }
 
   async #note({ hash, nonce, signedAt }: StoredTransaction, result: SendResult): Promise<void> {
-    const { relayers, clock, log } = this.#ports
+    const { relayers, clock, logger } = this.#ports
     if (result.kind === 'receipt') {
       await this.#record(nonce, result.receipt, signedAt)
       return
@@ -129,17 +120,18 @@ export class Delivery {
     const error = result.kind === 'sent' ? null : result.error
     await relayers.noteSend(hash, clock.now(), error)
     const details = { lane: this.#lane.name, tx_hash: hash, nonce, error }
-    if (result.kind === 'rejected') log.error(details, 'a transaction was rejected')
-    else if (result.kind === 'unknown') log.warn(details, 'it is not known whether a transaction was taken')
+    if (result.kind === 'rejected') logger.error(details, 'a transaction was rejected')
+    else if (result.kind === 'unknown')
+      logger.warn(details, 'it is not known whether a transaction was taken')
   }
 
   async #record(nonce: number, receipt: Receipt, signedAt: Millis): Promise<void> {
-    const { relayers, clock, metrics, log } = this.#ports
+    const { relayers, clock, metrics, logger } = this.#ports
     await relayers.noteReceipt(this.#lane, nonce, receipt)
     const { hash, block, succeeded } = receipt
     metrics.stage('signed_to_mined', (clock.now() - signedAt) / 1000)
     metrics.transactionEnded(succeeded ? 'mined' : 'reverted')
-    log.info({ lane: this.#lane.name, tx_hash: hash, nonce, block, succeeded }, 'receipt')
+    logger.info({ lane: this.#lane.name, tx_hash: hash, nonce, block, succeeded }, 'receipt')
     this.#ports.onNews()
   }
 
@@ -167,11 +159,11 @@ export class Delivery {
   }
 
   async #replace(fence: Fence, old: StoredTransaction, isDead: boolean): Promise<void> {
-    const { signer, calls, relayers, clock, log, policy } = this.#ports
+    const { signer, calls, relayers, clock, logger, policy } = this.#ports
     const fee = raised(signer.feeOf(old.raw), this.#ports.fee())
     const details = { lane: this.#lane.name, tx_hash: old.hash, nonce: old.nonce }
     if (fee.maxFeePerGas > policy.feeCap) {
-      log.error(details, 'a transaction is stuck and its fee at the cap')
+      logger.error(details, 'a transaction is stuck and its fee at the cap')
       this.start(old)
       return
     }
@@ -182,7 +174,7 @@ export class Delivery {
     const purpose = empties ? NOTHING : old.purpose
     const transaction = { ...signed, nonce: old.nonce, purpose, signedAt: clock.now() }
     await relayers.addReplacement(fence, this.#lane, transaction)
-    log.warn({ ...details, replacement: signed.hash, purpose }, 'a stuck transaction is replaced')
+    logger.warn({ ...details, replacement: signed.hash, purpose }, 'a stuck transaction is replaced')
     this.start({ ...transaction, status: 'SIGNED', block: null, error: null, broadcastAt: null })
   }
 }

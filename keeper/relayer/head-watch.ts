@@ -1,6 +1,8 @@
 /** Keeps an eye on the chain's head: the fee to sign with, whether the node answers, and what the relayers have left. */
 
-import type { Chain, Clock, Fee, Head, Logger, Metrics } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Chain, Fee, Head, Metrics } from '../ports.ts'
 import type { DeliveryPolicy } from './delivery.ts'
 import type { RelayerLane } from './ports.ts'
 
@@ -17,7 +19,7 @@ export interface HeadWatchPorts {
   readonly chain: Chain
   readonly clock: Clock
   readonly metrics: Metrics
-  readonly log: Logger
+  readonly logger: Logger
   readonly policy: DeliveryPolicy
   readonly lowBalance: bigint
   readonly lanes: () => readonly RelayerLane[]
@@ -28,7 +30,7 @@ const BALANCES_EVERY = 30
 const SEEN_MS = 5000
 
 export function createHeadWatch(ports: HeadWatchPorts): HeadWatch {
-  const { chain, clock, metrics, log, policy } = ports
+  const { chain, clock, metrics, logger, policy } = ports
   let head: Head | null = null
   let seenAt = Number.NEGATIVE_INFINITY
   let looks = 0
@@ -40,7 +42,7 @@ export function createHeadWatch(ports: HeadWatchPorts): HeadWatch {
       const balance = await chain.balance(relayer)
       metrics.balance(name, balance)
       if (balance < ports.lowBalance)
-        log.error({ lane: name, relayer, balance: String(balance) }, 'a relayer runs out of gas')
+        logger.error({ lane: name, relayer, balance: String(balance) }, 'a relayer runs out of gas')
     }
   }
 
@@ -53,7 +55,7 @@ export function createHeadWatch(ports: HeadWatchPorts): HeadWatch {
       metrics.head(head.block, head.time)
       if (looks++ % BALANCES_EVERY === 0) await balances()
     } catch (err) {
-      log.warn({ err }, 'the node does not answer')
+      logger.warn({ err }, 'the node does not answer')
     } finally {
       isLooking = false
     }

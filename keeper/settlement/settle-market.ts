@@ -4,7 +4,10 @@ import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { ACTION_LIFETIME } from '../../domain/settlement/durations.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Calls, Chain, Clock, Fee, Logger, Metrics, Reached, Signer } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Calls, Chain, Fee, Metrics, Signer } from '../ports.ts'
 import { type Delivery, NOTHING } from '../relayer/delivery.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import type { PendingAction, RelayerLaneView, SettlementStore, VoidStore } from './ports.ts'
@@ -18,13 +21,13 @@ export interface SettlePorts {
   readonly signer: Signer
   readonly calls: Calls
   readonly clock: Clock
-  readonly reached: Reached
+  readonly killPoint: KillPointHook<'after-signing'>
   readonly metrics: Metrics
-  readonly log: Logger
+  readonly logger: Logger
   /** Parts of one market between signing and receipt, at most. */
   readonly maxInFlight: number
   /** How many blocks deep a revert must lie before it is believed. */
-  readonly sealDepth: number
+  readonly confirmations: number
   readonly fee: () => Fee
 }
 
@@ -109,7 +112,7 @@ async function signQueued(
       return ports.signer.sign(ports.calls.settleBatch(spec, part), nonce, fee)
     })
     if (transaction === null) return signed
-    ports.reached('after-signing')
+    ports.killPoint('after-signing')
     ports.delivery.start(transaction)
     await ports.store.noteSubmitted(spec.marketId, fence, transaction.nonce, ports.clock.now())
   }
@@ -132,8 +135,11 @@ async function takeBack(
   await voidFrom(ports, spec, fence, { queueNo, reverted: reverted ?? null })
 }
 
-async function isSealed({ chain, sealDepth }: SettlePorts, { hash }: StoredTransaction): Promise<boolean> {
+async function isSealed(
+  { chain, confirmations }: SettlePorts,
+  { hash }: StoredTransaction,
+): Promise<boolean> {
   const receipt = await chain.receipt(hash)
   if (receipt === null || receipt.block === null) return false
-  return (await chain.head()).block >= receipt.block + sealDepth
+  return (await chain.head()).block >= receipt.block + confirmations
 }

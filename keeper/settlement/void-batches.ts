@@ -5,7 +5,9 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { type Culprit, planVoid } from '../../domain/settlement/void-batch.ts'
 import type { Quote } from '../../domain/units.ts'
-import type { Chain, Clock, Logger } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { Chain } from '../ports.ts'
 import type { StoredTransaction } from '../relayer/ports.ts'
 import type { VoidStore } from './ports.ts'
 
@@ -13,7 +15,7 @@ export interface VoidPorts {
   readonly voids: VoidStore
   readonly chain: Chain
   readonly clock: Clock
-  readonly log: Logger
+  readonly logger: Logger
 }
 
 export interface Failure {
@@ -56,8 +58,11 @@ export async function voidFrom(
       error: culprit.error,
     }
     if (cancelOnly)
-      ports.log.error(details, 'two settlements in a row failed and name nobody: the market is cancel-only')
-    else ports.log.error(details, 'a settlement failed: voided')
+      ports.logger.error(
+        details,
+        'two settlements in a row failed and name nobody: the market is cancel-only',
+      )
+    else ports.logger.error(details, 'a settlement failed: voided')
   })
 }
 

@@ -2,14 +2,16 @@
 
 import type { Fence } from '../../db/fence.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { Clock, Logger, Reached } from '../ports.ts'
+import type { Clock } from '../../service/clock.ts'
+import type { KillPointHook } from '../../service/kill-point.ts'
+import type { Logger } from '../../service/logger.ts'
 import type { FiredSwitch, SwitchStore } from './ports.ts'
 
 export interface SwitchPorts {
   readonly switches: SwitchStore
   readonly clock: Clock
-  readonly reached: Reached
-  readonly log: Logger
+  readonly killPoint: KillPointHook<'after-switch-market'>
+  readonly logger: Logger
 }
 
 /** How late a switch may be taken up that was armed meanwhile. */
@@ -32,7 +34,7 @@ export async function runSwitches(ports: SwitchPorts, fence: Fence): Promise<num
 
 /** A market in trouble does not keep the others waiting; its trouble is told when they are done. */
 async function cancelEverywhere(
-  { switches, clock, reached, log }: SwitchPorts,
+  { switches, clock, killPoint, logger }: SwitchPorts,
   fence: Fence,
   fired: readonly FiredSwitch[],
 ): Promise<void> {
@@ -44,9 +46,9 @@ async function cancelEverywhere(
     } catch (problem) {
       problems.push(problem)
     }
-    reached('after-switch-market')
+    killPoint('after-switch-market')
   }
-  log.info({ accounts: fired.length, orders, failed: problems.length }, 'dead-man switches have fired')
+  logger.info({ accounts: fired.length, orders, failed: problems.length }, 'dead-man switches have fired')
   if (problems.length > 0) throw problems[0]
 }
 

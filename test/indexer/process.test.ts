@@ -217,8 +217,8 @@ describe('the indexer process', function () {
     const ready = await fetch(`${indexer.base}/health/ready`)
     expect(ready.status).to.equal(503)
     expect(await ready.json()).to.deep.include({
-      ready: false,
-      problems: { chain: 'its head was never reached' },
+      status: 'unavailable',
+      checks: { database: true, chain: 'its head was never reached', projection: true },
     })
     const back = createServer((socket) => {
       const node = connect(Number(new URL(anvil.url).port))
@@ -251,7 +251,7 @@ describe('the indexer process', function () {
     await until('readiness', isReady(indexer))
     await until('the head', isUpToDate)
     const before = await dumpReadModel(test.db)
-    await rebuild(test.db, { limit: 100, reached() {} })
+    await rebuild(test.db, { limit: 100, killPoint() {} })
     await until('the head', isUpToDate)
     expect(await dumpReadModel(test.db)).to.deep.equal(before)
     const epochs = await test.db.selectFrom('read.projection').select('epoch').execute()

@@ -118,7 +118,7 @@ describe('the keeper process', function () {
     expect(metrics).to.match(
       /^keeper_relayer_balance\{lane="m1"\} 9\d\.|^keeper_relayer_balance\{lane="m1"\} 100/m,
     )
-    expect(metrics).to.match(/^keeper_turn_seconds_count\{market="1"\} [1-9]/m)
+    expect(metrics).to.match(/^keeper_auction_seconds_count\{market="1"\} [1-9]/m)
     expect((await fetch(`${keeper.url}/nowhere`)).status).to.equal(404)
   })
 

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import { type Api, compose } from '../../../api/compose.ts'
 import { readConfig } from '../../../api/config.ts'
+import { createLogger } from '../../../service/logger.ts'
 import { type CutProxy, startProxy } from '../../support/proxy.ts'
 import { emptyRedis, ON_REDIS, redisUrl } from '../../support/redis.ts'
 import { apiEnv, createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
@@ -32,7 +33,7 @@ describe(`limits of two api processes ${ON_REDIS}`, function () {
     proxy = await startProxy(url)
     const env = { ...LIMITS, REDIS_URL: proxy.url }
     world = await startWorld(env)
-    other = await compose(readConfig(apiEnv(world.url, env)))
+    other = await compose(readConfig(apiEnv(world.url, env)), createLogger('api', 'silent'))
     await world.project()
     await untilCounted(world.api)
     await untilCounted(other)

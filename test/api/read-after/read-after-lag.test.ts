@@ -154,7 +154,7 @@ describe('a bookmark while the read model is behind', () => {
     const old = await place()
     const waiting = world.get(alice, `${old.path}?${query(old.mark)}`)
     await sleep(50)
-    await rebuild(world.db, { limit: 1_000, reached: () => {} })
+    await rebuild(world.db, { limit: 1_000, killPoint: () => {} })
     expect(codeOf(await waiting)).to.deep.equal(STALE)
     expect(codeOf(await world.get(alice, `${old.path}?${query(old.mark)}`))).to.deep.equal(STALE)
     expect((await world.get(alice, old.path)).status, 'dropped, the read answers').to.equal(200)

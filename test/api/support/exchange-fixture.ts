@@ -10,6 +10,7 @@ import { listMarket } from '../../../db/markets.ts'
 import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { projectAll, projectShard } from '../../../indexer/project/project-shard.ts'
+import { createLogger } from '../../../service/logger.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
@@ -251,7 +252,8 @@ export const startTwin = ({ url }: World, env: Env = {}): Promise<World> =>
   serve(createDb(createPool({ url, connections: 2, name: 'twin' })), url, env)
 
 async function serve(db: Db, url: string, env: Env): Promise<World> {
-  const api = await compose(readConfig(apiEnv(url, env)))
+  const config = readConfig(apiEnv(url, env))
+  const api = await compose(config, createLogger('api', config.logLevel))
 
   const send: World['send'] = async (user, method, path, body, headers = {}) => {
     const authorization = user === null ? {} : { authorization: `Key ${user.apiKey}` }
@@ -276,7 +278,7 @@ async function serve(db: Db, url: string, env: Env): Promise<World> {
       log: await db.selectFrom('journal').select(['shard', 'seq']).orderBy('shard').orderBy('seq').execute(),
     }),
     async project(...shards) {
-      const options = { limit: 1000, reached: () => {} }
+      const options = { limit: 1000, killPoint: () => {} }
       if (shards.length === 0) await projectAll(db, options)
       for (const shard of shards) await projectShard(db, shard, options)
     },

@@ -15,7 +15,7 @@ import { anyHistory, type History } from '../support/histories.ts'
 import type { ModelOrder } from '../support/model-market.ts'
 import { appendToJournal, clearJournal, dumpReadModel } from '../support/read-model.ts'
 
-const reached = () => {}
+const killPoint = () => {}
 
 describe('the read model', () => {
   let test: TestDatabase
@@ -35,9 +35,9 @@ describe('the read model', () => {
   async function projectInTurns(shards: readonly string[], turns: readonly number[]): Promise<void> {
     for (const turn of turns) {
       const shard = shards[turn % shards.length] as string
-      await projectChunk(test.db, shard, { limit: 1 + (turn % 7), reached })
+      await projectChunk(test.db, shard, { limit: 1 + (turn % 7), killPoint })
     }
-    for (const shard of shards) await projectShard(test.db, shard, { limit: 1_000, reached })
+    for (const shard of shards) await projectShard(test.db, shard, { limit: 1_000, killPoint })
   }
 
   it('when any history is projected, it equals the reference model', async () => {
@@ -45,7 +45,7 @@ describe('the read model', () => {
       fc.asyncProperty(anyHistory, async (history) => {
         await write(history)
         for (const shard of await registerShards(test.db)) {
-          await projectShard(test.db, shard, { limit: 1_000, reached })
+          await projectShard(test.db, shard, { limit: 1_000, killPoint })
         }
         await expectOutcome(history)
       }),
@@ -61,7 +61,7 @@ describe('the read model', () => {
         const shards = await registerShards(test.db)
         await projectInTurns(shards, turns)
         const live = await dumpReadModel(test.db)
-        await rebuild(test.db, { limit: 1_000, reached })
+        await rebuild(test.db, { limit: 1_000, killPoint })
         expect(await dumpReadModel(test.db)).to.deep.equal(live)
       }),
       { numRuns: 25 },
@@ -170,7 +170,7 @@ describe('the read model', () => {
     await fc.assert(
       fc.asyncProperty(anyHistory, async (history) => {
         await write(history)
-        await rebuild(test.db, { limit: 1_000, reached })
+        await rebuild(test.db, { limit: 1_000, killPoint })
         const events = await test.db.selectFrom('read.order_events').selectAll().orderBy('arrival').execute()
         const latest = new Map<string, { at: number; seq: number; place: number }>()
         let now = 0
@@ -189,7 +189,7 @@ describe('the read model', () => {
   /** Projects in small chunks; retries while another projector has the shard. */
   async function projectEagerly(shard: string): Promise<number> {
     for (let rows = 0; ; ) {
-      const progress = await projectChunk(test.db, shard, { limit: 5, reached })
+      const progress = await projectChunk(test.db, shard, { limit: 5, killPoint })
       if (progress?.rows === 0) return rows
       rows += progress?.rows ?? 0
     }

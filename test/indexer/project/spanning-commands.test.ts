@@ -9,7 +9,7 @@ import { ShardLoops } from '../../../indexer/project/shard-loops.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { appendToJournal, clearJournal } from '../support/read-model.ts'
 
-const reached = () => {}
+const killPoint = () => {}
 const MARKETS = [1, 2] as const
 
 /** A row that changes no read table. */
@@ -54,14 +54,14 @@ describe('a command over several shards', () => {
         for (const turn of turns) {
           await projectChunk(test.db, shards[turn % shards.length] as string, {
             limit: 1 + (turn % 5),
-            reached,
+            killPoint,
           })
           const at = await seqs()
           for (const [one, two] of needs.slice(0, at.get(ACCOUNTS_SHARD) ?? 0)) {
             expect([one <= (at.get('m1') ?? 0), two <= (at.get('m2') ?? 0)]).to.deep.equal([true, true])
           }
         }
-        await projectAll(test.db, { limit: 3, reached })
+        await projectAll(test.db, { limit: 3, killPoint })
         expect(await seqs()).to.deep.equal(
           new Map([
             [ACCOUNTS_SHARD, rows.length],
@@ -76,17 +76,17 @@ describe('a command over several shards', () => {
 
   it('when a named shard is behind, its row reports that it waits', async () => {
     await write([spanned({ m1: 1, m2: 2 })], [1, 2])
-    expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, reached })).to.deep.include({
+    expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, killPoint })).to.deep.include({
       rows: 0,
       isWaiting: true,
     })
-    await projectChunk(test.db, 'm1', { limit: 5, reached })
-    expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, reached })).to.deep.include({
+    await projectChunk(test.db, 'm1', { limit: 5, killPoint })
+    expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, killPoint })).to.deep.include({
       rows: 0,
       isWaiting: true,
     })
-    await projectChunk(test.db, 'm2', { limit: 5, reached })
-    expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, reached })).to.deep.include({
+    await projectChunk(test.db, 'm2', { limit: 5, killPoint })
+    expect(await projectChunk(test.db, ACCOUNTS_SHARD, { limit: 5, killPoint })).to.deep.include({
       rows: 1,
       isWaiting: false,
     })
@@ -99,7 +99,7 @@ describe('a command over several shards', () => {
     const metrics = { projected() {}, failed() {} }
     const loops = new ShardLoops(
       { db: test.db, clock, logger, metrics },
-      { limit: 10, pollMs: 3_600_000, reached },
+      { limit: 10, pollMs: 3_600_000, killPoint },
     )
     loops.start()
     const until = async (shard: string, seq: number): Promise<void> => {

@@ -11,8 +11,9 @@ import { encodeSettleBatch } from '../../../domain/settlement/settlement-codec.t
 import type { Address, Millis, Price, Seconds, Steps, Ticks } from '../../../domain/units.ts'
 import { createChain } from '../../../indexer/adapters/chain.ts'
 import { Follower, type FollowOptions } from '../../../indexer/ingest/follow.ts'
-import type { Chain, Logger } from '../../../indexer/ports.ts'
+import type { Chain } from '../../../indexer/ports.ts'
 import { projectAll as projectShards } from '../../../indexer/project/project-shard.ts'
+import type { Logger } from '../../../service/logger.ts'
 import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
@@ -189,7 +190,7 @@ export class ExchangeFixture {
   follower(test: TestDatabase, chain: Chain, options: Partial<FollowOptions> = {}): Follower {
     const metrics = { headReached() {}, blockApplied() {}, rolledBack() {}, mismatch() {} }
     const clock = { now: () => Date.now() as Millis }
-    const ports = { db: test.db, chain, clock, logger: SILENT_LOGGER, metrics, reached() {} }
+    const ports = { db: test.db, chain, clock, logger: SILENT_LOGGER, metrics, killPoint() {} }
     return new Follower(ports, { ...this.followOptions(), ...options })
   }
 
@@ -215,5 +216,5 @@ export async function catchUp(follower: Follower): Promise<void> {
 }
 
 export async function projectAll({ db }: TestDatabase): Promise<void> {
-  await projectShards(db, { limit: 500, reached() {} })
+  await projectShards(db, { limit: 500, killPoint() {} })
 }

@@ -169,7 +169,7 @@ class Run {
     const culprit = culprits[choice] as Culprit
     const chain = { blame: async () => culprit } as unknown as Chain
     const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
-    const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, log: quiet }
+    const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, logger: quiet }
     await voidFrom(ports, world.spec, this.settling, { queueNo: action.queue_no, reverted })
     this.voided++
   }

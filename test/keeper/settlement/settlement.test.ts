@@ -121,7 +121,7 @@ describe('settlement', function () {
 
     it('after signing, the same bytes are sent', async () => {
       await match()
-      const dying = world.settlement({ reached: failAt('after-signing') })
+      const dying = world.settlement({ killPoint: failAt('after-signing') })
       await dying.start()
       await dying.look(settling).catch(() => {})
       const [signed] = await world.transactions()
@@ -140,7 +140,7 @@ describe('settlement', function () {
     it('after the broadcast, nothing is filled twice', async () => {
       await match()
       await match(30)
-      const dying = world.settlement({ reached: failAt('after-broadcast') })
+      const dying = world.settlement({ killPoint: failAt('after-broadcast') })
       await dying.start()
       await dying.look(settling).catch(() => {})
       expect(await world.position(alice)).to.equal(50n)

@@ -128,7 +128,7 @@ export class ChainWorld extends World {
         clock: this.clock,
         logger: quiet as never,
         metrics: metrics as never,
-        reached: () => {},
+        killPoint: () => {},
       },
       {
         chainId: CHAIN_ID,
@@ -174,7 +174,7 @@ export class ChainWorld extends World {
 
   /** A keeper's settlement as it is after a start: it remembers nothing. */
   settlement(
-    changes: { readonly chain?: (chain: Chain) => Chain; readonly reached?: (point: string) => void } = {},
+    changes: { readonly chain?: (chain: Chain) => Chain; readonly killPoint?: (point: string) => void } = {},
   ): Settlement {
     return new Settlement(this, changes)
   }
@@ -205,7 +205,10 @@ export class Settlement {
 
   constructor(
     world: ChainWorld,
-    { chain: wrap = (chain) => chain, reached = () => {} }: Parameters<ChainWorld['settlement']>[0] & object,
+    {
+      chain: wrap = (chain) => chain,
+      killPoint = () => {},
+    }: Parameters<ChainWorld['settlement']>[0] & object,
   ) {
     this.#world = world
     const { url } = world.chainSide.anvil
@@ -215,9 +218,9 @@ export class Settlement {
       signer: createSigner(CHAIN_ID, laneKey),
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
       clock: world.clock,
-      reached,
+      killPoint,
       metrics: noMetrics,
-      log: quiet,
+      logger: quiet,
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
     }
     const delivery: DeliveryPorts = {
@@ -233,7 +236,7 @@ export class Settlement {
       store: createSettlementStore(world.db),
       voids: createVoidStore(world.db),
       maxInFlight: 8,
-      sealDepth: 0,
+      confirmations: 0,
     }
   }
 

@@ -115,7 +115,7 @@ export async function expectSameBook(world: World): Promise<void> {
 /** Fails unless what readers see, projected from the log alone, says what the write side says. */
 export async function expectSameReadModel(world: World): Promise<void> {
   const { db } = world
-  await projectAll(db, { limit: 500, reached() {} })
+  await projectAll(db, { limit: 500, killPoint() {} })
   const seen = await db.selectFrom('read.orders').selectAll().orderBy('seq').orderBy('order_id').execute()
   const orders = await world.orders()
   expect(

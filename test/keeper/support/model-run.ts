@@ -286,7 +286,12 @@ export class ModelRun {
 
   async #fire(): Promise<void> {
     const { world } = this
-    const ports = { switches: createSwitchStore(world.db), clock: world.clock, reached: () => {}, log: quiet }
+    const ports = {
+      switches: createSwitchStore(world.db),
+      clock: world.clock,
+      killPoint: () => {},
+      logger: quiet,
+    }
     await runSwitches(ports, this.#fences.get('switches') as Fence)
     for (const [account, fireAt] of this.#armed) {
       if (fireAt > world.clock.value) continue
@@ -322,7 +327,7 @@ export class ModelRun {
     const [culprit, isCulprit] = culprits[choice] as (typeof culprits)[number]
     const chain = { blame: async () => culprit } as unknown as Chain
     const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
-    const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, log: quiet }
+    const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, logger: quiet }
     await voidFrom(ports, world.spec, this.#fences.get('settle') as Fence, { queueNo, reverted })
     model.voidBatches(world.clock.value, isCulprit)
     this.counts.voided++

@@ -36,7 +36,7 @@ export class KeeperProcess {
         ADDRESS_USDM: world.chainSide.shared.usdm,
         RELAYER_KEYS: JSON.stringify({ m1: laneKey, faucet: faucetKey }),
         LEASE_MS: '900',
-        SEAL_DEPTH: '0',
+        CONFIRMATIONS: '0',
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

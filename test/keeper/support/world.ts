@@ -23,15 +23,16 @@ import { reservationsOf, reservedPriceOf } from '../../../domain/orders/reservat
 import type { Address, Millis, Price, Quote, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import type { AuctionPorts } from '../../../keeper/auction/auction.ts'
 import { createAuctionStore } from '../../../keeper/auction/store.ts'
-import type { Logger, Metrics } from '../../../keeper/ports.ts'
+import type { Metrics } from '../../../keeper/ports.ts'
 import { addReserved, writeOrders } from '../../../keeper/rows.ts'
+import type { Logger } from '../../../service/logger.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
 export const quiet: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
 export const noMetrics: Metrics = {
-  turn: () => {},
+  auction: () => {},
   batch: () => {},
   triggered: () => {},
   stage: () => {},
@@ -305,9 +306,9 @@ export class World {
     return {
       store: createAuctionStore(this.db),
       clock: this.clock,
-      reached: () => {},
+      killPoint: () => {},
       metrics: noMetrics,
-      log: quiet,
+      logger: quiet,
       wake: (batchId) => woken.push(batchId),
       woken,
     }

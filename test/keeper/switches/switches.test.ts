@@ -56,9 +56,9 @@ describe("the dead-man switch's executor", () => {
       .onConflict((conflict) => conflict.column('user_id').doUpdateSet(timer))
       .execute()
   }
-  const run = (changes: { readonly store?: SwitchStore; readonly reached?: () => void } = {}) => {
-    const { store = createSwitchStore(world.db), reached = () => {} } = changes
-    return runSwitches({ switches: store, clock: world.clock, reached, log: quiet }, fence)
+  const run = (changes: { readonly store?: SwitchStore; readonly killPoint?: () => void } = {}) => {
+    const { store = createSwitchStore(world.db), killPoint = () => {} } = changes
+    return runSwitches({ switches: store, clock: world.clock, killPoint, logger: quiet }, fence)
   }
   const buy = (by: Trader, on = world) => on.place({ by, side: 'LONG', steps: 10, limit: 990 })
   const stop = (by: Trader) =>
@@ -166,7 +166,7 @@ describe("the dead-man switch's executor", () => {
       throw new Error('power cut')
     }
     let failure: unknown
-    await run({ reached: crash }).catch((error: unknown) => {
+    await run({ killPoint: crash }).catch((error: unknown) => {
       failure = error
     })
     expect(String(failure)).to.include('power cut')

@@ -1,0 +1,44 @@
+/** The Prometheus registry of a process, and its instruments in short form. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+/** Bucket bounds for latencies, seconds: 1 ms to 10 s. */
+export const LATENCY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export interface Instruments {
+  counter<Label extends string>(name: string, help: string, labelNames?: readonly Label[]): Counter<Label>
+  gauge<Label extends string>(name: string, help: string, labelNames?: readonly Label[]): Gauge<Label>
+  /** A gauge whose value is computed by `read` at each scrape. */
+  computed(name: string, help: string, read: () => number): void
+  histogram<Label extends string>(
+    name: string,
+    help: string,
+    buckets: readonly number[],
+    labelNames?: readonly Label[],
+  ): Histogram<Label>
+}
+
+/** A registry that already carries the default metrics of Node.js. */
+export function createRegistry(): { readonly registry: Registry; readonly instruments: Instruments } {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  return {
+    registry,
+    instruments: {
+      counter: (name, help, labelNames = []) => new Counter({ name, help, labelNames, registers }),
+      gauge: (name, help, labelNames = []) => new Gauge({ name, help, labelNames, registers }),
+      computed(name, help, read) {
+        new Gauge({
+          name,
+          help,
+          registers,
+          collect() {
+            this.set(read())
+          },
+        })
+      },
+      histogram: (name, help, buckets, labelNames = []) =>
+        new Histogram({ name, help, buckets: [...buckets], labelNames, registers }),
+    },
+  }
+}
