@@ -5,7 +5,7 @@ import {ForwardedSender} from "./base/ForwardedSender.sol";
 import {IAccountManager} from "./interfaces/IAccountManager.sol";
 import {ACTION_LIFETIME, CANCEL_GRACE} from "./types/Durations.sol";
 
-/// @title Session keys of owners
+/// @title Registry of session keys
 contract AccountManager is IAccountManager, ForwardedSender {
     // ------------------------------------------------------------------ constants
 
@@ -25,21 +25,21 @@ contract AccountManager is IAccountManager, ForwardedSender {
     /// @inheritdoc IAccountManager
     function registerSessionKey(address key, uint8 permissions) external {
         address owner = _forwardedSender();
-        // Check: a key is somebody else, and is allowed something that exists.
+        // Check: the key is not zero and not the owner, and the permissions exist.
         if (key == address(0) || key == owner) revert KeyInvalid(owner, key);
         if (permissions == 0 || permissions > ALL_PERMISSIONS) revert PermissionsInvalid(permissions);
 
-        // Check: its time is not over.
+        // Check: the key's lifetime is not over.
         SessionKey storage entry = _keys[owner][key];
         uint256 expiresAt = entry.registeredAt + LIFETIME;
         if (entry.registeredAt != 0 && block.timestamp >= expiresAt) revert KeyExpired(owner, key, expiresAt);
 
-        // Check: nothing that was matched under the present permissions is left without them.
+        // Check: batches that were matched under the current permissions can still settle.
         uint8 current = entry.permissions;
         bool settled = entry.revokedAt != 0 && block.timestamp > entry.revokedAt + (CANCEL_GRACE + ACTION_LIFETIME) / 1000;
         if (!settled && current & ~permissions != 0) revert PermissionsNarrowed(owner, key, current, permissions);
 
-        // Effect: the first registration counts for good.
+        // Effect: the lifetime always counts from the first registration.
         if (entry.registeredAt == 0) entry.registeredAt = uint64(block.timestamp);
         entry.permissions = permissions;
         entry.revokedAt = 0;
@@ -68,11 +68,10 @@ contract AccountManager is IAccountManager, ForwardedSender {
         SessionKey storage entry = _keys[owner][key];
         (uint256 permissions, uint256 registeredAt, uint256 revokedAt) =
             (entry.permissions, entry.registeredAt, entry.revokedAt);
-        // Times of 64 bits.
-        unchecked {
+        unchecked { // U1
             if (registeredAt == 0 || permissions & permission == 0) return false;
             if (asOf >= (registeredAt + LIFETIME) * 1000) return false;
-            // Late invalidation: what was matched before the revocation was seen can still be settled.
+            // Batches that were matched before the revocation was seen can still settle.
             return revokedAt == 0 || asOf <= revokedAt * 1000 + CANCEL_GRACE;
         }
     }

@@ -8,7 +8,7 @@ import {IPriceOracle} from "./interfaces/IPriceOracle.sol";
 import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
 import {AHEAD, NOTICE} from "./types/Durations.sol";
 
-/// @title Prices of Chainlink-style feeds
+/// @title Price oracle over Chainlink-style feeds
 contract AggregatorOracle is IAggregatorOracle, Restricted {
     // ------------------------------------------------------------------ constants, immutables
 
@@ -30,9 +30,9 @@ contract AggregatorOracle is IAggregatorOracle, Restricted {
 
     // ------------------------------------------------------------------ constructor
 
-    /// @param noticeSeconds A day at least but on test chains. Without notice a change counts at once and for every report.
-    /// @param uptimeFeed Tells outages of the chain; zero if there is none.
-    /// @param grace Seconds after an outage.
+    /// @param noticeSeconds At least a day, except on test chains. With 0 a change is valid immediately and for every report.
+    /// @param uptimeFeed Reports outages of the chain; zero if there is none.
+    /// @param grace Seconds after an outage in which reports are invalid.
     constructor(address access, uint256 noticeSeconds, address uptimeFeed, uint256 grace) Restricted(access) {
         DelayBoundsLib.requireWithin(noticeSeconds, NOTICE / 1000, MAX_NOTICE);
         DelayBoundsLib.requireWithin(grace, 0, MAX_GRACE);
@@ -89,11 +89,11 @@ contract AggregatorOracle is IAggregatorOracle, Restricted {
         _requireUp(observedAt);
     }
 
-    /// @dev When the round stopped being the feed's answer, or would: `outdated` at the latest.
+    /// @dev Time at which the round stops being the feed's answer; at most `outdated`.
     function _endOf(IAggregator aggregator, uint80 round, uint256 outdated) private view returns (uint256) {
         (uint80 latest,,,,) = aggregator.latestRoundData();
         if (latest == round) return outdated;
-        // A round that is not the latest is followed by the next number, unless the feed's phase ended with it.
+        // A round that is not the latest has a next round, unless the feed's phase ended with it.
         try aggregator.getRoundData(round + 1) returns (uint80, int256, uint256, uint256 updatedAt, uint80) {
             if (updatedAt == 0) revert RoundSuperseded(round, latest);
             uint256 end = updatedAt * 1000 + AHEAD;

@@ -8,7 +8,7 @@ import {IAccountManager} from "./interfaces/IAccountManager.sol";
 import {IBackstop} from "./interfaces/IBackstop.sol";
 import {IMarginBank} from "./interfaces/IMarginBank.sol";
 
-/// @title An account that inherits positions nobody else took
+/// @title An account that inherits positions in liquidation
 contract Backstop is IBackstop, Restricted {
     using SafeERC20 for IERC20;
 
@@ -55,7 +55,7 @@ contract Backstop is IBackstop, Restricted {
     /// @inheritdoc IBackstop
     function withdraw(address receiver) external restricted {
         if (receiver == address(0)) revert ReceiverZero();
-        // Whatever lies here is the backstop's: a token transfer by mistake leaves the same way.
+        // Pays the whole token balance: tokens that were transferred here by mistake are withdrawn too.
         _BANK.withdraw();
         IERC20 token = IERC20(_BANK.token());
         uint256 amount = token.balanceOf(address(this));

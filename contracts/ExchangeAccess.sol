@@ -8,7 +8,7 @@ import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
 import {NOTICE} from "./types/Durations.sol";
 import {GUARDIAN, LISTING, PARAMETERS, TREASURY} from "./types/Roles.sol";
 
-/// @title Who may do what, and how long it must have been announced
+/// @title Roles of the exchange, and the delays of their operations
 contract ExchangeAccess is AccessManager, IExchangeAccess {
     // ------------------------------------------------------------------ types
 
@@ -34,7 +34,7 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
 
     // ------------------------------------------------------------------ constructor
 
-    /// @param firstAdmin Sets up the exchange without delay, and should leave when others have taken over.
+    /// @param firstAdmin Sets up the exchange without delay, and should renounce the role when other admins have accepted it.
     constructor(address firstAdmin, uint32 roleDelay) AccessManager(firstAdmin) {
         DelayBoundsLib.requireWithin(roleDelay, NOTICE / 1000, MAX_DELAY);
         _MINIMUM_DELAY = roleDelay;
@@ -43,7 +43,7 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
         emit RoleLabel(PARAMETERS, "PARAMETERS");
         emit RoleLabel(GUARDIAN, "GUARDIAN");
         emit RoleLabel(TREASURY, "TREASURY");
-        // What these have scheduled, the guardian may cancel.
+        // The guardian may cancel scheduled operations of these roles.
         _setRoleGuardian(LISTING, GUARDIAN);
         _setRoleGuardian(PARAMETERS, GUARDIAN);
         _setRoleGuardian(TREASURY, GUARDIAN);
@@ -51,8 +51,8 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
 
     // ------------------------------------------------------------------ roles
 
-    /// @notice Offers a role to `account`; for one who holds it, changes his delay (a shorter one takes the difference to
-    /// become effective).
+    /// @notice Offers a role to `account`. If the account has the role, changes its delay; a shorter delay becomes effective
+    /// after the difference.
     /// @inheritdoc IAccessManager
     function grantRole(uint64 roleId, address account, uint32 executionDelay)
         public
@@ -79,7 +79,7 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
         _grantRole(roleId, msg.sender, getRoleGrantDelay(roleId), offer.executionDelay);
     }
 
-    /// @dev An admin who joins is counted.
+    /// @dev Counts new admins.
     function _grantRole(uint64 roleId, address account, uint32 grantDelay, uint32 executionDelay)
         internal
         override
@@ -89,7 +89,7 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
         if (joined && roleId == ADMIN_ROLE) ++adminCount;
     }
 
-    /// @dev An offer goes with the role. The last admin stays.
+    /// @dev Also withdraws an open offer. Reverts for the last admin.
     function _revokeRole(uint64 roleId, address account) internal override returns (bool left) {
         if (_offers[roleId][account].expiresAt != 0) {
             delete _offers[roleId][account];
@@ -103,7 +103,7 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
 
     // ------------------------------------------------------------------ views
 
-    /// @notice Whether `account` holds the role, and the delay that he acts with: not below the minimum once set-up is over.
+    /// @notice Whether `account` has the role, and its delay: at least the minimum after the set-up period.
     /// @inheritdoc IAccessManager
     function hasRole(uint64 roleId, address account)
         public
@@ -136,9 +136,9 @@ contract ExchangeAccess is AccessManager, IExchangeAccess {
         return _SETUP_END;
     }
 
-    // ------------------------------------------------------------------ what is refused
+    // ------------------------------------------------------------------ disabled functions
 
-    /// @notice Always reverts: a call that carries calls hides what is done.
+    /// @notice Always reverts: nested calls would hide operations from observers of scheduled calls.
     function multicall(bytes[] calldata) public pure override returns (bytes[] memory) {
         revert NoMulticall();
     }

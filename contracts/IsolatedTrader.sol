@@ -33,7 +33,7 @@ import {Report} from "./types/Report.sol";
 import {PartHeader, PartTerms} from "./types/Settlement.sol";
 import {Clock, Reference, TraderState, Word} from "./types/TraderState.sol";
 
-/// @title One market: positions, signed orders, batches
+/// @title One market: settles batches of signed orders into isolated positions
 contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyGuardTransient {
     using SaltLib for TraderState;
 
@@ -42,14 +42,14 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
     /// @dev The memory that all records of a part share.
     struct SettlementContext {
         PartTerms terms;
-        /// The account at hand.
+        /// Position of the current run's account.
         Position position;
         uint256 fees;
         /// Steps, 64 bits each, from the low bit: bought, sold, taker, forced.
         uint256 volumes;
-        /// Where the next log record goes.
+        /// Address of the next log record.
         uint256 logEnd;
-        /// Where the call to the bank begins, and where its next word goes.
+        /// Start of the calldata for the bank, and address of its next word.
         uint256 ledger;
         uint256 ledgerEnd;
     }
@@ -124,17 +124,16 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         }
         (settlement.ledger, settlement.ledgerEnd) = LedgerCall.start(orders);
         (log, settlement.logEnd) = SettlementCodec.startLog(part, orders, settlement.terms.fundingIndex);
-        // Positions in calldata.
-        unchecked {
+        unchecked { // U2
             uint256 end = next + orders * OrderLib.RECORD;
             while (next != end) next = _settleRun(settlement, next, end);
         }
         SettlementCodec.finishLog(log, settlement.logEnd);
     }
 
-    /// @dev The records of one account that stand next to each other: its slot is read before them, judged and written after
-    /// them. A forced record begins a run of its own, so that it is judged by what the account holds before it.
-    /// @return Where the next run begins.
+    /// @dev Settles one run: adjacent records of one account. The position is read once before the run, and checked and written
+    /// once after it. A forced record starts its own run, so that the liquidation check sees the position before the record.
+    /// @return Calldata position of the next run.
     function _settleRun(SettlementContext memory settlement, uint256 next, uint256 end) private returns (uint256) {
         PartTerms memory terms = settlement.terms;
         Position memory held = settlement.position;
@@ -145,8 +144,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         if (body.isForced()) MarginLib.requireLiquidatable(held, terms, account);
         int256 change;
         bool opened;
-        // At most 200 records, and changes below 2^95.
-        unchecked {
+        unchecked { // U3
             do {
                 (bool opens, int256 freeDelta) = _settleOrder(settlement, head, body, next);
                 if (opens) opened = true;
@@ -164,8 +162,9 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         return next;
     }
 
-    /// @dev One record: checks, signature, fill state, position, log. Returns whether it opened anything, and the change of the
-    /// free balance.
+    /// @dev Settles one record: checks, signature, fill state, position, log.
+    /// @return opened Whether any share of the fill opened.
+    /// @return freeDelta Change of the account's free balance.
     function _settleOrder(SettlementContext memory settlement, RecordHead head, RecordBody body, uint256 pointer)
         private
         returns (bool opened, int256 freeDelta)
@@ -189,8 +188,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
     }
 
     function _count(SettlementContext memory settlement, uint256 fill, RecordBody body, uint256 fee) private pure {
-        // At most 200 fills below 2^48, with fees below 2^197.
-        unchecked {
+        unchecked { // U4
             settlement.fees += fee;
             uint256 volumes = (body.isBuy() ? fill : fill << 64) | (body.taker() << 128);
             if (body.isForced()) volumes |= fill << 192;
@@ -204,8 +202,8 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         OrderLib.requireSigner(_ACCOUNT_MANAGER, head.maker(), body.salt(), signer, terms.asOf);
     }
 
-    /// @dev Both sides are equal, and every matched step has one taker. Where only liquidations may trade, each of them has one
-    /// that is forced on at least one side.
+    /// @dev Reverts unless steps bought = steps sold = taker steps. If only liquidations may trade, every matched step must be
+    /// forced on at least one side.
     function _requireBalanced(uint256 volumes, bool forcedOnly) private pure {
         uint256 bought = uint64(volumes);
         uint256 sold = uint64(volumes >> 64);
@@ -217,7 +215,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
 
     // ------------------------------------------------------------------ actions
 
-    /// @dev Places the part in the market's queue, checks price and report, and works out what all its orders share.
+    /// @dev Begins the action, checks order of the part, report, price and fee rates, and computes the terms of all its records.
     function _beginPart(bytes calldata part, PartHeader memory header, PartTerms memory terms) private {
         ActionLib.Action memory action = ActionLib.Action(_state.clock, _state.reference_, _state.parameters);
         ActionLib.begin(action, _state, header.actionId, header.asOf, ActionKind.Batch);
@@ -229,7 +227,7 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
             ReportLib.requireProven(
                 _ORACLE, _FEED_ID, last, header.oraclePrice, header.observedAt, SettlementCodec.proofOf(part, header)
             );
-            // Both fit their fields in calldata.
+            // The header has the same field widths.
             last.oraclePrice = uint96(header.oraclePrice);
             last.observedAt = uint48(header.observedAt);
         } else if (header.oraclePrice != last.oraclePrice || header.observedAt != last.observedAt) {
@@ -261,10 +259,9 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         terms.forcedOnly = current.mode != MarketMode.Open;
         terms.fundingIndex = fundingIndex;
         terms.binary = binary;
-        // Prices below 2^40 ticks and 2^96, increments below 2^80.
-        unchecked {
+        unchecked { // U5
             terms.liquidationRatio = current.mmr + MarginLib.LIQUIDATION_BUFFER;
-            // Whole by the listing rule.
+            // The listing rules ensure a whole number.
             terms.tickStepValue = (_TICK * _STEP) / 1e18;
             terms.stepNotional = header.price * terms.tickStepValue;
             terms.oracleStepX = header.oraclePrice * _STEP;
@@ -274,16 +271,17 @@ contract IsolatedTrader is MarketDelegator, ForwardedSender, EIP712, ReentrancyG
         }
     }
 
-    /// @dev Opens the batch or continues it. Returns whether the part is its first.
+    /// @dev Opens a batch or continues the current one.
+    /// @return first Whether the part is the first of its batch.
     function _placePart(Clock memory clock_, PartHeader memory header) private pure returns (bool first) {
-        // Numbers run no faster than milliseconds: one operator cannot use them up for those who come after him.
+        // Batch numbers are at most `asOf`, so that no operator can exhaust the number space.
         if (header.batchId < clock_.batchId || header.batchId == 0 || header.batchId > header.asOf) {
             revert BatchOutOfOrder(clock_.batchId, header.batchId);
         }
         first = header.batchId > clock_.batchId;
         uint256 expected = first ? 1 : uint256(clock_.part) + 1;
         if (header.part != expected || header.part > header.parts) revert PartOutOfOrder(expected, header.part);
-        // Every field fits: the header carries them in the same widths.
+        // The header has the same field widths.
         clock_.part = uint8(header.part);
         if (!first) {
             if (!_isSameBatch(clock_, header)) revert BatchTermsChanged(header.batchId);

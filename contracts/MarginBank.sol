@@ -18,8 +18,8 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     // ------------------------------------------------------------------ types
 
-    /// @dev An account in one slot, from the low bit: free 96 | pending 96 | requestedAt 64. A struct, so that its place is
-    /// worked out once for read and write.
+    /// @dev An account in one slot, from the low bit: free 96 | pending 96 | requestedAt 64. A struct, so that the slot is
+    /// computed once for read and write.
     struct Word {
         uint256 bits;
     }
@@ -28,19 +28,18 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     uint256 private constant FREE = type(uint96).max;
     uint256 private constant PAUSE = 3 days;
-    /// @dev From the beginning of one pause to the beginning of the next.
+    /// @dev Minimum time between the starts of two pauses.
     uint256 private constant PAUSE_INTERVAL = 30 days;
-    /// @dev Longer than any pause and the delay of a withdrawal: who dislikes a market is out before it is listed.
+    /// @dev Longer than a pause plus the withdrawal delay: users who object to a market have time to withdraw before its listing.
     uint256 private constant MIN_LISTING_DELAY = 7 days;
     uint256 private constant MAX_LISTING_DELAY = 60 days;
-    /// @dev How long an announced market may be listed.
+    /// @dev Time after the listing delay in which an announced market can be listed.
     uint256 private constant LISTING_WINDOW = 14 days;
-    /// @dev What the code of an account begins with that delegates to code elsewhere (EIP-7702); no contract's does.
+    /// @dev Code prefix of an account that delegates to other code (EIP-7702). No contract's code starts with it.
     bytes3 private constant DELEGATION = 0xef0100;
 
     IERC20 private immutable _TOKEN;
-    /// @dev Keeps a wei and hands it to the bank for the time of a pause: from the bank's own balance, which is no slot, payments
-    /// see that there is nothing to look up.
+    /// @dev Holds 1 wei while no pause is active; the bank's own balance is the pause flag (5 gas instead of an SLOAD).
     PauseLatch private immutable _LATCH;
     uint256 private immutable _LISTING_DELAY;
 
@@ -60,7 +59,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     constructor(address collateral, address access, address firstTreasury, uint256 delay) payable Restricted(access) {
         if (collateral.code.length == 0) revert CollateralWithoutCode(collateral);
         DelayBoundsLib.requireWithin(delay, MIN_LISTING_DELAY, MAX_LISTING_DELAY);
-        // All that is here: what was sent to this address before it had code would look like a pause.
+        // Forwards the whole balance: ether sent to this address before deployment would otherwise set the pause flag.
         if (address(this).balance == 0) revert LatchWithoutWei();
         _LATCH = new PauseLatch{value: address(this).balance}();
         _TOKEN = IERC20(collateral);
@@ -91,22 +90,22 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         whenNotPaused
         nonReentrant
     {
-        // Anyone may have spent the permit already; the transfer below fails if the allowance is missing.
+        // Another account may have used the permit already. The transfer below reverts if the allowance is missing.
         try IERC20Permit(address(_TOKEN)).permit(msg.sender, address(this), amount, deadline, v, r, s) {} catch {}
         _deposit(msg.sender, amount);
     }
 
     function _deposit(address owner, uint256 amount) private {
-        // Check: somebody receives something.
+        // Check: the account and the amount are not zero.
         if (owner == address(0)) revert AccountZero();
         if (amount == 0) revert AmountZero();
 
-        // Interaction: the guard keeps everything else out until the credit stands.
+        // Interaction: the reentrancy guard covers the transfer until the credit is written.
         uint256 before = _TOKEN.balanceOf(address(this));
         _TOKEN.safeTransferFrom(msg.sender, address(this), amount);
         uint256 received = _TOKEN.balanceOf(address(this)) - before;
 
-        // Effect: credit what has arrived, if anything has.
+        // Effect: credit the amount received.
         if (received == 0) revert NothingArrived(amount);
         _credit(owner, received);
         emit Deposited(owner, msg.sender, received);
@@ -117,11 +116,11 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     /// @inheritdoc IMarginBank
     function requestWithdrawal(uint256 amount) external {
         Account memory entry = _unpack(_accounts[msg.sender].bits);
-        // Check: it is there.
+        // Check: the free balance covers it.
         if (amount == 0) revert AmountZero();
         if (amount > entry.free) revert FreeBalanceInsufficient(msg.sender, entry.free, amount);
 
-        // Effect: it leaves free at once; the clock restarts for everything pending.
+        // Effect: the amount leaves free immediately; the clock restarts for the whole pending amount.
         entry.free -= uint96(amount);
         entry.pending = _toUint96(entry.pending + amount);
         entry.requestedAt = uint64(block.timestamp);
@@ -134,12 +133,12 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         Word storage place = _accounts[msg.sender];
         uint256 word = place.bits;
         uint256 amount = (word >> 96) & FREE;
-        // Check: something is pending, and no batch that it backs can be settled any more.
+        // Check: an amount is pending, and no batch that it backs can settle any more.
         if (amount == 0) revert NothingPending(msg.sender);
         uint256 availableAfter = _lastDraw(word >> 192);
         if (block.timestamp <= availableAfter) revert WithdrawalEarly(msg.sender, availableAfter);
 
-        // Effect: debit before paying.
+        // Effect: debit before the transfer.
         place.bits = word & ~(FREE << 96);
         emit Withdrawn(msg.sender, amount);
 
@@ -152,14 +151,13 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     /// @inheritdoc IMarginBank
     function settleDeltas(uint256 asOf, uint256 fees, bytes32[] calldata deltas) external {
         Market memory entry = _markets[msg.sender];
-        // Check: the market is one of ours, and not paused.
+        // Check: the caller is a listed market, and no pause is active.
         if (entry.openFrom == 0) revert MarketNotListed(msg.sender);
         if (block.timestamp < entry.openFrom) revert BankPaused(entry.openFrom);
 
-        // Effect: accounts first, then the pool takes the difference.
+        // Effect: apply the deltas to the accounts and the difference to the pool.
         int256 paidOut = int256(fees);
-        // Far fewer than 2^96 deltas, each below 2^96. The decoder has checked that they all lie in calldata.
-        unchecked {
+        unchecked { // U17
             uint256 next;
             assembly ("memory-safe") {
                 next := deltas.offset
@@ -181,13 +179,13 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         _markets[msg.sender] = entry;
     }
 
-    /// @dev A debit takes free first, then what is pending, as long as the request does not bind this batch yet.
+    /// @dev A debit reduces free first, then pending, if the pending withdrawal still backs a batch as of `asOf`.
     function _move(address owner, int256 delta, uint256 asOf) private {
         Word storage place = _accounts[owner];
         uint256 word = place.bits;
         uint256 free = word & FREE;
-        // |delta| < 2^96. Free is the low field, so a change that stays within it is a change of the word.
-        unchecked {
+        // Free is the low field of the word: adding a delta to the word changes free only.
+        unchecked { // U18
             if (delta >= 0) {
                 if (free + uint256(delta) > FREE) revert AmountTooLarge(free + uint256(delta));
                 place.bits = word + uint256(delta);
@@ -198,8 +196,8 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         }
     }
 
-    /// @dev All of free, and the rest of `debit` out of pending. What can be paid out is out of reach, whatever a market says
-    /// of its `asOf`; to one that is held to the clock (ACTION_LIFETIME) it was before.
+    /// @dev Debits all of free, and the rest from pending. A pending amount that `withdraw` can pay is never debited, whatever
+    /// `asOf` the market passes. A market that enforces ACTION_LIFETIME cannot reach it anyway.
     function _drawPending(address owner, uint256 word, uint256 debit, uint256 asOf) private view returns (uint256) {
         Account memory entry = _unpack(word);
         uint256 missing = debit - entry.free;
@@ -208,7 +206,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         uint256 backing = backs ? entry.pending : 0;
         if (missing > backing) revert FreeBalanceInsufficient(owner, entry.free + backing, debit);
         entry.free = 0;
-        // Not more than pending.
+        // `missing` <= pending.
         entry.pending -= uint96(missing);
         return _pack(entry);
     }
@@ -236,13 +234,13 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     /// @inheritdoc IMarginBank
     function withdrawAnnouncement(address trader) external restricted {
-        _takeAnnouncement(trader);
+        _removeAnnouncement(trader);
         emit AnnouncementWithdrawn(trader);
     }
 
     /// @inheritdoc IMarginBank
     function listMarket(address trader) external restricted whenNotPaused {
-        Announcement memory announced = _takeAnnouncement(trader);
+        Announcement memory announced = _removeAnnouncement(trader);
         if (block.timestamp < announced.listableFrom) revert ListingEarly(trader, announced.listableFrom);
         if (block.timestamp >= announced.lapsesAt) revert AnnouncementLapsed(trader, announced.lapsesAt);
         if (trader.codehash != announced.codeHash) revert MarketCodeChanged(trader, announced.codeHash, trader.codehash);
@@ -251,7 +249,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         emit MarketListed(trader, announced.codeHash);
     }
 
-    function _takeAnnouncement(address trader) private returns (Announcement memory announced) {
+    function _removeAnnouncement(address trader) private returns (Announcement memory announced) {
         announced = _announcements[trader];
         if (announced.lapsesAt == 0) revert MarketNotAnnounced(trader);
         delete _announcements[trader];
@@ -270,27 +268,27 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
     function unpause() external restricted {
         if (!isPaused()) revert BankNotPaused();
         _pauseUntil(_pause.startedAt, uint64(block.timestamp));
-        _giveBack();
+        _returnEther();
         emit Unpaused();
     }
 
     /// @inheritdoc IMarginBank
     function restoreLatch() external whenNotPaused {
         if (address(this).balance == 0) revert AmountZero();
-        _giveBack();
+        _returnEther();
     }
 
-    /// @dev Never while a pause runs.
-    function _giveBack() private {
+    /// @dev Sends the bank's ether to the latch. Must not run during a pause.
+    function _returnEther() private {
         Address.sendValue(payable(address(_LATCH)), address(this).balance);
     }
 
-    /// @notice The latch's wei.
+    /// @notice Accepts ether from the latch only.
     receive() external payable {
         if (msg.sender != address(_LATCH)) revert SenderNotLatch(msg.sender);
     }
 
-    /// @dev Written to every market too, so that settlement reads nothing for it.
+    /// @dev Also writes the end of the pause to every market's slot, so that settlement reads no additional slot.
     function _pauseUntil(uint64 startedAt, uint64 endsAt) private {
         _pause = Pause({startedAt: startedAt, endsAt: endsAt});
         for (uint256 i; i < _listed.length; ++i) _markets[_listed[i]].openFrom = uint32(endsAt);
@@ -345,7 +343,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     /// @inheritdoc IMarginBank
     function isPaused() public view returns (bool) {
-        // No pause runs without a wei; one that was forced upon the bank costs the look, and decides nothing.
+        // During a pause the balance is not zero. If it is not zero for another reason, the pause slot decides.
         return address(this).balance != 0 && block.timestamp < _pause.endsAt;
     }
 
@@ -361,7 +359,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev Seconds: until then a batch that what is pending backs can be settled.
+    /// @dev Last second in which a batch that the pending amount backs can settle.
     function _lastDraw(uint256 requestedAt) private pure returns (uint256) {
         return requestedAt + (CANCEL_GRACE + ACTION_LIFETIME) / 1000;
     }
@@ -371,8 +369,7 @@ contract MarginBank is IMarginBank, Restricted, ReentrancyGuardTransient {
         uint256 word = place.bits;
         uint256 sum = (word & FREE) + amount;
         if (sum > FREE) revert AmountTooLarge(sum);
-        // Free is the low field, and the sum fits it.
-        unchecked {
+        unchecked { // U19
             place.bits = word + amount;
         }
     }

@@ -4,27 +4,28 @@ pragma solidity ^0.8.28;
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 /**
- * @title Keeps the wei of a bank's pause
- * @notice It comes from the bank and goes to the bank, all of it, whenever the bank asks. So a pause needs nobody's ether.
+ * @title Holds the bank's wei while no pause is active
+ * @notice The bank's own balance is its pause flag. The latch receives its ether from the bank and sends all of it back on
+ * `release`, so that starting a pause requires no ether from the caller.
  */
 contract PauseLatch {
-    /// @dev Its maker.
+    /// @dev The contract that deployed the latch.
     address private immutable _BANK;
 
-    error SenderNotBank(address sender);
+    error NotBank(address sender);
 
     constructor() payable {
         _BANK = msg.sender;
     }
 
     modifier onlyBank() {
-        if (msg.sender != _BANK) revert SenderNotBank(msg.sender);
+        if (msg.sender != _BANK) revert NotBank(msg.sender);
         _;
     }
 
     receive() external payable onlyBank {}
 
-    /// @notice Sends the bank everything.
+    /// @notice Sends the whole balance to the bank. Bank only.
     function release() external onlyBank {
         Address.sendValue(payable(_BANK), address(this).balance);
     }

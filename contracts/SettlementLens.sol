@@ -6,11 +6,11 @@ import {SettlementCodec} from "./libraries/SettlementCodec.sol";
 import {RecordBody, RecordHead} from "./types/OrderRecord.sol";
 import {OrderFill, PartHeader} from "./types/Settlement.sol";
 
-/// @title A part as structs, for auditors and tools: what `settleBatch` reads, with the code it reads it with
+/// @title Decodes a packed part into structs, for auditors and tools. Uses the decoder of `settleBatch`
 contract SettlementLens {
     // ------------------------------------------------------------------ views
 
-    /// @notice Unpacks the argument of `settleBatch`. Reverts where settlement would find it malformed.
+    /// @notice Decodes the argument of `settleBatch`. Reverts if settlement would reject its header or length.
     function decodePart(bytes calldata part)
         external
         pure

@@ -9,19 +9,19 @@ import {ISignedPriceOracle} from "./interfaces/ISignedPriceOracle.sol";
 import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
 import {NOTICE} from "./types/Durations.sol";
 
-/// @title Prices signed by n of m known signers
+/// @title Price oracle with n of m signers per feed
 contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
     // ------------------------------------------------------------------ types
 
-    /// @dev Of a set of signers, what a report needs: one slot.
+    /// @dev The fields of a signer set that `verify` reads. One slot.
     struct SignerTerms {
         uint48 activeFrom;
-        /// Of all the sets that the feed was ever given; 0 if there is none.
+        /// Sequence number of the set within its feed; 0 if there is none.
         uint32 number;
         uint16 threshold;
     }
 
-    /// @dev Who signs for what is observed from `activeFrom` on.
+    /// @dev The signers of observations from `activeFrom` on.
     struct SignerSet {
         SignerTerms terms;
         address[] signers;
@@ -46,7 +46,7 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
 
     // ------------------------------------------------------------------ constructor
 
-    /// @param noticeSeconds A day at least but on test chains. Without notice a change counts at once and for every report.
+    /// @param noticeSeconds At least a day, except on test chains. With 0 a change is valid immediately and for every report.
     constructor(address access, uint256 noticeSeconds) EIP712("SignedPriceOracle", "1") Restricted(access) {
         DelayBoundsLib.requireWithin(noticeSeconds, NOTICE / 1000, MAX_NOTICE);
         _NOTICE = noticeSeconds;
@@ -69,7 +69,7 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
 
         if (!_isWaiting(feedId)) _former[feedId] = _latest[feedId];
         uint48 activeFrom = _NOTICE == 0 ? 0 : uint48((block.timestamp + _NOTICE) * 1000);
-        // At most 32.
+        // The threshold is at most MAX_SIGNERS.
         _latest[feedId] = SignerSet(SignerTerms(activeFrom, number, uint16(threshold)), signers);
         emit FeedSet(feedId, signers, threshold, activeFrom);
     }
@@ -108,7 +108,7 @@ contract SignedPriceOracle is ISignedPriceOracle, EIP712, Restricted {
         }
     }
 
-    /// @dev The proof is as long as it should be. Refuses high s values and the zero address.
+    /// @dev `verify` has checked the length of the proof. Rejects high s values and the zero address.
     function _recover(bytes32 digest, bytes calldata proof, uint256 index)
         private
         pure

@@ -5,7 +5,7 @@ import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
 import {DelayBoundsLib} from "./libraries/DelayBoundsLib.sol";
 
-/// @title Collateral for the test network and local chains: anyone may mint
+/// @title Collateral token of test networks and local chains: any account can mint
 contract TestUSDM is ERC20, ERC20Permit {
     error NotATestChain(uint256 chainId);
 

@@ -2,9 +2,10 @@
 pragma solidity ^0.8.28;
 
 /**
- * @title The sender behind the forwarder
- * @notice `ERC2771Context` is not inherited: only functions that ask for the forwarded sender see it, everything else keeps
- * `msg.sender`. The forwarder never changes, and nothing here calls itself with data of a caller's choice.
+ * @title The signer of a forwarded request (ERC-2771)
+ * @notice Functions that accept forwarded requests call `_forwardedSender`; all other functions use `msg.sender`.
+ * `ERC2771Context` is not inherited, because it would apply to every function. The forwarder is immutable, and the contract never
+ * calls itself with data of a caller's choice.
  */
 abstract contract ForwardedSender {
     // ------------------------------------------------------------------ immutables
@@ -19,14 +20,14 @@ abstract contract ForwardedSender {
 
     // ------------------------------------------------------------------ views
 
-    /// @notice What the forwarder asks before it forwards.
+    /// @notice The forwarder calls this before it forwards.
     function isTrustedForwarder(address forwarder) external view returns (bool) {
         return forwarder == _FORWARDER;
     }
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev The forwarder appends the address that signed the request.
+    /// @dev The forwarder appends the request's signer to the calldata.
     function _forwardedSender() internal view returns (address) {
         if (msg.sender != _FORWARDER || msg.data.length < 20) return msg.sender;
         return address(bytes20(msg.data[msg.data.length - 20:]));

@@ -4,9 +4,9 @@ pragma solidity ^0.8.28;
 import {AccessManaged} from "@openzeppelin/contracts/access/manager/AccessManaged.sol";
 
 /**
- * @title A contract whose `restricted` functions ask ExchangeAccess
- * @notice The sender is always `msg.sender`: no forwarder speaks for a role. Whom it asks is settled when it is deployed: another
- * authority would lift every bound and every delay at once.
+ * @title A contract whose `restricted` functions are authorized by ExchangeAccess
+ * @notice Roles are checked for `msg.sender`, never for a forwarded sender. The authority is immutable: another authority could
+ * bypass every bound and delay.
  */
 abstract contract Restricted is AccessManaged {
     error AuthorityFixed(address authority);

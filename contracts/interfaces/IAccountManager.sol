@@ -2,10 +2,10 @@
 pragma solidity ^0.8.28;
 
 /**
- * @title Session keys
- * @notice A key that an owner has registered may sign orders, or margin and leverage changes, in his place: never
- * withdrawals, never other keys. Access ends 30 days after the *first* registration; registering again after a revocation
- * gives back what is left of it. Owners call directly or through the forwarder.
+ * @title Registry of session keys
+ * @notice An owner registers a key that may sign orders, or margin and leverage changes, for the owner's account. A key cannot
+ * sign withdrawals or register keys. It expires 30 days after its *first* registration; registering it again after a revocation
+ * does not extend that. Owners call directly or through the forwarder.
  */
 interface IAccountManager {
     struct SessionKey {
@@ -17,29 +17,29 @@ interface IAccountManager {
         uint64 revokedAt;
     }
 
-    /// @notice `key` may act for `owner`, with `permissions` in place of those it had (1 orders, 2 margin and leverage). Unix
-    /// seconds; `registeredAt` is the first registration's and never changes. A revocation before it is void.
+    /// @notice `key` may act for `owner` with `permissions` (1 orders, 2 margin and leverage), which replace the previous ones.
+    /// Unix seconds; `registeredAt` is the time of the first registration. Undoes an earlier revocation.
     event SessionKeyRegistered(
         address indexed owner, address indexed key, uint8 permissions, uint64 registeredAt, uint64 expiresAt
     );
-    /// @notice The key has ended, at `revokedAt` (unix seconds); it stays valid for actions with
-    /// `asOf` <= `revokedAt` + CANCEL_GRACE.
+    /// @notice The key was revoked at `revokedAt` (unix seconds). It remains valid for actions with `asOf` <= `revokedAt` +
+    /// CANCEL_GRACE.
     event SessionKeyRevoked(address indexed owner, address indexed key, uint64 revokedAt);
 
     error KeyInvalid(address owner, address key);
     error PermissionsInvalid(uint8 permissions);
-    /// @notice A key cannot lose permissions while batches that rely on them may be under way: revoke it first, and register it
+    /// @notice A registered key cannot lose permissions, because matched batches may rely on them. Revoke it, and register it
     /// again after CANCEL_GRACE + ACTION_LIFETIME.
     error PermissionsNarrowed(address owner, address key, uint8 current, uint8 asked);
-    /// @notice The 30 days of a key are over for good: take another one.
+    /// @notice The 30 days of the key are over. Register another key.
     error KeyExpired(address owner, address key, uint256 expiredAt);
     error KeyNotRegistered(address owner, address key);
 
-    /// @notice Approves `key` for the caller, within the 30 days from its first registration. Approving an approved key may add
-    /// permissions, not take them. Approving a revoked key makes good again what it has signed.
+    /// @notice Registers `key` for the caller, within 30 days from its first registration. Registering a registered key may add
+    /// permissions, but not remove any. Registering a revoked key makes its earlier signatures valid again.
     function registerSessionKey(address key, uint8 permissions) external;
 
-    /// @notice Revokes the caller's approval of `key`. It applies to batches with `asOf` > block time + CANCEL_GRACE. A second
+    /// @notice Revokes the caller's `key`. The revocation applies to batches with `asOf` > block time + CANCEL_GRACE. A second
     /// revocation changes nothing.
     function revokeSessionKey(address key) external;
 

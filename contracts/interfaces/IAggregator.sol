@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @title What is used of a Chainlink-style feed. Times in unix seconds
+/// @title The functions used of a Chainlink-style feed. Times in unix seconds
 interface IAggregator {
     function decimals() external view returns (uint8);
 
-    /// @dev Reverts, or answers with zeros, for a round that has no data.
+    /// @dev Reverts or returns zeros for a round without data.
     function getRoundData(uint80 roundId)
         external
         view

@@ -4,33 +4,33 @@ pragma solidity ^0.8.28;
 import {IAccessManager} from "@openzeppelin/contracts/access/manager/IAccessManager.sol";
 
 /**
- * @title Who may do what, and how long it must have been announced
- * @notice OpenZeppelin's AccessManager with four bounds that no administrator can lift:
- * - A role is granted in two steps: the grantee takes it up within a week, or the grant lapses. A mistyped address gets nothing.
- * - The last admin can neither leave nor be removed.
- * - Once the set-up (three days from deployment) is over, whoever holds a role other than the guardian's acts with a delay of
- *   at least `minimumDelay`, whatever he was granted with; nobody acts with a delay above 30 days.
+ * @title Roles of the exchange, and the delays of their operations
+ * @notice OpenZeppelin's AccessManager with four restrictions that no admin can remove:
+ * - A role is granted in two steps: the grantee accepts it within a week, or the offer expires. A mistyped address gets no role.
+ * - The last admin can neither renounce the role nor be removed.
+ * - After the set-up period (three days from deployment), members of every role except the guardian have a delay of at least
+ *   `minimumDelay`, whatever delay they were granted with. No delay exceeds 30 days.
  * - There is no multicall.
  *
- * Nor can he lead a contract to another manager: each asks the one that it was deployed with (`Restricted`).
+ * No admin can replace the manager of a contract: each contract keeps the one that it was deployed with (`Restricted`).
  *
- * The guardian may cancel what other roles have scheduled, except the admin's. What a role may call is set per function; what
- * was given to no role needs the admin.
+ * The guardian may cancel operations that other roles have scheduled, except the admin's. Functions are assigned to roles one by
+ * one; a function that is assigned to no role requires the admin.
  */
 interface IExchangeAccess is IAccessManager {
-    /// @notice `account` may take up the role until `expiresAt` (unix seconds).
+    /// @notice `account` may accept the role until `expiresAt` (unix seconds).
     event RoleOffered(uint64 indexed roleId, address indexed account, uint32 executionDelay, uint48 expiresAt);
-    /// @notice The offer is void.
+    /// @notice The offer was withdrawn.
     event RoleOfferWithdrawn(uint64 indexed roleId, address indexed account);
 
     error RoleNotOffered(uint64 roleId, address account);
     error LastAdmin(address admin);
     error NoMulticall();
 
-    /// @notice Takes up a role that was offered to the caller. A grant delay of the role begins now.
+    /// @notice Accepts a role that was offered to the caller. A grant delay of the role starts now.
     function acceptRole(uint64 roleId) external;
 
-    /// @notice The offer that stands; `expiresAt` is 0 if there is none.
+    /// @notice The current offer; `expiresAt` is 0 if there is none.
     function offeredRole(uint64 roleId, address account)
         external
         view
@@ -38,9 +38,9 @@ interface IExchangeAccess is IAccessManager {
 
     function adminCount() external view returns (uint256);
 
-    /// @notice Seconds; holds from `setupEnd` on for every role but the guardian's.
+    /// @notice Seconds; applies from `setupEnd` on to every role except the guardian.
     function minimumDelay() external view returns (uint32);
 
-    /// @notice Unix seconds.
+    /// @notice End of the set-up period in unix seconds.
     function setupEnd() external view returns (uint48);
 }

@@ -6,17 +6,17 @@ import {Report} from "../types/Report.sol";
 
 /**
  * @title Funding of a perpetual
- * @notice One index in wei per quantity step grows at a rate (wei per step and hour, positive: longs pay) from one action to the
- * next. A position's margin is stored with the index folded in, so longs pay to the wei what shorts get, without a transfer.
+ * @notice One index in wei per quantity step accrues a rate (wei per step and hour, positive: longs pay) from one action to the
+ * next. A position's margin is stored with the index folded in, so longs pay to the wei what shorts receive, without a transfer.
  *
- * The operator sets the rate, within bounds that code keeps: the market's cap of the oracle price; from one end of it to the
- * other in no less than 45 minutes (as dYdX's P1FundingOracle bounds it); within a third of it where no rate was running; for an
- * hour at most, and not beyond the session of a market that has one. A rate that is not renewed ends: a silent operator
- * stops funding, he does not freeze it.
+ * The operator sets the rate. The contract enforces these bounds: the market's cap, a fraction of the oracle price; at least 45
+ * minutes from one end of the cap to the other (as in dYdX's P1FundingOracle); within a third of the cap if no rate was
+ * running; a validity of at most an hour that ends with the session, if the market has one. A rate that is not renewed ends:
+ * without updates funding stops.
  */
 interface IFunding {
-    /// @notice `rate` runs from `asOf` until `validUntil`, both milliseconds. `fundingIndex` is the index as of `asOf`; the
-    /// report has become the market's last.
+    /// @notice `rate` runs from `asOf` until `validUntil`, both milliseconds. `fundingIndex` is the index as of `asOf`. The
+    /// report becomes the market's last report.
     event FundingUpdated(
         uint256 indexed actionId,
         uint256 asOf,
@@ -29,17 +29,17 @@ interface IFunding {
 
     error NotPerpetual();
     error FundingRateOutOfRange(int256 lowest, int256 highest, int256 given);
-    /// @notice `validUntil` is later than `asOf`, by an hour at most, and not past the end of the session.
+    /// @notice `validUntil` must be after `asOf`, at most an hour after it, and not after the end of the session.
     error FundingValidityInvalid(uint256 after_, uint256 latest, uint256 given);
     error SessionClosed(uint256 asOf, uint256 sessionEnd);
-    /// @notice The index could leave its 96 bits before the rate ends.
+    /// @notice The index could exceed its 96 bits before the rate ends.
     error FundingIndexOutOfRange(int256 index);
 
     /**
-     * @notice Accrues funding and sets the rate that runs from `asOf` on. Operator only; takes the next action number.
+     * @notice Accrues funding and sets the rate that runs from `asOf` on. Operator only; uses the next action number.
      * @param rate Wei per step and hour.
      * @param report Of the market's price: the bounds are fractions of it.
-     * @param session Of the market's session feed, not read where it has none: when the running session ends.
+     * @param session Report of the market's session feed: the end of the running session. Not read if the market has no session.
      */
     function updateFunding(
         uint256 actionId,

@@ -13,30 +13,30 @@ import {Position} from "../types/Position.sol";
 import {Clock, Floors, PendingChange, Reference} from "../types/TraderState.sol";
 
 /**
- * @title One market: positions, signed orders, batches
- * @notice An operator settles what the auction matched. He supplies quantities and two fee rates, nothing else that moves
- * value: the price is held in a band around an oracle he does not control, and every amount follows from it.
+ * @title One market: settles batches of signed orders into isolated positions
+ * @notice The operator settles the batches that the auction matched. The operator supplies quantities, a clearing price within
+ * the band around the oracle price, and two fee rates up to the schedule. Every amount follows from these and the signed orders.
  *
- * Every order record is bound by its maker's signature. The operator can leave an order out; he cannot fill it beyond its
- * limit, quantity, life, leverage or reduce-only mark, nor twice, nor at two prices in one batch.
+ * Every order record requires its maker's signature. The operator can omit an order, but cannot fill it beyond its limit,
+ * quantity, expiration, leverage or reduce-only flag, nor fill it twice, nor at two prices in one batch.
  *
- * Every event of a market is declared once, here or in an interface that this one inherits. Together they tell all that the
- * market knows: test/support/replay.ts rebuilds it from logs alone.
+ * Every event of a market is declared once, here or in an interface that this one inherits. The events determine the whole state
+ * of the market: test/contracts/scenarios/replay.test.ts rebuilds it from logs.
  *
- * `asOf` (milliseconds) is the only clock: expiry, session keys, report age and late cancels are judged by it. It never
- * decreases, lies at most 2 s ahead of block time, and dies 10 s (ACTION_LIFETIME) behind it.
+ * `asOf` (milliseconds) is the clock of an action: expiration, session keys, report age and cancels are evaluated at it. It never
+ * decreases. An action reverts if `asOf` > block time + 2 s or block time > `asOf` + ACTION_LIFETIME (10 s).
  */
 interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjustments, IMarketRisk, IMarketWindDown {
-    /// @notice One settled part. `data` is documented in contracts/README.md; domain/settlement-codec.ts decodes it.
+    /// @notice One settled part. contracts/README.md documents `data`; domain/settlement/settlement-codec.ts decodes it.
     event BatchSettled(uint256 indexed actionId, uint256 indexed batchId, bytes data);
-    /// @notice What never changes. `ParametersChanged` with action 0 tells the rest.
+    /// @notice The immutable terms of the market. `ParametersChanged` with action 0 has the first parameters.
     event MarketCreated(MarketGrid grid, address bank, address accountManager, address oracle);
-    /// @notice `status` from now on; `None` takes the office or the proposal away.
+    /// @notice The operator's new status; `None` revokes the role or the proposal.
     event OperatorChanged(address indexed operator, OperatorStatus status);
-    /// @notice Binding for batches with an `asOf` later than `requestedAt` (milliseconds) + CANCEL_GRACE.
+    /// @notice Cancel requests that apply to batches with `asOf` > `requestedAt` (milliseconds) + CANCEL_GRACE.
     event SaltsCancelled(address indexed maker, uint64[] salts, uint256 requestedAt);
-    /// @notice As `SaltsCancelled`, for every salt below `floor`. The floor before it binds every batch if it was requested more
-    /// than CANCEL_GRACE + ACTION_LIFETIME earlier.
+    /// @notice As `SaltsCancelled`, for every salt below `floor`. The previous floor applies to every batch if it was requested
+    /// more than CANCEL_GRACE + ACTION_LIFETIME earlier.
     event SaltsCancelledBelow(address indexed maker, uint256 floor, uint256 requestedAt);
 
     error NotOperator(address caller);
@@ -48,23 +48,23 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     error SaltTooLarge(uint256 salt);
     error AmountOffGrid(uint256 amount, uint256 increment);
     error SignatureLengthWrong(uint256 expected, uint256 given);
-    /// @notice The last byte of an order's signature must be 01: signed as a personal message.
+    /// @notice The last byte of an order's signature must be 01, which marks a personal message.
     error SignatureSuffixWrong(uint8 suffix);
 
     // ------------------------------------------------------------------ settlement
 
     /**
      * @notice Settles one part of a batch. Operator only.
-     * @dev The caller must supply, and is refused otherwise: the next action number; parts of one batch in sequence with
-     * one price, `asOf` and report; both sides equal; taker quantity equal to the matched volume; the records of one
-     * account next to each other, reducing before opening. Splitting an account's run is safe, only stricter.
+     * @dev Reverts unless: the action number is the next one; the parts of a batch come in sequence with one price, `asOf` and
+     * report; both sides are equal; taker steps equal the matched volume. The records of one account should be adjacent,
+     * reducing before opening: splitting an account's run is safe, but stricter.
      * @param part Packed part, see contracts/README.md.
      */
     function settleBatch(bytes calldata part) external;
 
     // ------------------------------------------------------------------ cancels
 
-    /// @notice Kills the caller's orders with these salts. Salts already dead or requested are passed over.
+    /// @notice Cancels the caller's orders with these salts. Salts that are dead or requested are skipped.
     function cancelSalts(uint64[] calldata salts) external;
 
     /// @notice Cancels the caller's orders with a salt below `floor`. A second request within CANCEL_GRACE + ACTION_LIFETIME
@@ -73,13 +73,13 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
 
     // ------------------------------------------------------------------ management
 
-    /// @notice Lets `operator` take the role up; one who has it keeps it. Restricted.
+    /// @notice Proposes `operator`, who can then accept the role. No effect on an approved operator. Restricted.
     function proposeOperator(address operator) external;
 
-    /// @notice Takes up the operator's role: proves that the proposed address can act.
+    /// @notice Accepts the operator role, which proves that the proposed address can send transactions.
     function acceptOperator() external;
 
-    /// @notice Takes the role, or the proposal, back at once. Restricted.
+    /// @notice Revokes the role or the proposal immediately. Restricted.
     function revokeOperator(address operator) external;
 
     // ------------------------------------------------------------------ views
@@ -87,17 +87,17 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
     /// @notice The EIP-712 digest of an order: the `order_hash` everywhere else. Its maker signs it as a personal message.
     function hashOrder(Order calldata order) external view returns (bytes32);
 
-    /// @notice Reverts with the error of settlement if the order could not be settled as of `asOf`; checks everything that
-    /// does not need a price, a position or a quantity.
+    /// @notice Reverts with settlement's error if the order could not settle as of `asOf`. Checks every rule that does not depend
+    /// on a price, a position or a fill.
     /// @param signature r, s, v and the suffix 01: 66 bytes.
     /// @return hash The digest.
-    /// @return signer The maker or his session key.
+    /// @return signer The maker or a session key of the maker.
     function validateOrder(Order calldata order, bytes calldata signature, uint256 asOf)
         external
         view
         returns (bytes32 hash, address signer);
 
-    /// @notice As of the market's last action: what funding has come to since is not in `margin`.
+    /// @notice Position as of the market's last action: `margin` excludes funding accrued since.
     function position(address account) external view returns (Position memory);
 
     /// @notice Equity and notional of an account at `price` (x 1e18), in wei x 1e18; as of the market's last action.
@@ -105,20 +105,20 @@ interface IIsolatedTrader is ISettlementErrors, IMarketChanges, IFunding, IAdjus
 
     function saltState(address maker, uint256 salt) external view returns (SaltState);
 
-    /// @notice What a partial slot of a maker holds: a partly filled order's salt, filled steps and latest batch.
+    /// @notice Content of a maker's partial slot: salt, filled steps and latest batch of a partly filled order.
     function partialSlot(address maker, uint256 index)
         external
         view
         returns (uint256 salt, uint256 filled, uint256 batchId);
 
-    /// @notice The salts and margin nonces below which everything of the account is void.
+    /// @notice The account's floors: salts and margin nonces below them are invalid.
     function floors(address account) external view returns (Floors memory);
     function operatorStatus(address operator) external view returns (OperatorStatus);
     function clock() external view returns (Clock memory);
     function lastReference() external view returns (Reference memory);
     function parameters() external view returns (Parameters memory);
 
-    /// @notice What waits to take over.
+    /// @notice Scheduled changes that are not applied yet.
     function pendingChange() external view returns (PendingChange memory);
 
     function grid() external view returns (MarketGrid memory);

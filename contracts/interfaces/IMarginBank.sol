@@ -2,23 +2,22 @@
 pragma solidity ^0.8.28;
 
 /**
- * @title Custody of the collateral token and the ledger over it
- * @notice Free balances per account and one pool per market. A market moves value between free balances and its own pool,
- * never more out of it than it holds. At all times
- * `sum of free + sum of pending + sum of pools + sum of fees = tokens held` (donations aside).
+ * @title Custody of the collateral token, and the ledger of balances
+ * @notice One free balance per account and one pool per market. A market moves value between free balances and its own pool, and
+ * never more out of the pool than its balance. Invariant:
+ * `sum of free + sum of pending + sum of pools + sum of fees = tokens of the bank` (donations aside).
  *
- * Withdrawing takes two steps. What is requested leaves *free* at once, but still backs batches whose `asOf` is at most
- * the time of the request + CANCEL_GRACE; a debit takes free first, then pending. It is paid when no such batch can settle any
- * more: after the time of the request + CANCEL_GRACE + ACTION_LIFETIME. From then on no market can draw on it, whatever `asOf` it
- * passes. A second request restarts the clock for the whole amount.
+ * A withdrawal has two steps. The requested amount leaves *free* immediately, but backs batches with `asOf` <= request time +
+ * CANCEL_GRACE; a debit reduces free first, then pending. The amount can be paid when no such batch can settle any more: after
+ * request time + CANCEL_GRACE + ACTION_LIFETIME. From then on no market can debit it, whatever `asOf` the market passes. A second
+ * request restarts the clock for the whole amount.
  *
- * Listing a market lets its code pull free balances: it is the most dangerous act here. It is announced, waits for
- * `listingDelay` with nothing paused at its end, and lists exactly the code that was announced.
+ * A listed market's code can debit free balances: listing is the most dangerous operation. A market is announced, can be listed
+ * after `listingDelay` while no pause is active, and must have exactly the announced code.
  *
- * A pause stops what moves tokens and what a market asks for. It ends by itself after three days, and another cannot begin
- * within thirty days of its beginning: nobody can keep an owner from his money for longer. For as long as one runs the bank holds
- * a wei, which it was given when it was deployed and its latch keeps at other times: `a pause runs => the bank has ether`, so
- * that who pays or is paid reads no slot for it.
+ * A pause blocks deposits, payouts, settlement and listing. It ends after three days at the latest, and the next pause can start
+ * thirty days after its start at the earliest. During a pause the bank holds 1 wei, which its latch (`PauseLatch`) holds at all
+ * other times. Invariant: pause active => balance of the bank > 0. Payments therefore read no slot for the pause.
  */
 interface IMarginBank {
     struct Account {
@@ -33,42 +32,42 @@ interface IMarginBank {
         uint112 pool;
         /// Fees charged and not yet collected.
         uint112 fees;
-        /// Unix seconds from which it may settle: its listing, or the end of a pause. 0 if it is not listed.
+        /// Unix seconds from which the market may settle: its listing, or the end of a pause. 0 if it is not listed.
         uint32 openFrom;
     }
 
-    /// @notice A market that is to be listed.
+    /// @notice An announced market.
     struct Announcement {
         bytes32 codeHash;
-        /// Unix seconds: `listMarket` is open from the one to before the other.
+        /// Unix seconds: `listMarket` is possible from `listableFrom` (inclusive) to `lapsesAt` (exclusive).
         uint64 listableFrom;
         uint64 lapsesAt;
     }
 
-    /// @notice Unix seconds, both 0 if there never was one.
+    /// @notice The last pause in unix seconds; both 0 before the first pause.
     struct Pause {
         uint64 startedAt;
         uint64 endsAt;
     }
 
-    /// @notice `amount` arrived from `payer` and is free for `account`.
+    /// @notice `amount` was received from `payer` and credited to the free balance of `account`.
     event Deposited(address indexed account, address indexed payer, uint256 amount);
-    /// @notice `amount` left free; `pending` is all that waits now, since `requestedAt` (unix seconds).
+    /// @notice `amount` left free; `pending` is the whole pending amount, requested at `requestedAt` (unix seconds).
     event WithdrawalRequested(address indexed account, uint256 amount, uint256 pending, uint64 requestedAt);
-    /// @notice Everything that was pending, `amount`, has been paid to the account.
+    /// @notice The whole pending `amount` was paid to the account.
     event Withdrawn(address indexed account, uint256 amount);
-    /// @notice May be listed with this code from `listableFrom` to before `lapsesAt` (unix seconds), whatever was announced of it
-    /// before.
+    /// @notice The market can be listed with this code from `listableFrom` (inclusive) to `lapsesAt` (exclusive), in unix
+    /// seconds. Replaces an earlier announcement of the market.
     event MarketAnnounced(address indexed market, bytes32 codeHash, uint64 listableFrom, uint64 lapsesAt);
-    /// @notice The market cannot be listed any more, unless it is announced again.
+    /// @notice The announcement was withdrawn.
     event AnnouncementWithdrawn(address indexed market);
-    /// @notice From the time of this block on the market settles, for good; its announcement is used up.
+    /// @notice The market may settle from this block on, permanently. Its announcement is consumed.
     event MarketListed(address indexed market, bytes32 codeHash);
-    /// @notice All of the market's uncollected fees became free for the treasury.
+    /// @notice The market's uncollected fees were credited to the treasury's free balance.
     event FeesCollected(address indexed market, address indexed treasury, uint256 amount);
     /// @notice Collected fees go to `treasury` from now on.
     event TreasuryChanged(address indexed previous, address indexed treasury);
-    /// @notice Began with this block; every market's settlement is closed until `endsAt` (unix seconds).
+    /// @notice A pause started with this block; no market can settle until `endsAt` (unix seconds).
     event Paused(uint64 endsAt);
     /// @notice The pause ended with this block.
     event Unpaused();
@@ -81,18 +80,18 @@ interface IMarginBank {
     error WithdrawalEarly(address account, uint256 availableAfter);
     error MarketNotListed(address market);
     error MarketAlreadyListed(address market);
-    /// @notice Nothing is there, or an account that delegates to code: it could delegate to other code tomorrow.
+    /// @notice The address has no code, or is an account that delegates to code (EIP-7702) and could change the delegation.
     error MarketWithoutCode(address market);
     error MarketNotAnnounced(address market);
     error ListingEarly(address market, uint256 listableFrom);
     error AnnouncementLapsed(address market, uint256 lapsedAt);
     error MarketCodeChanged(address market, bytes32 announced, bytes32 found);
     error CollateralWithoutCode(address collateral);
-    /// @notice The transfer went through and nothing arrived.
+    /// @notice The transfer succeeded, but the bank's token balance did not increase.
     error NothingArrived(uint256 asked);
-    /// @notice The bank was deployed without the wei that its latch is to keep.
+    /// @notice The bank must be deployed with at least 1 wei for its latch.
     error LatchWithoutWei();
-    /// @notice Ether comes to the bank from its latch alone.
+    /// @notice The bank accepts ether from its latch only.
     error SenderNotLatch(address sender);
     error BankPaused(uint256 endsAt);
     error BankNotPaused();
@@ -101,56 +100,58 @@ interface IMarginBank {
 
     // ------------------------------------------------------------------ deposits
 
-    /// @notice Credits the caller with what arrives of `amount`.
+    /// @notice Transfers `amount` from the caller and credits the received amount to the caller.
     function deposit(uint256 amount) external;
 
-    /// @notice Credits `account` with what arrives of the caller's `amount`.
+    /// @notice Transfers `amount` from the caller and credits the received amount to `account`.
     function depositFor(address account, uint256 amount) external;
 
-    /// @notice As `deposit`, with the token's permit. A permit that was already used does no harm if the allowance stands.
+    /// @notice `deposit` with the token's permit. A permit that was already used is accepted if the allowance suffices.
     function depositWithPermit(uint256 amount, uint256 deadline, uint8 v, bytes32 r, bytes32 s) external;
 
     // ------------------------------------------------------------------ withdrawals
 
+    /// @notice Moves `amount` of the caller's free balance to pending and restarts the clock of the pending amount.
     function requestWithdrawal(uint256 amount) external;
 
-    /// @notice Pays everything pending, in full or what settlements left of it.
+    /// @notice Pays the caller's pending amount, as far as settlements have not debited it.
     function withdraw() external;
 
     // ------------------------------------------------------------------ markets
 
-    /// @notice Applies one part to the ledger. The market's pool takes the difference: `pool -= sum of deltas + fees`.
-    /// Listed markets only.
-    /// @param asOf Of the action, in milliseconds: decides whether pending withdrawals back it.
+    /// @notice Applies one part to the ledger: adds the deltas to free balances, and `pool -= sum of deltas + fees`. Listed
+    /// markets only.
+    /// @param asOf Of the action, in milliseconds. Pending withdrawals back it if `asOf` <= request time + CANCEL_GRACE.
     /// @param fees Charged by this part.
     /// @param deltas One word per account: address (20 bytes), change of its free balance (int96).
     function settleDeltas(uint256 asOf, uint256 fees, bytes32[] calldata deltas) external;
 
-    /// @notice Moves the fees of a market to the treasury's free balance. Anyone may call.
+    /// @notice Moves the fees of a market to the treasury's free balance. Any caller.
     function collectFees(address market) external;
 
     // ------------------------------------------------------------------ management
 
-    /// @notice Records what `market` is and from when it may be listed; announcing again starts anew. Restricted.
+    /// @notice Announces `market` with its current code hash. A second announcement restarts the delay. Restricted.
     function announceMarket(address market) external;
 
-    /// @notice Restricted.
+    /// @notice Withdraws the announcement of `market`. Restricted.
     function withdrawAnnouncement(address market) external;
 
-    /// @notice Lists an announced market for good: the same code, in time, and not while the bank is paused. Restricted.
+    /// @notice Lists an announced market permanently. Requires the announced code, a time within the listing window, and no
+    /// pause. Restricted.
     function listMarket(address market) external;
 
-    /// @notice Stops deposits, payouts, settlement and listing for three days. Requests to withdraw go on. Restricted.
+    /// @notice Pauses deposits, payouts, settlement and listing for three days. Withdrawals can be requested. Restricted.
     function pause() external;
 
-    /// @notice Ends a pause early. The next one does not come sooner for it. Restricted.
+    /// @notice Ends a pause early. The earliest start of the next pause does not change. Restricted.
     function unpause() external;
 
-    /// @notice Gives the latch the ether that a pause which ended by itself, or a stranger by force, left in the bank: until then
-    /// payments look up whether the bank is paused. Anyone may call, not during a pause.
+    /// @notice Sends the bank's ether to the latch: the wei of a pause that has expired, or ether that was forced upon the bank.
+    /// Until then payments read the pause slot. Any caller; reverts during a pause.
     function restoreLatch() external;
 
-    /// @notice Where collected fees go from now on. Restricted.
+    /// @notice Sets the account that receives collected fees. Restricted.
     function setTreasury(address newTreasury) external;
 
     // ------------------------------------------------------------------ views

@@ -5,21 +5,21 @@ import {Report} from "../types/Report.sol";
 import {Poked, WindDown} from "../types/TraderState.sol";
 
 /**
- * @title How a market ends
- * @notice At a final price, given by the oracle and settled by the operator; or, where the operator has been silent for a day
- * after somebody asked, by anyone. From then on price and funding index are fixed and nothing else happens in the market.
- * Deficits are counted for three days; then one haircut is fixed and claims are paid, in any order, to anyone's account by
- * anyone. Times are milliseconds.
+ * @title Wind-down of a market
+ * @notice A market ends in one of two ways: the operator finalizes it at a final price of the oracle; or any account freezes it
+ * if the operator has been silent for a day after a freeze request. From then on price and funding index are fixed, and no other
+ * action is possible. Insolvent accounts can be reported for three days. The first claim after that fixes one haircut. Any
+ * account can then submit claims for any account, in any order. Times are milliseconds.
  */
 interface IMarketWindDown {
-    /// @notice A sign of life: makes void what was requested before.
+    /// @notice The operator is alive; voids earlier freeze requests.
     event Heartbeat(uint48 heartbeatAt);
-    /// @notice The operator's day runs from `requestedAt` on.
+    /// @notice A freeze becomes possible a day after `requestedAt`, unless an action or heartbeat voids the request.
     event FreezeRequested(address indexed by, uint48 requestedAt);
-    /// @notice The report from which a freeze will take its price, unless the market's own is newer.
+    /// @notice A freeze uses the price of this report, unless the market's last report is newer.
     event PricePoked(uint96 price, uint48 observedAt);
     /// @notice The market has ended at this price, as of `asOf`.
-    /// @param pool What the market held for its positions.
+    /// @param pool The market's pool at the bank.
     event MarketFrozen(
         uint256 indexed actionId, uint48 asOf, uint96 price, uint48 observedAt, int96 fundingIndex, uint256 pool
     );
@@ -27,23 +27,24 @@ interface IMarketWindDown {
     event MarketFinalized(
         uint256 indexed actionId, uint48 asOf, uint96 price, uint48 observedAt, int96 fundingIndex, uint256 pool
     );
-    /// @notice The account owed `deficit`; it is counted, and its position is gone.
+    /// @notice The account's `deficit` was added to the sum of deficits, and its position was emptied.
     event InsolvencyReported(address indexed account, uint256 deficit);
     /// @notice `amount` went from the market's own free balance into the pool.
     event DeficitCovered(uint256 amount);
-    /// @notice Every claim is due `pool / owed` of its value.
+    /// @notice Every claim pays `pool / owed` of its value.
     event HaircutFixed(uint256 pool, uint256 owed);
-    /// @param value Of the position at the fixed price; 0 where only the rest of an earlier claim was paid.
-    /// @param unpaid What the pool was short of and still owes.
+    /// @notice A claim was paid into the account's free balance.
+    /// @param value Of the position at the fixed price; 0 if only the unpaid rest of an earlier claim was paid.
+    /// @param unpaid Amount that the pool could not pay and still owes.
     event Claimed(address indexed account, uint256 value, uint256 paid, uint256 unpaid);
 
     /// @notice The market has ended; its price is fixed.
     error MarketEnded(uint256 endedAt);
     error MarketNotEnded();
-    /// @notice A request stands already and its time runs.
+    /// @notice A freeze request is already in force.
     error FreezeAlreadyRequested(uint256 requestedAt);
     error FreezeNotRequested();
-    /// @notice The operator has given a sign of life after the request.
+    /// @notice An action or heartbeat after the request voids it.
     error FreezeRequestVoid(uint256 requestedAt, uint256 aliveAt);
     error FreezeEarly(uint256 availableAfter);
     /// @notice A perpetual has no final price.
@@ -54,22 +55,22 @@ interface IMarketWindDown {
     error NothingToClaim(address account);
     error AmountZero();
 
-    // ------------------------------------------------------------------ signs of life
+    // ------------------------------------------------------------------ liveness of the operator
 
-    /// @notice The operator is there, though nothing trades. Needs neither oracle nor order.
+    /// @notice Records that the operator is alive while nothing trades. Requires neither a report nor an order. Operator only.
     function heartbeat() external;
 
-    /// @notice Starts the operator's day. Any action or heartbeat after it makes it void.
+    /// @notice Requests a freeze. Any later action or heartbeat voids the request. Any caller.
     function requestFreeze() external;
 
-    /// @notice Stores a newer report, which no action reads, so that a freeze finds a fresh price. Anyone; judged like the
-    /// report of an action as of now, against the newest one known.
+    /// @notice Stores a newer report for a freeze; no action reads it. Checked like the report of an action with `asOf` = block
+    /// time, against the newest known report. Any caller.
     function poke(Report calldata report) external;
 
     // ------------------------------------------------------------------ the end
 
-    /// @notice Ends the market at the newest price known, however old, a day after a request that still stands. Anyone, at any
-    /// moment after that: who wants a fresh price pokes before. An action of the market's queue.
+    /// @notice Ends the market at the newest known price of any age, if a freeze request is in force for more than a day. Users
+    /// exposed to a stale price can submit a newer report with `poke` first. Uses the next action number. Any caller.
     function freeze() external;
 
     /// @notice Ends a future or binary market in mode settling at its final price: a report of the feed
@@ -78,17 +79,18 @@ interface IMarketWindDown {
 
     // ------------------------------------------------------------------ after the end
 
-    /// @notice Counts what these accounts owe. Anyone, for three days. Accounts that owe nothing, or nothing any more, are
-    /// passed over.
+    /// @notice Adds the deficits of these accounts to the sum of deficits and empties their positions, within three days after
+    /// the end. Solvent and empty accounts are skipped. Any caller.
     function reportInsolvent(address[] calldata accounts) external;
 
-    /// @notice Adds to the pool what was deposited for the market itself (`IMarginBank.depositFor`): before the haircut is fixed,
-    /// it raises everyone's share; after it, it pays what claims were short of. Anyone; what is beyond all that is due stays.
-    /// @dev Out of no trader's free balance: a debit at once could undo what was matched in another market.
+    /// @notice Moves `amount` from the market's own free balance (`IMarginBank.depositFor` the market) into the pool. Before the
+    /// haircut is fixed it raises every claim; afterwards it pays unpaid rests of claims. An excess remains in the pool. Any
+    /// caller.
+    /// @dev Never debits a trader: an immediate debit could break batches that were matched in another market.
     function coverDeficit(uint96 amount) external;
 
-    /// @notice Pays what the account is due into its free balance: its value at the fixed price, less the haircut, and what an
-    /// earlier claim was short of. Never more than the pool has: the rest stays due.
+    /// @notice Pays the account's claim into its free balance: its value at the fixed price less the haircut, plus the unpaid
+    /// rest of an earlier claim. Pays at most the pool; the rest remains due. Any caller, for any account.
     function claim(address account) external;
 
     // ------------------------------------------------------------------ views

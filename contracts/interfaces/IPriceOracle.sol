@@ -2,23 +2,23 @@
 pragma solidity ^0.8.28;
 
 /**
- * @title A source of prices that a market can check but not choose
- * @notice The keeper names price and time; the oracle says whether they were reported. What a market may do with a report
- * (age, order, size of the move) is the market's business.
+ * @title Verification of price reports
+ * @notice The keeper passes price and time, and the oracle verifies that they were reported. The market checks age, order and
+ * price move of a report (`BandLib.checkReport`).
  */
 interface IPriceOracle {
     error FeedUnknown(bytes32 feedId);
     error ProofLengthWrong(uint256 expected, uint256 given);
-    /// @notice There is no change of this feed that still waits for its time.
+    /// @notice The feed has no scheduled change.
     error NoChangePending(bytes32 feedId);
 
     /**
      * @notice Reverts unless `price` was reported for `feedId` at `observedAt`.
-     * @dev Says nothing about now: a report that is right is right for ever, and who could sign it may have been replaced since.
-     * The caller holds `observedAt` against a clock, from both sides.
-     * @param price Price x 1e18; whether 0 means anything is the caller's business.
+     * @dev Independent of the current time: a valid report stays valid, even if its signers were replaced since. The caller must
+     * check the age of `observedAt`.
+     * @param price Price x 1e18; the caller decides whether 0 is valid.
      * @param observedAt Milliseconds.
-     * @param proof What this kind of oracle needs: signatures, a round number.
+     * @param proof Specific to the kind of oracle: signatures, or a round number.
      */
     function verify(bytes32 feedId, uint256 price, uint256 observedAt, bytes calldata proof) external view;
 }

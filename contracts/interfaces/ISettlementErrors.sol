@@ -4,9 +4,9 @@ pragma solidity ^0.8.28;
 import {MarketMode} from "../types/Market.sol";
 
 /**
- * @title Why a settlement is refused
- * @notice An error of an order names its maker and salt first, an error of an account names the account first: the keeper
- * drops exactly that order. The others speak of the part as a whole and have no culprit.
+ * @title Errors of settlement
+ * @notice The first arguments of an order's error are its maker and salt; the first argument of an account's error is the
+ * account. The keeper cancels exactly that order. The other errors concern the whole part and name no culprit.
  */
 interface ISettlementErrors {
     // ------------------------------------------------------------------ the part
@@ -20,12 +20,12 @@ interface ISettlementErrors {
     error AsOfDecreased(uint256 last, uint256 given);
     /// @notice `asOf` lies more than two seconds ahead of block time.
     error AsOfAhead(uint256 blockTime, uint256 given);
-    /// @notice The action is older than ACTION_LIFETIME: it can never be settled any more.
+    /// @notice Block time > `asOf` + ACTION_LIFETIME: the action can never settle.
     error AsOfStale(uint256 blockTime, uint256 given);
-    /// @notice Lower than the last batch's number, 0, or a number above `asOf`: a market can never run out of them.
+    /// @notice The batch number is lower than the last one, 0, or above `asOf`.
     error BatchOutOfOrder(uint256 last, uint256 given);
     error PartOutOfOrder(uint256 expected, uint256 given);
-    /// @notice A later part names another price, `asOf`, number of parts or report than the first one.
+    /// @notice A later part has another price, `asOf`, number of parts or report than the first part.
     error BatchTermsChanged(uint256 batchId);
     /// @notice The mode does not allow this kind of action.
     error MarketNotOpen(MarketMode mode);
@@ -39,7 +39,7 @@ interface ISettlementErrors {
     error ReportStale(uint256 asOf, uint256 observedAt, uint256 maxAge);
     error ReportAhead(uint256 asOf, uint256 observedAt);
     error ReportOlder(uint256 last, uint256 given);
-    /// @notice Two reports of one moment with different prices.
+    /// @notice Two reports with the same time and different prices.
     error ReportConflict(uint256 observedAt, uint256 last, uint256 given);
     error ReportMoveTooLarge(uint256 last, uint256 given, uint256 allowedMove);
     error ReportPriceInvalid(uint256 price);
@@ -58,7 +58,7 @@ interface ISettlementErrors {
     error SignerUnauthorized(address maker, uint256 salt, address signer);
     error OrderDead(address maker, uint256 salt);
     error OrderCancelled(address maker, uint256 salt, uint256 requestedAt, uint256 asOf);
-    /// @notice An order without a limit price lives in one batch only.
+    /// @notice A market order can fill in one batch only.
     error MarketOrderStale(address maker, uint256 salt, uint256 firstBatch, uint256 batch);
     error Overfill(address maker, uint256 salt, uint256 remaining, uint256 fill);
     error PartialSlotMissing(address maker, uint256 salt);
@@ -69,7 +69,7 @@ interface ISettlementErrors {
 
     // ------------------------------------------------------------------ a liquidation
 
-    /// @notice A forced record has a field that it must not have, or a fill that is not its quantity.
+    /// @notice A forced record has a non-zero field that must be zero, or its fill differs from its quantity.
     error ForcedEncoding(address account, uint256 number);
 
     // ------------------------------------------------------------------ an account
@@ -77,7 +77,6 @@ interface ISettlementErrors {
     error PositionOutOfRange(address account);
     /// @notice Both amounts are wei x 1e18, at the oracle price.
     error MarginInsufficient(address account, int256 required, int256 equity);
-    /// @notice There is no position, or its equity, before anything is done, meets the requirement below which it may be taken
-    /// away. Wei x 1e18.
+    /// @notice The account has no position, or its equity before the action meets the requirement. Wei x 1e18.
     error NotLiquidatable(address account, int256 equityX, int256 requiredX);
 }

@@ -4,20 +4,20 @@ pragma solidity ^0.8.28;
 import {IPriceOracle} from "./IPriceOracle.sol";
 
 /**
- * @title Prices signed by n of m known signers
- * @notice Each signs the EIP-712 struct `PriceReport(bytes32 feedId,uint256 price,uint256 observedAt)` in the domain
- * `SignedPriceOracle`, `1`, this chain, this contract: a report can be replayed neither for another feed nor elsewhere.
+ * @title Price oracle with n of m signers per feed
+ * @notice A signer signs the EIP-712 struct `PriceReport(bytes32 feedId,uint256 price,uint256 observedAt)` in the domain
+ * `SignedPriceOracle`, `1`, this chain, this contract: a report cannot be replayed for another feed, chain or contract.
  * The proof is the 65-byte signatures (r, s, v) in ascending order of signer, exactly as many as the threshold.
  *
- * New signers are known `notice` seconds before they count. They sign for what is observed from `activeFrom` on, the former
- * ones for what was observed before: whenever it is settled, a report has one set of signers.
- * Two sets are known. A further change, made while reports from before the last one are still fresh, voids those: wait a minute.
+ * New signers become valid `notice` seconds after they are set. They are valid for observations from `activeFrom` on, the former
+ * signers for earlier observations: a report has exactly one set of signers, whenever it settles.
+ * The oracle stores two sets. A further change invalidates reports from before the last change; leave a minute between changes.
  */
 interface ISignedPriceOracle is IPriceOracle {
-    /// @notice These sign for what is observed from `activeFrom` on, in place of a change that still waited.
+    /// @notice The feed's signers for observations from `activeFrom` on. Replaces a scheduled change.
     /// @param activeFrom Milliseconds.
     event FeedSet(bytes32 indexed feedId, address[] signers, uint256 threshold, uint256 activeFrom);
-    /// @notice The change that waited is dropped; the signers before it stay.
+    /// @notice The scheduled change was dropped; the current signers remain.
     event FeedCancelled(bytes32 indexed feedId);
 
     error ThresholdInvalid(uint256 signers, uint256 threshold);
@@ -26,21 +26,21 @@ interface ISignedPriceOracle is IPriceOracle {
     error ReportSignatureInvalid(uint256 index);
     error SignerUnknown(bytes32 feedId, address signer);
 
-    /// @notice Replaces the signers of a feed after the notice; a change that still waits is dropped for this one. Restricted.
+    /// @notice Schedules new signers of a feed, valid after the notice. Replaces a scheduled change. Restricted.
     /// @param signers Ascending, without zero, at most 32.
-    /// @param threshold How many of them a report needs; at least 1.
+    /// @param threshold Number of signatures that a report needs; at least 1.
     function setFeed(bytes32 feedId, address[] calldata signers, uint256 threshold) external;
 
-    /// @notice Drops a change that still waits. Restricted.
+    /// @notice Drops the scheduled change of a feed. Restricted.
     function cancelFeed(bytes32 feedId) external;
 
-    /// @notice Who signs for what is observed at `observedAt` (milliseconds); nobody if the feed is unknown.
+    /// @notice Signers for observations at `observedAt` (milliseconds); empty if the feed is unknown.
     function feedAt(bytes32 feedId, uint256 observedAt)
         external
         view
         returns (address[] memory signers, uint256 threshold);
 
-    /// @notice Seconds.
+    /// @notice Seconds from `setFeed` until the new signers are valid.
     function notice() external view returns (uint256);
 
     /// @notice The digest that a signer signs.

@@ -3,12 +3,12 @@ pragma solidity ^0.8.28;
 
 import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
+import {ACTION_LIFETIME, AHEAD} from "../types/Durations.sol";
 import {MarketMode, Parameters} from "../types/Market.sol";
 import {Clock, PendingChange, Reference, TraderState} from "../types/TraderState.sol";
-import {ACTION_LIFETIME, AHEAD} from "../types/Durations.sol";
 import {FundingLib} from "./FundingLib.sol";
 
-/// @notice What a market can be asked to do, and what its mode has to allow.
+/// @notice Kinds of actions and adjustments. The market's mode must allow the kind.
 enum ActionKind {
     Batch,
     UpdateFunding,
@@ -16,16 +16,16 @@ enum ActionKind {
     Deleverage,
     Finalize,
     Freeze,
-    // Adjustments stay outside the counter.
+    // Adjustments have no action number.
     AddMargin,
     RemoveMargin,
     ChangeLeverage
 }
 
 /**
- * @title The market's queue of actions
- * @notice Every action takes the next number and an `asOf` that does not decrease. Before it does anything, what was scheduled
- * takes over and funding is settled into the index, both up to its `asOf`. It ends with `requireTimely`.
+ * @title The market's sequence of actions
+ * @notice Every action has the next action number and an `asOf` that does not decrease. `begin` applies scheduled changes and
+ * accrues funding into the index, both up to `asOf`. Every action ends with `requireTimely`.
  *
  *     ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
  *     ActionLib.begin(action, state, actionId, asOf, kind);
@@ -34,15 +34,15 @@ enum ActionKind {
  *     ActionLib.requireTimely(asOf);
  */
 library ActionLib {
-    /// @notice The slots that every action reads, in memory. `save` writes back clock and reference.
+    /// @notice Memory copies of the slots that every action reads. `save` writes clock and reference back.
     struct Action {
         Clock clock;
         Reference reference_;
         Parameters parameters;
     }
 
-    /// @dev Which kinds each mode allows: bit 16 x mode + kind. Cancel-only batches have a rule of their own on top: they may
-    /// only close accounts that are being liquidated (`PartTerms.forcedOnly`).
+    /// @dev Kinds that each mode allows: bit 16 x mode + kind. Batches in cancel-only have an additional rule: every matched step
+    /// must close an account in liquidation (`PartTerms.forcedOnly`).
     uint256 private constant ALLOWED = OPEN | (CANCEL_ONLY << 16) | (HALTED << 32) | (SETTLING << 48);
     uint256 private constant OPEN = 0x1EF; // all but finalize
     uint256 private constant CANCEL_ONLY = 0x1EF;
@@ -51,8 +51,9 @@ library ActionLib {
 
     // ------------------------------------------------------------------ beginning and ending
 
-    /// @notice Takes the next action number as of `asOf`. Nothing is written but what was scheduled.
-    /// @dev `action` is filled by the caller: returned from here, it would be blank before, for some 400 gas.
+    /// @notice Checks the action number and `asOf`, and advances `action` in memory. Writes storage only if a scheduled change is
+    /// due.
+    /// @dev The caller fills `action`: as a return value it would be zeroed first, for some 400 gas.
     function begin(Action memory action, TraderState storage state, uint256 actionId, uint256 asOf, ActionKind kind)
         internal
     {
@@ -68,9 +69,9 @@ library ActionLib {
         if (reference_.funded && asOf != clock.asOf) {
             FundingLib.accrue(state.funding, reference_, clock.asOf, asOf);
         }
-        // A batch ends with the first action that is not its next part: of another kind or another time.
+        // An action of another kind or with another `asOf` closes the batch: no further part of it can follow.
         if (kind != ActionKind.Batch || asOf != clock.asOf) clock.parts = clock.part;
-        // Both fit: they come in 48 bits, or are refused as out of time.
+        // Both fit 48 bits: the batch header has 48-bit fields, and `requireTimely` rejects a larger `asOf`.
         clock.actionId = uint48(actionId);
         clock.asOf = uint48(asOf);
     }
@@ -80,7 +81,9 @@ library ActionLib {
         state.reference_ = action.reference_;
     }
 
-    /// @notice Block time is read here and nowhere else in an action, and last: reading it limits what may follow.
+    /// @notice Reverts if `asOf` > block time + AHEAD or block time > `asOf` + ACTION_LIFETIME.
+    /// @dev Called last in every action and the only read of block time: on MegaETH, a transaction that has read block time may
+    /// use only limited gas afterwards.
     function requireTimely(uint256 asOf) internal view {
         uint256 blockTime = block.timestamp * 1000;
         if (asOf > blockTime + AHEAD) revert ISettlementErrors.AsOfAhead(blockTime, asOf);
@@ -93,8 +96,8 @@ library ActionLib {
 
     // ------------------------------------------------------------------ scheduled changes
 
-    /// @notice The parameters that hold as of `asOf`, scheduled changes included: for calls outside the counter.
-    /// @param changePending Of the market's reference, which the caller has at hand.
+    /// @notice The parameters in force as of `asOf`, including due scheduled changes. For calls without an action number.
+    /// @param changePending The flag of the market's reference, which the caller has read.
     function parametersAt(TraderState storage state, bool changePending, uint256 asOf)
         internal
         view
@@ -122,7 +125,7 @@ library ActionLib {
         return current;
     }
 
-    /// @dev Each change takes over at its own time and leaves the others waiting; what has taken over is struck off `pending`.
+    /// @dev Applies each change that is due at its own time, and clears its time in `pending`. The others remain scheduled.
     function _changed(Parameters memory current, PendingChange memory pending, uint256 asOf)
         private
         pure
@@ -133,7 +136,8 @@ library ActionLib {
         if (_isDue(pending.parametersFrom, asOf)) {
             (next, pending.parametersFrom, due) = (pending.parameters, 0, true);
         }
-        // `ChangeLib` lets no laxer mode wait that is older than a restriction: what is still scheduled comes after it.
+        // `ChangeLib.restrictMode` drops laxer modes that were scheduled before the restriction. A laxer mode that is still
+        // scheduled was scheduled after it and replaces it.
         if (_isDue(pending.restrictionFrom, asOf)) {
             if (pending.restriction > mode) mode = pending.restriction;
             (pending.restrictionFrom, due) = (0, true);

@@ -19,9 +19,10 @@ import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
 /**
- * @title Margin and leverage, changed by the owner of a position. Twin of domain/adjust.ts
- * @dev What is measured is unchecked: positions come out of storage, whose widths `PositionLib` states, and requirements are
- * bounded as in `MarginLib`. What was signed may be any number: it is compared, and moves only within 96 bits.
+ * @title Margin and leverage adjustments by the owner of a position. Twin of domain/positions/adjust.ts
+ * @dev Arithmetic on measured amounts is unchecked (row U14 in contracts/README.md): positions come from storage, and
+ * requirements are bounded as in `MarginLib`. Signed amounts may be any number: they are only compared, and an amount that moves
+ * fits 96 bits.
  */
 library AdjustLib {
     // ------------------------------------------------------------------ types
@@ -67,7 +68,7 @@ library AdjustLib {
         Report calldata report,
         bytes calldata signature
     ) internal {
-        // Check: the owner wants it, and the position bears it.
+        // Check: signature, nonce, deadline, and what the position allows.
         address account = signed.account;
         Word storage place = state.positions[account];
         uint256 word = place.bits;
@@ -79,7 +80,7 @@ library AdjustLib {
         int256 moved = marginToMove(adjustment, signed);
         ActionLib.requireMode(adjustment.mode, moved > 0 ? ActionKind.AddMargin : ActionKind.RemoveMargin);
 
-        // Effect: position, then balance.
+        // Effect: position, then free balance.
         int256 folded = _move(place, context, word, account, moved);
         emit IAdjustments.MarginAdjusted(account, signer, signed.nonce, asOf, moved, folded);
         ActionLib.requireTimely(asOf);
@@ -121,9 +122,9 @@ library AdjustLib {
         emit IAdjustments.MarginNoncesInvalidated(account, newMinimum);
     }
 
-    // ------------------------------------------------------------------ the owner's word
+    // ------------------------------------------------------------------ nonce, deadline, signature
 
-    /// @param word The account's position: says whether there is a floor to read.
+    /// @param word The account's packed position: `FLOORS_BIT` is set if the floor slot must be read.
     function _spendNonce(TraderState storage state, address account, uint256 nonce, uint256 word) private {
         if (nonce >= NONCE_END) revert IAdjustments.MarginNonceTooLarge(account, nonce);
         uint256 minimum = word & PositionLib.FLOORS_BIT != 0 ? state.floors[account].marginNonce : 0;
@@ -139,12 +140,12 @@ library AdjustLib {
         return nonce < NONCE_END && (state.marginNonces[nonceKey(account, nonce)].bits >> (nonce & 255)) & 1 == 1;
     }
 
-    /// @notice The word that holds the nonce's bit, at `nonce & 255`. For nonces below `NONCE_END`.
+    /// @notice Key of the word that has the nonce's bit, at `nonce & 255`. For nonces below `NONCE_END`.
     function nonceKey(address account, uint256 nonce) internal pure returns (uint256) {
         return (uint256(uint160(account)) << 96) | (nonce >> 8);
     }
 
-    /// @dev `asOf` may lie behind block time by ACTION_LIFETIME: so late can an adjustment still come.
+    /// @dev `asOf` may lie ACTION_LIFETIME behind block time, so an adjustment can be mined that long after its deadline.
     function _requireInTime(address account, uint256 deadline, uint256 asOf) private pure {
         if ((asOf + 999) / 1000 > deadline) revert IAdjustments.DeadlinePassed(account, deadline, asOf);
     }
@@ -165,8 +166,8 @@ library AdjustLib {
         return _hash(domainSeparator, LEVERAGE_TYPEHASH, from);
     }
 
-    /// @dev Both structs are six words, hashed as they stand in calldata. Fields narrower than a word are checked where they are
-    /// read. Works above the free memory pointer.
+    /// @dev Both structs are six words and are hashed as they are in calldata. Fields narrower than a word are checked when they
+    /// are read. Uses memory above the free memory pointer.
     function _hash(bytes32 domainSeparator, bytes32 typeHash, uint256 from) private pure returns (bytes32) {
         bytes32 structHash;
         assembly ("memory-safe") {
@@ -190,7 +191,7 @@ library AdjustLib {
             digest = MessageHashUtils.toEthSignedMessageHash(digest);
         }
         ECDSA.RecoverError problem;
-        // Refuses other lengths, high s values and the zero address.
+        // Rejects other lengths, high s values and the zero address.
         (signer, problem,) = ECDSA.tryRecoverCalldata(digest, signature);
         if (problem != ECDSA.RecoverError.NoError) revert IAdjustments.AdjustmentSignatureInvalid(account);
         if (signer != account && !context.accountManager.isAuthorized(account, signer, CHANGE_MARGIN, asOf)) {
@@ -198,9 +199,9 @@ library AdjustLib {
         }
     }
 
-    // ------------------------------------------------------------------ what may move
+    // ------------------------------------------------------------------ amounts
 
-    /// @notice Into the position, negative out of it. Refuses what the rules do not allow.
+    /// @notice Margin that moves into the position; negative: out of it. Reverts if the rules do not allow the adjustment.
     function marginToMove(AdjustmentContext memory adjustment, AdjustMargin calldata signed)
         internal
         pure
@@ -217,9 +218,8 @@ library AdjustLib {
             moves = uint256(amount);
             _requireAdditionEnough(adjustment, account, moves);
         } else {
-            // Of the least int256 too.
             uint256 asked;
-            unchecked {
+            unchecked { // U15
                 asked = uint256(-amount);
             }
             uint256 most = maxRemovable(adjustment);
@@ -232,7 +232,7 @@ library AdjustLib {
     }
 
     function _requireAdditionEnough(AdjustmentContext memory adjustment, address account, uint256 amount) private pure {
-        unchecked {
+        unchecked { // U14
             uint256 trigger = adjustment.mmr + MarginLib.LIQUIDATION_BUFFER;
             if (adjustment.equityX * MarginLib.MILLION >= int256(adjustment.notionalX * trigger)) return;
             uint256 needed = uint256(-_surplus(adjustment.equityX, _initialRequirement(adjustment)));
@@ -240,8 +240,8 @@ library AdjustLib {
         }
     }
 
-    /// @notice The ratio stays at IMR and at 1 / leverage, margin does not fall below zero, full collateral stays full. Down.
-    /// For an account that has a position.
+    /// @notice The most margin that can be removed, rounded down: afterwards the ratio >= max(IMR, 1 / leverage), the margin is
+    /// not negative, and a fully collateralised binary position remains so. For an account with a position.
     function maxRemovable(AdjustmentContext memory adjustment) internal pure returns (uint256) {
         Position memory position = adjustment.position;
         uint256 requiredX = _initialRequirement(adjustment);
@@ -250,7 +250,7 @@ library AdjustLib {
         int256 margin = position.margin;
         if (adjustment.binary) {
             int256 loss = _maximumLoss(adjustment);
-            unchecked {
+            unchecked { // U14
                 if (margin >= loss && loss > 0) margin -= loss;
             }
         }
@@ -258,7 +258,8 @@ library AdjustLib {
         return most > 0 ? uint256(most) : 0;
     }
 
-    /// @notice Into the position, negative out of it: what brings equity to notional / leverage, as far as there is margin.
+    /// @notice Margin that moves into the position to bring equity to notional / leverage; negative: out of it, at most the
+    /// position's margin.
     function marginForLeverage(AdjustmentContext memory adjustment, AdjustLeverage calldata signed)
         internal
         pure
@@ -282,24 +283,24 @@ library AdjustLib {
         return int256(needed) - int256(available);
     }
 
-    /// @dev Covers the largest loss that a binary position can have: its entry, or for a short what price 1 costs beyond it.
+    /// @dev Maximum loss of a binary position: its entry notional for a long, size x 1 - entry notional for a short.
     function _maximumLoss(AdjustmentContext memory adjustment) private pure returns (int256) {
         int256 entry = int256(adjustment.position.entryNotional);
         int256 size = adjustment.position.size;
-        unchecked {
+        unchecked { // U14
             return size > 0 ? entry : -size * int256(adjustment.step) - entry;
         }
     }
 
     function _initialRequirement(AdjustmentContext memory adjustment) private pure returns (uint256) {
-        unchecked {
+        unchecked { // U14
             return _divUp(adjustment.notionalX * adjustment.imr, MILLION);
         }
     }
 
-    /// @dev Equity less what is required in whole wei, down.
+    /// @dev Equity - requirement in whole wei, rounded down.
     function _surplus(int256 equityX, uint256 requiredX) private pure returns (int256 whole) {
-        unchecked {
+        unchecked { // U14
             int256 difference = equityX - int256(requiredX);
             whole = difference / int256(ONE);
             if (difference < 0 && difference % int256(ONE) != 0) --whole;
@@ -307,7 +308,7 @@ library AdjustLib {
     }
 
     function _divUp(uint256 amount, uint256 divisor) private pure returns (uint256) {
-        unchecked {
+        unchecked { // U14
             return (amount + divisor - 1) / divisor;
         }
     }
@@ -323,7 +324,7 @@ library AdjustLib {
         uint256 asOf
     ) private view {
         Reference storage last = state.reference_;
-        // Field by field: most of what the slots hold is not asked for.
+        // Reads single fields: most fields of the slots are not needed.
         Parameters storage current = state.parameters;
         (adjustment.mode, adjustment.imr, adjustment.mmr, adjustment.maxLeverage) =
             (current.mode, current.imr, current.mmr, current.maxLeverage);
@@ -342,14 +343,14 @@ library AdjustLib {
         }
         uint256 price = _newestPrice(state, context, report, asOf, maxAge);
         PositionLib.unpack(word, adjustment.fundingIndex, adjustment.position);
-        unchecked {
+        unchecked { // U14
             (adjustment.equityX, adjustment.notionalX) =
                 MarginLib.exposure(adjustment.position, price * adjustment.step, adjustment.step, adjustment.binary);
         }
     }
 
-    /// @dev The price of the report, or of the market's last one where that is as new: a batch that came in between makes nothing
-    /// fail, and nobody can choose an older price.
+    /// @dev The price of the newer of the passed report and the market's last report. A batch mined in between therefore does not
+    /// make the adjustment fail, and the operator cannot choose an older price.
     function _newestPrice(
         TraderState storage state,
         MarketContext memory context,
@@ -370,14 +371,14 @@ library AdjustLib {
         return report.price;
     }
 
-    /// @dev Margin changes by `moved`, the free balance by the opposite. Returns the stored margin.
+    /// @dev Adds `moved` to the margin and subtracts it from the free balance. Returns the stored (folded) margin.
     function _move(Word storage place, MarketContext memory context, uint256 word, address account, int256 moved)
         private
         returns (int256 folded)
     {
         (place.bits, folded) = PositionLib.addMargin(word, moved, account);
-        // As of never: a withdrawal that is pending backs no adjustment. What was moved fits 93 bits.
-        unchecked {
+        // `asOf` is the maximum, so that a pending withdrawal backs no adjustment.
+        unchecked { // U16
             LedgerCall.move(context.bank, type(uint256).max, account, -moved);
         }
     }

@@ -8,21 +8,21 @@ import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
 /**
- * @title What a backstop would hold after inheriting, and whether it can. Twin of domain/liquidation.ts
- * @dev Unchecked, because positions come out of storage, whose widths `PositionLib` states: sums of two stay below 2^151, and a
- * free balance below 2^96. Requirements are bounded as in `MarginLib`.
+ * @title Position of a backstop after an inheritance, and the checks of it. Twin of domain/risk/liquidation.ts
+ * @dev Positions come from storage, so the field widths of `PositionLib` bound them: sums of two are < 2^151. A free balance is
+ * < 2^96. Requirements are bounded as in `MarginLib`.
  */
 library BackstopLib {
     /// @dev Millionths x 1e18.
     uint256 private constant MILLION_X = 1e24;
 
     /**
-     * @notice Two positions as one, worth at every price exactly what they were worth apart. Sides that agree add up. Sides
-     * that oppose net: the entries of the closed shares become margin, and the rest's entry rounds for the rest as in a
-     * partial close. Without size, margin of either sign may be left.
+     * @notice Merges two positions into one whose equity equals the sum of both at every price. Positions of one side add up.
+     * Opposite positions net: the entry notional of the closed shares becomes margin, and the entry of the remainder rounds as
+     * in a partial close. If the size nets to zero, the margin left may have either sign.
      */
     function merge(Position memory held, Position memory added) internal pure returns (Position memory merged) {
-        unchecked {
+        unchecked { // U13
             merged.size = held.size + added.size;
             merged.margin = held.margin + added.margin;
             merged.leverage = held.leverage == 0 ? added.leverage : held.leverage;
@@ -41,8 +41,8 @@ library BackstopLib {
         }
     }
 
-    /// @notice Judges whether the backstop can take `position` over, and into what: `merged` then has its margin after the
-    /// change of the free balance.
+    /// @notice Checks whether the backstop can inherit `position`. On success the margin of `merged` includes the change of the
+    /// backstop's free balance.
     function inherit(
         Position memory held,
         Position memory position,
@@ -56,7 +56,7 @@ library BackstopLib {
         }
         merged = merge(held, position);
         (int256 equityX, uint256 notionalX) = MarginLib.exposure(merged, valuation);
-        unchecked {
+        unchecked { // U13
             bool grows = PositionLib.abs(merged.size) > PositionLib.abs(held.size);
             uint256 notional = (notionalX + 1e18 - 1) / 1e18;
             if (grows && notional > terms.backstopCap) {
@@ -66,7 +66,7 @@ library BackstopLib {
 
             int256 freeDelta =
                 merged.size == 0 ? merged.margin : -int256(missingMargin(equityX, notionalX, valuation.imr));
-            // What comes in needs nothing there.
+            // The free balance is read only for a debit.
             uint256 available = freeDelta < 0 ? bank.account(terms.backstop).free : 0;
             if (freeDelta < 0 && int256(available) + freeDelta < 0) {
                 _fail(result, InheritanceFailure.FreeBalanceShort, uint256(-freeDelta), available);
@@ -77,9 +77,9 @@ library BackstopLib {
         }
     }
 
-    /// @notice Wei that bring a position to IMR, up; 0 where it is there.
+    /// @notice Margin in wei that raises a position to IMR, rounded up; 0 if it meets IMR.
     function missingMargin(int256 equityX, uint256 notionalX, uint256 imr) internal pure returns (uint256) {
-        unchecked {
+        unchecked { // U13
             int256 missing = int256(notionalX * imr) - equityX * MarginLib.MILLION;
             return missing <= 0 ? 0 : (uint256(missing) + MILLION_X - 1) / MILLION_X;
         }

@@ -2,24 +2,23 @@
 pragma solidity ^0.8.28;
 
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
+import {AHEAD} from "../types/Durations.sol";
 import {Parameters} from "../types/Market.sol";
 import {Reference} from "../types/TraderState.sol";
-import {AHEAD} from "../types/Durations.sol";
 
-/// @title Where a batch may clear, and which report may say so. Twin of domain/band.ts
+/// @title Price band of a batch, and checks of an oracle report. Twin of domain/market/band.ts and domain/prices/report.ts
 library BandLib {
     uint256 internal constant MILLION = 1e6;
     uint256 internal constant MAX_TICKS = type(uint40).max;
 
-    /// @notice O(1 - mtbShort) to O(1 + mtbLong), rounded inward to ticks but never past the ticks around O; a binary market
-    /// clears at least a tick away from 0 and 1. Both ends included.
+    /// @notice O(1 - mtbShort) to O(1 + mtbLong), both ends included. Rounded inward to ticks, but the ticks next to O are always
+    /// inside. A binary market clears at least one tick away from 0 and 1.
     function band(uint256 oraclePrice, uint256 tick, Parameters memory parameters, bool binary)
         internal
         pure
         returns (uint256 lowest, uint256 highest)
     {
-        // Prices are below 2^96 and ticks below 2^80; a binary tick divides 1 and a band is at most 100 %, by the listing rules.
-        unchecked {
+        unchecked { // U10
             uint256 top = binary ? 1e18 / tick - 1 : MAX_TICKS;
             uint256 below = oraclePrice / tick;
             uint256 above = (oraclePrice + tick - 1) / tick;
@@ -35,7 +34,8 @@ library BandLib {
         return ticks == 0 ? 1 : ticks > top ? top : ticks;
     }
 
-    /// @notice Refuses a report that is out of date, older than the one used last, at odds with it, or a leap away from it.
+    /// @notice Reverts if the report is outdated, older than the market's last report, has its time but another price, or moved
+    /// too far from it.
     function checkReport(
         uint256 asOf,
         uint256 price,
@@ -53,8 +53,7 @@ library BandLib {
         if (observedAt == last.observedAt && price != before) {
             revert ISettlementErrors.ReportConflict(observedAt, before, price);
         }
-        // 96 bits of price times at most 63 of share.
-        unchecked {
+        unchecked { // U11
             uint256 share = parameters.moveBase + (uint256(parameters.moveSlope) * (observedAt - last.observedAt)) / 1000;
             uint256 allowed = (before * share) / MILLION;
             uint256 move = price > before ? price - before : before - price;

@@ -12,7 +12,7 @@ library CancelLib {
 
     function cancelSalts(TraderState storage state, address maker, uint64[] calldata salts) internal {
         uint256 requestedAt;
-        unchecked {
+        unchecked { // U1
             requestedAt = block.timestamp * 1000;
         }
         for (uint256 i; i < salts.length; ++i) {

@@ -3,24 +3,24 @@ pragma solidity ^0.8.28;
 
 import {IBackstop} from "../interfaces/IBackstop.sol";
 import {IMarketChanges} from "../interfaces/IMarketChanges.sol";
-import {IMarketWindDown} from "../interfaces/IMarketWindDown.sol";
 import {IMarketRisk} from "../interfaces/IMarketRisk.sol";
+import {IMarketWindDown} from "../interfaces/IMarketWindDown.sol";
+import {CANCEL_GRACE, NOTICE} from "../types/Durations.sol";
 import {MarketKind, MarketMode, Parameters} from "../types/Market.sol";
 import {RiskTerms} from "../types/Risk.sol";
 import {PendingChange, TraderState} from "../types/TraderState.sol";
 import {ActionLib} from "./ActionLib.sol";
-import {CANCEL_GRACE, NOTICE} from "../types/Durations.sol";
 import {ListingLib} from "./ListingLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
-/// @title Scheduling of parameters and modes, which `ActionLib` lets take over, and the choice of a backstop. Linked
+/// @title Scheduling of parameters and modes, and choice of a backstop. Linked to the extension; `ActionLib` applies due changes
 library ChangeLib {
     // ------------------------------------------------------------------ parameters
 
     function scheduleParameters(TraderState storage state, MarketKind kind, Parameters memory next, uint48 activeFrom)
         external
     {
-        // Check: acceptable, announced early enough, and nothing else is on its way.
+        // Check: valid parameters, sufficient notice, no other schedule.
         MarketMode mode = _currentMode(state);
         if (next.mode != mode) revert IMarketChanges.ModeChangesApart(mode, next.mode);
         if (mode == MarketMode.Settled) revert IMarketChanges.ModeFinal(mode, next.mode);
@@ -29,14 +29,14 @@ library ChangeLib {
         uint256 scheduled = state.pending.parametersFrom;
         if (scheduled != 0) revert IMarketChanges.ParametersAlreadyScheduled(scheduled);
 
-        // Effect: it waits.
+        // Effect: store the schedule.
         state.pending.parameters = next;
         state.pending.parametersFrom = activeFrom;
         state.reference_.changePending = true;
         emit IMarketChanges.ParametersScheduled(next, activeFrom);
     }
 
-    /// @dev The flag beside the reference stays: it costs the next action a look, and another change may be waiting.
+    /// @dev Keeps `changePending`, because another change may be scheduled. The next action reads the slots and clears it.
     function cancelScheduledParameters(TraderState storage state) external {
         if (state.pending.parametersFrom == 0) revert IMarketChanges.NoParametersScheduled();
         state.pending.parametersFrom = 0;
@@ -66,7 +66,7 @@ library ChangeLib {
             revert IMarketChanges.ModeNotStricter(current, mode);
         }
 
-        // Late invalidation: what was matched before this was seen can still be settled.
+        // Batches that were matched before the restriction was seen can still settle.
         uint48 activeFrom = uint48(block.timestamp * 1000 + CANCEL_GRACE + 1);
         (pending.restriction, pending.restrictionFrom) = (mode, activeFrom);
         if (withdraws) pending.modeFrom = 0;
@@ -79,19 +79,20 @@ library ChangeLib {
     function setBackstop(TraderState storage state, address backstop, uint96 cap) external {
         uint256 endedAt = state.windDown.endedAt;
         if (endedAt != 0) revert IMarketWindDown.MarketEnded(endedAt);
-        // A victim cannot be named: the backstop has agreed.
+        // The backstop must have agreed to back this market.
         if (backstop != address(0) && !IBackstop(backstop).backs(address(this))) {
             revert IMarketRisk.BackstopUnwilling(backstop);
         }
         state.riskTerms = RiskTerms({backstop: backstop, backstopCap: cap});
-        // Its slot is opened now, rather than while prices fall: floors that are zero void nothing.
+        // Initializes the backstop's position slot, so that its first inheritance does not pay for a fresh slot. Floors of zero
+        // invalidate nothing.
         if (backstop != address(0)) state.positions[backstop].bits |= PositionLib.FLOORS_BIT;
         emit IMarketRisk.BackstopChanged(backstop, cap);
     }
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev What an action as of now would find, though none may have come for long.
+    /// @dev The mode that an action with `asOf` = block time would find, including scheduled changes that are due.
     function _currentMode(TraderState storage state) private view returns (MarketMode) {
         return ActionLib.parametersAt(state, state.reference_.changePending, block.timestamp * 1000).mode;
     }

@@ -8,14 +8,15 @@ import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
 /**
- * @title One leg of a deleveraging: who qualifies, in which order, and what moves. Twin of domain/deleverage.ts
- * @dev Positions come out of storage, whose widths `PositionLib` states: sums of two stay far within 256 bits.
+ * @title One leg of a deleveraging: eligibility, rank and closing of a counterparty. Twin of domain/risk/deleverage.ts
+ * @dev Positions come from storage, so the field widths of `PositionLib` bound them: sums of two do not overflow.
  */
 library DeleverageLib {
     /**
-     * @notice (unrealised profit / entry notional) x (notional / equity), x 1e18, down after each of the three divisions: the
-     * more profitable and the more leveraged, the higher.
-     * @return qualifies Not flat, with profit before funding and equity after it; the score may still be 0.
+     * @notice (unrealised profit / entry notional) x (notional / equity), x 1e18, rounded down after each of the three divisions.
+     * The score increases with profit and with leverage.
+     * @return qualifies True if the position is not flat, has a profit before funding and positive equity after funding. The
+     * score of a qualifying position may be 0.
      */
     function score(Position memory position, Valuation memory valuation)
         internal
@@ -23,7 +24,7 @@ library DeleverageLib {
         returns (bool qualifies, uint256 value)
     {
         (int256 equityX, uint256 notionalX) = MarginLib.exposure(position, valuation);
-        // What the position is worth beyond its margin.
+        // Value of the position beyond its margin.
         int256 profitX = equityX - position.margin * 1e18;
         uint256 entry = position.entryNotional;
         if (position.size == 0 || profitX <= 0 || equityX <= 0 || entry == 0) return (false, 0);
@@ -33,12 +34,12 @@ library DeleverageLib {
     }
 
     /**
-     * @notice Closes up to `asked` steps of both at the value that leaves the account exactly nothing: entry - margin of the
-     * closed share for a long, entry + margin for a short, rounded as in any partial close. What one side loses, the other is
-     * paid.
-     * @dev Of a counterparty on the other side; one whose proceeds would be negative is passed over.
-     * @return steps 0 where nothing moved.
-     * @return payout To the counterparty's free balance.
+     * @notice Closes up to `asked` steps of both positions at the account's bankruptcy value: entry - margin of the closed share
+     * for a long, entry + margin for a short, rounded as in any partial close. The account receives nothing, and the
+     * counterparty receives the proceeds.
+     * @dev The counterparty must hold the opposite side. It is skipped if its proceeds would be negative.
+     * @return steps 0 if nothing moved.
+     * @return payout Credit to the counterparty's free balance.
      */
     function closeAgainst(Position memory position, Position memory counterparty, uint256 asked)
         internal
@@ -50,7 +51,7 @@ library DeleverageLib {
         (int256 released, uint256 entry) = PositionLib.closedShare(position, steps, long);
         (int256 otherReleased, uint256 otherEntry) = PositionLib.closedShare(counterparty, steps, !long);
         int256 proceeds = long
-            // The counterparty sold for its entry and buys back for ours less our margin.
+            // The counterparty sold at its entry and buys back at the account's entry less the account's margin.
             ? otherReleased + int256(otherEntry) - (int256(entry) - released)
             : otherReleased + (int256(entry) + released) - int256(otherEntry);
         if (proceeds < 0) return (0, 0);
@@ -64,7 +65,7 @@ library DeleverageLib {
     }
 
     function _reduce(Position memory position, uint256 steps, int256 released, uint256 entry) private pure {
-        // Not more than the position holds, which is below 2^53.
+        // `steps` is at most the size of the position, which is < 2^53.
         position.size += position.size > 0 ? -int256(steps) : int256(steps);
         position.entryNotional -= entry;
         position.margin -= released;

@@ -11,31 +11,31 @@ import {BandLib} from "./BandLib.sol";
 import {ReportLib} from "./ReportLib.sol";
 
 /**
- * @title Funding: one index in wei per step, and the rate at which it grows. Twin of domain/funding.ts
- * @dev `updateFunding` is linked, everything else is inlined where it is used.
+ * @title Funding: one index in wei per step, and the rate at which it grows. Twin of domain/prices/funding.ts
+ * @dev `updateFunding` is linked to the extension; all other functions are inlined.
  */
 library FundingLib {
     int256 private constant HOUR = 3_600_000;
-    /// @dev A keeper who fails stops funding rather than freezing it.
+    /// @dev Maximum validity of a rate: if the operator sends no update, funding stops.
     uint256 internal constant MAX_VALIDITY = 3_600_000;
-    /// @dev From one end of the cap to the other in this time, so that no jump can be sprung on a position.
+    /// @dev Minimum time in which the rate can move from one end of the cap to the other.
     int256 private constant FULL_SWING = 45 * 60_000;
-    /// @dev Where no rate is running, one starts within this part of the cap of zero.
+    /// @dev If no rate is running, a new rate is at most cap / START_DIVISOR away from zero.
     int256 private constant START_DIVISOR = 3;
     int256 private constant INDEX_END = 1 << 95;
 
     // ------------------------------------------------------------------ accrual
 
-    /// @notice Settles into the index what the rate has come to between two moments, and forgets a rate that has ended, so
-    /// that the next actions need not read it.
+    /// @notice Adds the funding between two moments to the index. Clears `funded` if the rate has ended, so that later actions
+    /// do not read its slot.
     function accrue(FundingRate memory running, Reference memory reference_, uint256 from, uint256 to) internal pure {
-        // `updateFunding` has seen to it that the index stays in its bits for as long as the rate is valid.
+        // `updateFunding` has checked (`requireRoom`) that the index fits its 96 bits until the rate ends.
         reference_.fundingIndex = int96(indexAt(running, reference_.fundingIndex, from, to));
         if (to >= running.validUntil) reference_.funded = false;
     }
 
-    /// @notice Rate x overlap of the time with the rate's validity / 1 h, toward zero. In n steps the index grows by at most
-    /// n - 1 wei less than in one, never by more.
+    /// @notice Index + rate x (overlap of the interval with the rate's validity) / 1 h, rounded toward zero. Accruing in n steps
+    /// adds at most n - 1 wei less than accruing in one step, and never more.
     function indexAt(FundingRate memory running, int256 index, uint256 from, uint256 to) internal pure returns (int256) {
         uint256 start = from > running.validFrom ? from : running.validFrom;
         uint256 end = to < running.validUntil ? to : running.validUntil;
@@ -44,8 +44,7 @@ library FundingLib {
     }
 
     function _grown(int256 rate, uint256 time) private pure returns (int256) {
-        // |rate| < 2^95, at most an hour.
-        unchecked {
+        unchecked { // U12
             return (rate * int256(time)) / HOUR;
         }
     }
@@ -112,30 +111,28 @@ library FundingLib {
 
     // ------------------------------------------------------------------ bounds
 
-    /// @notice Refuses a rate that could take the index out of its bits before it ends.
+    /// @notice Reverts if the rate could move the index out of its 96 bits before it ends.
     function requireRoom(int256 index, int256 rate, uint256 time) internal pure {
         int256 last = index + _grown(rate, time);
         if (last <= -INDEX_END || last >= INDEX_END) revert IFunding.FundingIndexOutOfRange(index);
     }
 
-    /// @notice Millionths of the oracle price of a step, in wei per hour, down.
+    /// @notice The cap in wei per step and hour: `fundingCap` (millionths) of the oracle price of one step, rounded down.
     function capAt(uint256 fundingCap, uint256 oraclePrice, uint256 step) internal pure returns (int256) {
-        // Below 2^16, 2^96 and 2^80.
-        unchecked {
+        unchecked { // U12
             return int256((fundingCap * oraclePrice * step) / 1e24);
         }
     }
 
-    /// @notice The rates that may follow `last`, both included; never empty. Within the cap; no further from the last rate (from
-    /// the cap, if the price has fallen so far) than 2 x cap x elapsed / 45 min; where none is running, within cap / 3 of zero
-    /// as far as that can be reached.
+    /// @notice The range of rates that may follow `last`, both ends included; never empty. A rate is within the cap. Its distance
+    /// from the last rate (clamped to the current cap) is at most 2 x cap x elapsed / 45 min. If no rate is running, it is
+    /// also within cap / 3 of zero, or as close to that as the distance allows.
     function bounds(FundingRate memory last, int256 cap, uint256 asOf)
         internal
         pure
         returns (int256 lowest, int256 highest)
     {
-        // `asOf` does not decrease; |rate| < 2^95, the cap below 2^192.
-        unchecked {
+        unchecked { // U12
             int256 rate = last.rate > cap ? cap : last.rate < -cap ? -cap : int256(last.rate);
             int256 elapsed = int256(asOf - last.validFrom);
             int256 swing = (2 * cap * elapsed) / FULL_SWING;

@@ -5,16 +5,16 @@ import {IMarginBank} from "../interfaces/IMarginBank.sol";
 import {ISettlementErrors} from "../interfaces/ISettlementErrors.sol";
 
 /**
- * @title `IMarginBank.settleDeltas`, called with words that are written where the call is sent from
- * @notice The compiler would copy every word once more, for some 70 gas an account. Memory, from the start of the data:
+ * @title Calls `IMarginBank.settleDeltas` with calldata that is built in place
+ * @notice The compiler's encoder would copy every word once more, for some 70 gas per account. Layout of the calldata in memory:
  * selector 4 | asOf 32 | fees 32 | offset 32, = 96 | count 32 | words.
  */
 library LedgerCall {
     uint256 private constant HEAD = 132;
 
-    /// @notice Memory for a call with up to `most` words.
-    /// @return from Where it begins.
-    /// @return next Where the first word goes.
+    /// @notice Allocates memory for a call with up to `most` words.
+    /// @return from Address of the calldata.
+    /// @return next Address of the first word.
     function start(uint256 most) internal pure returns (uint256 from, uint256 next) {
         assembly ("memory-safe") {
             from := mload(0x40)
@@ -23,7 +23,7 @@ library LedgerCall {
         }
     }
 
-    /// @notice Adds an account and the change of its free balance, which fits int96.
+    /// @notice Appends an account and the change of its free balance, which must fit int96.
     function push(uint256 next, address account, int256 change) internal pure returns (uint256) {
         assembly ("memory-safe") {
             mstore(next, or(shl(96, account), shr(160, shl(160, change))))
@@ -31,8 +31,8 @@ library LedgerCall {
         return next + 32;
     }
 
-    /// @notice Sends what was pushed up to `next`. What the bank reverts with is handed on. The bank has code: the market's
-    /// constructor has checked it.
+    /// @notice Calls the bank with the words up to `next`, and reverts with the bank's error if it reverts. The bank is a
+    /// contract: the market's constructor checks it.
     function send(uint256 from, uint256 next, IMarginBank bank, uint256 asOf, uint256 fees) internal {
         uint256 selector = uint32(IMarginBank.settleDeltas.selector);
         assembly ("memory-safe") {
@@ -54,7 +54,7 @@ library LedgerCall {
         if (delta == 0) return;
         if (delta != int96(delta)) revert ISettlementErrors.PositionOutOfRange(account);
         (uint256 from, uint256 next) = start(1);
-        // As `push` does: called from one place only, that one costs settlement nothing.
+        // Same as `push`: with one call site only, the compiler inlines `push` into settlement.
         assembly ("memory-safe") {
             mstore(next, or(shl(96, account), shr(160, shl(160, delta))))
         }

@@ -16,15 +16,15 @@ import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 import {ReportLib} from "./ReportLib.sol";
 
-/// @title Backstop and deleveraging, on a market's storage. Inlined into `MarketExtension`: it is called while prices fall
+/// @title Inheritance and deleveraging on a market's storage. Inlined into `MarketExtension` to save the gas of a linked call
 library LiquidationLib {
-    /// @dev What a deleveraging works with, in memory once.
-    struct Bench {
+    /// @dev The memory that all legs of a deleveraging share.
+    struct DeleverageContext {
         Valuation valuation;
         int256 fundingIndex;
-        /// The account's, shrinking leg by leg.
+        /// Position of the account; each leg reduces it.
         Position position;
-        /// The latest counterparty that qualified.
+        /// The last counterparty that qualified.
         address before;
         uint256 scoreBefore;
         DeleveragedLeg[] legs;
@@ -45,14 +45,14 @@ library LiquidationLib {
         Valuation memory valuation = ReportLib.take(action, context, report);
         ActionLib.save(state, action);
 
-        // Check: below maintenance.
+        // Check: the account is below MMR.
         int256 fundingIndex = action.reference_.fundingIndex;
         RiskTerms memory terms = state.riskTerms;
         if (account == terms.backstop) revert IMarketRisk.BackstopItself(account);
         Position memory position = _load(state, account, fundingIndex);
         _requireBelowMaintenance(position, valuation, account);
 
-        // Effect: all of it moves, or nothing.
+        // Effect: the whole position moves, or nothing.
         Position memory held = _load(state, terms.backstop, fundingIndex);
         (Position memory merged, Inheritance memory result) =
             BackstopLib.inherit(held, position, terms, valuation, context.bank);
@@ -98,74 +98,74 @@ library LiquidationLib {
     ) internal {
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
         ActionLib.begin(action, state, actionId, asOf, ActionKind.Deleverage);
-        Bench memory bench;
-        bench.valuation = ReportLib.take(action, context, report);
+        DeleverageContext memory ongoing;
+        ongoing.valuation = ReportLib.take(action, context, report);
         ActionLib.save(state, action);
 
-        // Check: nothing left, or nobody to inherit it.
-        bench.fundingIndex = action.reference_.fundingIndex;
-        bench.position = _load(state, account, bench.fundingIndex);
-        _requireDeleverageable(state, context, bench, account);
-        _requireListed(counterparties, steps);
+        // Check: no equity left, or the backstop cannot inherit.
+        ongoing.fundingIndex = action.reference_.fundingIndex;
+        ongoing.position = _load(state, account, ongoing.fundingIndex);
+        _requireDeleverageable(state, context, ongoing, account);
+        _requireDistinct(counterparties, steps);
 
-        // Effect: leg by leg, then the ledger at once.
-        bench.legs = new DeleveragedLeg[](counterparties.length);
+        // Effect: close each leg, then credit all counterparties in one bank call.
+        ongoing.legs = new DeleveragedLeg[](counterparties.length);
         for (uint256 i; i < counterparties.length; ++i) {
-            _closeLeg(state, bench, bench.legs[i], counterparties[i], steps[i]);
+            _closeLeg(state, ongoing, ongoing.legs[i], counterparties[i], steps[i]);
         }
-        _store(state, account, bench.position, bench.fundingIndex);
-        emit IMarketRisk.PositionsDeleveraged(actionId, account, ReportLib.termsOf(action), bench.legs);
-        _payOut(context, asOf, bench.legs);
+        _store(state, account, ongoing.position, ongoing.fundingIndex);
+        emit IMarketRisk.PositionsDeleveraged(actionId, account, ReportLib.termsOf(action), ongoing.legs);
+        _payOut(context, asOf, ongoing.legs);
         ActionLib.requireTimely(asOf);
     }
 
-    /// @dev One counterparty: judged, closed against and written; passed over where it does not qualify.
+    /// @dev Checks one counterparty, closes against it and stores its position. Skips a counterparty that does not qualify.
     function _closeLeg(
         TraderState storage state,
-        Bench memory bench,
+        DeleverageContext memory ongoing,
         DeleveragedLeg memory leg,
         address counterparty,
         uint256 asked
     ) private {
         leg.counterparty = counterparty;
-        Position memory other = _load(state, counterparty, bench.fundingIndex);
-        if (!DeleverageLib.opposes(bench.position, other)) return;
-        (bool qualifies, uint256 score) = DeleverageLib.score(other, bench.valuation);
+        Position memory other = _load(state, counterparty, ongoing.fundingIndex);
+        if (!DeleverageLib.opposes(ongoing.position, other)) return;
+        (bool qualifies, uint256 score) = DeleverageLib.score(other, ongoing.valuation);
         if (!qualifies) return;
-        _requireRank(bench, counterparty, score);
+        _requireRank(ongoing, counterparty, score);
 
-        (uint256 steps, uint256 payout) = DeleverageLib.closeAgainst(bench.position, other, asked);
+        (uint256 steps, uint256 payout) = DeleverageLib.closeAgainst(ongoing.position, other, asked);
         if (steps == 0) return;
-        _store(state, counterparty, other, bench.fundingIndex);
-        // Not more than a position's steps. A payout is the entries and folded margins of equal shares, whose funding cancels
-        // out: below 2^92 + 2 x 2^91.
+        _store(state, counterparty, other, ongoing.fundingIndex);
+        // `steps` is at most the size of a position. A payout is a sum of entries and folded margins of equal shares, whose
+        // funding cancels out: < 2^92 + 2 x 2^91.
         leg.steps = uint48(steps);
         leg.payout = uint96(payout);
     }
 
-    function _requireRank(Bench memory bench, address counterparty, uint256 score) private pure {
-        bool first = bench.before == address(0);
-        bool inOrder = score < bench.scoreBefore || (score == bench.scoreBefore && counterparty > bench.before);
+    function _requireRank(DeleverageContext memory ongoing, address counterparty, uint256 score) private pure {
+        bool first = ongoing.before == address(0);
+        bool inOrder = score < ongoing.scoreBefore || (score == ongoing.scoreBefore && counterparty > ongoing.before);
         if (!first && !inOrder) {
-            revert IMarketRisk.CounterpartyOutOfOrder(bench.before, bench.scoreBefore, counterparty, score);
+            revert IMarketRisk.CounterpartyOutOfOrder(ongoing.before, ongoing.scoreBefore, counterparty, score);
         }
-        (bench.before, bench.scoreBefore) = (counterparty, score);
+        (ongoing.before, ongoing.scoreBefore) = (counterparty, score);
     }
 
     function _requireDeleverageable(
         TraderState storage state,
         MarketContext calldata context,
-        Bench memory bench,
+        DeleverageContext memory ongoing,
         address account
     ) private view {
-        int256 equityX = _requireBelowMaintenance(bench.position, bench.valuation, account);
+        int256 equityX = _requireBelowMaintenance(ongoing.position, ongoing.valuation, account);
         if (equityX <= 0) return;
         RiskTerms memory terms = state.riskTerms;
         InheritanceFailure failure;
         if (account != terms.backstop) {
-            Position memory held = _load(state, terms.backstop, bench.fundingIndex);
+            Position memory held = _load(state, terms.backstop, ongoing.fundingIndex);
             (, Inheritance memory result) =
-                BackstopLib.inherit(held, bench.position, terms, bench.valuation, context.bank);
+                BackstopLib.inherit(held, ongoing.position, terms, ongoing.valuation, context.bank);
             failure = result.failure;
         }
         if (failure == InheritanceFailure.None) {
@@ -173,8 +173,8 @@ library LiquidationLib {
         }
     }
 
-    /// @dev Well-formed: as many steps as names, none zero, nobody twice.
-    function _requireListed(address[] calldata counterparties, uint256[] calldata steps) private pure {
+    /// @dev Reverts unless there are as many steps as counterparties, no steps are zero, and no counterparty repeats.
+    function _requireDistinct(address[] calldata counterparties, uint256[] calldata steps) private pure {
         if (counterparties.length == 0 || counterparties.length != steps.length) {
             revert IMarketRisk.CounterpartiesInvalid(counterparties.length, steps.length);
         }
@@ -209,7 +209,7 @@ library LiquidationLib {
         state.positions[account].bits = PositionLib.pack(position, fundingIndex, account);
     }
 
-    /// @dev Keeps leverage and cancel floor: the account stays one that has been seen.
+    /// @dev Keeps leverage and `FLOORS_BIT`, so that the slot does not return to zero.
     function _empty(TraderState storage state, address account, Position memory position, int256 fundingIndex) private {
         (position.size, position.entryNotional, position.margin) = (0, 0, 0);
         _store(state, account, position, fundingIndex);

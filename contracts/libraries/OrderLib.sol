@@ -7,10 +7,10 @@ import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {PartTerms} from "../types/Settlement.sol";
 
 /**
- * @title Orders: their record, their digest, their signer
+ * @title Order records: checks, EIP-712 digest and signer
  * @notice A record is four words of calldata: head and body (types/OrderRecord.sol), then r and s of the signature. `flags` is
  * the signed field: salt 53 bits above 4 flag bits. The bits above the salt and the two reserved flag bits are zero. The suffix
- * byte of the signature is implied: only personal messages are taken.
+ * byte of the signature is implied: only personal-message signatures are valid.
  */
 library OrderLib {
     uint256 internal constant RECORD = 128;
@@ -26,11 +26,12 @@ library OrderLib {
     /// @dev Reserved bits of the signed flags: bits 2 and 3, and all above a 53-bit salt.
     uint256 internal constant RESERVED_FLAGS = 0xFE0000000000000C;
     uint256 private constant RESERVED_WORD = (RESERVED_FLAGS << 192) | 3;
-    /// @dev Trigger and condition: few orders have them, and those are looked at closely.
+    /// @dev Trigger and condition: an order that has them takes the slow path of `requireValid`.
     uint256 private constant TRIGGER_WORD = (uint256(type(uint40).max) << 112) | (3 << 4);
-    /// @dev Both of them: a literal, as assembly asks for one.
+    /// @dev RESERVED_WORD | TRIGGER_WORD, as a literal because assembly requires one.
     uint256 private constant ODD_WORD = 0xFE0000000000000C0000000000FFFFFFFFFF0000000000000000000000000033;
-    /// @dev What a forced record says: reduce-only, no slot, forced; and the fields that say it: all but salt, side and taker.
+    /// @dev Value and mask of the fixed fields of a forced record: reduce-only, no slot, forced, all others zero. Salt, side and
+    /// taker are free.
     uint256 private constant FORCED_WORD = (2 << 192) | (1023 << 6) | 4;
     uint256 private constant FORCED_MASK =
         ~((uint256(type(uint56).max >> 3) << 196) | (1 << 192) | (uint256(type(uint48).max) << 24));
@@ -40,8 +41,8 @@ library OrderLib {
 
     // ------------------------------------------------------------------ record
 
-    /// @notice Reads head and body of the record at calldata position `pointer`. The caller has checked that the part is as
-    /// long as its header says.
+    /// @notice Reads head and body of the record at calldata position `pointer`. The caller has checked the part's length against
+    /// its header.
     function read(uint256 pointer) internal pure returns (RecordHead head, RecordBody body) {
         assembly ("memory-safe") {
             head := calldataload(pointer)
@@ -58,8 +59,9 @@ library OrderLib {
 
     // ------------------------------------------------------------------ checks
 
-    /// @notice Refuses a record that breaks a rule of its own or of the part: see `requireTerms` and `_requireFill`.
-    /// @dev All rules in one jump: nearly every record keeps them. What looks odd here is looked at closely, and may pass.
+    /// @notice Reverts if the record breaks a rule of the order or of the part: see `requireTerms` and `_requireFill`.
+    /// @dev The fast path evaluates all rules without a branch and over-approximates violations. If `odd` is not zero, the slow
+    /// path checks each rule and may still accept the record.
     function requireValid(RecordHead head, RecordBody body, PartTerms memory terms) internal pure {
         uint256 fill = head.fill();
         uint256 price = body.price();
@@ -67,7 +69,7 @@ library OrderLib {
         uint256 expiration = body.expiration();
         bool buy = body.isBuy();
         uint256 odd;
-        // Subtracting 1 from both sides of a comparison lets a 0 that means "none" pass as the largest number.
+        // Subtracting 1 from both sides of a comparison turns a 0 that means "none" into the largest number, which passes.
         assembly ("memory-safe") {
             odd := and(body, ODD_WORD)
             odd := or(odd, iszero(fill))
@@ -88,7 +90,7 @@ library OrderLib {
         requireTerms(head, body, terms);
     }
 
-    /// @dev What the operator may do with the order in this part.
+    /// @dev Rules of the fill that the operator chose.
     function _requireFill(RecordHead head, RecordBody body, PartTerms memory terms) private pure {
         (address maker, uint256 salt, uint256 fill) = (head.maker(), body.salt(), head.fill());
         if (RecordBody.unwrap(body) & RESERVED_WORD != 0) revert ISettlementErrors.ReservedBits(maker, salt);
@@ -100,7 +102,7 @@ library OrderLib {
         }
     }
 
-    /// @notice What makes an order acceptable whatever the price: leverage, trigger encoding, life. Reads `asOf` and
+    /// @notice Rules of an order that do not depend on the price: leverage, trigger encoding, expiration. Reads `asOf` and
     /// `maxLeverage` of the terms.
     function requireTerms(RecordHead head, RecordBody body, PartTerms memory terms) internal pure {
         (address maker, uint256 salt, uint256 leverage) = (head.maker(), body.salt(), body.leverage());
@@ -114,8 +116,8 @@ library OrderLib {
         }
     }
 
-    /// @dev Condition 1: at or above the trigger, 2: at or below. Stops of a buy are 1 and of a sell 2; the other pairs are
-    /// take-profits, which are always reduce-only.
+    /// @dev Condition 1: at or above the trigger, 2: at or below. A stop has condition 1 for a buy and 2 for a sell. The other
+    /// pairs are take-profits, which must be reduce-only.
     function _requireTrigger(address maker, RecordBody body) private pure {
         (uint256 trigger, uint256 condition) = (body.trigger(), body.triggerCondition());
         bool valid = trigger != 0 && (condition == 1 || condition == 2);
@@ -125,8 +127,8 @@ library OrderLib {
         }
     }
 
-    /// @notice A forced record says nothing but whose position is closed, by how much, and under which number: it is a market
-    /// order that only reduces. Every other field is zero, and so is the signature.
+    /// @notice Reverts unless the record is a well-formed forced record: a reduce-only market order that names account, fill,
+    /// side, number (in the salt field) and taker steps. Every other field and the signature are zero.
     function requireForced(RecordHead head, RecordBody body, uint256 pointer) internal pure {
         (bytes32 r, bytes32 s) = readSignature(pointer);
         uint256 fill = head.fill();
@@ -144,8 +146,8 @@ library OrderLib {
         bytes32 domain = terms.domainSeparator;
         uint256 step = terms.step;
         uint256 tick = terms.tick;
-        // Fields are below 2^48, increments below 2^80: no product overflows. Works above the free memory pointer and leaves
-        // nothing behind. Shifts and masks are those of types/OrderRecord.sol.
+        // Fields are < 2^48 and increments < 2^80, so no product overflows. Uses memory above the free memory pointer without
+        // allocating it. Shifts and masks are those of types/OrderRecord.sol.
         assembly ("memory-safe") {
             let p := mload(0x40)
             mstore(p, typeHash)
@@ -165,10 +167,10 @@ library OrderLib {
         }
     }
 
-    /// @notice Who signed `orderDigest` as a personal message; zero for nobody, and for a high s value.
+    /// @notice The signer of `orderDigest` as a personal message; zero if the signature is invalid or s is high.
     /// @param yParity 0 or 1: v - 27.
     function recover(bytes32 orderDigest, uint256 yParity, bytes32 r, bytes32 s) internal view returns (address signer) {
-        // Works above the free memory pointer. The precompile returns nothing where there is no signer.
+        // Uses memory above the free memory pointer. The precompile returns no data for an invalid signature.
         assembly ("memory-safe") {
             let p := mload(0x40)
             mstore(p, "\x19Ethereum Signed Message:\n32")
@@ -182,9 +184,9 @@ library OrderLib {
         }
     }
 
-    /// @notice Refuses an order that neither its maker nor one of his session keys has signed.
+    /// @notice Reverts unless the signer is the maker or a session key that the maker authorized to sign orders.
     function requireSigner(IAccountManager keys, address maker, uint256 salt, address signer, uint256 asOf) internal view {
-        // First: a maker of zero must not pass for nobody's signature.
+        // Checked first: with maker zero, an invalid signature (signer zero) would pass the comparison below.
         if (signer == address(0)) revert ISettlementErrors.SignatureInvalid(maker, salt);
         if (signer == maker) return;
         if (!keys.isAuthorized(maker, signer, SIGN_ORDERS, asOf)) {

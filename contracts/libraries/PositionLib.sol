@@ -8,13 +8,14 @@ import {PartTerms} from "../types/Settlement.sol";
 import {FeeLib} from "./FeeLib.sol";
 
 /**
- * @title Positions: their one slot, and what a fill does to them
+ * @title Positions: the packed storage slot, and the effect of a fill
  * @notice Slot, from the low bit: size int64 | entry notional uint92 | folded margin int92 | leverage 7 | has floors 1.
- * `folded = margin + size * fundingIndex`, so funding is settled by reading. Twin of domain/position.ts.
+ * `folded = margin + size * fundingIndex`, so reading a position settles its funding. Twin of domain/positions/position.ts.
  *
- * The arithmetic is unchecked because widths bound it: |size| < 2^53, a fill < 2^48 and 200 of them a part; entry < 2^92;
- * |folded| < 2^91, |funding index| < 2^95, so |margin| < 2^149; a price below 2^40 ticks, tick and step below 2^80, so one
- * step is worth less than 2^141 and a part changes an account by less than 2^197. `pack` refuses what does not fit.
+ * The arithmetic is unchecked because field widths bound it (row U6 in contracts/README.md): |size| < 2^53, a fill < 2^48,
+ * at most 200 fills per part; entry < 2^92; |folded| < 2^91 and |funding index| < 2^95, so |margin| < 2^149; a price < 2^40
+ * ticks, tick and step < 2^80. One step is therefore worth < 2^141, and a part changes an account by < 2^197. `pack` reverts if
+ * a field does not fit.
  */
 library PositionLib {
     /// @dev Steps are safe integers outside the chain.
@@ -38,17 +39,17 @@ library PositionLib {
         position.entryNotional = (word >> 64) & (ENTRY_END - 1);
         position.leverage = (word >> 248) & 0x7f;
         position.hasFloors = word & FLOORS_BIT != 0;
-        unchecked {
+        unchecked { // U6
             position.margin = folded - size * fundingIndex;
         }
     }
 
     function pack(Position memory position, int256 fundingIndex, address account) internal pure returns (uint256 word) {
-        unchecked {
+        unchecked { // U6
             int256 size = position.size;
             int256 folded = position.margin + size * fundingIndex;
             uint256 entry = position.entryNotional;
-            // One comparison per signed field: shifted up by its maximum, everything else lies above twice the maximum.
+            // One comparison per signed field: after adding the maximum, a value outside the range exceeds twice the maximum.
             uint256 sizeUp = uint256(size + SIZE_MAX);
             uint256 foldedUp = uint256(folded + FOLDED_MAX);
             bool outside;
@@ -64,13 +65,14 @@ library PositionLib {
         }
     }
 
-    /// @notice The slot with `moved` more margin. Folding adds the same to both, so what is stored moves as margin does.
+    /// @notice The slot with `moved` added to the margin. Stored (folded) margin and margin differ by a constant, so both change
+    /// by `moved`.
     function addMargin(uint256 word, int256 moved, address account)
         internal
         pure
         returns (uint256 changed, int256 folded)
     {
-        // Wraps where a sum would not fit 256 bits: it lies outside the bounds all the same.
+        // A sum that does not fit 256 bits wraps to a value that is outside the bounds too.
         assembly ("memory-safe") {
             folded := add(sar(164, shl(8, word)), moved)
         }
@@ -87,18 +89,18 @@ library PositionLib {
 
     /**
      * @notice Applies one fill to `position` in memory: first the share that closes, then the share that grows or opens.
-     * Taker quantity falls on the closing share first.
+     * Taker quantity is assigned to the closing share first.
      * @return opened Whether any share grew, opened or flipped the position.
      * @return freeDelta Change of the account's free balance, fee included.
      * @return fee Charged for both shares.
-     * @return capped The closing fee was cut to the close proceeds.
+     * @return capped True if the closing fee was reduced to the close proceeds.
      */
     function applyFill(Position memory position, RecordHead head, RecordBody body, PartTerms memory terms)
         internal
         pure
         returns (bool opened, int256 freeDelta, uint256 fee, bool capped)
     {
-        unchecked {
+        unchecked { // U6
             uint256 closing = closingSteps(position.size, body.isBuy(), head.fill());
             if (closing != 0) (freeDelta, fee, capped) = _close(position, head, body, terms, closing);
             opened = closing != head.fill();
@@ -112,7 +114,7 @@ library PositionLib {
         }
     }
 
-    /// @notice How much of a fill closes the position; the rest of it opens.
+    /// @notice Steps of the fill that close the position; the remaining steps open.
     function closingSteps(int256 size, bool buy, uint256 fill) internal pure returns (uint256) {
         if (size == 0 || (size > 0) == buy) return 0;
         uint256 held = abs(size);
@@ -120,8 +122,8 @@ library PositionLib {
     }
 
     /**
-     * @dev Released margin rounds down; the closed share of entry rounds for the remainder, long up, short down: the ratio of
-     * the rest is never worse than before. The fee is capped by the proceeds.
+     * @dev Released margin rounds down. The closed share of the entry notional rounds in favour of the remainder: up for a long,
+     * down for a short. The margin ratio of the remainder therefore never falls. The fee is capped at the proceeds.
      */
     function _close(
         Position memory position,
@@ -130,7 +132,7 @@ library PositionLib {
         PartTerms memory terms,
         uint256 closing
     ) private pure returns (int256 freeDelta, uint256 fee, bool capped) {
-        unchecked {
+        unchecked { // U6
             int256 size = position.size;
             (int256 released, uint256 entry) = closedShare(position, closing, size > 0);
             int256 profit = int256(closing * terms.stepNotional) - int256(entry);
@@ -158,7 +160,7 @@ library PositionLib {
         released = position.margin;
         entry = position.entryNotional;
         if (closing == held) return (released, entry);
-        unchecked {
+        unchecked { // U6
             int256 share = released * int256(closing);
             released = share / int256(held);
             if (share < 0 && share % int256(held) != 0) released -= 1;
@@ -167,7 +169,7 @@ library PositionLib {
         }
     }
 
-    /// @dev What `closing` leaves of the fill.
+    /// @dev Applies the steps of the fill beyond `closing`.
     function _grow(
         Position memory position,
         RecordHead head,
@@ -175,7 +177,7 @@ library PositionLib {
         PartTerms memory terms,
         uint256 closing
     ) private pure returns (uint256 added, uint256 fee) {
-        unchecked {
+        unchecked { // U6
             uint256 opening = head.fill() - closing;
             uint256 taker = body.taker();
             taker = taker > closing ? taker - closing : 0;
@@ -189,12 +191,12 @@ library PositionLib {
     }
 
     /**
-     * @notice Margin of one opened step at the order's leverage, rounded up. A buy is margined at the clearing price; a sell at
-     * its signed limit, so that a better fill brings profit rather than a larger debit; a market sell at the clearing or oracle
-     * price, the lower; a binary sell at 1 less the clearing price.
+     * @notice Margin of one opened step at the order's leverage, rounded up. Price used: the clearing price for a buy; the signed
+     * limit for a limit sell, so that a better fill adds profit instead of a larger debit; min(clearing price, oracle price)
+     * for a market sell; 1 - clearing price for a binary sell.
      */
     function openingMarginPerStep(RecordBody body, PartTerms memory terms) internal pure returns (uint256) {
-        unchecked {
+        unchecked { // U6
             uint256 leverage = body.leverage();
             if (body.isBuy()) return _divUp(terms.stepNotional, leverage);
             // Price 1 on one step is `step` wei; the band keeps the clearing price below 1.
@@ -210,14 +212,14 @@ library PositionLib {
     // ------------------------------------------------------------------ internals
 
     function abs(int256 size) internal pure returns (uint256) {
-        unchecked {
+        unchecked { // U6
             return uint256(size < 0 ? -size : size);
         }
     }
 
-    /// @dev The divisor is not zero: leverage is checked, a closed position is not flat.
+    /// @dev The divisor is not zero: it is a leverage that `OrderLib` has checked, or the size of a position that is not flat.
     function _divUp(uint256 amount, uint256 divisor) private pure returns (uint256) {
-        unchecked {
+        unchecked { // U6
             return (amount + divisor - 1) / divisor;
         }
     }

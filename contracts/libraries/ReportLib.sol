@@ -10,12 +10,11 @@ import {Reference} from "../types/TraderState.sol";
 import {ActionLib} from "./ActionLib.sol";
 import {BandLib} from "./BandLib.sol";
 
-/// @title The report of an action: verified, judged and kept
+/// @title The oracle report of an action: verification, checks, and storing it as the market's last report
 library ReportLib {
     /**
-     * @notice Refuses a report that its proof does not prove; the one that the market used last was proven when it was taken,
-     * and is not again. Call after `BandLib.checkReport`, which refuses a price of 0: a market without a report has none to
-     * repeat.
+     * @notice Reverts unless the oracle verifies the report. A report equal to the market's last one was verified before and is
+     * not verified again. Call after `BandLib.checkReport`: it rejects price 0, so a market without a last report cannot match.
      */
     function requireProven(
         IPriceOracle oracle,
@@ -29,7 +28,8 @@ library ReportLib {
         oracle.verify(feedId, price, observedAt, proof);
     }
 
-    /// @notice Of an action that is not a batch: puts the report into its reference; `ActionLib.save` writes it.
+    /// @notice For actions other than batches: checks the report and puts it into the action's reference. `ActionLib.save`
+    /// writes it to storage.
     function take(ActionLib.Action memory action, MarketContext calldata context, Report calldata report)
         internal
         view
@@ -51,7 +51,7 @@ library ReportLib {
         });
     }
 
-    /// @notice For the action's event.
+    /// @notice The terms of the action, for its event.
     function termsOf(ActionLib.Action memory action) internal pure returns (ActionTerms memory) {
         return ActionTerms({
             asOf: action.clock.asOf,

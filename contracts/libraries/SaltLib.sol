@@ -8,20 +8,20 @@ import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {Floors, TraderState, Word} from "../types/TraderState.sol";
 
 /**
- * @title What is left of an order
- * @notice On the chain an order is its maker and salt. 64 salts share one word, 3 bits each; a maker who counts his salts up
- * therefore pays for a fresh slot once in 64 orders. Above them the word holds the time of a cancel request.
+ * @title Fill and cancel state of orders
+ * @notice On chain an order is identified by maker and salt. 64 salts share one word, 3 bits each, so sequential salts need a
+ * fresh slot once per 64 orders. The bits above the states hold the time of a cancel request.
  *
- *   0 unused · 1 partly filled · 2 dead · 4, 5 cancel requested, unused or partly filled then
- *                                         6, 7 the same, with a time in a slot of its own
+ *   0 unused · 1 partly filled · 2 dead · 4, 5 cancel requested while unused or partly filled, time in the word
+ *                                         6, 7 the same, time in a slot of its own
  *
- * A request takes the word's time if no other request is ripening there; it is then one write to a slot in use. Requests that
- * share a word within CANCEL_GRACE + ACTION_LIFETIME of each other have times of their own, so that none restarts the clock of
- * another.
+ * contracts/README.md has the state diagram. A request uses the word's time field if no earlier request of the word is within
+ * CANCEL_GRACE + ACTION_LIFETIME; it then writes one slot. Otherwise the request stores its time in a slot of its own, so that no
+ * request restarts the clock of another.
  *
- * A partly filled order sits in one of its maker's partial slots, at an index which the operator chooses:
- * `salt << 112 | filled << 64 | batch`. Reusing a slot kills the order it held, in the same part, so that an order can never
- * be believed emptier than it is.
+ * A partly filled order occupies one of its maker's partial slots, at an index that the operator chooses:
+ * `salt << 112 | filled << 64 | batch`. Reusing a slot marks the salt that it held as dead in the same part, so that the filled
+ * steps of a live order are never lost.
  */
 library SaltLib {
     uint256 internal constant SALT_END = 1 << 53;
@@ -31,7 +31,7 @@ library SaltLib {
     uint256 private constant PARTLY = 1;
     uint256 private constant DEAD = 2;
     uint256 private constant REQUESTED = 4;
-    /// @dev On top of `REQUESTED`.
+    /// @dev Set together with `REQUESTED`.
     uint256 private constant OWN_TIME = 2;
     uint256 private constant STATE = 7;
 
@@ -42,8 +42,8 @@ library SaltLib {
 
     // ------------------------------------------------------------------ filling
 
-    /// @notice Takes the fill out of what is left of the order.
-    /// @return dead The salt can never fill again.
+    /// @notice Subtracts the fill from the order's remaining quantity.
+    /// @return dead True if the salt can never fill again.
     function consume(TraderState storage state, RecordHead head, RecordBody body, uint256 batchId, uint256 asOf)
         internal
         returns (bool dead)
@@ -52,7 +52,7 @@ library SaltLib {
         uint256 word = place.bits;
         uint256 shift = _shift(body.salt());
         uint256 before = (word >> shift) & STATE;
-        // Most orders come once, and whole.
+        // Fast path: an unused salt that fills completely.
         if (before | (head.quantity() ^ head.fill()) == 0) {
             place.bits = word | (DEAD << shift);
             return true;
@@ -61,7 +61,7 @@ library SaltLib {
         place.bits = word;
     }
 
-    /// @dev A share of an order, or what was left of one. Returns the word of its salt.
+    /// @dev Slow path of `consume`: a partial fill, or a later fill. Returns the updated word of the salt.
     function _consumeShare(
         TraderState storage state,
         RecordHead head,
@@ -80,7 +80,7 @@ library SaltLib {
         uint256 remaining = head.quantity() > filled ? head.quantity() - filled : 0;
         if (fill > remaining) revert ISettlementErrors.Overfill(maker, salt, remaining, fill);
 
-        // An order without a limit that gets no slot dies here: it could fill in no later batch.
+        // A market order without a slot is dead after this part: it cannot fill in a later batch.
         dead = fill == remaining || (body.price() == 0 && body.slot() == NO_SLOT);
         if (!dead) {
             if (before & PARTLY == 0) word = _claimSlot(state, maker, body, word);
@@ -89,7 +89,7 @@ library SaltLib {
         return (_withState(word, shift, dead ? DEAD : before | PARTLY), dead);
     }
 
-    /// @notice Refuses an order that could not fill as of `asOf`, whatever is left of it.
+    /// @notice Reverts if the order is dead or a cancel applies to it as of `asOf`. Does not check the remaining quantity.
     function requireAlive(TraderState storage state, address maker, uint256 salt, uint256 asOf) internal view {
         uint256 word = state.saltWords[wordKey(maker, salt)].bits;
         uint256 current = (word >> _shift(salt)) & STATE;
@@ -114,7 +114,7 @@ library SaltLib {
         return filled;
     }
 
-    /// @dev Kills the order that the slot holds. Its state may lie in the word at hand, which the caller writes.
+    /// @dev Marks the order that the slot held as dead. Its state may be in `word`, which the caller writes.
     function _claimSlot(TraderState storage state, address maker, RecordBody body, uint256 word)
         private
         returns (uint256)
@@ -132,7 +132,7 @@ library SaltLib {
         return word;
     }
 
-    /// @dev Refuses an order whose cancel, requested, binds a batch as of `asOf`.
+    /// @dev Reverts if the cancel request of the order applies to a batch as of `asOf`.
     function _requireUnbound(TraderState storage state, address maker, uint256 salt, uint256 word, uint256 asOf)
         private
         view
@@ -144,18 +144,17 @@ library SaltLib {
 
     // ------------------------------------------------------------------ cancelling
 
-    /// @notice Requests the cancel of one salt at `requestedAt` (milliseconds). A salt already dead or requested stays so.
+    /// @notice Requests the cancel of one salt at `requestedAt` (milliseconds). No effect on a salt that is dead or requested.
     function requestCancel(TraderState storage state, address maker, uint256 salt, uint256 requestedAt) internal {
         Word storage place = state.saltWords[wordKey(maker, salt)];
         uint256 word = place.bits;
         uint256 shift = _shift(salt);
-        // Dead or requested: every state but the two lowest.
+        // Dead or requested: every state above PARTLY.
         if ((word >> shift) & STATE > PARTLY) return;
 
         uint256 standing = word >> TIME_SHIFT;
         uint256 next = REQUESTED;
-        // Times of 64 bits.
-        unchecked {
+        unchecked { // U1
             if (requestedAt > standing + CANCEL_GRACE + ACTION_LIFETIME) {
                 word = _endRequests(word) | (requestedAt << TIME_SHIFT);
             } else if (requestedAt != standing) {
@@ -166,17 +165,18 @@ library SaltLib {
         place.bits = word | (next << shift);
     }
 
-    /// @dev Everything requested at the word's time is dead by now: no batch can be left that it does not bind. Frees the time.
+    /// @dev Turns every state that uses the word's time field into dead, and frees the field: the requests apply to every batch
+    /// that can still settle.
     function _endRequests(uint256 word) private pure returns (uint256) {
         uint256 ownTime = (word & (LOWEST * OWN_TIME)) << 1;
         uint256 requested = word & (LOWEST * REQUESTED) & ~ownTime;
-        // 4 and 5 become 2.
+        // States 4 and 5 become 2.
         return (word & STATES & ~(requested | (requested >> 2))) | (requested >> 1);
     }
 
     /// @notice Raises the floor below which salts are cancelled. A floor that was requested more than CANCEL_GRACE +
     /// ACTION_LIFETIME ago has settled: it applies to every batch that can still settle.
-    /// @return raised False if `floor` is not above the standing one.
+    /// @return raised False if `floor` is not above the requested floor.
     function requestFloor(TraderState storage state, address maker, uint256 floor, uint256 requestedAt)
         internal
         returns (bool raised)
@@ -186,14 +186,14 @@ library SaltLib {
         if (requestedAt > uint256(standing.requestedAt) + CANCEL_GRACE + ACTION_LIFETIME) {
             standing.settled = standing.requested;
         }
-        // Salts and their floors are below 2^54, times in milliseconds below 2^48.
+        // Floors are < 2^54 and times in milliseconds < 2^48.
         standing.requested = uint56(floor);
         standing.requestedAt = uint48(requestedAt);
         state.floors[maker] = standing;
         return true;
     }
 
-    /// @notice Refuses an order whose salt lies below its maker's floor. Call only where the position says that there is one.
+    /// @notice Reverts if the salt is below its maker's floor. Call only if the position has `FLOORS_BIT`.
     function requireAboveFloor(TraderState storage state, address maker, uint256 salt, uint256 asOf) internal view {
         Floors memory floor = state.floors[maker];
         uint256 binding = asOf > uint256(floor.requestedAt) + CANCEL_GRACE ? floor.requested : floor.settled;
@@ -231,7 +231,7 @@ library SaltLib {
     }
 
     function _shift(uint256 salt) private pure returns (uint256) {
-        unchecked {
+        unchecked { // U20
             return 3 * (salt & 63);
         }
     }

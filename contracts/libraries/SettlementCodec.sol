@@ -7,7 +7,7 @@ import {PartHeader} from "../types/Settlement.sol";
 import {OrderLib} from "./OrderLib.sol";
 
 /**
- * @title The bytes of a part, in calldata and in the log
+ * @title Encoding of a part, in calldata and in the log
  * @notice Calldata: header (2 words), then `orders` records of 128 bytes (OrderLib), then the oracle's proof. From the high bit:
  *
  *   0  actionId 48 | batchId 48 | asOf 48 | part 8 | parts 8 | orders 16 | proofLength 16
@@ -21,7 +21,7 @@ import {OrderLib} from "./OrderLib.sol";
  *   if takerMode is 2: taker 48       (otherwise taker is 0 for mode 0, the whole fill for mode 1)
  *   if feeCapped:      fee 96         (otherwise the fee follows from price, rates and taker)
  *
- * Twin of domain/settlement-codec.ts.
+ * Twin of domain/settlement/settlement-codec.ts. contracts/README.md has an example in hex.
  */
 library SettlementCodec {
     uint256 internal constant VERSION = 2;
@@ -31,7 +31,7 @@ library SettlementCodec {
     /// @dev Largest log record: with taker quantity and fee.
     uint256 internal constant LOG_RECORD_MAX = 66;
 
-    /// @dev Taker mode: 0 none of the fill, 1 all of it, 2 a share that is written after the record.
+    /// @dev Taker mode: 0 no taker steps, 1 the whole fill, 2 a share that follows the record.
     uint256 private constant TAKER_MIXED = 2;
 
     // ------------------------------------------------------------------ calldata
@@ -63,14 +63,13 @@ library SettlementCodec {
         if (header.orders == 0) revert ISettlementErrors.EmptyPart();
         if (header.orders > MAX_ORDERS) revert ISettlementErrors.PartTooLarge(MAX_ORDERS, header.orders);
         uint256 expected;
-        // Of 16 bits each.
-        unchecked {
+        unchecked { // U2
             expected = HEADER + header.orders * OrderLib.RECORD + header.proofLength;
         }
         if (part.length != expected) revert ISettlementErrors.PartLengthWrong(expected, part.length);
     }
 
-    /// @dev `readHeader` has checked that it is there.
+    /// @dev `readHeader` has checked the length of the part.
     function proofOf(bytes calldata part, PartHeader memory header) internal pure returns (bytes calldata proof) {
         uint256 length = header.proofLength;
         assembly ("memory-safe") {
@@ -81,20 +80,19 @@ library SettlementCodec {
 
     // ------------------------------------------------------------------ log
 
-    /// @notice Memory for the log of a part, header written.
-    /// @return log Too long until `finishLog`.
-    /// @return end Where the first record goes.
+    /// @notice Allocates memory for the log of a part and writes its header.
+    /// @return log Has no length before `finishLog` sets it.
+    /// @return end Address of the first record.
     function startLog(bytes calldata part, uint256 orders, int256 fundingIndex)
         internal
         pure
         returns (bytes memory log, uint256 end)
     {
         uint256 most;
-        // At most 200 orders.
-        unchecked {
+        unchecked { // U2
             most = LOG_HEADER + orders * LOG_RECORD_MAX + 32;
         }
-        // As `new bytes`, but not blank: everything up to where `finishLog` cuts it is written.
+        // Like `new bytes`, but not zeroed: every byte below the length that `finishLog` sets is written.
         assembly ("memory-safe") {
             log := mload(0x40)
             mstore(0x40, and(add(add(log, most), 63), not(31)))
@@ -105,7 +103,7 @@ library SettlementCodec {
         }
     }
 
-    /// @notice Writes one record at `end`; the memory up to `end + LOG_RECORD_MAX + 32` belongs to the log.
+    /// @notice Writes one record at `end`. The log's memory extends to at least `end + LOG_RECORD_MAX + 32`.
     function writeRecord(
         uint256 end,
         RecordHead head,
@@ -119,7 +117,8 @@ library SettlementCodec {
         {
             uint256 fill = head.fill();
             uint256 taker = body.taker();
-            // Maker above, the fill's high 16 bits below; then its low 32 bits and 96 bits of the delta.
+            // First word: maker in the high bits, the high 16 bits of the fill in the low bits. Second word: the low 32 bits of
+            // the fill and 96 bits of the delta.
             assembly ("memory-safe") {
                 mode := mul(sub(TAKER_MIXED, eq(taker, fill)), iszero(iszero(taker)))
                 let meta := or(or(and(body, 0xffc0), shl(5, dead)), or(shl(4, capped), or(shl(2, mode), shr(1, and(body, 4)))))
@@ -140,7 +139,7 @@ library SettlementCodec {
         return end + length;
     }
 
-    /// @notice Cuts the log to what was written.
+    /// @notice Sets the length of the log to the bytes written.
     function finishLog(bytes memory log, uint256 end) internal pure {
         assembly ("memory-safe") {
             mstore(log, sub(end, add(log, 32)))

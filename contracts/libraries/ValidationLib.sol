@@ -46,7 +46,7 @@ library ValidationLib {
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev 66 bytes: r, s, v and 01. Zero if nobody signed.
+    /// @dev 66 bytes: r, s, v and 01. Zero if the signature is invalid.
     function _recover(bytes32 hash, bytes memory signature) private view returns (address signer) {
         if (signature.length != 66) revert IIsolatedTrader.SignatureLengthWrong(66, signature.length);
         uint8 suffix = uint8(signature[65]);
@@ -61,7 +61,7 @@ library ValidationLib {
         if (v == 27 || v == 28) signer = OrderLib.recover(hash, v - 27, r, s);
     }
 
-    /// @dev The record that would settle the order, without a fill.
+    /// @dev The order as a record with fill 0.
     function _pack(Order calldata order, uint256 tick, uint256 step) private pure returns (RecordHead, RecordBody) {
         uint256 flags = uint64(order.flags);
         if (flags & OrderLib.RESERVED_FLAGS != 0) revert ISettlementErrors.ReservedBits(order.maker, flags >> 4);
@@ -79,7 +79,7 @@ library ValidationLib {
         return (RecordHead.wrap(head), RecordBody.wrap(body));
     }
 
-    /// @dev The record of settlement has no room for more than `most` increments.
+    /// @dev `amount` in increments; the field of the record has a maximum of `most`.
     function _onGrid(uint256 amount, uint256 increment, uint256 most) private pure returns (uint256 count) {
         count = amount / increment;
         if (count * increment != amount || count > most) revert IIsolatedTrader.AmountOffGrid(amount, increment);

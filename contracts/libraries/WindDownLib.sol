@@ -17,11 +17,12 @@ import {LedgerCall} from "./LedgerCall.sol";
 import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
-/// @title How a market ends. Linked: runs on a market's storage. Twin of domain/windDown-down.ts
+/// @title Wind-down of a market: freeze or final price, insolvency reports, claims. Linked to the extension; runs on a market's
+/// storage. Twin of domain/risk/wind-down.ts
 library WindDownLib {
     using SafeCast for uint256;
 
-    // ------------------------------------------------------------------ signs of life
+    // ------------------------------------------------------------------ liveness of the operator
 
     function heartbeat(TraderState storage state) external {
         _requireAlive(state.windDown);
@@ -36,7 +37,7 @@ library WindDownLib {
         if (windDown.requestedAt != 0 && windDown.requestedAt >= aliveAt) {
             revert IMarketWindDown.FreezeAlreadyRequested(windDown.requestedAt);
         }
-        // The latest action may be as of a moment that is yet to come: it must not make void what was asked after it.
+        // `asOf` of the last action may be ahead of block time: that action must not void a request made after it.
         uint48 requestedAt = uint48(Math.max(_now(), aliveAt));
         state.windDown.requestedAt = requestedAt;
         emit IMarketWindDown.FreezeRequested(msg.sender, requestedAt);
@@ -57,7 +58,7 @@ library WindDownLib {
     // ------------------------------------------------------------------ the end
 
     function freeze(TraderState storage state, MarketContext calldata context) external {
-        // Check: a request stands, and a day has passed in silence.
+        // Check: a request is in force, and SILENCE has passed since without an action or heartbeat.
         WindDown memory windDown = state.windDown;
         _requireAlive(windDown);
         uint256 aliveAt = _aliveAt(state, windDown);
@@ -66,7 +67,7 @@ library WindDownLib {
         uint256 availableAfter = windDown.requestedAt + SILENCE;
         if (_now() <= availableAfter) revert IMarketWindDown.FreezeEarly(availableAfter);
 
-        // Effect: the queue's last action, at the newest price known.
+        // Effect: the last action of the market, at the newest known price.
         uint256 actionId = uint256(state.clock.actionId) + 1;
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
         ActionLib.begin(action, state, actionId, _now(), ActionKind.Freeze);
@@ -97,7 +98,7 @@ library WindDownLib {
         ActionLib.requireTimely(asOf);
     }
 
-    /// @dev Fixes the price; nothing that waits takes over any more.
+    /// @dev Fixes the price and drops scheduled changes.
     function _end(TraderState storage state, MarketContext calldata context, ActionLib.Action memory action, uint96 price)
         private
         returns (uint256 pool)
@@ -134,7 +135,7 @@ library WindDownLib {
             address account = accounts[i];
             (Position memory position, int256 value) = _valueOf(state, context, windDown, account);
             if (value >= 0) continue;
-            // Counted once: what is counted is gone.
+            // The position is emptied, so that its deficit counts once.
             _empty(state, account, position);
             sum += uint256(-value);
             emit IMarketWindDown.InsolvencyReported(account, uint256(-value));
@@ -146,12 +147,12 @@ library WindDownLib {
         _requireEnded(state.windDown);
         if (amount == 0) revert IMarketWindDown.AmountZero();
         emit IMarketWindDown.DeficitCovered(amount);
-        // Of the market's own account and of nobody's who trades: what is free may back what was matched elsewhere.
+        // Debits the market's own account: the free balance of a trader may back batches that were matched in other markets.
         LedgerCall.move(context.bank, type(uint256).max, address(this), -int256(uint256(amount)));
     }
 
     function claim(TraderState storage state, MarketContext calldata context, address account) external {
-        // Check: deficits are counted.
+        // Check: the window for insolvency reports is over.
         WindDown memory windDown = state.windDown;
         _requireEnded(windDown);
         uint256 availableAfter = windDown.endedAt + INSOLVENCY_WINDOW;
@@ -159,7 +160,7 @@ library WindDownLib {
         uint256 pool = context.bank.market(address(this)).pool;
         if (!windDown.haircutFixed) _fixHaircut(state, windDown, pool);
 
-        // Effect: its value becomes a debt of the pool, which is paid as far as the pool goes.
+        // Effect: the account's share becomes due, and is paid as far as the pool has funds.
         (Position memory position, int256 signedValue) = _valueOf(state, context, windDown, account);
         uint256 value = signedValue > 0 ? uint256(signedValue) : 0;
         uint256 due = state.unpaidClaims[account];
@@ -174,7 +175,7 @@ library WindDownLib {
         LedgerCall.move(context.bank, windDown.endedAt, account, int256(paid));
     }
 
-    /// @dev At most everything that is owed: what was covered beyond it stays in the pool.
+    /// @dev At most the amount owed: an excess from `coverDeficit` remains in the pool.
     function _fixHaircut(TraderState storage state, WindDown memory windDown, uint256 pool) private {
         uint256 owed = uint256(windDown.poolAtEnd) + windDown.deficit;
         windDown.haircutPool = uint112(Math.min(pool, owed));
@@ -185,13 +186,13 @@ library WindDownLib {
 
     // ------------------------------------------------------------------ internals
 
-    /// @dev Down. In full where nothing is known to be owed: the pool was empty, and no insolvency was reported.
+    /// @dev Rounded down. The full value if nothing is owed: the pool was empty, and no insolvency was reported.
     function _shareOf(uint256 value, WindDown memory windDown) private pure returns (uint256) {
         uint256 owed = uint256(windDown.poolAtEnd) + windDown.deficit;
         return owed == 0 ? value : Math.mulDiv(value, windDown.haircutPool, owed);
     }
 
-    /// @dev Wei at the fixed price, down; negative where the account owes.
+    /// @dev Value in wei at the fixed price, rounded down; negative if the account is insolvent.
     function _valueOf(TraderState storage state, MarketContext calldata context, WindDown memory windDown, address account)
         private
         view
@@ -212,14 +213,14 @@ library WindDownLib {
         state.positions[account].bits = PositionLib.pack(position, 0, account);
     }
 
-    /// @dev The market's reference, with what was poked in place of its report where that is newer.
+    /// @dev The market's reference, with the poked report if that is newer.
     function _newest(TraderState storage state) private view returns (Reference memory last) {
         last = state.reference_;
         Poked memory poked = state.poked;
         if (poked.observedAt > last.observedAt) (last.oraclePrice, last.observedAt) = (poked.price, poked.observedAt);
     }
 
-    /// @dev The operator's latest sign of life.
+    /// @dev Time of the operator's last heartbeat or action.
     function _aliveAt(TraderState storage state, WindDown memory windDown) private view returns (uint256) {
         return Math.max(windDown.heartbeatAt, state.clock.asOf);
     }

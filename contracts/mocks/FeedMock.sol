@@ -3,7 +3,7 @@ pragma solidity ^0.8.28;
 
 import {IAggregator} from "../interfaces/IAggregator.sol";
 
-/// @title A feed that answers what it is told
+/// @title A feed whose rounds a test sets
 contract FeedMock is IAggregator {
     struct Round {
         int256 answer;
@@ -33,7 +33,7 @@ contract FeedMock is IAggregator {
         returns (uint80 id, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)
     {
         Round memory round = rounds[roundId];
-        // As the real ones do for a round that never was; one that has begun and has no answer yet says 0.
+        // Like real feeds: reverts for an unknown round, and returns zeros for a round that has started without an answer.
         if (round.startedAt == 0) revert NoDataPresent();
         return (roundId, round.answer, round.startedAt, round.updatedAt, round.answeredInRound);
     }

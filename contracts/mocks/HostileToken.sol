@@ -3,15 +3,15 @@ pragma solidity ^0.8.28;
 
 import {TestUSDM} from "../TestUSDM.sol";
 
-/// @title A token that calls back while it moves what it moves, and lies about it
+/// @title A token that calls back during transfers and returns false results
 contract HostileToken is TestUSDM {
     enum Lie {
         None,
-        /// Says that it has moved what it has not.
+        /// Returns true without a transfer.
         Moved,
-        /// Moves, and says that it has not.
+        /// Transfers and returns false.
         NotMoved,
-        /// Takes from the receiver what it pretends to give.
+        /// Debits the receiver instead of crediting it.
         Taken
     }
 
@@ -19,7 +19,7 @@ contract HostileToken is TestUSDM {
     address public called;
     bytes public callback;
 
-    function tell(Lie next) external {
+    function setLie(Lie next) external {
         lie = next;
     }
 
@@ -48,7 +48,7 @@ contract HostileToken is TestUSDM {
         if (called == address(0) || from == address(0)) return;
         (bool done, bytes memory reason) = called.call(callback);
         if (done) return;
-        // Hands the refusal on as it is.
+        // Reverts with the callee's error.
         assembly ("memory-safe") {
             revert(add(reason, 32), mload(reason))
         }

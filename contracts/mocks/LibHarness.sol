@@ -18,9 +18,9 @@ import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {Inheritance, RiskTerms, Valuation} from "../types/Risk.sol";
 import {OrderFill, PartTerms} from "../types/Settlement.sol";
 
-/// @title The pure rules, callable one by one: for parity tests with domain/
+/// @title Exposes the rules of settlement and risk, for parity tests with domain/
 contract LibHarness {
-    /// @dev What a fill did to its account, besides the position.
+    /// @dev Result of a fill besides the position.
     struct FillOutcome {
         int256 freeDelta;
         uint256 fee;
@@ -33,7 +33,7 @@ contract LibHarness {
         pure
         returns (Position memory held, FillOutcome memory outcome, bool opened, uint256 word)
     {
-        (RecordHead head, RecordBody body) = pack(order);
+        (RecordHead head, RecordBody body) = _pack(order);
         (opened, outcome.freeDelta, outcome.fee, outcome.feeCapped) =
             PositionLib.applyFill(position, head, body, terms);
         word = PositionLib.pack(position, terms.fundingIndex, order.maker);
@@ -138,7 +138,7 @@ contract LibHarness {
         OrderLib.requireForced(head, body, _pointerOf(record));
     }
 
-    /// @notice Digest and signer of a record, read as settlement reads them.
+    /// @notice Digest and signer of a record, computed as in settlement.
     function signerOf(bytes calldata record, PartTerms memory terms) external view returns (bytes32 hash, address signer) {
         (RecordHead head, RecordBody body) = OrderLib.read(_pointerOf(record));
         (bytes32 r, bytes32 s) = OrderLib.readSignature(_pointerOf(record));
@@ -156,8 +156,8 @@ contract LibHarness {
         }
     }
 
-    /// @dev The words of a record. Flags carry salt, side and reduce-only.
-    function pack(OrderFill memory order) public pure returns (RecordHead, RecordBody) {
+    /// @dev The words of a record. `flags` has salt, side and reduce-only.
+    function _pack(OrderFill memory order) private pure returns (RecordHead, RecordBody) {
         uint256 head = (uint256(uint160(order.maker)) << 96) | (order.quantity << 48) | order.fill;
         uint256 body = (order.flags << 192) | (order.price << 152) | (order.trigger << 112) | (order.expiration << 72)
             | (order.taker << 24) | (order.leverage << 16) | (order.slot << 6) | (order.triggerCondition << 4)
@@ -174,7 +174,7 @@ contract LibHarness {
         uint256 end;
         (log, end) = SettlementCodec.startLog(part, orders.length, fundingIndex);
         for (uint256 i; i < orders.length; ++i) {
-            (RecordHead head, RecordBody body) = pack(orders[i]);
+            (RecordHead head, RecordBody body) = _pack(orders[i]);
             FillOutcome memory done = outcomes[i];
             end = SettlementCodec.writeRecord(end, head, body, done.freeDelta, done.fee, done.feeCapped, done.dead);
         }

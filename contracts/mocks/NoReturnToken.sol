@@ -3,7 +3,7 @@ pragma solidity ^0.8.28;
 
 import {TestUSDM} from "../TestUSDM.sol";
 
-/// @title A token whose transfers answer nothing, like the oldest ones
+/// @title A token whose functions return no data, like early ERC-20 tokens
 contract NoReturnToken is TestUSDM {
     function transfer(address to, uint256 amount) public override returns (bool) {
         super.transfer(to, amount);

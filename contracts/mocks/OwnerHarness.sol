@@ -8,7 +8,7 @@ import {AdjustLeverage, AdjustMargin} from "../types/Adjustment.sol";
 import {Parameters} from "../types/Market.sol";
 import {FundingRate, Reference, TraderState} from "../types/TraderState.sol";
 
-/// @title The pure rules of funding, adjustments and reports, callable one by one: for parity tests with domain/
+/// @title Exposes the rules of funding, adjustments and reports, for parity tests with domain/
 contract OwnerHarness {
     TraderState private _state;
 
@@ -77,7 +77,7 @@ contract OwnerHarness {
         return AdjustLib.marginForLeverage(adjustment, signed);
     }
 
-    /// @dev Uses a nonce up, as an adjustment does.
+    /// @dev Marks a nonce as used, as an adjustment does.
     function useNonce(address account, uint256 nonce) external {
         _state.marginNonces[AdjustLib.nonceKey(account, nonce)].bits |= 1 << (nonce & 255);
     }

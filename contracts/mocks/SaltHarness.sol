@@ -6,15 +6,15 @@ import {SaltState} from "../types/Order.sol";
 import {RecordBody, RecordHead} from "../types/OrderRecord.sol";
 import {TraderState} from "../types/TraderState.sol";
 
-/// @title What is left of orders, without a market around it: for parity tests with a model that packs nothing
+/// @title Exposes `SaltLib` without a market, for parity tests with an unpacked model
 contract SaltHarness {
     using SaltLib for TraderState;
 
     TraderState private _state;
 
-    /// @notice Takes steps, calls of the functions below, one after the other. A refused one changes nothing.
-    /// @return taken Which were not refused.
-    /// @return answers What each returned, or why it was refused.
+    /// @notice Executes calls of the functions below in sequence. A call that reverts changes nothing.
+    /// @return taken Whether each call succeeded.
+    /// @return answers Return data or revert data of each call.
     function take(bytes[] calldata steps) external returns (bool[] memory taken, bytes[] memory answers) {
         (taken, answers) = (new bool[](steps.length), new bytes[](steps.length));
         for (uint256 i; i < steps.length; ++i) {

@@ -7,7 +7,7 @@ enum MarketKind {
     BinaryFuture
 }
 
-/// @notice From open to ended, each stricter than the one before. What each lets happen: `ActionLib`.
+/// @notice Modes of a market, each stricter than the one before. `ActionLib` defines the actions that each mode allows.
 enum MarketMode {
     Open,
     CancelOnly,
@@ -16,30 +16,30 @@ enum MarketMode {
     Settled
 }
 
-/// @notice An operator is proposed by the exchange, and accepts.
+/// @notice The exchange proposes an operator, and the operator accepts.
 enum OperatorStatus {
     None,
     Proposed,
     Approved
 }
 
-/// @notice What never changes in a market: its grid and its sources.
+/// @notice The immutable terms of a market: increments, feeds and final price range.
 struct MarketGrid {
     uint256 marketId;
     MarketKind kind;
     /// Price increment and quantity increment, x 1e18.
     uint256 tick;
     uint256 step;
-    /// Which feed of the oracle prices this market.
+    /// Oracle feed of the market's price.
     bytes32 feedId;
-    /// The feed that tells whether the market's session runs, so that funding stops with it; 0: it runs around the clock.
+    /// Oracle feed of the market's session: funding stops when the session ends. 0: the market has no sessions.
     bytes32 sessionFeedId;
-    /// Bounds of a final price x 1e18; both 0 for a perpetual. A binary market ends at exactly one of them: 0 or 1e18.
+    /// Bounds of the final price x 1e18; both 0 for a perpetual. A binary market ends at exactly one of them: 0 or 1e18.
     uint96 finalLow;
     uint96 finalHigh;
 }
 
-/// @notice What may change, within bounds written in code. One storage slot. Fractions are in millionths (1e-6).
+/// @notice The parameters of a market that can change, within the bounds of `ListingLib`. One slot. Fractions are millionths.
 struct Parameters {
     /// Initial and maintenance margin requirement, of the notional at the oracle price.
     uint24 imr;
@@ -47,15 +47,15 @@ struct Parameters {
     /// Price band around the oracle price.
     uint24 mtbLong;
     uint24 mtbShort;
-    /// Highest rates that a batch may charge: of notional, or the coefficients of the binary formula.
+    /// Maximum fee rates of a batch: fractions of notional, or the coefficients of the binary formula.
     uint24 makerFee;
     uint24 takerFee;
-    /// Oldest report that a batch may use, in milliseconds before its `asOf`.
+    /// Maximum age of a report at `asOf`, in milliseconds.
     uint24 reportMaxAge;
-    /// A report may differ from the one used before by `moveBase + moveSlope * seconds elapsed`.
+    /// Maximum move from the last report: `moveBase + moveSlope * seconds elapsed`.
     uint24 moveBase;
     uint24 moveSlope;
-    /// Largest funding rate either way, of the oracle price and per hour; 0: the market has no funding.
+    /// Maximum absolute funding rate per hour, as a fraction of the oracle price; 0: the market has no funding.
     uint24 fundingCap;
     uint8 maxLeverage;
     MarketMode mode;

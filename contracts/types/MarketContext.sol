@@ -6,8 +6,8 @@ import {IMarginBank} from "../interfaces/IMarginBank.sol";
 import {IPriceOracle} from "../interfaces/IPriceOracle.sol";
 import {MarketKind} from "./Market.sol";
 
-/// @notice What a market never changes and keeps in its code: handed to code that cannot see its immutables. A word per field,
-/// in memory as in calldata (`ContextLib`).
+/// @notice The immutables of a market, appended to delegated calls because the extension's code cannot read them (`ContextLib`).
+/// One word per field, in memory and in calldata.
 struct MarketContext {
     uint256 marketId;
     MarketKind kind;
@@ -20,6 +20,6 @@ struct MarketContext {
     IMarginBank bank;
     IAccountManager accountManager;
     IPriceOracle oracle;
-    /// Of the EIP-712 domain in which orders and adjustments are signed.
+    /// EIP-712 domain separator of orders and adjustments.
     bytes32 domainSeparator;
 }

@@ -2,8 +2,8 @@
 pragma solidity ^0.8.28;
 
 /**
- * @notice The first two words of an order's record in calldata, kept as they came: on the stack they cost a shift per field,
- * in memory a write and a read. Prices in ticks, quantities in steps.
+ * @notice The first two words of an order's record in calldata, kept packed on the stack: reading a field costs a shift, while a
+ * memory struct would cost a write and a read. Prices in ticks, quantities in steps.
  *
  *   head  maker 160 | quantity 48 | fill 48
  *   body  flags 64 | price 40 | trigger 40 | expiration 40 | taker 48 | leverage 8 | slot 10 | condition 2 | v 1 | forced 1 |
@@ -62,7 +62,7 @@ function isReduceOnly(RecordBody body) pure returns (bool) {
     return RecordBody.unwrap(body) & (2 << 192) != 0;
 }
 
-/// Not an order but a liquidation: nobody signed it.
+/// A forced record (liquidation) without a signature.
 function isForced(RecordBody body) pure returns (bool) {
     return RecordBody.unwrap(body) & 4 != 0;
 }
@@ -86,7 +86,7 @@ function expiration(RecordBody body) pure returns (uint256) {
     return (RecordBody.unwrap(body) >> 72) & type(uint40).max;
 }
 
-/// The share of the fill that pays the taker rate.
+/// Steps of the fill that pay the taker rate.
 function taker(RecordBody body) pure returns (uint256) {
     return (RecordBody.unwrap(body) >> 24) & type(uint48).max;
 }
@@ -95,12 +95,12 @@ function leverage(RecordBody body) pure returns (uint256) {
     return (RecordBody.unwrap(body) >> 16) & type(uint8).max;
 }
 
-/// The maker's partial slot, or `SaltLib.NO_SLOT`.
+/// Index of the maker's partial slot, or `SaltLib.NO_SLOT`.
 function slot(RecordBody body) pure returns (uint256) {
     return (RecordBody.unwrap(body) >> 6) & 1023;
 }
 
-/// Of the signature: v - 27.
+/// y parity of the signature: v - 27.
 function parity(RecordBody body) pure returns (uint256) {
     return (RecordBody.unwrap(body) >> 3) & 1;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @notice One account's isolated position, unpacked; funding is settled into `margin`.
+/// @notice One account's isolated position, unpacked; `margin` includes settled funding.
 struct Position {
     /// Signed quantity steps, long positive.
     int256 size;
-    /// Sum of price x quantity of what is still open, in wei.
+    /// Sum of price x quantity of the open steps, in wei.
     uint256 entryNotional;
     int256 margin;
-    /// Whole number of the last opening fill or leverage change; 0 only for an account never seen.
+    /// Whole number, from the last opening fill or leverage adjustment; 0 only for an account that never had a position.
     uint256 leverage;
-    /// The account has floors below which salts or margin nonces are void; they lie in a cold slot.
+    /// The account has a floor of salts or margin nonces, in a slot that is read only if this is set.
     bool hasFloors;
 }

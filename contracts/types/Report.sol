@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @notice A report of the market's oracle, with what proves it.
+/// @notice A report of the market's oracle, with its proof.
 struct Report {
     /// Price x 1e18.
     uint96 price;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @notice Who inherits what the book did not take, and how much of it. One slot; all zero: nobody.
+/// @notice The market's backstop and its cap. One slot; all zero: no backstop.
 struct RiskTerms {
     address backstop;
-    /// Highest notional that the backstop's position may reach by inheriting, in wei at the oracle price.
+    /// Maximum notional of the backstop's position after an inheritance, in wei at the oracle price.
     uint96 backstopCap;
 }
 
-/// @notice Why the backstop did not inherit.
+/// @notice Reason why the backstop did not inherit.
 enum InheritanceFailure {
     None,
     NoBackstop,
@@ -16,17 +16,17 @@ enum InheritanceFailure {
     FreeBalanceShort
 }
 
-/// @notice What the backstop would hold and pay, and why not.
+/// @notice Result of an inheritance.
 struct Inheritance {
     /// Change of the backstop's free balance.
     int256 freeDelta;
     InheritanceFailure failure;
-    /// Of the failure, in wei: notional or free balance.
+    /// Amounts of the failure in wei: notional or free balance.
     uint256 needed;
     uint256 available;
 }
 
-/// @notice What positions of a market are measured with. `…X` is wei x 1e18.
+/// @notice Oracle price and requirements for the valuation of positions. `…X` is wei x 1e18.
 struct Valuation {
     /// Oracle price of one step.
     uint256 oracleStepX;
@@ -37,7 +37,7 @@ struct Valuation {
     uint256 mmr;
 }
 
-/// @notice What an action was done at: with it, logs alone rebuild funding and reference.
+/// @notice Terms of an action in its event, so that funding index and last report can be rebuilt from logs.
 struct ActionTerms {
     /// Milliseconds.
     uint48 asOf;
@@ -46,10 +46,10 @@ struct ActionTerms {
     int96 fundingIndex;
 }
 
-/// @notice One counterparty's share of a deleveraging; no steps: it did not qualify, or nothing was left.
+/// @notice One counterparty's share of a deleveraging. 0 steps: it did not qualify, or nothing was left to close.
 struct DeleveragedLeg {
     address counterparty;
     uint48 steps;
-    /// Into its free balance. The account's receives nothing.
+    /// Credit to the counterparty's free balance. The account in liquidation receives nothing.
     uint96 payout;
 }

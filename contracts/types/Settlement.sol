@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @notice The head of one part of a batch: 64 bytes in calldata and, unchanged, in the log.
+/// @notice Header of one part of a batch: 64 bytes in calldata, and the same 64 bytes in the log.
 struct PartHeader {
     uint256 actionId;
     uint256 batchId;
-    /// Milliseconds; the only clock of a batch.
+    /// Milliseconds; the clock of the batch.
     uint256 asOf;
     /// Counted from 1 to `parts`.
     uint256 part;
@@ -23,7 +23,7 @@ struct PartHeader {
     uint256 observedAt;
 }
 
-/// @notice A record as a struct, for auditors and tools. Settlement itself reads the words (types/OrderRecord.sol).
+/// @notice A record as a struct, for auditors and tools. Settlement reads the packed words (types/OrderRecord.sol).
 struct OrderFill {
     address maker;
     /// As signed, right-aligned: salt above 4 flag bits.
@@ -38,18 +38,18 @@ struct OrderFill {
     uint256 leverage;
     uint256 expiration;
     uint256 fill;
-    /// The share of `fill` that pays the taker rate.
+    /// Steps of `fill` that pay the taker rate.
     uint256 taker;
-    /// The maker's partial slot, or `NO_SLOT`.
+    /// Index of the maker's partial slot, or `NO_SLOT`.
     uint256 slot;
-    /// A liquidation, signed by nobody.
+    /// A forced record (liquidation) without a signature.
     bool forced;
     bytes32 r;
     bytes32 s;
     uint256 v;
 }
 
-/// @notice What holds for every order of a part, worked out once. Amounts per step are wei; `…X` are wei x 1e18.
+/// @notice Terms that all orders of a part share, computed once. Amounts per step are wei; `…X` are wei x 1e18.
 struct PartTerms {
     bytes32 domainSeparator;
     uint256 asOf;
@@ -67,11 +67,11 @@ struct PartTerms {
     uint256 makerFeePerStep;
     uint256 takerFeePerStep;
     uint256 maxLeverage;
-    /// Requirements in millionths: to open, and below which an account may be liquidated.
+    /// Requirements in millionths: minimum ratio to open, and ratio below which an account may be liquidated.
     uint256 imr;
     uint256 liquidationRatio;
     int256 fundingIndex;
     bool binary;
-    /// Cancel-only: what trades must close an account that is being liquidated.
+    /// Mode cancel-only: every matched step must close an account in liquidation.
     bool forcedOnly;
 }

@@ -4,13 +4,13 @@ pragma solidity ^0.8.28;
 import {MarketMode, Parameters} from "./Market.sol";
 import {RiskTerms} from "./Risk.sol";
 
-/// @notice Where the market's queue of actions stands. One slot, rewritten by every action.
+/// @notice Last action and current batch of the market. One slot, written by every action.
 struct Clock {
     uint48 actionId;
     uint48 batchId;
     /// Milliseconds, never decreasing.
     uint48 asOf;
-    /// Parts of the batch that are settled, and how many it has.
+    /// Settled parts of the batch, and its number of parts.
     uint8 part;
     uint8 parts;
     /// Clearing price of the batch in ticks, and its rates in millionths.
@@ -19,20 +19,20 @@ struct Clock {
     uint24 takerFee;
 }
 
-/// @notice The oracle report this market used last, the funding index, and what else has to be read. One slot.
+/// @notice The market's last oracle report, its funding index, and flags for slots that must be read. One slot.
 struct Reference {
     uint96 oraclePrice;
     uint48 observedAt;
-    /// Wei that one long step has paid since the beginning; shorts receive the same.
+    /// Wei that one long step has paid since deployment; one short step has received the same.
     int96 fundingIndex;
-    /// A funding rate is or will be running: its slot has to be read.
+    /// A funding rate may be running: actions must read its slot.
     bool funded;
-    /// A change of parameters or mode is waiting in slots that actions otherwise leave cold.
+    /// A change of parameters or mode is scheduled: actions must read its slots.
     bool changePending;
 }
 
-/// @notice The rate at which the index moves, from one moment to another in milliseconds. It accrues from the `asOf` of one
-/// action to that of the next, so it needs no time of its own. One slot.
+/// @notice The funding rate and its validity in milliseconds. It accrues from the `asOf` of one action to that of the next, so
+/// it needs no accrual time of its own. One slot.
 struct FundingRate {
     /// Wei per step and hour, oracle price included.
     int96 rate;
@@ -40,54 +40,54 @@ struct FundingRate {
     uint48 validUntil;
 }
 
-/// @notice What an account has voided at a stroke. One slot per account, read only where the position says so.
+/// @notice Floors of an account's salts and margin nonces. One slot per account, read only if its position has `FLOORS_BIT`.
 struct Floors {
-    /// Salts below it are cancelled, for every batch.
+    /// Salts below it are cancelled for every batch.
     uint56 settled;
-    /// As above, for batches with an `asOf` later than `requestedAt` + CANCEL_GRACE.
+    /// Salts below it are cancelled for batches with `asOf` > `requestedAt` + CANCEL_GRACE.
     uint56 requested;
     /// Milliseconds.
     uint48 requestedAt;
-    /// Margin nonces below it are void.
+    /// Margin nonces below it are invalid.
     uint96 marginNonce;
 }
 
-/// @notice What takes over with the first action whose `asOf` (milliseconds) reaches its time; a time of 0: nothing waits.
-/// Two slots.
+/// @notice Scheduled changes. Each applies with the first action whose `asOf` (milliseconds) >= its time; time 0: none is
+/// scheduled. Two slots.
 struct PendingChange {
-    /// Their mode says nothing: parameters leave the mode as it is.
+    /// Their mode is ignored: parameters do not change the mode.
     Parameters parameters;
     uint48 parametersFrom;
     MarketMode mode;
     uint48 modeFrom;
-    /// The guardian's word, which can only make the mode stricter.
+    /// The guardian's restriction, which can only make the mode stricter.
     MarketMode restriction;
     uint48 restrictionFrom;
 }
 
-/// @notice How a market ends: signs of life while it lives, then a fixed price and one haircut. Times in milliseconds. Three
-/// slots, the last two untouched while it lives.
+/// @notice Wind-down of a market: heartbeats and freeze requests before its end, then the fixed price and one haircut. Times in
+/// milliseconds. Three slots, of which only the first is written before the end.
 struct WindDown {
     uint96 price;
-    /// 0 while the market lives.
+    /// 0 before the end of the market.
     uint48 endedAt;
     uint48 requestedAt;
     uint48 heartbeatAt;
-    /// What the pool held at the end, and the reported deficits: together, what all others are due.
+    /// Pool at the end, and sum of reported deficits. Together they are the total claims of solvent accounts.
     uint112 poolAtEnd;
     uint128 deficit;
     bool haircutFixed;
-    /// What the pool held when the haircut was fixed, at most what was due.
+    /// Pool when the haircut was fixed, at most the total claims.
     uint112 haircutPool;
 }
 
-/// @notice A report that anyone may bring up to date, for a freeze. One slot; no action reads it.
+/// @notice A report for a freeze that any account can update (`poke`). One slot; no action reads it.
 struct Poked {
     uint96 price;
     uint48 observedAt;
 }
 
-/// @notice A packed word in a slot of its own: as a struct, so that its place is worked out once for read and write.
+/// @notice A packed word in a slot of its own. A struct, so that the slot is computed once for read and write.
 struct Word {
     uint256 bits;
 }
@@ -113,6 +113,6 @@ struct TraderState {
     mapping(address account => Floors) floors;
     /// account << 96 | nonce >> 8 => used bits of margin nonces.
     mapping(uint256 key => Word) marginNonces;
-    /// What the pool was short of when claims were paid.
+    /// Unpaid rest of paid claims.
     mapping(address account => uint256) unpaidClaims;
 }

@@ -91,8 +91,8 @@ const FILLS = [
 const CUSTODY = [
   ...['', 'MarginBank', '_credit', '_unpack', '_pack', '_toUint96', '_move', '_drawPending'],
   ...['deposit', 'depositFor', 'depositWithPermit', '_deposit', 'requestWithdrawal', 'withdraw'],
-  ...['announceMarket', 'withdrawAnnouncement', 'listMarket', '_takeAnnouncement', 'listingDelay'],
-  ...['pause', 'unpause', 'restoreLatch', '_giveBack', '_pauseUntil', 'isPaused', '_requireNotPaused'],
+  ...['announceMarket', 'withdrawAnnouncement', 'listMarket', '_removeAnnouncement', 'listingDelay'],
+  ...['pause', 'unpause', 'restoreLatch', '_returnEther', '_pauseUntil', 'isPaused', '_requireNotPaused'],
   ...['whenNotPaused', 'collectFees', 'setTreasury', '_setTreasury'],
 ]
 

@@ -7,7 +7,7 @@ import type { TypedContractEvent, TypedDeferredTopicFilter, TypedEventLog, Typed
   
 
   export interface HostileTokenInterface extends Interface {
-    getFunction(nameOrSignature: "DOMAIN_SEPARATOR" | "allowance" | "approve" | "balanceOf" | "callBack" | "callback" | "called" | "decimals" | "eip712Domain" | "lie" | "mint" | "name" | "nonces" | "permit" | "symbol" | "tell" | "totalSupply" | "transfer" | "transferFrom"): FunctionFragment;
+    getFunction(nameOrSignature: "DOMAIN_SEPARATOR" | "allowance" | "approve" | "balanceOf" | "callBack" | "callback" | "called" | "decimals" | "eip712Domain" | "lie" | "mint" | "name" | "nonces" | "permit" | "setLie" | "symbol" | "totalSupply" | "transfer" | "transferFrom"): FunctionFragment;
 
     getEvent(nameOrSignatureOrTopic: "Approval" | "EIP712DomainChanged" | "Transfer"): EventFragment;
 
@@ -25,8 +25,8 @@ encodeFunctionData(functionFragment: 'mint', values: [AddressLike, BigNumberish]
 encodeFunctionData(functionFragment: 'name', values?: undefined): string;
 encodeFunctionData(functionFragment: 'nonces', values: [AddressLike]): string;
 encodeFunctionData(functionFragment: 'permit', values: [AddressLike, AddressLike, BigNumberish, BigNumberish, BigNumberish, BytesLike, BytesLike]): string;
+encodeFunctionData(functionFragment: 'setLie', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'symbol', values?: undefined): string;
-encodeFunctionData(functionFragment: 'tell', values: [BigNumberish]): string;
 encodeFunctionData(functionFragment: 'totalSupply', values?: undefined): string;
 encodeFunctionData(functionFragment: 'transfer', values: [AddressLike, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'transferFrom', values: [AddressLike, AddressLike, BigNumberish]): string;
@@ -45,8 +45,8 @@ decodeFunctionResult(functionFragment: 'mint', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'name', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'nonces', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'permit', data: BytesLike): Result;
+decodeFunctionResult(functionFragment: 'setLie', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'symbol', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'tell', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'totalSupply', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'transfer', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
@@ -235,18 +235,18 @@ decodeFunctionResult(functionFragment: 'transferFrom', data: BytesLike): Result;
     
 
     
-    symbol: TypedContractMethod<
-      [],
-      [string],
-      'view'
+    setLie: TypedContractMethod<
+      [next: BigNumberish, ],
+      [void],
+      'nonpayable'
     >
     
 
     
-    tell: TypedContractMethod<
-      [next: BigNumberish, ],
-      [void],
-      'nonpayable'
+    symbol: TypedContractMethod<
+      [],
+      [string],
+      'view'
     >
     
 
@@ -347,15 +347,15 @@ getFunction(nameOrSignature: 'permit'): TypedContractMethod<
       [void],
       'nonpayable'
     >;
+getFunction(nameOrSignature: 'setLie'): TypedContractMethod<
+      [next: BigNumberish, ],
+      [void],
+      'nonpayable'
+    >;
 getFunction(nameOrSignature: 'symbol'): TypedContractMethod<
       [],
       [string],
       'view'
-    >;
-getFunction(nameOrSignature: 'tell'): TypedContractMethod<
-      [next: BigNumberish, ],
-      [void],
-      'nonpayable'
     >;
 getFunction(nameOrSignature: 'totalSupply'): TypedContractMethod<
       [],

@@ -49,7 +49,7 @@ export declare namespace LibHarness {
     }
 
   export interface LibHarnessInterface extends Interface {
-    getFunction(nameOrSignature: "addMargin" | "applyFill" | "band" | "closeAgainst" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "pack" | "packPosition" | "recover" | "requireForced" | "requireInitial" | "requireLiquidatable" | "requireMode" | "requireSigner" | "requireValid" | "score" | "signerOf" | "unpack" | "withLeverage"): FunctionFragment;
+    getFunction(nameOrSignature: "addMargin" | "applyFill" | "band" | "closeAgainst" | "encodeLog" | "exposure" | "feePerStep" | "inherit" | "merge" | "packPosition" | "recover" | "requireForced" | "requireInitial" | "requireLiquidatable" | "requireMode" | "requireSigner" | "requireValid" | "score" | "signerOf" | "unpack" | "withLeverage"): FunctionFragment;
 
     
 
@@ -62,7 +62,6 @@ encodeFunctionData(functionFragment: 'exposure', values: [PositionStruct, BigNum
 encodeFunctionData(functionFragment: 'feePerStep', values: [boolean, BigNumberish, BigNumberish, BigNumberish, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'inherit', values: [PositionStruct, PositionStruct, RiskTermsStruct, ValuationStruct, AddressLike]): string;
 encodeFunctionData(functionFragment: 'merge', values: [PositionStruct, PositionStruct]): string;
-encodeFunctionData(functionFragment: 'pack', values: [OrderFillStruct]): string;
 encodeFunctionData(functionFragment: 'packPosition', values: [PositionStruct, BigNumberish]): string;
 encodeFunctionData(functionFragment: 'recover', values: [BytesLike, BigNumberish, BytesLike, BytesLike]): string;
 encodeFunctionData(functionFragment: 'requireForced', values: [BytesLike]): string;
@@ -85,7 +84,6 @@ decodeFunctionResult(functionFragment: 'exposure', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'feePerStep', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'inherit', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'merge', data: BytesLike): Result;
-decodeFunctionResult(functionFragment: 'pack', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'packPosition', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'recover', data: BytesLike): Result;
 decodeFunctionResult(functionFragment: 'requireForced', data: BytesLike): Result;
@@ -203,14 +201,6 @@ decodeFunctionResult(functionFragment: 'withLeverage', data: BytesLike): Result;
     merge: TypedContractMethod<
       [held: PositionStruct, added: PositionStruct, ],
       [PositionStructOutput],
-      'view'
-    >
-    
-
-    
-    pack: TypedContractMethod<
-      [order: OrderFillStruct, ],
-      [[bigint, bigint]],
       'view'
     >
     
@@ -357,11 +347,6 @@ getFunction(nameOrSignature: 'inherit'): TypedContractMethod<
 getFunction(nameOrSignature: 'merge'): TypedContractMethod<
       [held: PositionStruct, added: PositionStruct, ],
       [PositionStructOutput],
-      'view'
-    >;
-getFunction(nameOrSignature: 'pack'): TypedContractMethod<
-      [order: OrderFillStruct, ],
-      [[bigint, bigint]],
       'view'
     >;
 getFunction(nameOrSignature: 'packPosition'): TypedContractMethod<

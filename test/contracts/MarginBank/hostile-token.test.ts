@@ -74,13 +74,13 @@ describe('MarginBank with a hostile token', () => {
 
   describe('given a token whose return values are false', () => {
     it('when it reports success without moving tokens, it reverts with NothingArrived', async () => {
-      await at.token.tell(LIE.moved)
+      await at.token.setLie(LIE.moved)
       await expect(at.asOwner.deposit(AMOUNT))
         .to.be.revertedWithCustomError(at.bank, 'NothingArrived')
         .withArgs(AMOUNT)
     })
     it('when it moves tokens and reports failure, the deposit reverts with SafeERC20FailedOperation', async () => {
-      await at.token.tell(LIE.notMoved)
+      await at.token.setLie(LIE.notMoved)
       await expect(at.asOwner.deposit(AMOUNT))
         .to.be.revertedWithCustomError(at.bank, 'SafeERC20FailedOperation')
         .withArgs(await at.token.getAddress())
@@ -88,12 +88,12 @@ describe('MarginBank with a hostile token', () => {
     it('when a payout reports failure, it reverts and the pending amount stays', async () => {
       await at.asOwner.requestWithdrawal(AMOUNT)
       await at.time.increase(16)
-      await at.token.tell(LIE.notMoved)
+      await at.token.setLie(LIE.notMoved)
       await expect(at.asOwner.withdraw()).to.be.revertedWithCustomError(at.bank, 'SafeERC20FailedOperation')
       expect((await at.bank.account(at.owner)).pending).to.equal(AMOUNT)
     })
     it('when it takes tokens from the bank instead of adding them, the deposit reverts with an underflow panic', async () => {
-      await at.token.tell(LIE.taken)
+      await at.token.setLie(LIE.taken)
       await expect(at.asOwner.deposit(AMOUNT)).to.be.revertedWithPanic(0x11)
     })
   })

@@ -157,16 +157,16 @@ describe('PauseLatch', () => {
       const { endsAt } = await at.bank.lastPause()
       await refused(at.asOwner.deposit(1), at.bank, 'BankPaused', endsAt)
     })
-    it('when an unauthorized caller releases the latch, it reverts with SenderNotBank', async () => {
+    it('when an unauthorized caller releases the latch, it reverts with NotBank', async () => {
       const { latch, owner } = at
-      await refused(latch.connect(owner).release(), latch, 'SenderNotBank', owner.address)
+      await refused(latch.connect(owner).release(), latch, 'NotBank', owner.address)
     })
     it('when ether is sent to bank or latch by an ordinary call, it reverts with SenderNotLatch or SenderNotBank', async () => {
       const { bank, latch, owner } = at
       const pay = async (to: object, data = '0x') =>
         owner.sendTransaction({ to: await (to as typeof bank).getAddress(), value: 1n, data })
       await refused(pay(bank), bank, 'SenderNotLatch', owner.address)
-      await refused(pay(latch), latch, 'SenderNotBank', owner.address)
+      await refused(pay(latch), latch, 'NotBank', owner.address)
       for (const contract of [bank, latch])
         await expect(pay(contract, '0x12345678')).to.be.revertedWithoutReason(at.ethers)
       const paid = bank.interface.encodeFunctionData('restoreLatch')
@@ -176,7 +176,7 @@ describe('PauseLatch', () => {
     it('when a token calls back into latch or bank during a transfer, the wei stays in the latch', async () => {
       const { bank, latch, token, asOwner } = at
       await token.callBack(latch, latch.interface.encodeFunctionData('release'))
-      await refused(asOwner.deposit(1), latch, 'SenderNotBank', String(token.target))
+      await refused(asOwner.deposit(1), latch, 'NotBank', String(token.target))
       const restoreLatch = bank.interface.encodeFunctionData('restoreLatch')
       await token.callBack(bank, restoreLatch)
       await refused(asOwner.deposit(1), bank, 'AmountZero')
