@@ -1,0 +1,191 @@
+/** The tables and the example of contracts/README.md, compared with the contracts and the encoder that they describe. */
+import { globSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { expect } from 'chai'
+import { hexlify, type JsonFragment } from 'ethers'
+import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
+import { SettlementLens__factory } from '../../typechain-types/factories/SettlementLens__factory.ts'
+import {
+  buildPart,
+  chain,
+  fieldsOf,
+  firstSigner,
+  pair,
+  perpetualExchange,
+  send,
+  wallet,
+} from '../support/exchange.ts'
+import { perpetual } from '../support/markets.ts'
+import { examplePart } from './support/example-part.ts'
+
+type Connection = Awaited<ReturnType<typeof chain>>
+
+const README = readFileSync('contracts/README.md', 'utf8')
+
+/** The text from one heading to the next of its level. */
+function section(heading: string): string {
+  const from = README.indexOf(`\n## ${heading}\n`)
+  if (from < 0) throw new RangeError(`contracts/README.md has no section "${heading}"`)
+  const to = README.indexOf('\n## ', from + 1)
+  return README.slice(from, to < 0 ? undefined : to)
+}
+
+const rowsOf = (heading: string): string[][] =>
+  section(heading)
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+
+// ---------------------------------------------------------------------- external functions
+
+const UNCHANGING = new Set(['view', 'pure'])
+/** Contracts that are deployed, and the libraries that are linked to one. */
+const DEPLOYED = [
+  ...globSync('contracts/*.sol'),
+  ...['ChangeLib', 'FundingLib', 'WindDownLib'].map((name) => `contracts/libraries/${name}.sol`),
+]
+
+function changingFunctions(path: string): string[] {
+  const name = basename(path, '.sol')
+  const { abi } = JSON.parse(readFileSync(`artifacts/${path}/${name}.json`, 'utf8')) as {
+    abi: JsonFragment[]
+  }
+  return abi
+    .filter(({ type, stateMutability }) => type === 'function' && !UNCHANGING.has(stateMutability ?? ''))
+    .map((fragment) => fragment.name as string)
+    .sort()
+}
+
+/** Function names by contract; a row may name several functions. */
+function documented(): Map<string, { name: string; code: string }[]> {
+  const table = new Map<string, { name: string; code: string }[]>()
+  for (const [contract = '', functions = '', , code = ''] of rowsOf('External functions')) {
+    const name = /^`(\w+)`$/.exec(contract)?.[1]
+    if (name === undefined) continue
+    const found = [...functions.matchAll(/`(\w+)`/g)].map((match) => ({ name: match[1] as string, code }))
+    table.set(name, [...(table.get(name) ?? []), ...found])
+  }
+  return table
+}
+
+describe('contracts/README.md', () => {
+  describe('when a contract has an external function that changes state', () => {
+    const table = documented()
+    const namesOf = (contract: string) => (table.get(contract) ?? []).map(({ name }) => name).sort()
+
+    for (const path of DEPLOYED) {
+      const contract = basename(path, '.sol')
+      if (contract === 'MarketExtension' || changingFunctions(path).length === 0) continue
+      it(`the table of external functions has a row for it: ${contract}`, () => {
+        expect(namesOf(contract)).to.deep.equal(changingFunctions(path))
+      })
+    }
+
+    it('the market rows that name the extension are exactly the functions of MarketExtension', () => {
+      const delegated = (table.get('IsolatedTrader') ?? []).filter(({ code }) => code.includes('extension'))
+      const names = delegated.map(({ name }) => name).sort()
+      expect(names).to.deep.equal(changingFunctions('contracts/MarketExtension.sol'))
+    })
+
+    it('the table names no other contract', () => {
+      const known = DEPLOYED.map((path) => basename(path, '.sol'))
+      expect([...table.keys()].filter((name) => !known.includes(name))).to.deep.equal([])
+    })
+  })
+
+  // -------------------------------------------------------------------- unchecked blocks
+
+  describe('when a block is unchecked', () => {
+    const BLOCK = /unchecked \{(?: \/\/ (U\d+))?/g
+    const cited = new Map<string, Set<string>>()
+    const uncited: string[] = []
+    for (const path of globSync('contracts/**/*.sol').filter((path) => !path.includes('/mocks/')))
+      for (const [, row] of readFileSync(path, 'utf8').matchAll(BLOCK)) {
+        const file = basename(path, '.sol')
+        if (row === undefined) uncited.push(file)
+        else cited.set(row, (cited.get(row) ?? new Set()).add(file))
+      }
+    const rows = new Map(
+      rowsOf('Bounds of unchecked blocks')
+        .filter(([id = '']) => /^U\d+$/.test(id))
+        .map(([id = '', files = '']) => [
+          id,
+          new Set([...files.matchAll(/`(\w+)/g)].map((match) => match[1])),
+        ]),
+    )
+
+    it('its comment cites a row of the table of bounds', () => {
+      expect(uncited).to.deep.equal([])
+    })
+
+    it('the row that it cites names its file, and no row is uncited', () => {
+      expect(Object.fromEntries([...rows].sort())).to.deep.equal(Object.fromEntries([...cited].sort()))
+    })
+  })
+
+  // -------------------------------------------------------------------- one part in hex
+
+  describe('when the example part is encoded', () => {
+    it('its bytes are those of the README', () => {
+      expect(hexOf('One part in hex')).to.equal(hexlify(encodeSettleBatch(examplePart(), perpetual)))
+    })
+
+    it('SettlementLens decodes them to the fields of the README', async () => {
+      const lens = await new SettlementLens__factory(await firstSigner(await chain())).deploy()
+      const part = examplePart()
+      const [header, orders, proof] = await lens.decodePart(hexOf('One part in hex'))
+      const { actionId, batchId, asOf, price, orders: count, oraclePrice } = fieldsOf(header)
+      expect([actionId, batchId, asOf, price, count, oraclePrice].map(Number)).to.deep.equal([
+        ...[part.actionId, part.batchId, part.asOf, part.price, part.fills.length, Number(part.oracle.price)],
+      ])
+      expect(
+        orders.map(fieldsOf).map(({ maker, salt, fill, taker }) => [maker, salt, fill, taker]),
+      ).to.deep.equal([
+        [wallet('alice').address, 5n, 1_000n, 1_000n],
+        [wallet('bob').address, 9n, 1_000n, 0n],
+      ])
+      expect(proof).to.equal(part.oracle.signatures)
+    })
+  })
+
+  // -------------------------------------------------------------------- memory of a part
+
+  describe('when a part of two orders settles', () => {
+    it('the market allocates memory at the addresses of the memory map', async () => {
+      const exchange = await (await chain()).networkHelpers.loadFixture(perpetualExchange)
+      const [alice, bob] = exchange.users
+      const part = await buildPart(exchange, { price: 500_000, fills: pair(alice!, bob!, 1_000) })
+      const { hash } = await send(exchange, encodeSettleBatch(part, exchange.spec))
+      const starts = rowsOf('Memory of a part').map(([from = '']) => Number(from.replace(',', '')))
+      expect(await freePointers(exchange, hash)).to.deep.equal(starts.filter((from) => from >= 320))
+    })
+  })
+})
+
+interface TraceStep {
+  readonly depth: number
+  readonly memory?: readonly string[]
+}
+
+/** Every value of the free memory pointer (word 2) in the transaction's outermost call, in order. */
+async function freePointers({ connection }: { connection: Connection }, hash: string): Promise<number[]> {
+  const options = { enableMemory: true }
+  const trace = await connection.ethers.provider.send('debug_traceTransaction', [hash, options])
+  const steps = trace.structLogs as TraceStep[]
+  const values = steps
+    .filter(({ depth, memory }) => depth === steps[0]?.depth && (memory?.length ?? 0) > 2)
+    .map(({ memory }) => Number(`0x${memory?.[2]?.replace(/^0x/, '')}`))
+  return values.filter((value, at) => value !== 0 && value !== values[at - 1])
+}
+
+/** The hex of a section's code block: the second column of its rows. */
+function hexOf(heading: string): string {
+  const block = /```text\n([\s\S]*?)```/.exec(section(heading))?.[1] ?? ''
+  const digits = block.split('\n').map((line) => /^ *\d+ {2}([0-9a-f]+)(?: |$)/.exec(line)?.[1] ?? '')
+  return `0x${digits.join('')}`
+}
