@@ -34,7 +34,7 @@ const LINK = /__\$[0-9a-f]{34}\$__/g
 
 const codeOf = (contract: string): string => {
   const [path] = globSync(`artifacts/contracts/**/${contract}.json`)
-  if (path === undefined) throw new Error(`${contract} is not built`)
+  if (path === undefined) throw new Error(`no artifact of ${contract}; run npm run build:contracts`)
   return JSON.parse(readFileSync(path, 'utf8')).bytecode
 }
 
@@ -64,7 +64,7 @@ async function loaded(file: string): Promise<Mocha> {
   mocha.cleanReferencesAfterRun(false)
   mocha.addFile(file)
   await mocha.loadFilesAsync()
-  if (mocha.suite.total() === 0) throw new Error(`${file} tests nothing`)
+  if (mocha.suite.total() === 0) throw new Error(`${file} defines no tests`)
   return mocha
 }
 

@@ -62,7 +62,7 @@ const marginError = (refusal: MarginRefusal, removeMode: number): string => {
     case 'ADDITION_INSUFFICIENT':
       return `AdditionInsufficient(${address},${refusal.needed},${refusal.received})`
     default:
-      return 'the slot is asked later'
+      return 'checked later, against the slot'
   }
 }
 
@@ -76,7 +76,7 @@ const leverageError = (refusal: LeverageRefusal): string => {
     case 'MARGIN_OUT_BELOW_MINIMUM':
       return `MarginOutTooSmall(${address},${refusal.minMarginOut},${refusal.available})`
     default:
-      return 'the slot is asked later'
+      return 'checked later, against the slot'
   }
 }
 

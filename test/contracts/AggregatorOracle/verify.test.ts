@@ -21,7 +21,7 @@ const AT = 1_800_000_000
 async function deployed() {
   const connection = await chain()
   const [admin, unauthorized] = await connection.ethers.getSigners()
-  if (!admin || !unauthorized) throw new Error('the chain has accounts')
+  if (!admin || !unauthorized) throw new Error('the test chain has too few accounts')
   const access = await new ExchangeAccess__factory(admin).deploy(admin, 0)
   const feed = await new FeedMock__factory(admin).deploy(8)
   const uptime = await new FeedMock__factory(admin).deploy(0)

@@ -9,7 +9,7 @@ const MINIMUM = 2 * DAY
 async function freshAccess() {
   const { ethers, networkHelpers } = await chain()
   const [admin, grantee, unauthorized] = await ethers.getSigners()
-  if (!admin || !grantee || !unauthorized) throw new Error('the chain has accounts')
+  if (!admin || !grantee || !unauthorized) throw new Error('the test chain has too few accounts')
   const access = await new ExchangeAccess__factory(admin).deploy(admin, MINIMUM)
   return { access, admin, grantee, unauthorized, time: networkHelpers.time }
 }

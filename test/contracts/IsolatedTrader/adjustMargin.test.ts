@@ -136,9 +136,10 @@ describe('adjustMargin', () => {
     await pass(exchange, 1500)
     await refused({ amount: 1n, price: e18('82.5') }, 'AdditionInsufficient')
     const { margin } = await exchange.trader.position(alice.address)
-    expect(margin - e18('17.5') > e18('2.26875'), 'by the last action’s index it is not eligible').to.equal(
-      true,
-    )
+    expect(
+      margin - e18('17.5') > e18('2.26875'),
+      'at the last action’s index it is not liquidatable',
+    ).to.equal(true)
   })
 
   it('when no funding rate is active any more, funding accrued earlier still reduces the margin', async () => {

@@ -87,7 +87,7 @@ describe('updateFunding', () => {
     await trade(exchange, alice, bob, { ...DEAL, steps: 10 })
     expect(await indexOf()).to.equal((THIRD * 90n) / 3600n)
     const { funded } = await exchange.trader.lastReference()
-    expect(funded, 'the next actions need not look').to.equal(false)
+    expect(funded, 'later actions do not read the rate').to.equal(false)
     await pass(exchange, 10_000)
     await update({ rate: THIRD })
     expect(await indexOf()).to.equal((THIRD * 90n) / 3600n)

@@ -203,7 +203,7 @@ for (const network of NETWORKS) {
       const other = join(folder, 'other.json')
       writeFileSync(other, JSON.stringify({ ...terms, taker_fee: '0.0004' }))
       await complete(governor, other).then(
-        () => expect.fail('a market with other terms was brought to life'),
+        () => expect.fail('complete-market accepted a market with other terms'),
         ({ message }) => expect(message).to.match(/^nothing was sent: market 3: parameters: expected/),
       )
       const { roleDelay } = JSON.parse(readFileSync(parameters, 'utf8')).Exchange

@@ -155,7 +155,7 @@ async function compareLatch({ bank, connection }: Exchange): Promise<void> {
   const now = (await provider.getBlock('latest'))?.timestamp ?? 0
   const runs = now < (await bank.lastPause()).endsAt
   expect(await bank.isPaused()).to.equal(runs)
-  expect(held > 0n || !runs, 'a pause without its wei').to.equal(true)
+  expect(held > 0n || !runs, 'an active pause without its wei').to.equal(true)
   expect(held + (await provider.getBalance(await bank.pauseLatch()))).to.be.at.least(LATCH_WEI)
 }
 

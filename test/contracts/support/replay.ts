@@ -26,7 +26,7 @@ const contractReplay = (
   compare,
   follow: ({ name, args }, at) => {
     const handler = handlers[name]
-    if (handler === undefined) throw new Error(`no handler is known of ${name}`)
+    if (handler === undefined) throw new Error(`no handler for event ${name}`)
     handler(args, at)
   },
 })

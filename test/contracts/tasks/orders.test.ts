@@ -38,10 +38,10 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     try {
       await run(name, given)
     } catch (error) {
-      expect(HardhatPluginError.isHardhatPluginError(error), 'told in a line, without a trace').to.equal(true)
+      expect(HardhatPluginError.isHardhatPluginError(error), 'an error without a stack trace').to.equal(true)
       return (error as Error).message
     }
-    throw new Error(`${name} did not refuse`)
+    throw new Error(`${name} did not fail`)
   }
 
   // -------------------------------------------------------------------- a market, an account

@@ -45,7 +45,7 @@ describe('tasks: decode-settlement', function () {
     const data = trader.interface.encodeFunctionData('settleBatch', [encodeSettleBatch(part, spec)])
     await connection.networkHelpers.time.setNextBlockTimestamp(await nextSecond(exchange))
     await operator.sendTransaction({ to: spec.trader, data, gasLimit: 5_000_000n }).then(
-      () => expect.fail('it went through'),
+      () => expect.fail('the part did not revert'),
       () => undefined,
     )
     const block = await connection.ethers.provider.getBlock('latest')
@@ -180,11 +180,11 @@ describe('tasks: decode-settlement', function () {
     expect(text).not.to.contain('verdict')
     const unknown = `0x${'12'.repeat(32)}`
     await decode(unknown).then(
-      () => expect.fail('it was decoded'),
+      () => expect.fail('decode-settlement did not fail'),
       (error: Error) => expect(error.message).to.equal(`--tx: ${unknown} is not mined on this chain`),
     )
     await decode('0x12').then(
-      () => expect.fail('it was decoded'),
+      () => expect.fail('decode-settlement did not fail'),
       (error: Error) => expect(error.message).to.match(/^--tx must be the hash .*received "0x12"$/),
     )
   })
