@@ -84,7 +84,7 @@ describe('a malicious market', () => {
     const { free } = await bank.account(carol.address)
     await owner.requestWithdrawal(free / 2n)
     const { requestedAt } = await bank.account(carol.address)
-    // With a first argument of 0 it claims an effect from before the request.
+    // With `asOf` 0 the market claims that its action precedes the request.
     const take = (amount: bigint) =>
       bank.settleDeltas(0, 0, [delta(carol.address, -amount), delta(accomplice.address, amount)])
     const { time } = connection.networkHelpers
