@@ -1,4 +1,4 @@
-/** The contract with traders, row by row, over HTTP against a whole exchange. The rows are in `test/api/conformance/contract.ts`. */
+/** Runs the conformance suite of `test/api/conformance/` over HTTP against a complete exchange: the contract with traders, row by row. */
 import { before, describe } from 'mocha'
 import { testCoverage } from '../api/conformance/coverage.ts'
 import { Exchange } from '../api/conformance/exchange.ts'

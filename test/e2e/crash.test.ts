@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { settled } from '../../stack/audit/audit.ts'
 import type { Managed } from '../../stack/supervisor.ts'
-import { meet, nearOracle, readModel, useStack } from './support/stack.ts'
+import { nearOracle, readModel, trade, useStack } from './support/stack.ts'
 
 const POINTS = [
   ['api', 'after-placement-commit'],
@@ -17,28 +17,28 @@ const POINTS = [
 
 const REBUILD = fileURLToPath(new URL('../../indexer/rebuild.ts', import.meta.url))
 
-describe('a process killed at the worst moment', function () {
+describe('a process that is killed between two writes', function () {
   this.timeout(120_000)
   const exchange = useStack()
   let trades = 0
 
-  /** Arms the process, lets a buyer and a seller meet, and waits until it has died and come back. */
-  async function dieWhileTrading(process: Managed, point: string) {
+  /** Sets the kill point, places a trade, and waits until the process was killed and is ready again. */
+  async function killDuringTrade(process: Managed, point: string) {
     const [buyer, seller] = [exchange.trader(0), exchange.trader(1)]
     const price = await nearOracle(buyer, 1)
     await process.restart('SIGTERM', { CLEARBATCH_KILL_AT: point })
     const died = process.nextEnd()
     await process.ready()
-    const met = meet(buyer, seller, { marketId: 1, price, quantity: '0.01' })
-    const [end, result] = await Promise.all([died, met])
+    const traded = trade(buyer, seller, { marketId: 1, price, quantity: '0.01' })
+    const [end, result] = await Promise.all([died, traded])
     await process.ready()
     trades++
     return { end, ...result }
   }
 
   for (const [name, point] of POINTS) {
-    it(`loses nothing and fills nothing twice: ${name} ${point}`, async () => {
-      const { end, buy, sell, placed } = await dieWhileTrading(exchange.stack[name], point)
+    it(`when ${name} is killed at ${point}, no order is lost and no fill happens twice`, async () => {
+      const { end, buy, sell, placed } = await killDuringTrade(exchange.stack[name], point)
       expect(end).to.equal('SIGKILL')
       expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
       expect([buy.filled_quantity, sell.filled_quantity]).to.deep.equal([0.01, 0.01])
@@ -50,7 +50,7 @@ describe('a process killed at the worst moment', function () {
     })
   }
 
-  it('answers a batch over two markets whose answer was lost: api after-request-commit', async () => {
+  it('when the api is killed at after-request-commit, the retry of a batch over two markets returns the first response', async () => {
     const { api } = exchange.stack
     const trader = exchange.trader(2)
     const [one, two] = [await nearOracle(trader, 1, -100), await nearOracle(trader, 2, -100)]
@@ -58,7 +58,7 @@ describe('a process killed at the worst moment', function () {
       await trader.orders.sign({ marketId: 1, side: 'LONG', price: one, quantity: '0.01' }),
       await trader.orders.sign({ marketId: 2, side: 'LONG', price: two, quantity: '1' }),
     ]
-    const dying = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+    const killedDuring = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
       await api.restart('SIGTERM', { CLEARBATCH_KILL_AT: 'after-request-commit' })
       const died = api.nextEnd()
       await api.ready()
@@ -67,15 +67,15 @@ describe('a process killed at the worst moment', function () {
       await api.ready()
       return answer
     }
-    const placed = await dying(() => trader.orders.placeBatch(orders, { mode: 'atomic' }))
+    const placed = await killedDuring(() => trader.orders.placeBatch(orders, { mode: 'atomic' }))
     expect(placed).to.include({ is_duplicate: true, accepted: 2 })
-    // Nobody was told of the commit: the read model comes to it by itself.
+    // The killed api sent no notification of its commit; the read model must still reach it.
     const open = await trader.orders.list({ status: 'OPEN', readAfter: placed.read_after })
     expect(open.map(({ order_hash }) => order_hash).sort()).to.deep.equal(
       orders.map(({ hash }) => hash).sort(),
     )
 
-    const cancelled = await dying(() => trader.orders.cancelBatch(orders.map(({ hash }) => hash)))
+    const cancelled = await killedDuring(() => trader.orders.cancelBatch(orders.map(({ hash }) => hash)))
     expect(cancelled.is_duplicate).to.equal(true)
     expect(cancelled.results.map((result) => 'order' in result && result.order.status)).to.deep.equal([
       'CANCELLED',
@@ -85,7 +85,7 @@ describe('a process killed at the worst moment', function () {
     expect(await exchange.differences()).to.deep.equal([])
   })
 
-  it('has accepted each order once', async () => {
+  it('when all kill points are passed, each order was accepted once', async () => {
     const rows = await exchange.stack.db
       .selectFrom('orders')
       .select((select) => ['hash', select.fn.countAll<number>().as('count')])
@@ -95,7 +95,7 @@ describe('a process killed at the worst moment', function () {
     expect(rows.every(({ count }) => count === 1)).to.equal(true)
   })
 
-  it('has a read model that a rebuild from the log gives again', async () => {
+  it('when the read model is rebuilt from the journal, it equals the live one', async () => {
     const { db, keeper, indexer } = exchange.stack
     await keeper.stop()
     await settled(db)

@@ -1,78 +1,78 @@
 /**
- * The whole exchange against a model: traders place, cancel, arm and revoke at random over HTTP, prices trigger what waits, processes are
- * killed where it hurts, and after each round everything that the exchange did and tells is compared with what the model says. A failure
- * prints the seed and the rounds that lead to it: `MODEL_SEED=… MODEL_ROUNDS=… npx mocha test/e2e/model.test.ts` plays them again, and
- * `npm run model:deep -- --shrink seed rounds` looks for less of them that fails.
+ * The complete exchange against a model. Traders place, cancel, arm switches and revoke keys at random over HTTP, prices trigger
+ * conditional orders, and processes are killed between two writes. After each round the journal and everything that REST returns is
+ * compared with the model. A failure prints its seed and number of rounds: `MODEL_SEED=… MODEL_ROUNDS=… npx mocha test/e2e/model.test.ts`
+ * repeats it, and `npm run model:deep -- --shrink seed rounds` searches for a shorter run that fails.
  */
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { type Round, roundsOf } from './support/commands.ts'
-import { RACED } from './support/foresight.ts'
-import { Play } from './support/play.ts'
-import { type Seconds, startSeconds } from './support/second-instance.ts'
+import { ExchangeRun } from './support/exchange-run.ts'
+import { RACED } from './support/placement-prediction.ts'
+import { type SecondInstance, startSecondInstance } from './support/second-instance.ts'
 import { useStack } from './support/stack.ts'
 
 const SEED = Number(process.env.MODEL_SEED ?? 4)
 const ROUNDS = Number(process.env.MODEL_ROUNDS ?? 6)
-/** Rounds written down, instead of those of a seed: see `model-shrink.ts`. */
+/** A file with the rounds to play instead of those of a seed; `test/model/shrink-run.ts` writes it. */
 const SCRIPT = process.env.MODEL_SCRIPT
 const ROUND_LIMIT_MS = 240_000
 const START_LIMIT_MS = 90_000
 
-/** How many of each process there are. */
 for (const processes of [1, 2]) {
-  const what = processes === 1 ? 'the whole exchange' : 'the whole exchange, two of each process'
+  const exchangeName = processes === 1 ? 'the exchange' : 'the exchange with two of each process'
   const seed = SEED + processes - 1
 
-  describe(`${what}, against a model`, function () {
+  describe(`${exchangeName}, against a model`, function () {
     this.timeout(START_LIMIT_MS)
-    let play: Play
-    let seconds: Seconds | undefined
-    // Before the stack's own: hooks run in their order.
+    let run: ExchangeRun
+    let second: SecondInstance | undefined
+    // Registered before the hook that stops the stack: hooks run in the order of registration.
     after(async () => {
-      await play?.close()
-      await seconds?.stop()
-      if (process.env.MODEL_VERBOSE) console.log(play?.counts)
+      await run?.close()
+      await second?.stop()
+      if (process.env.MODEL_VERBOSE) console.log(run?.counts)
     })
     const exchange = useStack()
     before(async () => {
       const { stack } = exchange
-      if (processes > 1) seconds = await startSeconds(stack)
-      play = await Play.open(stack, [
+      if (processes > 1) second = await startSecondInstance(stack)
+      run = await ExchangeRun.start(stack, [
         stack.file.base_url,
-        ...(seconds === undefined ? [] : [seconds.baseUrl]),
+        ...(second === undefined ? [] : [second.baseUrl]),
       ])
     })
 
-    it(`is what the model says after each of ${ROUNDS} rounds of seed ${seed}`, async function () {
+    it(`when ${ROUNDS} rounds of seed ${seed} are played, it equals the model after each`, async function () {
       this.timeout(ROUNDS * ROUND_LIMIT_MS)
       const rounds: readonly Round[] =
         SCRIPT === undefined ? roundsOf(seed, ROUNDS) : JSON.parse(readFileSync(SCRIPT, 'utf8'))
       for (const [at, round] of rounds.entries()) {
-        const wrong = await play.round(round)
+        const problems = await run.playRound(round)
         const replay = `MODEL_SEED=${SEED} MODEL_ROUNDS=${at + 1}`
-        expect(wrong, `${replay}\n${wrong.join('\n')}\nlast round: ${JSON.stringify(round)}`).to.deep.equal(
-          [],
-        )
+        expect(
+          problems,
+          `${replay}\n${problems.join('\n')}\nlast round: ${JSON.stringify(round)}`,
+        ).to.deep.equal([])
       }
     })
 
-    it('agrees with the chain and with its own log on every balance and position, to the last wei', async () => {
+    it('when the rounds are over, chain, journal, write side, read model and REST agree to the last wei', async () => {
       expect(await exchange.differences()).to.deep.equal([])
     })
 
-    it('has been through everything that it is made for', () => {
-      const { place = 0, FILLED = 0, triggered = 0, USER_CANCELLED = 0, EXPIRED = 0 } = play.counts
+    it('when the rounds are over, orders were placed, filled, triggered, cancelled and expired', () => {
+      const { place = 0, FILLED = 0, triggered = 0, USER_CANCELLED = 0, EXPIRED = 0 } = run.counts
       expect(
         Math.min(place, FILLED, triggered, USER_CANCELLED, EXPIRED),
-        JSON.stringify(play.counts),
+        JSON.stringify(run.counts),
       ).to.be.greaterThan(0)
     })
 
-    it('has foreseen what placements are answered, hardly ever with a choice', () => {
-      const { foreseen = 0, [RACED]: raced = 0 } = play.counts
-      expect(raced, JSON.stringify(play.counts)).to.be.lessThan(2 + foreseen / 10)
+    it('when placements are predicted, fewer than one in ten plus two have several valid responses', () => {
+      const { predicted = 0, [RACED]: raced = 0 } = run.counts
+      expect(raced, JSON.stringify(run.counts)).to.be.lessThan(2 + predicted / 10)
     })
   })
 }

@@ -1,4 +1,4 @@
-/** Conditional orders, session keys and the dead-man switch on the whole exchange, with processes killed while orders wait. */
+/** Conditional orders, session keys and the dead-man switch on a complete exchange, with processes killed while orders wait. */
 
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
@@ -7,12 +7,12 @@ import { Client } from '../../client/client.ts'
 import type { PlacedOrder, Placement } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
-import { isDone, meet, nearOracle, useStack } from './support/stack.ts'
+import { isDone, nearOracle, trade, useStack } from './support/stack.ts'
 
 const MARKET = 1
 const QUANTITY = '0.01'
 
-describe('the life of orders on the whole exchange', function () {
+describe('the life of orders on a complete exchange', function () {
   this.timeout(120_000)
   const exchange = useStack()
 
@@ -20,38 +20,38 @@ describe('the life of orders on the whole exchange', function () {
     status_reason === null ? status : `${status} ${status_reason}`
   const ended = async (client: Client, placed: Placement) =>
     stateOf(await client.orders.waitFor(placed, isDone, 60_000))
-  /** A price that many hundredths of it away from the oracle's: far beyond what the oracle moves in this test. */
+  /** A price at a distance from the oracle price, in per cent of it: farther than the oracle price moves in this test. */
   const away = async (client: Client, hundredths: number): Promise<string> => {
     const { oracle_price_e18_raw, tick_size_e18_raw } = await client.marketData.market(MARKET)
     const ticks = BigInt(oracle_price_e18_raw ?? 0) / BigInt(tick_size_e18_raw)
     return nearOracle(client, MARKET, Number((ticks * BigInt(hundredths)) / 100n))
   }
-  /** The mark does not reach its trigger in this test. */
+  /** A stop that the mark price does not trigger in this test. */
   const farStop = async (client: Client, more: { expiration?: number } = {}) => {
     const [price, trigger] = [await away(client, -4), await away(client, 4)]
     const order = { marketId: MARKET, side: 'LONG', type: 'STOP_LIMIT', quantity: QUANTITY } as const
     return client.orders.place({ ...order, price, trigger, ...more })
   }
-  /** The mark has reached its trigger already; its limit is far from any trade. */
+  /** A stop that the mark price triggers at once. Its limit is far from any trade. */
   const nearStop = async (client: Client) => {
     const [price, trigger] = [await away(client, -4), await away(client, -3)]
     const order = { marketId: MARKET, side: 'LONG', type: 'STOP_LIMIT', quantity: QUANTITY } as const
     return client.orders.place({ ...order, price, trigger })
   }
 
-  it('a bracket waits for its entry; what triggers closes the position on the chain, and the rest ends with it', async () => {
+  it('when the take-profit of a bracket triggers, it closes the position on chain, and the stop-loss ends with it', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const guard = { marketId: MARKET, side: 'SHORT', quantity: QUANTITY } as const
     const low = await away(alice, -4)
     const loss = await alice.orders.place({ ...guard, type: 'STOP_LOSS_MARKET', trigger: low })
     expect(stateOf(loss.order)).to.equal('PENDING_TRIGGER')
-    await meet(alice, bob, {
+    await trade(alice, bob, {
       marketId: MARKET,
       price: await nearOracle(alice, MARKET, 2),
       quantity: QUANTITY,
     })
 
-    // Bob would buy what the take-profit sells; the mark is above its trigger from the start.
+    // Bob buys what the take-profit sells. The mark price is above its trigger from the start.
     const bid = { marketId: MARKET, side: 'LONG', price: await away(bob, 1) } as const
     const taken = await bob.orders.place({ ...bid, quantity: QUANTITY, reduceOnly: true })
     const profit = await alice.orders.place({
@@ -69,7 +69,7 @@ describe('the life of orders on the whole exchange', function () {
     expect(await exchange.differences()).to.deep.equal([])
   })
 
-  it('given a keeper that dies while orders wait, they trigger and expire when it is back', async () => {
+  it('when the keeper is killed while orders wait, they trigger and expire after its restart', async () => {
     const { keeper } = exchange.stack
     const alice = exchange.trader(2)
     await keeper.stop()
@@ -88,7 +88,7 @@ describe('the life of orders on the whole exchange', function () {
     expect(await exchange.differences()).to.deep.equal([])
   })
 
-  it('given a keeper that dies between two markets, a dead-man switch cancels in both', async () => {
+  it('when the keeper is killed between two markets, a dead-man switch cancels the orders of both', async () => {
     const { keeper } = exchange.stack
     const alice = exchange.trader(3)
     const limit = async (marketId: number, quantity: string) =>
@@ -111,7 +111,7 @@ describe('the life of orders on the whole exchange', function () {
     expect(await exchange.differences()).to.deep.equal([])
   })
 
-  it('given a session key, its orders settle on the chain, and end at once when it is revoked', async () => {
+  it('when a session key signs orders, they settle on chain, and its open orders end when it is revoked', async () => {
     const { file, provider } = exchange.stack
     const account = file.accounts[4] as (typeof file.accounts)[number]
     const owner = new Wallet(account.private_key, provider)
@@ -129,7 +129,7 @@ describe('the life of orders on the whole exchange', function () {
         (keys) => keys.length === 1,
       )
       const price = await nearOracle(trader, MARKET, 1)
-      const { buy } = await meet(trader, exchange.trader(1), { marketId: MARKET, price, quantity: QUANTITY })
+      const { buy } = await trade(trader, exchange.trader(1), { marketId: MARKET, price, quantity: QUANTITY })
       expect([stateOf(buy), buy.signer]).to.deep.equal(['FILLED FILLED', key.address.toLowerCase()])
 
       const waiting = await farStop(trader)

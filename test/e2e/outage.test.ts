@@ -5,14 +5,14 @@ import { Client } from '../../client/client.ts'
 import { ClearbatchError } from '../../client/errors.ts'
 import type { Bookmark, Placement } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
-import { meet, nearOracle, useStack } from './support/stack.ts'
+import { nearOracle, trade, useStack } from './support/stack.ts'
 
 describe('an outage', function () {
   this.timeout(120_000)
   const exchange = useStack()
 
-  /** A trader who is told of every refusal instead of waiting it out. */
-  const impatient = (index: number): Client => {
+  /** A client that never retries. */
+  const withoutRetries = (index: number): Client => {
     const { file } = exchange.stack
     const account = file.accounts[index]
     return new Client({
@@ -23,7 +23,7 @@ describe('an outage', function () {
     })
   }
 
-  it('given a chain that stops answering, it refuses placements, takes cancels, and settles once it is back', async () => {
+  it('when the chain stops responding, it rejects placements, accepts cancels, and settles after the chain is back', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const price = await nearOracle(alice, 1)
     const resting = await alice.orders.place({
@@ -32,15 +32,15 @@ describe('an outage', function () {
       price: await nearOracle(alice, 1, -20_000),
       quantity: '0.01',
     })
-    const hasty = impatient(2)
-    await hasty.marketData.market(1)
+    const once = withoutRetries(2)
+    await once.marketData.market(1)
 
     exchange.stack.chain.signal('SIGSTOP')
     try {
       const refusal = await waitFor(
         () =>
-          hasty.orders.place({ marketId: 1, side: 'LONG', price, quantity: '0.01' }).then(
-            ({ order }) => hasty.orders.cancel(order.order_hash).then(() => null),
+          once.orders.place({ marketId: 1, side: 'LONG', price, quantity: '0.01' }).then(
+            ({ order }) => once.orders.cancel(order.order_hash).then(() => null),
             (error: unknown) => error,
           ),
         (error) => error !== null,
@@ -52,7 +52,7 @@ describe('an outage', function () {
     } finally {
       exchange.stack.chain.signal('SIGCONT')
     }
-    const { buy, sell } = await meet(alice, bob, {
+    const { buy, sell } = await trade(alice, bob, {
       marketId: 1,
       price: await nearOracle(alice, 1),
       quantity: '0.01',
@@ -61,22 +61,22 @@ describe('an outage', function () {
     expect(await exchange.differences()).to.deep.equal([])
   })
 
-  it('given a chain that is killed and has forgotten its last blocks, it settles again what they held', async () => {
+  it('when the chain is killed and loses its last blocks, it settles their batches again', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
-    const trade = async (marketId: number) =>
-      meet(alice, bob, { marketId, price: await nearOracle(alice, marketId), quantity: '1' })
-    const forgotten = await trade(4)
+    const tradeIn = async (marketId: number) =>
+      trade(alice, bob, { marketId, price: await nearOracle(alice, marketId), quantity: '1' })
+    const forgotten = await tradeIn(4)
     expect([forgotten.buy.status, forgotten.sell.status]).to.deep.equal(['FILLED', 'FILLED'])
 
     exchange.stack.chain.signal('SIGKILL')
-    const { buy, sell } = await trade(3)
+    const { buy, sell } = await tradeIn(3)
     expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
     expect(await exchange.differences()).to.deep.equal([])
     const [position] = await alice.account.positions({ marketId: 4 })
     expect(position?.size).to.equal(1)
   })
 
-  it('given a database that restarts under load, it places every order once and goes on', async () => {
+  it('when the database restarts under load, every order is placed once and trading continues', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const price = await nearOracle(alice, 2, -20)
     const placing = Promise.all(
@@ -100,7 +100,7 @@ describe('an outage', function () {
     expect(open.filter(({ order_id }) => ids.has(order_id))).to.have.length(40)
     for (const { order } of placed) await alice.orders.cancel(order.order_hash)
 
-    const { buy, sell } = await meet(alice, bob, {
+    const { buy, sell } = await trade(alice, bob, {
       marketId: 2,
       price: await nearOracle(alice, 2),
       quantity: '0.1',
@@ -110,7 +110,7 @@ describe('an outage', function () {
   })
 })
 
-/** The bookmark that shows them all: answers that were lost are given again, so the last sent is not always the last placed. */
+/** The highest bookmark. After retries the last request is not always the last placement. */
 function latest(placed: readonly Placement[]): Bookmark {
   const seqs = placed.map(({ read_after }) => read_after)
   return seqs.reduce((a, b) => (Number(b.shard_seq) > Number(a.shard_seq) ? b : a))

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { after, describe, it } from 'mocha'
 import { isRunning } from '../../stack/data-dir.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
-import { differencesOf, meet, nearOracle, traderOn } from './support/stack.ts'
+import { differencesOf, nearOracle, trade, traderOn } from './support/stack.ts'
 
 describe('a stack that is stopped and started again', function () {
   this.timeout(120_000)
@@ -21,7 +21,7 @@ describe('a stack that is stopped and started again', function () {
     return stack
   }
 
-  it('writes stack.json when it is ready, with everything that a program needs', async () => {
+  it('when it is ready, it writes stack.json with addresses, markets and accounts', async () => {
     const { file } = await start()
     expect(JSON.parse(readFileSync(join(dataDir, 'stack.json'), 'utf8'))).to.deep.equal(file)
     const names = ['base_url', 'rpc_url', 'chain_id', 'contracts', 'markets', 'accounts']
@@ -30,7 +30,7 @@ describe('a stack that is stopped and started again', function () {
     expect(new Set(file.markets.map(({ type }) => type)).size).to.equal(3)
   })
 
-  it('refuses a second stack on the same folder', async () => {
+  it('when a second stack starts on the same folder, it fails and names --data-dir', async () => {
     const second = await start().then(
       () => 'it started',
       (error: Error) => error.message,
@@ -38,7 +38,7 @@ describe('a stack that is stopped and started again', function () {
     expect(second).to.include('a stack is running on').and.to.include('--data-dir')
   })
 
-  it('goes on where it was, as often as it is started', async () => {
+  it('when it is restarted three times, it resumes with the same orders and positions', async () => {
     let stack = starts[0] as Stack
     const price = await nearOracle(traderOn(stack, 0), 1, -20_000)
     const resting = await traderOn(stack, 0).orders.place({
@@ -51,7 +51,7 @@ describe('a stack that is stopped and started again', function () {
     for (let round = 1; round <= 3; round++) {
       const [alice, bob] = [traderOn(stack, 0), traderOn(stack, 1)]
       expect((await alice.orders.get(resting.order.order_id, readAfter)).status).to.equal('OPEN')
-      const { buy } = await meet(alice, bob, {
+      const { buy } = await trade(alice, bob, {
         marketId: 1,
         price: await nearOracle(alice, 1),
         quantity: '0.01',

@@ -7,12 +7,12 @@ import type { Price } from '../../domain/units.ts'
 import { overrideFeed } from '../../stack/feed-override.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../typechain-types/factories/TestUSDM__factory.ts'
-import { isDone, meet, nearOracle, useStack } from './support/stack.ts'
+import { isDone, nearOracle, trade, useStack } from './support/stack.ts'
 
 const E18 = 10n ** 18n
 const MARKETS = [1, 2, 3, 4] as const
 
-/** The schedule of the contract with traders, written down once more and independently. */
+/** The fee schedule of the contract with traders, implemented independently of domain/. */
 function takerFee({ type, taker_fee_e18_raw }: Market, fill: Fill): bigint {
   const [price, quantity] = [BigInt(fill.price_e18_raw), BigInt(fill.quantity_e18_raw)]
   const rate = BigInt(taker_fee_e18_raw)
@@ -25,7 +25,7 @@ describe('trading, end to end', function () {
   this.timeout(60_000)
   const exchange = useStack()
 
-  it('takes a deposit made by the trader himself and shows it', async () => {
+  it('when a trader deposits, the balance increases by the amount', async () => {
     const alice = exchange.trader(0)
     const before = BigInt((await alice.account.balance()).free_e18_raw)
     const { balance, tx_hash } = await alice.bank.deposit('1234.5')
@@ -34,12 +34,12 @@ describe('trading, end to end', function () {
   })
 
   for (const marketId of MARKETS) {
-    it(`fills a buyer and a seller in market ${marketId}, maker free, taker by the schedule`, async () => {
+    it(`when a buy and a sell match in market ${marketId}, both fill, the maker pays no fee and the taker the scheduled one`, async () => {
       const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
       const market = await alice.marketData.market(marketId)
       const price = await nearOracle(alice, marketId)
       const quantity = fromE18(BigInt(market.step_size_e18_raw) * 50n)
-      const { buy, sell } = await meet(alice, bob, { marketId, price, quantity })
+      const { buy, sell } = await trade(alice, bob, { marketId, price, quantity })
       expect([buy.status, sell.status]).to.deep.equal(['FILLED', 'FILLED'])
       expect(buy.filled_quantity_e18_raw).to.equal(toE18(quantity).toString())
 
@@ -52,7 +52,7 @@ describe('trading, end to end', function () {
       expect(BigInt(sold?.fee_e18_raw ?? 0) > 0n).to.equal(true)
     })
 
-    it(`cancels what rests in market ${marketId} and gives its margin back at once`, async () => {
+    it(`when a resting order in market ${marketId} is cancelled, its reservation is released at once`, async () => {
       const carol = exchange.trader(2)
       const before = await carol.account.balance()
       const price = await nearOracle(carol, marketId, -5)
@@ -77,7 +77,7 @@ describe('trading, end to end', function () {
     })
   }
 
-  it('fills a market order against the book and cancels what finds nobody', async () => {
+  it('when a market order exceeds the book, it fills what it can and the remainder is cancelled', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const price = await nearOracle(alice, 1)
     const rest = await alice.orders.place({ marketId: 1, side: 'LONG', price, quantity: '0.02', leverage: 5 })
@@ -94,7 +94,7 @@ describe('trading, end to end', function () {
     ])
   })
 
-  it('fills a sell to its last step although the price, and so the band, has risen while it rested', async () => {
+  it('when the price band rises while a sell rests, the sell fills to its last step', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const feed = overrideFeed(exchange.stack, 3)
     try {
@@ -115,7 +115,7 @@ describe('trading, end to end', function () {
     }
   })
 
-  it('closes a position with a reduce-only order and pays margin and profit back', async () => {
+  it('when reduce-only orders close a position, its margin returns to the free balance', async () => {
     const [alice, bob] = [exchange.trader(0), exchange.trader(1)]
     const [position] = await alice.account.positions({ marketId: 2 })
     expect(position?.side).to.equal('LONG')
@@ -131,11 +131,11 @@ describe('trading, end to end', function () {
     expect(closed?.margin ?? 0).to.equal(0)
   })
 
-  it('agrees with the chain and with its own log on every balance and position, to the last wei', async () => {
+  it('when trading is settled, chain, journal, write side, read model and REST agree to the last wei', async () => {
     expect(await exchange.differences()).to.deep.equal([])
   })
 
-  it('holds exactly the tokens that it owes', async () => {
+  it('when trading is settled, the bank has exactly the tokens that it owes', async () => {
     const { provider, file, specs, db } = exchange.stack
     const { usdm, margin_bank } = file.contracts
     const bank = MarginBank__factory.connect(margin_bank, provider)

@@ -7,7 +7,7 @@ import { createDb, createMigrator, createPool } from '../../db/client.ts'
 import { dataDirAt } from '../../stack/data-dir.ts'
 import { startPostgres } from '../../stack/postgres.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
-import { differencesOf, meet, nearOracle, traderOn } from './support/stack.ts'
+import { differencesOf, nearOracle, trade, traderOn } from './support/stack.ts'
 
 /** The newest migration of the version before this one. */
 const PREVIOUS_SCHEMA = '0009-lean-reads'
@@ -32,7 +32,7 @@ describe('a data directory of the previous version', function () {
     const price = await nearOracle(alice, 1, -20_000)
     const resting = await alice.orders.place({ marketId: 1, side: 'LONG', price, quantity: '0.02' })
     restingId = resting.order.order_id
-    await meet(alice, bob, { marketId: 1, price: await nearOracle(alice, 1), quantity: '0.01' })
+    await trade(alice, bob, { marketId: 1, price: await nearOracle(alice, 1), quantity: '0.01' })
     await stop()
     await migrateTo(PREVIOUS_SCHEMA)
   })
@@ -56,7 +56,7 @@ describe('a data directory of the previous version', function () {
     expect((await alice.orders.get(restingId)).status).to.equal('OPEN')
     expect((await alice.account.positions({ marketId: 1 }))[0]?.size).to.be.closeTo(0.01, 1e-9)
     const price = await nearOracle(alice, 1)
-    const { buy } = await meet(alice, bob, { marketId: 1, price, quantity: '0.01' })
+    const { buy } = await trade(alice, bob, { marketId: 1, price, quantity: '0.01' })
     expect(buy.status).to.equal('FILLED')
     expect(await differencesOf(stack)).to.deep.equal([])
   })

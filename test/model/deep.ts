@@ -1,7 +1,7 @@
 /**
- * `npm run model:deep -- [seed] [minutes]`: the model tests, long. First the life of orders in one market, then the whole exchange with its
- * processes killed, one and two of each, for about so many minutes (20) together. Ends with 1 at the first thing that is not as the model
- * says. `npm run model:deep -- --shrink seed rounds [minutes]` looks for the least that still fails of a run of the whole exchange.
+ * `npm run model:deep -- [seed] [minutes]` runs the model tests for about 20 minutes or the given number: first the orders of one market,
+ * then the complete exchange with one and with two of each process. It exits with 1 at the first difference from the model.
+ * `npm run model:deep -- --shrink seed rounds [minutes]` searches for a shorter run of the complete exchange that still fails.
  */
 import { spawnSync } from 'node:child_process'
 import { shrinkRun } from './shrink-run.ts'
@@ -11,7 +11,9 @@ const SECONDS_PER_ROUND = 8
 function runAll(seed: number, minutes: number): boolean {
   const rounds = Math.ceil((minutes * 45) / SECONDS_PER_ROUND / 2)
   const runs = Math.ceil(minutes * 5)
-  console.log(`seed ${seed}: ${runs} runs of one market, twice ${rounds} rounds of the whole exchange`)
+  console.log(
+    `seed ${seed}: ${runs} runs of one market, then two times ${rounds} rounds of the complete exchange`,
+  )
   const env = { ...process.env, MODEL_SEED: `${seed}`, MODEL_TIMEOUT: '7200000', MODEL_VERBOSE: '1' }
   return (
     [
@@ -32,7 +34,7 @@ const [seed = Date.now() % 1_000_000, second, third] = process.argv.slice(isShri
 const rounds = isShrinking ? second : undefined
 const minutes = (isShrinking ? third : second) ?? 20
 if (!Number.isInteger(seed) || !(minutes > 0) || (isShrinking && !Number.isInteger(rounds))) {
-  console.error('npm run model:deep -- [seed, a whole number] [minutes] | --shrink seed rounds [minutes]')
+  console.error('usage: npm run model:deep -- [seed, an integer] [minutes] | --shrink seed rounds [minutes]')
   process.exit(2)
 }
 if (rounds !== undefined) await shrinkRun(seed, rounds, minutes)

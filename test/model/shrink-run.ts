@@ -1,4 +1,4 @@
-/** What is left of a run of the whole exchange that fails when everything is taken away that it fails without. */
+/** Shrinks a failing run of the complete exchange: removes commands, faults and prices as long as the run still fails. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type Command, type Round, roundsOf } from '../e2e/support/commands.ts'
 import { shrink } from './shrink.ts'
 
-/** One thing of a run that can be left out. */
+/** A part of a run that can be removed. */
 type Piece =
   | { readonly round: number; readonly kind: 'prices' }
   | { readonly round: number; readonly kind: 'fault' }
@@ -21,7 +21,7 @@ const piecesOf = (rounds: readonly Round[]): Piece[] =>
     ...(fault === null ? [] : [{ round, kind: 'fault' } as const]),
   ])
 
-/** Rounds of nothing but these pieces. Without its prices a round has those of the one before. */
+/** The rounds with only these pieces. A round without prices keeps the prices of the round before it. */
 function roundsWith(all: readonly Round[], pieces: readonly Piece[]): Round[] {
   const rounds: Round[] = []
   for (const [at, { prices, commands, fault }] of all.entries()) {
@@ -39,12 +39,12 @@ function roundsWith(all: readonly Round[], pieces: readonly Piece[]): Round[] {
   return rounds
 }
 
-/** What a run that failed complained about, whichever order or number it was; one that broke off says just that. */
-function complaintsIn(output: string): string[] {
+/** The differences that a failed run printed, without ids and numbers, or `aborted` if it printed none. */
+function differencesIn(output: string): string[] {
   const lists = output.matchAll(/AssertionError: MODEL_SEED=.*\n([\s\S]*?)\nlast round: /g)
   const lines = [...lists].flatMap(([, list = '']) => list.split('\n'))
   const shapes = lines.map((line) => line.replaceAll(/0x[0-9a-f]+|\d+/g, '#'))
-  return shapes.length > 0 ? shapes : ['broke off']
+  return shapes.length > 0 ? shapes : ['aborted']
 }
 
 export async function shrinkRun(seed: number, count: number, minutes: number): Promise<void> {
@@ -53,25 +53,25 @@ export async function shrinkRun(seed: number, count: number, minutes: number): P
   const end = Date.now() + minutes * 60_000
   const write = (pieces: readonly Piece[]): void =>
     writeFileSync(script, JSON.stringify(roundsWith(all, pieces)))
-  /** Of the whole run, which a shorter one must share. */
+  /** The differences of the complete run. A shorter run must have one of them. */
   const wanted = new Set<string>()
   const fails = async (pieces: readonly Piece[]): Promise<boolean> => {
     write(pieces)
-    // It is played twice, with one and with two of each process: runs differ in their timing.
-    const args = ['test/e2e/model.test.ts', '--grep', 'is what the model says']
+    // The test plays the rounds twice, with one and with two of each process, because runs differ in timing.
+    const args = ['test/e2e/model.test.ts', '--grep', 'it equals the model after each']
     const env = { ...process.env, MODEL_SCRIPT: script }
     const { status, stdout } = spawnSync('node_modules/.bin/mocha', args, { env, encoding: 'utf8' })
-    const found = status === 0 ? [] : complaintsIn(stdout)
-    if (wanted.size === 0) for (const complaint of found) wanted.add(complaint)
-    const isSame = found.some((complaint) => wanted.has(complaint))
-    const otherwise = found.length > 0 ? 'fails in another way' : 'passes'
-    console.log(`${pieces.length}: ${isSame ? 'fails' : otherwise}`)
+    const found = status === 0 ? [] : differencesIn(stdout)
+    if (wanted.size === 0) for (const difference of found) wanted.add(difference)
+    const isSame = found.some((difference) => wanted.has(difference))
+    const otherwise = found.length > 0 ? 'fails with other differences' : 'passes'
+    console.log(`${pieces.length} pieces: ${isSame ? 'fails' : otherwise}`)
     return isSame
   }
   const pieces = piecesOf(all)
-  console.log(`seed ${seed}, ${count} rounds: ${pieces.length} things to leave out`)
+  console.log(`seed ${seed}, ${count} rounds: ${pieces.length} pieces`)
   if (!(await fails(pieces))) {
-    console.log('does not fail')
+    console.log('the complete run passes: there is nothing to shrink')
     return
   }
   const left = await shrink(pieces, fails, () => Date.now() > end)
@@ -81,5 +81,5 @@ export async function shrinkRun(seed: number, count: number, minutes: number): P
       .map((round) => JSON.stringify(round))
       .join('\n'),
   )
-  console.log(`again: MODEL_SCRIPT=${script} npx mocha test/e2e/model.test.ts`)
+  console.log(`to repeat it: MODEL_SCRIPT=${script} npx mocha test/e2e/model.test.ts`)
 }

@@ -1,6 +1,6 @@
-/** Makes a list that fails as short as it can be made by leaving elements out: delta debugging. */
+/** Delta debugging: removes elements from a failing list as long as it still fails. */
 
-/** `fails` is asked about ever shorter lists, the order kept. `isOver`: nothing more is tried. */
+/** Calls `fails` with shorter and shorter lists in the same order. When `isOver` returns true, the list found so far is returned. */
 export async function shrink<Item>(
   items: readonly Item[],
   fails: (items: readonly Item[]) => Promise<boolean>,

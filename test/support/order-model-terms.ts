@@ -1,4 +1,4 @@
-/** The words of the model of orders. Counts are plain numbers, prices of orders ticks. */
+/** Types of the order model. Quantities are steps and order prices are ticks, both plain numbers. */
 import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/orders/order.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { Millis, Ticks } from '../../domain/units.ts'
@@ -17,12 +17,12 @@ export interface ModelOrder {
   readonly aliveUntil: number
   readonly expiration: number
   readonly acceptedAt: number
-  /** Its place among all orders: of its acceptance, then of its trigger. */
+  /** The order's seq: of its placement, or of its trigger once it is triggered. */
   rank: number
   enteredAt: number
   status: OrderStatus
   reason: StatusReason | null
-  /** Why it has left the book while some of it settles. */
+  /** The closing reason of an order that has left the book while it is settling; otherwise null. */
   leaving: StatusReason | null
   filled: number
   settling: number
@@ -42,31 +42,31 @@ export interface ModelBatch {
   readonly price: number
   readonly asOf: number
   readonly fills: readonly ModelFill[]
-  /** Orders that ended with the position that this batch closed. */
+  /** Take-profit and stop-loss orders that ended because this batch closed their position. */
   protective: ModelOrder[]
 }
 
-/** What the model is told, because others decide it: the chain, the oracle, the market's operator. */
+/** Inputs of the model that the chain decides: free balances and mined positions, by account. */
 export interface Observed {
   readonly free: ReadonlyMap<number, bigint>
   readonly mined: ReadonlyMap<number, Position>
 }
 
-/** What an auction is held on. */
+/** The inputs of an auction. */
 export interface Auction {
   readonly now: number
   readonly oracle: bigint
-  /** The number of the last batch after it. */
+  /** The id of the batch if the auction matches anything. */
   readonly batchId: number
   readonly reference: { readonly price: Ticks; readonly at: Millis } | null
 }
 
-export interface Look extends Auction {
-  /** The mark that was published in this step; null where none was. */
+export interface KeeperStep extends Auction {
+  /** The mark price published in this step; null if there was none. */
   readonly mark: bigint | null
-  /** Whether a batch could run when the mark was looked at, and when the auction was held. */
+  /** Whether a batch was possible when the mark price was published, and when the auction ran. */
   readonly mayTrigger: boolean
   readonly mayMatch: boolean
-  /** The power went after the triggers were stored. */
-  readonly isCut: boolean
+  /** True if the keeper was killed after it stored the triggers. */
+  readonly crashesAfterTriggers: boolean
 }

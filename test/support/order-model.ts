@@ -1,6 +1,6 @@
 /**
- * The life of orders as a trader would work it out on paper: plain objects, changed in place, and looked through from end to end at every
- * step. Of the exchange it uses prices, what one step holds back, and the auction itself; everything that is kept, it keeps by itself.
+ * A simple model of one market's orders: plain mutable objects, searched completely at every step. From the product it uses the price
+ * rules, the reservation per step, and the auction. All state and all transitions are its own.
  */
 
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
@@ -11,9 +11,8 @@ import { isTriggered, type OrderStatus, type Side, type StatusReason } from '../
 import { reservationPerStep, reservedPriceOf } from '../../domain/orders/reservation.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { FundingIndex, Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
-import type { Auction, Look, ModelBatch, ModelFill, ModelOrder, Observed } from './order-model-terms.ts'
+import type { Auction, KeeperStep, ModelBatch, ModelFill, ModelOrder, Observed } from './order-model-terms.ts'
 
-/** What becomes of an order that ends for the reason. */
 const statusAfter = (reason: StatusReason): OrderStatus => {
   if (reason === 'FILLED') return 'FILLED'
   return reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED' ? 'EXPIRED' : 'CANCELLED'
@@ -41,7 +40,7 @@ export class Model {
     this.#observed = observed
   }
 
-  // ---------------------------------------------------------------------- what is asked
+  // ---------------------------------------------------------------------- queries
 
   remaining = (order: ModelOrder): number => order.quantity - order.filled - order.settling
   hasEnded = ({ reason }: ModelOrder): boolean => reason !== null
@@ -70,7 +69,7 @@ export class Model {
 
   // ---------------------------------------------------------------------- commands
 
-  /** An order that holds back what it opens on top of what is there already. `rank`: the newest, unless it is told. */
+  /** Adds an order and its reservation, given the account's position and other orders. The default rank is the newest. */
   place(
     order: Omit<
       ModelOrder,
@@ -95,7 +94,7 @@ export class Model {
     this.#end(order, reason)
   }
 
-  /** What is not looked at any more: it has ended for good, or was never there. */
+  /** Removes orders: those that have ended for good, and those of a dry run. */
   forget(which: (order: ModelOrder) => boolean): void {
     const kept = this.orders.filter((order) => !which(order))
     this.orders.splice(0, this.orders.length, ...kept)
@@ -105,14 +104,14 @@ export class Model {
     for (const order of this.orders) if (this.isLive(order) && which(order)) this.leave(order, reason)
   }
 
-  step(look: Look): void {
-    if (look.mark !== null && look.mayTrigger) this.trigger(look, look.mark)
-    if (look.isCut) return
-    this.expire(look.now)
-    if (look.mayMatch) this.match(look)
+  step(keeper: KeeperStep): void {
+    if (keeper.mark !== null && keeper.mayTrigger) this.trigger(keeper, keeper.mark)
+    if (keeper.crashesAfterTriggers) return
+    this.expire(keeper.now)
+    if (keeper.mayMatch) this.match(keeper)
   }
 
-  /** The oldest batch is mined. */
+  /** Mines the oldest unmined batch. */
   mine(after: Observed): void {
     const batch = this.queue.shift()
     if (batch === undefined) return
@@ -144,7 +143,7 @@ export class Model {
     this.observe(after)
   }
 
-  /** The newest mined batch leaves the chain. */
+  /** Rolls back the newest mined batch. */
   unmine(after: Observed): void {
     const batch = this.mined.pop()
     if (batch === undefined) return
@@ -169,14 +168,14 @@ export class Model {
     this.observe(after)
   }
 
-  /** Nothing of what is matched will be mined; `culprits` end. */
+  /** Voids every unmined batch. Orders for which `culprits` is true end; the others return to the book or expire. */
   voidBatches(now: number, culprits: (order: ModelOrder) => boolean): void {
     const batches = this.queue.splice(0)
     const accounts = new Set(batches.flatMap(({ fills }) => fills.map(({ order }) => order.account)))
     for (const { order, steps } of batches.flatMap(({ fills }) => fills)) {
       order.settling -= steps
-      const standing = order.leaving === 'MARKET_REMAINDER' ? null : order.leaving
-      order.leaving = standing ?? (culprits(order) ? 'SETTLEMENT_REVERTED' : this.#tooLate(order, now))
+      const earlier = order.leaving === 'MARKET_REMAINDER' ? null : order.leaving
+      order.leaving = earlier ?? (culprits(order) ? 'SETTLEMENT_REVERTED' : this.#tooLate(order, now))
       if (order.settling > 0) continue
       if (order.leaving !== null) this.#end(order, order.leaving)
       order.held = 0n
@@ -202,7 +201,7 @@ export class Model {
     return now - order.enteredAt < MARKET_WAIT ? null : 'SETTLEMENT_REVERTED'
   }
 
-  /** Steps that each order opens: the position's closing goes to the oldest plain orders against it. */
+  /** Openable steps of each order: the oldest orders against the position that are not reduce-only close it first. */
   #openables(account: number, size: number): Map<ModelOrder, number> {
     const own = this.orders.filter(
       (order) => order.account === account && (this.rests(order) || this.waits(order)),
@@ -218,7 +217,7 @@ export class Model {
     return openables
   }
 
-  /** Anew on the matched position; what the account cannot pay for ends, the newest first. */
+  /** Recomputes openable steps from the matched position, then ends orders that exceed the free balance, newest first. */
   #rebalance(account: number): void {
     for (const [order, openable] of this.#openables(account, this.sizeOf(account))) order.openable = openable
     const newest = this.orders.filter((order) => order.account === account).sort((a, b) => b.rank - a.rank)
@@ -230,15 +229,15 @@ export class Model {
     }
   }
 
-  /** Waiting orders that the mark has reached, the oldest first. */
+  /** Conditional orders whose trigger the mark price has reached, oldest first. */
   reached(mark: bigint): ModelOrder[] {
     const isHit = (order: ModelOrder): boolean =>
       isTriggered({ ...order, trigger: order.trigger as Ticks }, mark as Price, this.#spec.tick)
     return this.orders.filter((order) => this.waits(order) && isHit(order)).sort((a, b) => a.rank - b.rank)
   }
 
-  /** `newest`: the ranks of those that are triggered follow it. */
-  trigger({ now, oracle }: Pick<Look, 'now' | 'oracle'>, mark: bigint, newest = this.#ranks): void {
+  /** Triggered orders get the ranks after `newest`. */
+  trigger({ now, oracle }: Pick<KeeperStep, 'now' | 'oracle'>, mark: bigint, newest = this.#ranks): void {
     const hits = this.reached(mark)
     const band = priceBand(this.#spec, oracle as Price)
     this.#ranks = Math.max(this.#ranks, newest + hits.length)
@@ -282,7 +281,7 @@ export class Model {
     }
   }
 
-  /** What an auction would give now. */
+  /** The result of an auction without applying it. */
   outcome({ now, oracle, reference }: Omit<Auction, 'batchId'>): BatchOutcome {
     const resting = this.orders.filter(this.rests).map((order) => this.#resting(order))
     return clearAndMatch({

@@ -1,11 +1,11 @@
-/** What traders, prices and faults do in a run of the model test: rounds of commands, made from one seed. */
+/** Generates the rounds of a model run from one seed: prices, commands of traders, and faults. */
 import fc from 'fast-check'
 import { ORDER_TYPES, type OrderType, type Side } from '../../../domain/orders/order.ts'
 
 export const TRADERS = 4
 /** Session keys of each trader. */
 export const KEYS = 2
-/** One of each kind. */
+/** One market of each kind. */
 export const MARKETS = [1, 3, 4] as const
 type MarketId = (typeof MARKETS)[number]
 
@@ -14,32 +14,32 @@ export interface Place {
   readonly market: MarketId
   readonly side: Side
   readonly type: OrderType
-  /** Of some 10,000 USDM each. */
+  /** Quantity in units of about 10,000 USDM of notional. */
   readonly units: number
-  /** Thousandths of the market's middle price, away from it. */
+  /** Distance from the market's center price, in thousandths of it. */
   readonly limit: number
   readonly trigger: number
   readonly leverage: number
   readonly reduceOnly: boolean
-  /** Seconds; 0 for ever. */
+  /** Seconds until the order expires; 0 for never. */
   readonly life: number
-  /** Signed by this session key; null: by the trader. */
+  /** Index of the session key that signs; null for the account's own key. */
   readonly key: number | null
 }
 
-/** Orders are picked by a number, modulo those that the trader has sent. */
+/** `pick` selects an order by its index modulo the number of orders that the trader has sent. */
 export type Command =
   | Place
   | { readonly kind: 'batch'; readonly mode: 'atomic' | 'best_effort'; readonly orders: readonly Place[] }
-  /** The same body once more: a signed order, or a whole batch with its client_request_id. */
+  /** Sends the same body again: a signed order, or a batch with its client_request_id. */
   | { readonly kind: 'again'; readonly pick: number }
   | { readonly kind: 'batch_again' }
-  /** Other terms under a salt that is used. */
+  /** Sends other terms with a used salt. */
   | { readonly kind: 'salt_again'; readonly pick: number }
   | { readonly kind: 'cancel'; readonly pick: number; readonly times: number }
   | { readonly kind: 'cancel_batch'; readonly picks: readonly number[]; readonly times: number }
   | { readonly kind: 'cancel_all'; readonly market: MarketId | null }
-  /** An order, not older than what its trader wrote last. */
+  /** Reads an order with the bookmark of the trader's last write. */
   | { readonly kind: 'read'; readonly pick: number }
   /** 0 disarms. */
   | { readonly kind: 'arm'; readonly seconds: number }
@@ -48,7 +48,7 @@ export type Command =
 
 export type Part = 'api' | 'keeper' | 'indexer'
 
-/** A process ends: at once, or where it next reaches a point between two of its writes. */
+/** Kills a process at once (`point` is null), or when it next reaches a kill point between two of its writes. */
 export interface Fault {
   readonly part: Part
   readonly point: string | null
@@ -56,9 +56,9 @@ export interface Fault {
 }
 
 export interface Round {
-  /** Of each market, in thousandths of its middle price. */
+  /** Price of each market: distance from its center in thousandths. */
   readonly prices: readonly number[]
-  /** Of each trader, one after the other; the traders act at the same time. */
+  /** Commands of each trader, executed one after another. The traders run concurrently. */
   readonly commands: readonly (readonly Command[])[]
   readonly fault: Fault | null
 }
@@ -78,7 +78,7 @@ const POINTS = [
 ] as const
 
 const pick = fc.nat(200)
-/** More than half of a round's orders are in one market, so that they meet, and hold positions that others reduce. */
+/** More than half of a round's orders are in one market, so that many match and later orders reduce the positions. */
 const placeIn = (home: MarketId): fc.Arbitrary<Place> =>
   fc.record({
     kind: fc.constant('place' as const),
@@ -87,7 +87,7 @@ const placeIn = (home: MarketId): fc.Arbitrary<Place> =>
     type: fc.constantFrom<OrderType>(...ORDER_TYPES, 'LIMIT', 'LIMIT', 'LIMIT', 'LIMIT', 'MARKET', 'MARKET'),
     units: fc.oneof(
       { weight: 6, arbitrary: fc.integer({ min: 1, max: 15 }) },
-      // A few of these, and nothing is left to open more with.
+      // A few of these exhaust an account's free balance.
       { weight: 3, arbitrary: fc.integer({ min: 20, max: 60 }) },
       { weight: 1, arbitrary: fc.integer({ min: 60, max: 160 }) },
     ),
@@ -158,7 +158,7 @@ const anyFault: fc.Arbitrary<Fault> = fc
   .tuple(fc.constantFrom(...POINTS), fc.integer({ min: 0, max: 800 }))
   .map(([[part, point], afterMs]) => ({ part, point, afterMs }))
 
-/** The same seed gives the same rounds. Two in three have a fault, one in six the revocation of a key. */
+/** Deterministic by seed. Two rounds of three have a fault, and one of six revokes a session key. */
 export function roundsOf(seed: number, count: number): readonly Round[] {
   const fault = fc.oneof({ weight: 2, arbitrary: anyFault }, { weight: 1, arbitrary: fc.constant(null) })
   const revoked = fc.nat(KEYS - 1).map((key): readonly Command[] => [{ kind: 'revoke', key }])

@@ -1,4 +1,4 @@
-/** One market in the model: what its log says of each order, and beside it what the model says. */
+/** One market of a run: the state of each order by the journal, and by the model. */
 import type { BatchCleared, MarketRow, PartSettled } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OrderStatus, StatusReason } from '../../../domain/orders/order.ts'
@@ -7,17 +7,17 @@ import type { Millis, Ticks } from '../../../domain/units.ts'
 import { Model } from '../../support/order-model.ts'
 import type { Auction, ModelOrder } from '../../support/order-model-terms.ts'
 
-/** An order as the rows of the log add up. */
-interface Written {
+/** The state of an order as the rows of the journal add up. */
+interface JournalOrder {
   status: OrderStatus
   reason: StatusReason | null
   filled: number
   settling: number
-  /** What it holds back, settling fills included. */
+  /** Reservation of the order, including its settling fills. */
   reserved: bigint
 }
 
-const textOf = ({ status, reason, filled, settling, reserved }: Written): string =>
+const textOf = ({ status, reason, filled, settling, reserved }: JournalOrder): string =>
   `${status} ${reason}, ${filled} filled, ${settling} settling, reserves ${reserved}`
 
 export class MarketRecord {
@@ -25,21 +25,21 @@ export class MarketRecord {
   readonly model: Model
   /** Mined positions, by account. */
   readonly mined = new Map<number, Position>()
-  /** Every order ever, as the model has it, by id. */
+  /** Every order of the run, by id, as the model has it. */
   readonly orders = new Map<string, ModelOrder>()
-  /** Nobody has traded before the run. */
+  /** Null until the first batch: the stack has no trades before the run. */
   reference: Auction['reference'] = null
   lastBatch = 0
-  /** The last row of the log that was added up. */
+  /** Sequence of the last journal row that was added up. */
   written = 0
-  readonly #orders = new Map<string, Written>()
+  readonly #orders = new Map<string, JournalOrder>()
 
   constructor(spec: MarketSpec) {
     this.spec = spec
     this.model = new Model(spec)
   }
 
-  /** What an order holds back, by the model. */
+  /** The order's reservation in the model. */
   reservedBy = (order: ModelOrder): bigint => this.model.reserved(order) + order.held
 
   /** Adds a row of the log up. */
@@ -78,13 +78,13 @@ export class MarketRecord {
     }
   }
 
-  #of(orderId: string): Written {
+  #of(orderId: string): JournalOrder {
     const written = this.#orders.get(orderId)
-    if (written === undefined) throw new Error(`the log tells of order ${orderId}, which nobody placed`)
+    if (written === undefined) throw new Error(`the journal has no placement of order ${orderId}`)
     return written
   }
 
-  #reserve({ order_id, reserved_delta }: { order_id: string; reserved_delta: string }): Written {
+  #reserve({ order_id, reserved_delta }: { order_id: string; reserved_delta: string }): JournalOrder {
     const written = this.#of(order_id)
     written.reserved += BigInt(reserved_delta)
     return written
@@ -105,33 +105,34 @@ export class MarketRecord {
     }
   }
 
-  /** Where log and model differ, order by order. What has ended is looked at no more: see `endLaw`. */
+  /** One line per order whose state differs between journal and model. Ended orders are dropped; `checkEnd` checks them. */
   differences(): string[] {
     const { model } = this
-    const wrong = model.orders.flatMap((order) => {
+    const problems = model.orders.flatMap((order) => {
       const expected = textOf({ ...order, reserved: this.reservedBy(order) })
       const written = textOf(this.#of(order.id))
       return expected === written ? [] : [`order ${order.id} is ${written}; the model: ${expected}`]
     })
     const known = new Set(model.orders.map(({ id }) => id))
-    for (const id of this.#orders.keys()) if (!known.has(id)) wrong.push(`order ${id} changes after its end`)
+    for (const id of this.#orders.keys())
+      if (!known.has(id)) problems.push(`order ${id} changes after its end`)
     for (const order of model.orders) if (model.hasEnded(order)) this.#orders.delete(order.id)
     model.forget(model.hasEnded)
-    return wrong
+    return problems
   }
 
-  /** The model's auction beside the one that was held; null: one in which nobody met. */
-  hold(auction: Omit<Auction, 'batchId' | 'reference'>, cleared: BatchCleared | null): string[] {
+  /** Runs the auction in the model and compares it with the keeper's. `cleared` is null if the keeper's matched nothing. */
+  compareAuction(auction: Omit<Auction, 'batchId' | 'reference'>, cleared: BatchCleared | null): string[] {
     const { model, reference } = this
     const before = model.queue.length
     model.match({ ...auction, reference, batchId: this.lastBatch + 1 })
     const batch = model.queue.length > before ? model.queue.at(-1) : undefined
-    const expected = batch === undefined ? 'nobody meets' : `batch ${batch.id} at ${batch.price}`
-    const held = cleared === null ? 'nobody meets' : `batch ${cleared.batch_id} at ${cleared.price}`
+    const expected = batch === undefined ? 'no match' : `batch ${batch.id} at ${batch.price}`
+    const actual = cleared === null ? 'no match' : `batch ${cleared.batch_id} at ${cleared.price}`
     if (cleared !== null) {
       this.lastBatch = cleared.batch_id
       this.reference = { price: cleared.price as Ticks, at: cleared.as_of as Millis }
     }
-    return expected === held ? [] : [`${held}; the model: ${expected}`]
+    return expected === actual ? [] : [`${actual}; the model: ${expected}`]
   }
 }

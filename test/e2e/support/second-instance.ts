@@ -1,4 +1,4 @@
-/** A second api, keeper and indexer beside those of a stack, on the same database and chain. */
+/** Starts a second api, keeper and indexer on the database and chain of a running stack. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,12 +7,12 @@ import { freePort } from '../../../stack/ports.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { createSupervisor } from '../../../stack/supervisor.ts'
 
-export interface Seconds {
+export interface SecondInstance {
   readonly baseUrl: string
   stop(): Promise<void>
 }
 
-export async function startSeconds({ file, keys, postgres, chain }: Stack): Promise<Seconds> {
+export async function startSecondInstance({ file, keys, postgres, chain }: Stack): Promise<SecondInstance> {
   const { usdm, margin_bank, account_manager, forwarder } = file.contracts
   const contracts = { usdm, marginBank: margin_bank, accountManager: account_manager, forwarder }
   const environment = environmentOf({
@@ -22,7 +22,7 @@ export async function startSeconds({ file, keys, postgres, chain }: Stack): Prom
     keys,
     ports: { api: await freePort(), keeper: await freePort(), indexer: await freePort() },
   })
-  const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-seconds-'))
+  const logDir = mkdtempSync(join(tmpdir(), 'clearbatch-second-instance-'))
   const supervisor = createSupervisor({ logDir, report: () => {} })
   const started = [environment.indexer, environment.keeper, environment.api].map(supervisor.start)
   await Promise.all(started.map((process) => process.ready()))

@@ -1,4 +1,4 @@
-/** A whole exchange for one test file: `before` starts it in a folder of its own, `after` stops it and leaves nothing. */
+/** A complete exchange for one test file: `before` starts it in a folder of its own, `after` stops it and deletes the folder. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,9 +13,9 @@ import { type Stack, startStack } from '../../../stack/stack.ts'
 
 export interface TestStack {
   readonly stack: Stack
-  /** A trader on the seeded account of this index. */
+  /** A client with the seeded account of this index. */
   trader(index: number): Client
-  /** Everything that the sources say differently once the exchange is quiet. */
+  /** Differences between chain, journal, write side, read model and REST once no order is settling. */
   differences(): Promise<readonly string[]>
 }
 
@@ -44,17 +44,17 @@ export function useStack(): TestStack {
       return stack()
     },
     trader(index) {
-      const known = traders.get(index)
-      if (known !== undefined) return known
-      const made = traderOn(stack(), index)
-      traders.set(index, made)
-      return made
+      const existing = traders.get(index)
+      if (existing !== undefined) return existing
+      const created = traderOn(stack(), index)
+      traders.set(index, created)
+      return created
     },
     differences: () => differencesOf(stack()),
   }
 }
 
-/** Where chain, log, write side, read model and REST disagree once nothing settles any more. */
+/** Differences between chain, journal, write side, read model and REST once no order is settling. */
 export async function differencesOf({ db, provider, specs, file }: Stack): Promise<readonly string[]> {
   await settled(db)
   const { contracts, base_url: baseUrl, accounts } = file
@@ -81,7 +81,7 @@ export function traderOn({ file }: Stack, index: number): Client {
   })
 }
 
-/** The tick nearest the market's oracle price, moved by some ticks. */
+/** The market's oracle price rounded down to a tick, plus `moved` ticks. */
 export async function nearOracle(client: Client, marketId: number, moved = 0): Promise<string> {
   const { oracle_price_e18_raw, tick_size_e18_raw } = await waitFor(
     () => client.marketData.market(marketId),
@@ -94,8 +94,8 @@ export async function nearOracle(client: Client, marketId: number, moved = 0): P
 export const isDone = ({ status }: PlacedOrder): boolean =>
   status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'
 
-/** A buyer and a seller meet at one price; both orders as they are once they have ended. */
-export async function meet(
+/** Places a buy and a sell at one price. Returns both orders once they have ended. */
+export async function trade(
   buyer: Client,
   seller: Client,
   { marketId, price, quantity }: { marketId: number; price: string; quantity: string },
@@ -109,7 +109,7 @@ export async function meet(
   return { buy: bought, sell: sold, placed: [buy, sell] }
 }
 
-/** Everything a reader can see, as text that can be compared; not epochs and arrivals, which a rebuild changes. */
+/** The read model as comparable text, without epochs and arrivals, which a rebuild changes. */
 export async function readModel(db: Db): Promise<Record<string, string>> {
   const tables = [
     ...(['read.users', 'read.markets', 'read.orders', 'read.order_events', 'read.fills'] as const),

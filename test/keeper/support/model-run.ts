@@ -256,7 +256,7 @@ export class ModelRun {
     const keeper = this.#keeper
     const before = await keeper.store.peek(spec.marketId)
     const mayTrigger = usableReport(keeper.desk, before, clock.now()) !== null
-    const isCut = await keeper.step()
+    const crashesAfterTriggers = await keeper.step()
     const mayMatch = usableReport(keeper.desk, before, clock.now()) !== null
     const rows = await db
       .selectFrom('journal')
@@ -270,7 +270,14 @@ export class ModelRun {
       .select('last_batch_id')
       .executeTakeFirstOrThrow()
     this.model.step({
-      ...{ now: clock.value, mayTrigger, mayMatch, batchId, isCut, reference: before.lastPrice },
+      ...{
+        now: clock.value,
+        mayTrigger,
+        mayMatch,
+        batchId,
+        crashesAfterTriggers,
+        reference: before.lastPrice,
+      },
       mark: prices?.kind === 'prices_updated' ? BigInt(prices.mark_price) : null,
       oracle: priceOf(spec, this.#price as Ticks),
     })

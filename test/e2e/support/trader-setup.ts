@@ -1,5 +1,4 @@
-/** What one trader of a run has: his notes, his connections, his session keys. */
-
+/** Sets up one trader of a run on a seeded account: notes, clients, session keys. */
 import { id, Wallet } from 'ethers'
 import { Client } from '../../../client/client.ts'
 import { pages } from '../../../client/queries.ts'
@@ -8,20 +7,20 @@ import type { SaltSequence } from '../../../client/salts.ts'
 import { waitFor } from '../../../client/wait-for.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { AccountManager__factory } from '../../../typechain-types/factories/AccountManager__factory.ts'
+import type { TraderState } from './checks.ts'
 import { KEYS, TRADERS } from './commands.ts'
-import type { Trader } from './laws.ts'
-import { BUDGET_MS, Paper } from './paper.ts'
+import { BUDGET_MS, TraderNotes } from './trader-notes.ts'
 
-export interface Desk {
-  readonly paper: Paper
-  /** The trader himself, then his session keys. */
+export interface TraderSetup {
+  readonly notes: TraderNotes
+  /** The first signs with the account's own key, each other with a session key. */
   readonly clients: readonly Client[]
   readonly keys: readonly Wallet[]
   readonly salts: SaltSequence & { repeat: bigint | null }
 }
 
-/** Gives the next salt, or once the one that it is told to repeat. */
-function repeatableSalts(start: bigint): Desk['salts'] {
+/** Returns consecutive salts. If `repeat` is set, the next call returns that salt once. */
+function repeatableSalts(start: bigint): TraderSetup['salts'] {
   let next = start
   return {
     repeat: null,
@@ -33,8 +32,8 @@ function repeatableSalts(start: bigint): Desk['salts'] {
   }
 }
 
-/** A trader on a seeded account, with session keys that are registered. The last one, who looks after the batches, has none. */
-export async function openDesk(stack: Stack, at: number, baseUrl: string): Promise<Desk> {
+/** Registers the session keys and waits until the exchange has ingested them. The last trader, who probes the batches, has none. */
+export async function setUpTrader(stack: Stack, at: number, baseUrl: string): Promise<TraderSetup> {
   const account = stack.file.accounts[at]
   if (account === undefined) throw new Error(`the stack has no account ${at}`)
   const { rpc_url: rpcUrl, contracts } = stack.file
@@ -53,35 +52,32 @@ export async function openDesk(stack: Stack, at: number, baseUrl: string): Promi
   const owner = new Wallet(account.private_key, stack.provider)
   const manager = AccountManager__factory.connect(contracts.account_manager, owner)
   for (const key of keys) await (await manager.registerSessionKey(key.address, 1)).wait()
-  const client = clients[0] as Client
-  const observed = () =>
+  const ingestedKeys = () =>
     stack.db
       .selectFrom('session_keys')
       .select('key')
       .where('owner', '=', account.address.toLowerCase())
       .execute()
-  await waitFor(observed, (rows) => rows.length === keys.length, { budgetMs: BUDGET_MS })
-  const { total_e18_raw } = await client.account.balance()
-  const paper = new Paper(account.address, account.user_id, BigInt(total_e18_raw))
-  return { paper, clients, keys, salts }
+  await waitFor(ingestedKeys, (rows) => rows.length === keys.length, { budgetMs: BUDGET_MS })
+  const { total_e18_raw } = await (clients[0] as Client).account.balance()
+  const notes = new TraderNotes(account.address, account.user_id, BigInt(total_e18_raw))
+  return { notes, clients, keys, salts }
 }
 
-/** Everything that the exchange tells this trader, in pages. */
-export async function toldTo({ paper, clients }: Desk): Promise<Trader> {
-  const client = clients[0] as Client
+/** Reads orders, fills, events, positions and balance of the account over HTTP, page by page. */
+export async function readAccount({ notes, clients }: TraderSetup): Promise<TraderState> {
+  const { account, orders: ownOrders } = clients[0] as Client
   const orders: PlacedOrder[] = []
-  for await (const page of pages((cursor) => client.orders.page({ limit: 37, ...(cursor && { cursor }) })))
+  for await (const page of pages((cursor) => ownOrders.page({ limit: 37, ...(cursor && { cursor }) })))
     orders.push(...page.orders)
   const fills = []
-  for await (const page of pages((cursor) =>
-    client.account.fillPage({ limit: 100, ...(cursor && { cursor }) }),
-  ))
+  for await (const page of pages((cursor) => account.fillPage({ limit: 100, ...(cursor && { cursor }) })))
     fills.push(...page.fills)
   const events = []
   for await (const page of pages((cursor) =>
-    client.account.orderEventPage({ limit: 100, ...(cursor && { cursor }) }),
+    account.orderEventPage({ limit: 100, ...(cursor && { cursor }) }),
   ))
     events.push(...page.events)
-  const [positions, balance] = await Promise.all([client.account.positions(), client.account.balance()])
-  return { paper, told: { orders, fills, events, positions, balance } }
+  const [positions, balance] = await Promise.all([account.positions(), account.balance()])
+  return { notes, reads: { orders, fills, events, positions, balance } }
 }

@@ -1,0 +1,247 @@
+/** Plays rounds of commands on a running exchange over HTTP. After each round it compares journal and reads with the model. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '../../../client/client.ts'
+import type { Market } from '../../../client/responses.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import { isMarketType } from '../../../domain/orders/order.ts'
+import { settled } from '../../../stack/audit/audit.ts'
+import type { Stack } from '../../../stack/stack.ts'
+import { checkAccount, checkBook, checkMarket, checkOrders, type TraderState } from './checks.ts'
+import { CommandExecutor } from './command-executor.ts'
+import { type Fault, MARKETS, type Place, type Round, TRADERS } from './commands.ts'
+import { History } from './history.ts'
+import { MarketRecord } from './market-record.ts'
+import { overdue } from './overdue.ts'
+import { Prices } from './prices.ts'
+import { readAccount, setUpTrader, type TraderSetup } from './trader-setup.ts'
+import { TransactionRecorder } from './transaction-recorder.ts'
+
+/** Time limit for all due changes after a round: longer than a keeper's lease, a late part and its resending together. */
+const SETTLE_LIMIT_MS = 90_000
+
+interface RunParts {
+  readonly stack: Stack
+  readonly setups: readonly TraderSetup[]
+  readonly specs: readonly MarketSpec[]
+  readonly prices: Prices
+  readonly recorder: TransactionRecorder
+  readonly markets: readonly MarketRecord[]
+  /** By account. */
+  readonly free: ReadonlyMap<number, bigint>
+}
+
+export class ExchangeRun {
+  readonly counts: Record<string, number> = {}
+  readonly #stack: Stack
+  readonly #setups: readonly TraderSetup[]
+  readonly #specs: readonly MarketSpec[]
+  readonly #prices: Prices
+  readonly #executor: CommandExecutor
+  /** The client of the extra trader, who probes the batches and reads public data. */
+  readonly #reader: Client
+  readonly #recorder: TransactionRecorder
+  readonly #history: History
+  readonly #ends = new Set<string>()
+  #problems: string[] = []
+  #rounds = 0
+
+  private constructor({ stack, setups, specs, prices, recorder, markets, free }: RunParts) {
+    const count = (name: string) => this.#count(name)
+    const notes = new Map(setups.map(({ notes }) => [notes.account, notes]))
+    this.#stack = stack
+    this.#setups = setups
+    this.#specs = specs
+    this.#prices = prices
+    this.#recorder = recorder
+    this.#history = new History({ markets, free, notes, prices, count })
+    this.#executor = new CommandExecutor({ stack, setups, specs, prices, count })
+    this.#reader = clientOf(setups[TRADERS])
+  }
+
+  /** Sets up the first accounts of the stack as traders, and one more that probes the batches. They use the given apis in turn. */
+  static async start(stack: Stack, apis: readonly string[]): Promise<ExchangeRun> {
+    const setups: TraderSetup[] = []
+    for (let at = 0; at <= TRADERS; at++)
+      setups.push(await setUpTrader(stack, at, apis[at % apis.length] ?? ''))
+    const specs = stack.specs.filter(({ marketId }) => (MARKETS as readonly number[]).includes(marketId))
+    const prices = await Prices.open(stack, specs, clientOf(setups[TRADERS]))
+    // After a price that only this run publishes is visible, no earlier price of the simulated oracle can follow.
+    await prices.publish(
+      specs.map(() => 1),
+      clientOf(setups[TRADERS]),
+    )
+    const recorder = await TransactionRecorder.install(stack.db)
+    const accounts = await stack.db.selectFrom('accounts').select(['user_id', 'free']).execute()
+    const markets = specs.map((spec) => new MarketRecord(spec))
+    const free = new Map(accounts.map(({ user_id, free }) => [user_id, free]))
+    return new ExchangeRun({ stack, setups, specs, prices, recorder, markets, free })
+  }
+
+  async close(): Promise<void> {
+    for (const { clients } of this.#setups) for (const client of clients) client.close()
+    await this.#prices.close()
+  }
+
+  /** Plays one round, waits until no change is due, and returns one line per difference from the model. */
+  async playRound({ prices, commands, fault }: Round): Promise<readonly string[]> {
+    await this.#prices.publish(prices, this.#reader)
+    const faulty = fault === null ? Promise.resolve() : this.#fault(fault)
+    const problems = await Promise.all(commands.map((list, by) => this.#executor.execute(by, list)))
+    await faulty
+    const { traders, late } = await this.#untilNothingDue()
+    const history = this.#history
+    const violations = [
+      ...this.#problems.splice(0),
+      ...traders.flatMap((trader) => [
+        ...checkOrders(trader, history),
+        ...checkAccount(trader, this.#specs, history),
+      ]),
+      ...this.#specs.flatMap((spec) => checkMarket(spec, traders)),
+      ...(await this.#checkBooks(traders)),
+    ]
+    this.#countEnds(traders)
+    return [...problems.flat(), ...late, ...violations]
+  }
+
+  #count(name: string): void {
+    this.counts[name] = (this.counts[name] ?? 0) + 1
+  }
+
+  async #fault({ part, point, afterMs }: Fault): Promise<void> {
+    await sleep(afterMs)
+    this.#count(`${part} ${point ?? 'killed'}`)
+    if (point === null) await this.#stack[part].restart('SIGKILL')
+    else await this.#stack[part].restart('SIGTERM', { CLEARBATCH_KILL_AT: point })
+  }
+
+  // ---------------------------------------------------------------------- until nothing is due
+
+  /** Sends a market order to each market. Once it has ended, an auction has processed every earlier order. */
+  async #probe(round: number): Promise<void> {
+    const client = this.#reader
+    for (const { marketId } of this.#specs) {
+      for (;;) {
+        const side = round % 2 === 0 ? 'LONG' : 'SHORT'
+        const common = { kind: 'place', market: marketId, side, type: 'MARKET', units: 1 } as const
+        const place = {
+          ...common,
+          limit: 0,
+          trigger: 0,
+          leverage: 2,
+          reduceOnly: false,
+          life: 0,
+          key: null,
+        } as Place
+        const sentOrder = await this.#executor.sign(TRADERS, place)
+        const placed = await this.#executor.send(sentOrder)
+        if (placed === null) throw new Error('the probe order was rejected')
+        const ended = await client.orders.waitFor(
+          placed,
+          ({ status_reason }) => status_reason !== null,
+          SETTLE_LIMIT_MS,
+        )
+        if (ended.status_reason !== 'NO_BATCH_IN_TIME' && ended.status_reason !== 'SETTLEMENT_REVERTED') break
+      }
+    }
+  }
+
+  /** The reads of all accounts once no change is due, or the changes that are still due at the time limit. */
+  async #untilNothingDue(): Promise<{ traders: readonly TraderState[]; late: readonly string[] }> {
+    const { db, api, keeper, indexer } = this.#stack
+    await Promise.all([api.ready(), keeper.ready(), indexer.ready()])
+    await this.#probe(this.#rounds++)
+    const deadline = Date.now() + SETTLE_LIMIT_MS
+    for (;;) {
+      await settled(db, SETTLE_LIMIT_MS)
+      const markets = await this.#markets()
+      const ordersDigest = await this.#ordersDigest()
+      const traders = await Promise.all(this.#setups.map(readAccount))
+      await this.#catchUp()
+      const now = Date.now()
+      const due = [...overdue(traders, markets, now), ...this.#history.overdue(now)]
+      const isDueSoon =
+        this.#setups.some(({ notes }) => notes.isArmed(Date.now())) || this.#expiresSoon(traders)
+      await sleep(250)
+      const isUnchanged = ordersDigest === (await this.#ordersDigest())
+      if (due.length === 0 && !isDueSoon && isUnchanged) return { traders, late: [] }
+      if (Date.now() > deadline)
+        return { traders, late: due.map((change) => `still due after ${SETTLE_LIMIT_MS} ms: ${change}`) }
+    }
+  }
+
+  async #catchUp(): Promise<void> {
+    const attempts = this.#setups.flatMap(({ notes }) => notes.drainAttempts())
+    const observations = this.#setups.flatMap(({ notes }) => notes.drainObservations())
+    this.#problems.push(
+      ...this.#history.apply(await this.#recorder.nextTransactions(), { attempts, observations }),
+    )
+  }
+
+  #expiresSoon(traders: readonly TraderState[]): boolean {
+    return traders.some(({ reads }) =>
+      reads.orders.some(
+        ({ status, expiration_seconds: at, order_type }) =>
+          (status === 'OPEN' || status === 'PENDING_TRIGGER') &&
+          at > 0 &&
+          !isMarketType(order_type) &&
+          at * 1000 < Date.now() + 3_000,
+      ),
+    )
+  }
+
+  async #markets(): Promise<Map<number, Market>> {
+    const markets = await Promise.all(
+      this.#specs.map(({ marketId }) => this.#reader.marketData.market(marketId)),
+    )
+    return new Map(markets.map((market) => [market.market_id, market]))
+  }
+
+  /** Changes with every write except prices. */
+  async #ordersDigest(): Promise<string> {
+    const { db } = this.#stack
+    const rows = await db
+      .selectFrom('orders')
+      .select((select) => [
+        'status',
+        select.fn.countAll().as('count'),
+        select.fn.sum('filled').as('filled'),
+        select.fn.sum('seq').as('seq'),
+      ])
+      .groupBy('status')
+      .orderBy('status')
+      .execute()
+    return rows.map(({ status, count, filled, seq }) => `${status} ${count} ${filled} ${seq}`).join()
+  }
+
+  async #checkBooks(traders: readonly TraderState[]): Promise<string[]> {
+    const problems: string[] = []
+    for (const spec of this.#specs) {
+      const { long_levels, short_levels } = await this.#reader.marketData.orderbook(spec.marketId, {
+        depth: 1000,
+      })
+      const levels = [...long_levels, ...short_levels].map(
+        ({ side, price_e18_raw, quantity_e18_raw, order_count }): [string, string] => [
+          `${side} ${price_e18_raw}`,
+          `${quantity_e18_raw} ${order_count}`,
+        ],
+      )
+      problems.push(...checkBook(spec, traders, new Map(levels)))
+    }
+    return problems
+  }
+
+  #countEnds(traders: readonly TraderState[]): void {
+    for (const { order_id, status_reason, trigger } of traders.flatMap(({ reads }) => reads.orders)) {
+      if (status_reason === null || this.#ends.has(order_id)) continue
+      this.#ends.add(order_id)
+      this.#count(status_reason)
+      if (trigger !== null) this.#count('triggered')
+    }
+  }
+}
+
+function clientOf(setup: TraderSetup | undefined): Client {
+  const client = setup?.clients[0]
+  if (client === undefined) throw new RangeError('the run has no such trader')
+  return client
+}

@@ -1,0 +1,79 @@
+/** Records in the database which transaction wrote which journal row, in an order that is a valid serial order of the transactions. */
+import { sql } from 'kysely'
+import type { Db } from '../../../db/client.ts'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
+
+export interface Entry {
+  readonly shard: string
+  readonly seq: number
+  readonly row: JournalRow
+}
+
+export interface Transaction {
+  /**
+   * A time at which the transaction had its locks, by the database's clock: transactions that ended before have committed, and
+   * transactions that began after see its rows.
+   */
+  readonly at: number
+  readonly entries: readonly Entry[]
+}
+
+interface RecordedEntry extends Entry {
+  readonly tx: string
+  readonly at: number
+}
+
+/** The trigger writes nothing to the exchange's tables. It adds what the journal lacks: the time and transaction of each row. */
+const INSTALL = `
+  create table transaction_record (
+    n bigserial, shard text, seq bigint, tx text, at bigint, primary key (shard, seq)
+  );
+  create function record_transaction() returns trigger language plpgsql as $$
+    begin
+      insert into transaction_record (shard, seq, tx, at)
+      select shard, seq, pg_current_xact_id()::text, (extract(epoch from clock_timestamp()) * 1000)::bigint from added order by seq;
+      return null;
+    end
+  $$;
+  create trigger record_transaction after insert on journal
+    referencing new table as added for each statement execute function record_transaction();
+`
+
+/**
+ * Every writer locks the shards and accounts that it changes before its first row and until its commit. Of two transactions that share a
+ * shard or an account, all rows of one are therefore recorded before all rows of the other. Sorted by their first rows, the transactions
+ * are in a valid serial order.
+ */
+export class TransactionRecorder {
+  readonly #db: Db
+  /** By shard: the last sequence that was returned. */
+  readonly #read: Map<string, number>
+
+  private constructor(db: Db, read: Map<string, number>) {
+    this.#db = db
+    this.#read = read
+  }
+
+  /** Must be called while no process writes anything but prices. */
+  static async install(db: Db): Promise<TransactionRecorder> {
+    await sql.raw(INSTALL).execute(db)
+    const heads = await db.selectFrom('shards').select(['shard', 'head']).execute()
+    return new TransactionRecorder(db, new Map(heads.map(({ shard, head }) => [shard, head])))
+  }
+
+  /** The transactions that were committed since the last call. */
+  async nextTransactions(): Promise<Transaction[]> {
+    const { rows } = await sql<RecordedEntry>`
+      select j.shard, j.seq, j.row, t.tx, t.at
+      from unnest(${[...this.#read.keys()]}::text[], ${[...this.#read.values()]}::bigint[]) as r(shard, seq)
+      join journal j on j.shard = r.shard and j.seq > r.seq
+      join transaction_record t on t.shard = j.shard and t.seq = j.seq
+      order by t.n
+    `.execute(this.#db)
+    for (const { shard, seq } of rows) this.#read.set(shard, seq)
+    return [...Map.groupBy(rows, ({ tx }) => tx).values()].map((entries) => ({
+      at: Math.min(...entries.map(({ at }) => at)),
+      entries,
+    }))
+  }
+}
