@@ -1,15 +1,28 @@
 import { type Kysely, sql } from 'kysely'
 
-/** Statuses and journal rows that carry the old word. Voided batches are rare, so few rows change; the journal is scanned once. */
-const reword = (journal: string, from: string, to: string) =>
-  sql.raw(`
-    update actions set status = upper('${to}') where status = upper('${from}');
-    update batches set status = upper('${to}') where status = upper('${from}');
-    update ${journal} set row = regexp_replace(row::text, '("kind"\\s*:\\s*)"batch_${from}"', '\\1"batch_${to}"')::json
-      where row::text ~ '"kind"\\s*:\\s*"batch_${from}"';
-  `)
+type Wording = 'before' | 'after'
 
-/** One word per idea: a shard's `journal`, the faucet's requests, and batches that are voided. */
+/** Values of journal fields that carried an old word. Few rows have them; each update scans the journal once. */
+const JOURNAL_VALUES = [
+  { field: 'kind', before: 'batch_unwound', after: 'batch_voided' },
+  { field: 'cause', before: 'insolvent_listed', after: 'insolvency_reported' },
+] as const
+
+const rewordJournal = (from: Wording, to: Wording): string =>
+  JOURNAL_VALUES.map(({ field, [from]: old, [to]: next }) => {
+    const pattern = `("${field}"\\s*:\\s*)"${old}"`
+    return `
+      update journal set row = regexp_replace(row::text, '${pattern}', '\\1"${next}"')::json
+      where row::text ~ '${pattern}';
+    `
+  }).join('')
+
+const rewordStatus = (from: string, to: string): string => `
+  update actions set status = '${to}' where status = '${from}';
+  update batches set status = '${to}' where status = '${from}';
+`
+
+/** One word per idea: a shard's `journal`, the faucet's requests, voided batches, and reported insolvencies. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table shard_log rename to journal;
@@ -17,13 +30,15 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     alter table relay_requests rename to faucet_requests;
     alter index relay_requests_pkey rename to faucet_requests_pkey;
     alter index relay_requests_open rename to faucet_requests_open;
-    ${reword('journal', 'unwound', 'voided')}
+    ${sql.raw(rewordStatus('UNWOUND', 'VOIDED'))}
+    ${sql.raw(rewordJournal('before', 'after'))}
   `.execute(db)
 }
 
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
-    ${reword('journal', 'voided', 'unwound')}
+    ${sql.raw(rewordJournal('after', 'before'))}
+    ${sql.raw(rewordStatus('VOIDED', 'UNWOUND'))}
     alter index faucet_requests_open rename to relay_requests_open;
     alter index faucet_requests_pkey rename to relay_requests_pkey;
     alter table faucet_requests rename to relay_requests;

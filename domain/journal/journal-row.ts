@@ -314,7 +314,7 @@ export interface CommandSpanned {
 export interface PositionsMoved {
   readonly kind: 'positions_moved'
   /** Taken over by the backstop; deleveraged; after the market's end counted as a deficit, covered or claimed. */
-  readonly cause: 'inherited' | 'deleveraged' | 'insolvent_listed' | 'deficit_covered' | 'claimed'
+  readonly cause: 'inherited' | 'deleveraged' | 'insolvency_reported' | 'deficit_covered' | 'claimed'
   readonly rollback: boolean
   readonly block: number
   readonly tx_hash: string

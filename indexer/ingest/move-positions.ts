@@ -90,7 +90,7 @@ function movedPositions(fact: PositionMoveFact, before: Positions): Positions | 
 const CAUSES: Readonly<Record<PositionMoveFact['kind'], PositionsMoved['cause']>> = {
   position_inherited: 'inherited',
   positions_deleveraged: 'deleveraged',
-  insolvency_reported: 'insolvent_listed',
+  insolvency_reported: 'insolvency_reported',
   claimed: 'claimed',
   deficit_covered: 'deficit_covered',
 }

@@ -121,7 +121,11 @@ describe('changes of positions outside batches', () => {
     await (await trader.claim(bob.address)).wait()
     await catchUp(follower)
     await audit(backstop)
-    expect(await causes()).to.deep.equal(['insolvent_listed false', 'deficit_covered false', 'claimed false'])
+    expect(await causes()).to.deep.equal([
+      'insolvency_reported false',
+      'deficit_covered false',
+      'claimed false',
+    ])
     expect(await fixture.mismatches()).to.deep.equal([])
     await fixture.expectSameAsFresh()
   })
