@@ -2,7 +2,8 @@
  * The journal: gapless per shard, because a row's sequence is taken under the shard's row lock and committed with it.
  * Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
  */
-import { CompiledQuery } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
+import type pg from 'pg'
 import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
 
@@ -27,19 +28,6 @@ export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map
   return heads
 }
 
-/** Locks account rows in ascending order and returns them. */
-export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {
-  const ids = [...new Set(userIds)]
-  if (ids.length === 0) return []
-  return tx
-    .selectFrom('accounts')
-    .selectAll()
-    .where('user_id', 'in', ids)
-    .orderBy('user_id')
-    .forUpdate()
-    .execute()
-}
-
 export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
   await tx
     .insertInto('shards')
@@ -48,38 +36,49 @@ export async function createShard(tx: Tx | Db, shard: string): Promise<void> {
     .execute()
 }
 
-/** Where listeners are told `<shard>:<head>`. */
+/** Notified with `<shard>:<head>` when rows have been appended. */
 export const JOURNAL_CHANNEL = 'journal'
 
-const appending = (told: string): string => `
+const appending = (notified: string): string => `
   appended as (
     insert into journal (shard, seq, row)
     select $1::text, $2::bigint + ordinality, value
     from json_array_elements($3::json) with ordinality
   )
-  update shards set head = $4::bigint ${told} where shard = $1::text
+  update shards set head = $4::bigint ${notified} where shard = $1::text
 `
 
 /**
- * The end of a statement that appends behind the head and tells nobody: that is left to the caller. `with`, and what else the statement
- * does, go before it. Parameters: shard, head before, rows as JSON, head after.
+ * The end of a statement that appends behind the head and does not notify. `with`, and the statement's other CTEs, come before it.
+ * Parameters: shard, head before, rows as JSON, head after.
  */
 export const APPENDING = appending('')
-export const APPEND_ROWS = `with ${APPENDING}`
 
-const APPEND_AND_TELL = `with ${appending(
-  `from (select pg_notify('${JOURNAL_CHANNEL}', $1::text || ':' || $4::bigint)) told`,
+/** Appends `rows` behind `at.head` and does not notify. */
+export const appendRowsQuery = ({ shard, head }: ShardHead, rows: readonly JournalRow[]): pg.QueryConfig => ({
+  name: 'append-rows',
+  text: `with ${APPENDING}`,
+  values: [shard, head, JSON.stringify(rows), head + rows.length],
+})
+
+const APPEND_AND_NOTIFY = `with ${appending(
+  `from (select pg_notify('${JOURNAL_CHANNEL}', $1::text || ':' || $4::bigint)) notified`,
 )}`
 
 /**
  * Appends rows behind `at.head`; the caller holds the shard's lock. Returns the new head: row i has the sequence `at.head + 1 + i`.
- * Listeners on `journal` are told after the commit.
+ * Listeners on `journal` are notified after the commit.
  */
 export async function appendRows(tx: Tx, at: ShardHead, rows: readonly JournalRow[]): Promise<number> {
   if (rows.length === 0) return at.head
   const head = at.head + rows.length
-  await tx.executeQuery(CompiledQuery.raw(APPEND_AND_TELL, [at.shard, at.head, JSON.stringify(rows), head]))
+  await tx.executeQuery(CompiledQuery.raw(APPEND_AND_NOTIFY, [at.shard, at.head, JSON.stringify(rows), head]))
   return head
+}
+
+/** Moves every shard to its next epoch: bookmarks of earlier epochs become stale. The caller holds the locks of all shards. */
+export async function startNextEpochs(tx: Tx): Promise<void> {
+  await sql`update shards set epoch = epoch + 1`.execute(tx)
 }
 
 export interface JournalEntry {

@@ -1,19 +1,19 @@
-/** Leases in Postgres, by the database's clock: the owners' clocks need not agree. */
+/** The `leases` table. Leases expire by the database's clock, so the clocks of their owners need not agree. */
 import { sql } from 'kysely'
 import type { Db } from './client.ts'
 import type { Fence } from './fence.ts'
 
 export interface Leases {
-  /** Null while another owner's lease lives. */
+  /** Null until another owner's lease has expired. */
   acquire(name: string): Promise<Fence | null>
-  /** False where the lease is lost. */
+  /** False if the lease is lost. */
   renew(fence: Fence): Promise<boolean>
   release(fence: Fence): Promise<void>
 }
 
 const DB_NOW = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`
 
-/** `owner` must be another one each time a process starts: an owner does not take up again what it held in an earlier life. */
+/** `owner` must be new each time a process starts: after a restart a process does not own the leases that it had before. */
 export const createLeases = (db: Db, owner: string, lifeMs: number): Leases => ({
   async acquire(name) {
     const { rows } = await sql<{ token: number }>`
@@ -48,3 +48,21 @@ export const createLeases = (db: Db, owner: string, lifeMs: number): Leases => (
       .execute()
   },
 })
+
+/** Makes `owner` the owner whatever lease there is, for `lifeMs` from `now`. Only for leases that no fence checks: tools take them over. */
+export async function seizeLease(
+  db: Db,
+  { name, owner, now, lifeMs }: { name: string; owner: string; now: number; lifeMs: number },
+): Promise<void> {
+  const row = { owner, token: 1, expires_at: now + lifeMs }
+  await db
+    .insertInto('leases')
+    .values({ name, ...row })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
+    .execute()
+}
+
+/** Deletes a seized lease that is still the owner's. */
+export async function deleteLease(db: Db, name: string, owner: string): Promise<void> {
+  await db.deleteFrom('leases').where('name', '=', name).where('owner', '=', owner).execute()
+}

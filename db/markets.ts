@@ -1,4 +1,4 @@
-/** Market specifications in the database: wei as decimal strings. */
+/** The `markets` table: specifications (wei as decimal strings), modes, and each market's latest batch and action. */
 import {
   ACCOUNTS_SHARD,
   type MarketListed,
@@ -7,7 +7,7 @@ import {
 } from '../domain/journal/journal-row.ts'
 import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
 import type { Address, MarketId, Price, Quantity, Rate, Steps, Ticks } from '../domain/units.ts'
-import type { Db } from './client.ts'
+import type { Db, Tx } from './client.ts'
 import { appendRows, createShard, lockShard } from './journal.ts'
 
 export type StoredSpec = MarketListed['spec']
@@ -54,7 +54,7 @@ export const fromStoredSpec = (stored: Record<string, StoredValue>): MarketSpec 
   finalHigh: amountOf(stored.finalHigh) as Price,
 })
 
-/** Makes a deployed market known to the exchange. Does nothing where it is known already. */
+/** Lists a deployed market. Does nothing if it is listed already. */
 export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
   await createShard(db, ACCOUNTS_SHARD)
   const shard = marketShard(spec.marketId)
@@ -82,4 +82,47 @@ export async function listMarket(db: Db, spec: MarketSpec): Promise<void> {
 export async function loadMarkets(db: Db): Promise<MarketSpec[]> {
   const rows = await db.selectFrom('markets').select('spec').orderBy('market_id').execute()
   return rows.map(({ spec }) => fromStoredSpec(spec))
+}
+
+/** Records the market's latest batch. */
+export async function recordBatch(
+  tx: Tx,
+  marketId: number,
+  { batchId, asOf, price }: { readonly batchId: number; readonly asOf: number; readonly price: number },
+): Promise<void> {
+  await tx
+    .updateTable('markets')
+    .set({ last_batch_id: batchId, last_as_of: asOf, last_price: price, last_price_at: asOf })
+    .where('market_id', '=', marketId)
+    .execute()
+}
+
+/** Assigns the market's next action id. */
+export async function takeActionId(tx: Tx, marketId: number): Promise<number> {
+  const { last_action_id } = await tx
+    .updateTable('markets')
+    .set((eb) => ({ last_action_id: eb('last_action_id', '+', 1) }))
+    .where('market_id', '=', marketId)
+    .returning('last_action_id')
+    .executeTakeFirstOrThrow()
+  return last_action_id
+}
+
+/** Returns the ids of voided actions: the next action gets `lastActionId + 1`. */
+export async function resetActionId(tx: Tx, marketId: number, lastActionId: number): Promise<void> {
+  await tx
+    .updateTable('markets')
+    .set({ last_action_id: lastActionId })
+    .where('market_id', '=', marketId)
+    .execute()
+}
+
+/** Stops placements and batches of an open market; a market in a stricter mode stays in it. */
+export async function restrictToCancels(tx: Tx, marketId: number): Promise<void> {
+  await tx
+    .updateTable('markets')
+    .set({ mode: 'cancel_only' })
+    .where('market_id', '=', marketId)
+    .where('mode', '=', 'open')
+    .execute()
 }

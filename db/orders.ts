@@ -1,8 +1,26 @@
-/** Stored orders as the domain knows them. */
-import type { Selectable } from 'kysely'
+/** The `orders` table: every statement that inserts, changes or ends orders. The caller holds the lock of the market's shard. */
+import { CompiledQuery, type Selectable, sql } from 'kysely'
+import type pg from 'pg'
+import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { OpenOrder } from '../domain/orders/open-order.ts'
+import type { SignedOrder } from '../domain/orders/order.ts'
 import type { ClosingReason } from '../domain/orders/order-state.ts'
-import type { Address, Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../domain/units.ts'
+import type { SettlingOrder } from '../domain/settlement/settle-part.ts'
+import type {
+  Address,
+  MarketId,
+  Millis,
+  OrderHash,
+  Quote,
+  Seconds,
+  Seq,
+  Steps,
+  Ticks,
+  UserId,
+} from '../domain/units.ts'
+import type { Tx } from './client.ts'
+import { APPENDING, type ShardHead } from './journal.ts'
+import { toJson } from './json.ts'
 import type { OrdersTable } from './schema.ts'
 
 export type OrderRow = Selectable<OrdersTable>
@@ -36,3 +54,174 @@ export const toOpenOrder = (row: OrderRow): OpenOrder => ({
   partialSlot: row.partial_slot,
   endedAt: row.ended_at as Millis | null,
 })
+
+export const toSignedOrder = (row: OrderRow): SignedOrder => ({
+  marketId: row.market_id as MarketId,
+  maker: row.maker as Address,
+  side: row.side,
+  type: row.type,
+  price: row.price as Ticks,
+  quantity: row.quantity as Steps,
+  trigger: row.trigger as Ticks,
+  leverage: row.leverage,
+  reduceOnly: row.reduce_only,
+  expiration: row.expiration as Seconds,
+  salt: BigInt(row.salt),
+  hash: row.hash as OrderHash,
+  signer: row.signer as Address,
+  signature: row.signature as `0x${string}`,
+})
+
+/** Orders of the accounts in the market that have not ended, by seq. */
+export async function loadLiveOrders(
+  tx: Tx,
+  marketId: number,
+  accounts: ReadonlySet<UserId>,
+): Promise<readonly OpenOrder[]> {
+  if (accounts.size === 0) return []
+  const rows = await tx
+    .selectFrom('orders')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('user_id', 'in', [...accounts])
+    .where('ended_at', 'is', null)
+    .orderBy('seq')
+    .execute()
+  return rows.map(toOpenOrder)
+}
+
+/**
+ * Appends a market's rows to its journal and inserts the orders of the placements among them: the journal row of a placement holds all
+ * that the order's row does, except the signature. Parameters: those of APPEND_ROWS, and each row's signature or null.
+ */
+const APPEND_AND_INSERT_ORDERS = `
+  with placed as (
+    insert into orders (
+      order_id, market_id, seq, user_id, maker, signer, hash, signature, salt, side, type, price, quantity, trigger, leverage,
+      reduce_only, expiration, alive_until, status, openable, reserved_price, reserved, accepted_at
+    )
+    select
+      r.order_id, split_part(r.order_id, '-', 1)::integer, split_part(r.order_id, '-', 2)::bigint, r.user_id, r.maker, r.signer,
+      r.hash, r.signature, r.salt, r.side, r.type, r.price, r.quantity, r.trigger, r.leverage, r.reduce_only, r.expiration,
+      r.alive_until, r.status, r.openable, r.reserved_price, r.reserved, r.accepted_at
+    from rows from (
+      json_to_recordset($3::json) as (
+        kind text, order_id text, user_id bigint, maker text, signer text, hash text, salt bigint, side text, type text,
+        price bigint, quantity bigint, trigger bigint, leverage integer, reduce_only boolean, expiration bigint,
+        alive_until bigint, status text, openable bigint, reserved_price bigint, reserved numeric, accepted_at bigint
+      ),
+      unnest($5::text[])
+    ) as r (
+      kind, order_id, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage, reduce_only, expiration,
+      alive_until, status, openable, reserved_price, reserved, accepted_at, signature
+    )
+    where r.kind = 'order_placed'
+  ), ${APPENDING}
+`
+
+/**
+ * Appends `rows` behind `at.head` and inserts the orders that they place; does not notify. `signatures`: of each row that places an
+ * order, null for the others.
+ */
+export const insertOrdersQuery = (
+  { shard, head }: ShardHead,
+  rows: readonly JournalRow[],
+  signatures: readonly (string | null)[],
+): pg.QueryConfig => ({
+  name: 'insert-orders',
+  text: APPEND_AND_INSERT_ORDERS,
+  values: [shard, head, JSON.stringify(rows), head + rows.length, signatures],
+})
+
+/** What an order leaves the book with: it has ended, or it ends once its settling part is mined or voided. */
+export interface EndedOrder {
+  readonly order_id: string
+  readonly status: string
+  readonly status_reason: string | null
+  readonly closing_reason: string | null
+  /** The trader's words at a cancel. */
+  readonly note: string | null
+  /** Null while the order waits for its settling part. */
+  readonly ended_at: number | null
+}
+
+/** `order` as `leaveBook` returns it. */
+export const toEndedOrder = (order: OpenOrder, note: string | null = null): EndedOrder => ({
+  order_id: order.orderId,
+  status: order.status,
+  status_reason: order.statusReason,
+  closing_reason: order.closingReason,
+  note,
+  ended_at: order.endedAt,
+})
+
+const END_ORDERS = `
+  update orders o set
+    status = e.status, status_reason = e.status_reason, closing_reason = e.closing_reason, note = e.note, ended_at = e.ended_at,
+    openable = 0, reserved = 0
+  from jsonb_to_recordset($1::jsonb) as e (
+    order_id text, status text, status_reason text, closing_reason text, note text, ended_at bigint
+  )
+  where o.order_id = e.order_id and o.order_id = any($2::text[])
+`
+
+/** Ends orders, or marks them as ending, and releases what their remainder reserves. */
+export const endOrdersQuery = (ended: readonly EndedOrder[]): pg.QueryConfig => ({
+  name: 'end-orders',
+  text: END_ORDERS,
+  values: [JSON.stringify(ended), ended.map(({ order_id }) => order_id)],
+})
+
+/** Ends orders as `leaveBook` returns them. The account's `reserved` and the journal are the caller's to write. */
+export async function endOrders(tx: Tx, orders: readonly OpenOrder[]): Promise<void> {
+  if (orders.length === 0) return
+  const { text, values = [] } = endOrdersQuery(orders.map((order) => toEndedOrder(order)))
+  await tx.executeQuery(CompiledQuery.raw(text, values))
+}
+
+/**
+ * Writes orders as an auction or a void leaves them: matched or returned to the book, triggered, reserved anew, or ended by the same
+ * `leaveBook` as `endOrders`. One statement, because one batch may match an order and end its remainder.
+ */
+export async function updateOrders(tx: Tx, orders: readonly OpenOrder[]): Promise<void> {
+  if (orders.length === 0) return
+  await sql`
+    update orders set
+      status = x.status, status_reason = x."statusReason", settling = x.settling, closing_reason = x."closingReason",
+      openable = x.openable, reserved_price = x."reservedPrice", reserved = x.reserved, held = x.held,
+      partial_slot = x."partialSlot", ended_at = x."endedAt", seq = x.seq, triggered = x.triggered
+    from jsonb_to_recordset(${toJson(orders)}::jsonb) as x(
+      "orderId" text, status text, "statusReason" text, settling bigint, "closingReason" text, openable bigint,
+      "reservedPrice" bigint, reserved numeric, held numeric, "partialSlot" integer, "endedAt" bigint, seq bigint, triggered jsonb
+    )
+    where orders.order_id = x."orderId"
+  `.execute(tx)
+}
+
+/** Writes orders as a mined part leaves them, or as they are once that part has left the chain. `at`: when they end, if they do. */
+export async function settleOrders(tx: Tx, orders: readonly SettlingOrder[], at: number): Promise<void> {
+  if (orders.length === 0) return
+  const states = orders.map((order) => ({
+    order_id: order.orderId,
+    status: order.status,
+    status_reason: order.statusReason,
+    closing_reason: order.closingReason,
+    filled: order.filled,
+    settling: order.settling,
+    reserved: order.reserved.toString(),
+    held: order.held.toString(),
+    is_ended: order.statusReason !== null,
+  }))
+  await sql`
+    update orders set
+      status = x.status, status_reason = x.status_reason, closing_reason = x.closing_reason,
+      filled = x.filled, settling = x.settling, reserved = x.reserved, held = x.held,
+      openable = case when x.is_ended then 0 else openable end,
+      ended_at = case when x.is_ended then coalesce(ended_at, ${at}::bigint) end
+    from json_to_recordset(${JSON.stringify(states)}::json) as x (
+      order_id text, status text, status_reason text, closing_reason text, filled bigint, settling bigint,
+      reserved numeric, held numeric, is_ended boolean
+    )
+    where orders.order_id = x.order_id
+  `.execute(tx)
+}

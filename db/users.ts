@@ -1,4 +1,4 @@
-/** Users and their accounts. */
+/** The `users` table, and each user's row in `accounts`. */
 import type { JournalRow } from '../domain/journal/journal-row.ts'
 import type { Address } from '../domain/units.ts'
 import type { Db, Tx } from './client.ts'
@@ -13,26 +13,30 @@ export async function findUsers(db: Db | Tx, addresses: readonly Address[]): Pro
   return new Map(rows.map(({ user_id, address }) => [address as Address, user_id]))
 }
 
-/**
- * Creates the users that do not exist yet, in the order given. The caller holds the lock of the `accounts` shard and appends the
- * returned rows to it.
- */
-export async function createUsers(
-  tx: Tx,
-  addresses: readonly Address[],
-  at: number,
-): Promise<{ users: Map<Address, number>; rows: JournalRow[] }> {
+export interface CreatedUsers {
+  /** Of all addresses, those that existed before included. */
+  readonly users: Map<Address, number>
+  /** One per created user. The caller appends them to the `accounts` shard. */
+  readonly rows: JournalRow[]
+}
+
+/** Creates the users that do not exist yet, with ids in the order of `addresses`. The caller holds the lock of the `accounts` shard. */
+export async function createUsers(tx: Tx, addresses: readonly Address[], at: number): Promise<CreatedUsers> {
   const users = await findUsers(tx, addresses)
+  const missing = [...new Set(addresses)].filter((address) => !users.has(address))
+  if (missing.length === 0) return { users, rows: [] }
+  const created = await tx
+    .insertInto('users')
+    .values(missing.map((address) => ({ address, created_at: at })))
+    .returning(['user_id', 'address'])
+    .execute()
+  await tx
+    .insertInto('accounts')
+    .values(created.map(({ user_id }) => ({ user_id })))
+    .execute()
   const rows: JournalRow[] = []
-  for (const address of addresses) {
-    if (users.has(address)) continue
-    const { user_id } = await tx
-      .insertInto('users')
-      .values({ address, created_at: at })
-      .returning('user_id')
-      .executeTakeFirstOrThrow()
-    await tx.insertInto('accounts').values({ user_id }).execute()
-    users.set(address, user_id)
+  for (const { user_id, address } of created) {
+    users.set(address as Address, user_id)
     rows.push({ kind: 'user_created', user_id, address, at })
   }
   return { users, rows }

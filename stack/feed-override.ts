@@ -2,9 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../db/client.ts'
+import { deleteLease, seizeLease } from '../db/leases.ts'
+import { publishReport } from '../db/oracle-reports.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import { feedIdOf } from './deploy.ts'
-import { feedLease, latestPrice, publish, type ReportSigner } from './oracle.ts'
+import { feedLease, latestPrice, type ReportSigner } from './oracle.ts'
 
 export interface FeedOverride {
   /** Every report from the next one on has this price, until it is set again. */
@@ -27,17 +29,12 @@ export function overrideFeed(
   let stopped = false
 
   const report = async (): Promise<void> => {
-    const row = { owner, token: 1, expires_at: Date.now() + LEASE_MS }
-    await db
-      .insertInto('leases')
-      .values({ name, ...row })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
-      .execute()
+    await seizeLease(db, { name, owner, now: Date.now(), lifeMs: LEASE_MS })
     const published = await latestPrice(db, marketId)
     // `setPrice` may have run while the query did.
     price ??= published
     if (price === null) return
-    await publish(db, marketId, oracle.sign(feedIdOf(marketId), price, Date.now() as Millis))
+    await publishReport(db, marketId, oracle.sign(feedIdOf(marketId), price, Date.now() as Millis))
   }
   const loop = (async () => {
     while (!stopped) {
@@ -52,7 +49,7 @@ export function overrideFeed(
     async release() {
       stopped = true
       await loop
-      await db.deleteFrom('leases').where('name', '=', name).where('owner', '=', owner).execute()
+      await deleteLease(db, name, owner)
     },
   }
 }

@@ -1,6 +1,7 @@
 /** The simulated oracle: reads prices from a source, signs them as reports, and publishes the reports to the database. */
 import { Signature, SigningKey, TypedDataEncoder } from 'ethers'
 import type { Db } from '../db/client.ts'
+import { publishReport } from '../db/oracle-reports.ts'
 import type { OracleReport } from '../domain/settlement/settlement.ts'
 import type { Millis, Price } from '../domain/units.ts'
 import type { PriceSource } from './prices.ts'
@@ -34,26 +35,6 @@ export function createReportSigner(privateKey: string, { chainId, address }: Sig
       return { price, observedAt, signatures }
     },
   }
-}
-
-/** Stores a report as the market's latest, unless the stored one is as new or newer. */
-export async function publish(db: Db, marketId: number, report: OracleReport): Promise<void> {
-  const row = {
-    price: report.price,
-    observed_at: report.observedAt,
-    signatures: report.signatures,
-    received_at: Date.now(),
-  }
-  await db
-    .insertInto('oracle_reports')
-    .values({ market_id: marketId, ...row })
-    .onConflict((conflict) =>
-      conflict
-        .column('market_id')
-        .doUpdateSet(row)
-        .where('oracle_reports.observed_at', '<', report.observedAt),
-    )
-    .execute()
 }
 
 export interface Feed {
@@ -91,7 +72,7 @@ export function runOracle(
       }
       const prices = sources.get(marketId) ?? source(await latestPrice(db, marketId))
       sources.set(marketId, prices)
-      await publish(db, marketId, signer.sign(feedId, prices.next(), Date.now() as Millis))
+      await publishReport(db, marketId, signer.sign(feedId, prices.next(), Date.now() as Millis))
     }
   }
 

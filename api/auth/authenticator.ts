@@ -1,5 +1,6 @@
 /** Who asks: an API key or an identity token in the Authorization header. */
 
+import { API_KEYS_CHANNEL } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -7,7 +8,7 @@ import { ApiError } from '../errors.ts'
 import type { Notifications } from '../ports.ts'
 import type { VerifyBearer } from './bearer.ts'
 import type { Caller } from './caller.ts'
-import { API_KEYS_CHANNEL, hashApiKey } from './credentials.ts'
+import { hashApiKey } from './credentials.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
 

@@ -2,6 +2,7 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import type { Db } from '../../db/client.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
+import { createUsers, findUsers } from '../../db/users.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { Address } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -35,31 +36,15 @@ function walletOf(payload: JWTPayload, claim: string): Address {
   throw new ApiError('BEARER_INVALID', { field: claim, expected: 'a wallet address' })
 }
 
-/** The user of a wallet; a first login creates it. */
+/** The user of a wallet. The first login creates it. */
 async function login(db: Db, address: Address, at: number): Promise<number> {
-  const known = await db
-    .selectFrom('users')
-    .select('user_id')
-    .where('address', '=', address)
-    .executeTakeFirst()
-  if (known) return known.user_id
+  const known = (await findUsers(db, [address])).get(address)
+  if (known !== undefined) return known
   return db.transaction().execute(async (tx) => {
     const shard = await lockShard(tx, ACCOUNTS_SHARD)
-    const other = await tx
-      .selectFrom('users')
-      .select('user_id')
-      .where('address', '=', address)
-      .executeTakeFirst()
-    if (other) return other.user_id
-    const values = { address, created_at: at }
-    const { user_id } = await tx
-      .insertInto('users')
-      .values(values)
-      .returning('user_id')
-      .executeTakeFirstOrThrow()
-    await tx.insertInto('accounts').values({ user_id }).execute()
-    await appendRows(tx, shard, [{ kind: 'user_created', user_id, address, at }])
-    return user_id
+    const { users, rows } = await createUsers(tx, [address], at)
+    await appendRows(tx, shard, rows)
+    return users.get(address) as number
   })
 }
 

@@ -1,4 +1,5 @@
 /** The dead-man switch: unless it is armed again in time, the keeper cancels every live order of the account. */
+import { armSwitch, disarmSwitch } from '../../db/cancel-switches.ts'
 import type { Db } from '../../db/client.ts'
 import type { Clock } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
@@ -41,15 +42,11 @@ export function createCancelSwitch(db: Db, clock: Clock): CancelSwitch {
       checkTimeout(timeoutSeconds)
       const now = clock.now()
       if (timeoutSeconds === 0) {
-        await db.deleteFrom('cancel_switches').where('user_id', '=', userId).execute()
+        await disarmSwitch(db, userId)
         return view(undefined, now)
       }
       const armed = { timeout_seconds: timeoutSeconds, armed_at: now, fire_at: now + timeoutSeconds * 1000 }
-      await db
-        .insertInto('cancel_switches')
-        .values({ user_id: userId, ...armed })
-        .onConflict((conflict) => conflict.column('user_id').doUpdateSet(armed))
-        .execute()
+      await armSwitch(db, userId, armed)
       return view(armed, now)
     },
     async show(userId) {

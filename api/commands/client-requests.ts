@@ -1,6 +1,5 @@
 /** Commands with a `client_request_id`: a repeated command returns its stored answer and is not executed again. */
 import { createHash } from 'node:crypto'
-import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { type ClientRequest, reusedRequest } from './command.ts'
 
@@ -38,47 +37,4 @@ export async function storedAnswer(db: Db, userId: number, request: ClientReques
   if (stored === undefined) return null
   if (!stored.digest.equals(request.digest)) throw reusedRequest(request)
   return stored.answer
-}
-
-const PRUNE_ROWS = 500
-
-/** Stored answers to retain: those created at `before` or later, and at most the newest `most` of each account. */
-export interface Retention {
-  readonly before: number
-  readonly most: number
-}
-
-/** Deletes stored answers beyond the retention; several processes may run it concurrently. Returns the number of deleted rows. */
-export async function pruneRequests(db: Db, { before, most }: Retention): Promise<number> {
-  const expired = await pruneExpired(db, before)
-  const { rows } = await sql<{ user_id: number }>`
-    select user_id from client_requests group by user_id having count(*) > ${most}
-  `.execute(db)
-  let excess = 0
-  for (const { user_id } of rows) excess += await pruneBeyond(db, user_id, most)
-  return expired + excess
-}
-
-/** Rows with equal `created_at` are deleted together or retained together. */
-async function pruneBeyond(db: Db, userId: number, most: number): Promise<number> {
-  const { numAffectedRows = 0n } = await sql`
-    delete from client_requests where user_id = ${userId} and created_at < (
-      select created_at from client_requests where user_id = ${userId} order by created_at desc offset ${most - 1} limit 1
-    )
-  `.execute(db)
-  return Number(numAffectedRows)
-}
-
-/** Deletes the oldest rows first, in batches. */
-async function pruneExpired(db: Db, before: number): Promise<number> {
-  for (let total = 0; ; ) {
-    const { numAffectedRows = 0n } = await sql`
-      delete from client_requests where ctid = any(array(
-        select ctid from client_requests where created_at < ${before} order by created_at limit ${PRUNE_ROWS}
-        for update skip locked
-      ))
-    `.execute(db)
-    total += Number(numAffectedRows)
-    if (numAffectedRows < PRUNE_ROWS) return total
-  }
 }

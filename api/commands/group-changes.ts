@@ -1,7 +1,8 @@
 /** The changes that a group will write, applied to the state in memory. Every step can be rolled back until it is written. */
 
+import type { NewClientRequest } from '../../db/client-requests.ts'
 import { type ShardHead, shardId } from '../../db/journal.ts'
-import { toOpenOrder } from '../../db/orders.ts'
+import { type EndedOrder, toEndedOrder, toOpenOrder } from '../../db/orders.ts'
 import {
   type CommandSpanned,
   type MarketRow,
@@ -25,27 +26,10 @@ import {
   saltKey,
 } from './group-state.ts'
 
-/** An order that ends, or that will end with its batch. */
-export interface EndedOrder {
-  readonly order_id: string
-  readonly status: string
-  readonly status_reason: string | null
-  readonly closing_reason: string | null
-  readonly note: string | null
-  readonly ended_at: number | null
-}
-
 /** The journal row of a placement, and the signature, which only the row in `orders` stores. */
 export interface PlacedOrder {
   readonly row: OrderPlaced
   readonly signature: string
-}
-
-export interface ClientRequestRow {
-  readonly user_id: number
-  readonly client_request_id: string
-  readonly digest: Buffer
-  readonly answer: string
 }
 
 export class GroupChanges {
@@ -56,7 +40,7 @@ export class GroupChanges {
   readonly placed: PlacedOrder[] = []
   readonly ended: EndedOrder[] = []
   readonly reservedDeltas = new Map<number, bigint>()
-  readonly requests: ClientRequestRow[] = []
+  readonly requests: NewClientRequest[] = []
   readonly #undo: (() => void)[] = []
 
   constructor(state: GroupState) {
@@ -141,13 +125,13 @@ export class GroupChanges {
       note,
       ended_at: order.endedAt,
     }
-    this.#push(this.ended, { order_id: stored.order_id, ...changed })
+    this.#push(this.ended, toEndedOrder(order, note))
     const ended: StoredOrder = { ...stored, ...changed, openable: 0, reserved: 0n, updated_at: at }
     this.#remember(ended)
     return ended
   }
 
-  storeRequest(request: ClientRequestRow): void {
+  storeRequest(request: NewClientRequest): void {
     this.#push(this.requests, request)
     const { user_id, client_request_id, digest, answer } = request
     this.#set(this.state.requests, requestKey(user_id, client_request_id), { digest, answer })

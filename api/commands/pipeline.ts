@@ -1,6 +1,7 @@
 /** The command pipeline: the one entry for everything that changes orders. Counts each command by its result. */
 import type pg from 'pg'
 import type { Db } from '../../db/client.ts'
+import { pruneRequests } from '../../db/client-requests.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -17,7 +18,6 @@ import type {
 import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import type { RecoverSigners } from '../ports.ts'
-import { pruneRequests } from './client-requests.ts'
 import { createCommandDispatcher } from './command-dispatcher.ts'
 import type { GroupLogger } from './group.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'

@@ -1,12 +1,9 @@
-/** The faucet: the api writes down who asks, the keeper signs and sends, the api waits for the hash. */
-import { sql } from 'kysely'
+/** The faucet: the api stores the request, the keeper signs and sends the payout, the api waits for its hash. */
 import type { Db } from '../../db/client.ts'
+import { insertFaucetRequest } from '../../db/faucet-requests.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
-
-/** Tells the keeper that there is something to relay. */
-export const FAUCET_CHANNEL = 'faucet_requests'
 
 export interface FaucetGrant {
   readonly tx_hash: string
@@ -19,26 +16,6 @@ export type Faucet = (caller: Caller) => Promise<FaucetGrant>
 
 const POLL_MS = 50
 
-async function request(db: Db, { userId, address }: Caller, now: number): Promise<number> {
-  return db.transaction().execute(async (tx) => {
-    const { request_id } = await tx
-      .insertInto('faucet_requests')
-      .values({
-        kind: 'faucet',
-        user_id: userId,
-        payload: JSON.stringify({ wallet: address }),
-        status: 'REQUESTED',
-        tx_hash: null,
-        error: null,
-        created_at: now,
-      })
-      .returning('request_id')
-      .executeTakeFirstOrThrow()
-    await sql`select pg_notify(${FAUCET_CHANNEL}, ${String(request_id)})`.execute(tx)
-    return request_id
-  })
-}
-
 const find = (db: Db, requestId: number) =>
   db
     .selectFrom('faucet_requests')
@@ -50,7 +27,7 @@ export function createFaucet(ports: { readonly db: Db; readonly clock: Clock }, 
   const { db, clock } = ports
   return async (caller) => {
     const deadline = clock.now() + waitMs
-    const request_id = await request(db, caller, clock.now())
+    const request_id = await insertFaucetRequest(db, caller.userId, { wallet: caller.address }, clock.now())
     while (clock.now() < deadline) {
       const { status, tx_hash } = await find(db, request_id)
       if (status === 'FAILED') throw new ApiError('FAUCET_FAILED', { faucet_request_id: request_id }, '5')

@@ -5,10 +5,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApiKey } from '../../api/auth/credentials.ts'
+import { changeLedger } from '../../db/accounts.ts'
+import { insertProgress, recordHead } from '../../db/chain.ts'
 import { createDb, createPool, type Db, migrate } from '../../db/client.ts'
 import { listMarket } from '../../db/markets.ts'
+import { publishReport } from '../../db/oracle-reports.ts'
+import { createUsers } from '../../db/users.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { ONE, type Ticks } from '../../domain/units.ts'
+import { type Address, type Millis, ONE, type Price, type Ticks } from '../../domain/units.ts'
 import { freePort } from '../../stack/ports.ts'
 import { startPostgres } from '../../stack/postgres.ts'
 import { ACCOUNTS, type Exchange } from './exchange.ts'
@@ -68,30 +72,26 @@ const apiEnv = (url: string, port: number) => ({
 /** Markets, prices, and accounts with a balance and a key each. */
 async function seed(db: Db): Promise<string[]> {
   await migrate(db)
-  const at = Date.now()
+  const at = Date.now() as Millis
   for (const { spec, oracle } of ISOLATED_MARKETS) {
     await listMarket(db, spec)
     const price = BigInt(oracle) * spec.tick
-    const report = { price, observed_at: at, signatures: '0x', received_at: at }
-    await db
-      .insertInto('oracle_reports')
-      .values({ market_id: spec.marketId, ...report })
-      .execute()
+    await publishReport(db, spec.marketId, { price: price as Price, observedAt: at, signatures: '0x' })
   }
-  const progress = { chain_id: 6343, genesis_hash: '0x', next_block: 1, head: 0, completed_at: at }
-  await db.insertInto('chain_progress').values(progress).execute()
+  await insertProgress(db, { chainId: 6343, hash: '0x' }, 1)
+  await recordHead(db, 6343, 0, at)
 
-  const keys: string[] = []
-  for (let index = 0; index < ACCOUNTS; index++) {
-    const values = { address: accountOf(index).address, created_at: at }
-    const user = await db.insertInto('users').values(values).returning('user_id').executeTakeFirstOrThrow()
-    await db
-      .insertInto('accounts')
-      .values({ user_id: user.user_id, free: ONE * 100_000_000n })
-      .execute()
-    keys.push(await createApiKey(db, user.user_id))
-  }
-  return keys
+  const addresses = Array.from({ length: ACCOUNTS }, (_, index) => accountOf(index).address as Address)
+  const users = await db.transaction().execute(async (tx) => {
+    const created = await createUsers(tx, addresses, at)
+    const free = String(ONE * 100_000_000n)
+    await changeLedger(
+      tx,
+      [...created.users.values()].map((user_id) => ({ user_id, free })),
+    )
+    return created.users
+  })
+  return Promise.all(addresses.map((address) => createApiKey(db, users.get(address) as number)))
 }
 
 async function startApi(url: string, port: number): Promise<ChildProcess> {

@@ -1,7 +1,7 @@
 /** Applies the facts of one block to the write side, and takes them back. The caller's transaction holds the chain's progress. */
-import { sql } from 'kysely'
+import { changeLedger, lockAccounts } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
-import { lockAccounts } from '../../db/journal.ts'
+import { confirmFills } from '../../db/fills.ts'
 import { createUsers, findUsers } from '../../db/users.ts'
 import {
   ACCOUNTS_SHARD,
@@ -26,15 +26,7 @@ import type { ChainFact, LedgerMoved, PartMined } from './facts.ts'
 import { LockedShards, type RowPlace } from './locked-shards.ts'
 import { applyMove, movedAccounts, type PositionMoveFact } from './move-positions.ts'
 import { rollBackSessionKey, updateSessionKey } from './session-keys.ts'
-import {
-  confirmFills,
-  expectationOf,
-  loadOrders,
-  loadPart,
-  loadProtective,
-  writeMove,
-  writePart,
-} from './write-part.ts'
+import { expectationOf, loadOrders, loadPart, loadProtective, writeMove, writePart } from './write-part.ts'
 
 export interface BlockFact {
   readonly log: ChainLog
@@ -183,16 +175,14 @@ async function applyMoving(context: Context, fact: PositionMoveFact, log: ChainL
   return place
 }
 
-async function writeLedger(tx: Tx, row: BalanceChanged): Promise<void> {
-  const sign = row.rollback ? -1n : 1n
-  await tx
-    .updateTable('accounts')
-    .set({
-      free: sql`free + ${sign * BigInt(row.free_delta)}::numeric`,
-      pending_withdrawal: sql`pending_withdrawal + ${sign * BigInt(row.pending_withdrawal_delta)}::numeric`,
-    })
-    .where('user_id', '=', row.user_id)
-    .execute()
+function writeLedger(tx: Tx, row: BalanceChanged): Promise<void> {
+  const signed = (amount: string): string => ((row.rollback ? -1n : 1n) * BigInt(amount)).toString()
+  const change = {
+    user_id: row.user_id,
+    free: signed(row.free_delta),
+    pending_withdrawal: signed(row.pending_withdrawal_delta),
+  }
+  return changeLedger(tx, [change])
 }
 
 async function applyPart(context: Context, { spec, settled }: PartMined, log: ChainLog): Promise<RowPlace> {

@@ -1,9 +1,22 @@
 /**
- * The chain as this database has it: a chain of block hashes, complete up to `next_block`. Whoever moves `next_block` holds the row's
- * lock and has checked that it stands where he thought: two followers at once cannot apply a block twice.
+ * Records blocks with their facts and rolls them back. Each step locks the row of `chain_progress` and checks `next_block` first, so two
+ * followers at once cannot apply a block twice.
  */
-
+import {
+  confirmChainLogs,
+  deleteBlock,
+  type Genesis,
+  insertBlock,
+  insertChainLogs,
+  insertMismatch,
+  insertProgress,
+  lockProgress,
+  newestBlock,
+  type StoredBlock,
+  setNextBlock,
+} from '../../db/chain.ts'
 import type { Db, Tx } from '../../db/client.ts'
+import { restrictToCancels } from '../../db/markets.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Chain, ChainBlock } from '../ports.ts'
@@ -21,35 +34,9 @@ export class OtherChainError extends Error {
   override readonly name = 'OtherChainError'
 }
 
-export interface StoredBlock {
-  readonly number: number
-  readonly hash: string
-}
-
-export interface Progress {
-  readonly nextBlock: number
-  /** The newest stored block; null before the first. */
-  readonly tip: StoredBlock | null
-}
-
-export interface Genesis {
-  readonly chainId: number
-  readonly hash: string
-}
-
 /** Binds the database to the chain at the first start; refuses another chain ever after. */
 export async function bindChain(db: Db, genesis: Genesis, startBlock: number): Promise<void> {
-  await db
-    .insertInto('chain_progress')
-    .values({
-      chain_id: genesis.chainId,
-      genesis_hash: genesis.hash,
-      next_block: startBlock,
-      head: 0,
-      completed_at: 0,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+  await insertProgress(db, genesis, startBlock)
   const chains = await db.selectFrom('chain_progress').select(['chain_id', 'genesis_hash']).execute()
   const other = chains.find(
     ({ chain_id, genesis_hash }) => chain_id !== genesis.chainId || genesis_hash !== genesis.hash,
@@ -59,38 +46,6 @@ export async function bindChain(db: Db, genesis: Genesis, startBlock: number): P
     `this database follows chain ${other.chain_id} with genesis ${other.genesis_hash}, but the node is on chain ` +
       `${genesis.chainId} with genesis ${genesis.hash}: use that chain's node, or an empty database`,
   )
-}
-
-export async function loadProgress(db: Db | Tx, chainId: number): Promise<Progress> {
-  const { next_block } = await db
-    .selectFrom('chain_progress')
-    .select('next_block')
-    .where('chain_id', '=', chainId)
-    .executeTakeFirstOrThrow()
-  const tip = await newestBlock(db)
-  return { nextBlock: next_block, tip }
-}
-
-async function newestBlock(db: Db | Tx): Promise<StoredBlock | null> {
-  const tip = await db
-    .selectFrom('chain_blocks')
-    .select(['number', 'hash'])
-    .orderBy('number', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return tip ?? null
-}
-
-/** The newest stored block that is not above `number`. */
-export async function blockAtOrBelow(db: Db, number: number): Promise<StoredBlock | null> {
-  const block = await db
-    .selectFrom('chain_blocks')
-    .select(['number', 'hash'])
-    .where('number', '<=', number)
-    .orderBy('number', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return block ?? null
 }
 
 export interface NextBlock {
@@ -118,65 +73,40 @@ export async function recordBlock(
     const follows = progress.tip?.number !== block.number - 1 || progress.tip.hash === block.parentHash
     if (!follows) return 'fork'
     const { number, hash, parentHash: parent_hash, timestamp } = block
-    await tx.insertInto('chain_blocks').values({ number, hash, parent_hash, timestamp }).execute()
+    await insertBlock(tx, { number, hash, parent_hash, timestamp })
     const stopped = silent.map(({ marketId }) => marketShard(marketId))
     const { places, mismatches } = await applyFacts(tx, block, facts, { chain: ports.chain, stopped })
-    if (facts.length > 0) {
-      const logs = facts.map(({ log }, at) => ({
-        block: number,
-        log_index: log.logIndex,
-        tx_hash: log.txHash,
-        address: log.address,
-        topics: [...log.topics],
-        data: log.data,
-        shard: places[at]?.shard ?? null,
-        seq: places[at]?.seq ?? null,
-      }))
-      await tx.insertInto('chain_logs').values(logs).execute()
-    }
+    const logs = facts.map(({ log }, at) => ({
+      block: number,
+      log_index: log.logIndex,
+      tx_hash: log.txHash,
+      address: log.address,
+      topics: [...log.topics],
+      data: log.data,
+      shard: places[at]?.shard ?? null,
+      seq: places[at]?.seq ?? null,
+    }))
+    await insertChainLogs(tx, logs)
     const all = [...mismatches, ...silent]
     for (const mismatch of all) await noteMismatch(tx, number, mismatch, ports.now)
-    await tx
-      .updateTable('chain_progress')
-      .set({ next_block: number + 1 })
-      .where('chain_id', '=', chainId)
-      .execute()
+    await setNextBlock(tx, chainId, number + 1)
     return all
   })
 }
 
-async function lockProgress(tx: Tx, chainId: number): Promise<Progress> {
-  await tx
-    .selectFrom('chain_progress')
-    .select('next_block')
-    .where('chain_id', '=', chainId)
-    .forUpdate()
-    .executeTakeFirstOrThrow()
-  return loadProgress(tx, chainId)
-}
-
-/** Keeps the mismatch and stops the market, whose shard is locked: no order is taken and no batch runs until someone has looked. */
+/** Stores the mismatch and stops its market, whose shard is locked, until an operator has resolved it. */
 async function noteMismatch(tx: Tx, block: number, found: SettlementMismatch, now: Millis): Promise<void> {
-  await tx
-    .insertInto('settlement_mismatches')
-    .values({
-      market_id: found.marketId,
-      block,
-      tx_hash: found.txHash,
-      batch_id: found.batchId,
-      part: found.part,
-      failure_kind: found.kind,
-      failure_reason: found.reason,
-      found_at: now,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
-  await tx
-    .updateTable('markets')
-    .set({ mode: 'cancel_only' })
-    .where('market_id', '=', found.marketId)
-    .where('mode', '=', 'open')
-    .execute()
+  await insertMismatch(tx, {
+    market_id: found.marketId,
+    block,
+    tx_hash: found.txHash,
+    batch_id: found.batchId,
+    part: found.part,
+    failure_kind: found.kind,
+    failure_reason: found.reason,
+    found_at: now,
+  })
+  await restrictToCancels(tx, found.marketId)
 }
 
 /** A settlement of ours in this block that has left no log. Where it did not revert, it did nothing, and should have. */
@@ -223,14 +153,9 @@ export async function rollBackBlock(
     if (tip?.number !== block.number || tip.hash !== block.hash) return
     const facts = await loggedFacts(tx, { block: block.number })
     await rollBackFacts(tx, facts)
-    await tx.deleteFrom('chain_logs').where('block', '=', block.number).execute()
-    await tx.deleteFrom('chain_blocks').where('number', '=', block.number).execute()
+    await deleteBlock(tx, block.number)
     const below = await newestBlock(tx)
-    await tx
-      .updateTable('chain_progress')
-      .set({ next_block: below === null ? startBlock : below.number + 1 })
-      .where('chain_id', '=', chainId)
-      .execute()
+    await setNextBlock(tx, chainId, below === null ? startBlock : below.number + 1)
   })
 }
 
@@ -279,21 +204,6 @@ export async function confirmUpTo(db: Db, block: number, at: Millis): Promise<vo
     await tx.selectFrom('chain_progress').select('next_block').forUpdate().execute()
     const facts = await loggedFacts(tx, { unconfirmedTo: block })
     await confirmParts(tx, facts.reverse(), at)
-    await tx
-      .updateTable('chain_logs')
-      .set({ confirmed: true })
-      .where('confirmed', '=', false)
-      .where('block', '<=', block)
-      .execute()
+    await confirmChainLogs(tx, block)
   })
-}
-
-/** A pass has reached the head: everything that the node knew at `at` is here. */
-export async function completePass(db: Db, chainId: number, head: number, at: Millis): Promise<void> {
-  await db
-    .updateTable('chain_progress')
-    .set({ head, completed_at: at })
-    .where('chain_id', '=', chainId)
-    .where('completed_at', '<=', at)
-    .execute()
 }

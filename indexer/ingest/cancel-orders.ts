@@ -1,15 +1,16 @@
 /**
- * Orders that the chain has killed, or whose margin has left: they end here too, or once what settles of them is mined. Not taken back
- * when the block is: the order may have been sent again since, and its maker has asked for it.
+ * Ends orders that the chain has cancelled, or that their account or signer can no longer back: now, or once their settling part is mined.
+ * A rollback of the block does not restore them: the trader has asked for the cancel, and may have placed the order again since.
  */
-import { sql } from 'kysely'
+import { changeReserved } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
+import { endOrders, type OrderRow, toOpenOrder } from '../../db/orders.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
-import { type ClosingReason, transition } from '../../domain/orders/order-state.ts'
-import type { SettlingOrder } from '../../domain/settlement/settle-part.ts'
+import { closeOrders } from '../../domain/orders/close-orders.ts'
+import type { ClosingReason } from '../../domain/orders/order-state.ts'
+import type { Millis } from '../../domain/units.ts'
 import type { SaltsCancelled } from './facts.ts'
 import type { LockedShards } from './locked-shards.ts'
-import { loadOrders } from './write-part.ts'
 
 export interface Cancelling {
   readonly tx: Tx
@@ -18,33 +19,33 @@ export interface Cancelling {
   readonly at: number
 }
 
-/** The caller holds the lock of the maker's account, too. */
+/** Orders that are in the book or wait for a trigger: those that have left the book already end by themselves. */
+const cancellable = (tx: Tx) =>
+  tx
+    .selectFrom('orders')
+    .selectAll('orders')
+    .where('orders.ended_at', 'is', null)
+    .where('orders.closing_reason', 'is', null)
+
+/** The caller also holds the lock of the maker's account. */
 export async function cancelSalts(
   cancelling: Cancelling,
   { spec, maker, salts }: SaltsCancelled,
 ): Promise<void> {
-  const { marketId } = spec
-  const ids = await cancelling.tx
-    .selectFrom('orders')
-    .select('order_id')
-    .where('market_id', '=', marketId)
+  const orders = await cancellable(cancelling.tx)
+    .where('market_id', '=', spec.marketId)
     .where('maker', '=', maker)
-    .where('ended_at', 'is', null)
     .where((where) =>
       'below' in salts ? where('salt', '<', Number(salts.below)) : where('salt', 'in', salts.map(Number)),
     )
     .orderBy('seq')
     .execute()
-  const orders = await loadOrders(
-    cancelling.tx,
-    ids.map(({ order_id }) => order_id),
-  )
-  for (const order of orders) await cancel(cancelling, marketId, order, 'USER_CANCELLED')
+  await cancel(cancelling, orders, 'USER_CANCELLED')
 }
 
 /**
- * After a withdrawal request: orders that the rest of the free balance does not cover are cancelled, the newest of all markets first.
- * What settles already stays: the pending withdrawal still backs it.
+ * After a withdrawal request: cancels the orders that the remaining free balance does not cover, the newest of all markets first.
+ * Settling fills stay, because the pending withdrawal still backs them.
  */
 export async function cancelUncovered(cancelling: Cancelling, userId: number): Promise<void> {
   const { tx } = cancelling
@@ -53,78 +54,52 @@ export async function cancelUncovered(cancelling: Cancelling, userId: number): P
     .select(['free', 'reserved'])
     .where('user_id', '=', userId)
     .executeTakeFirstOrThrow()
-  let short = reserved - free
-  if (short <= 0n) return
-  const open = await tx
-    .selectFrom('orders')
-    .select(['order_id', 'market_id'])
+  let uncovered = reserved - free
+  if (uncovered <= 0n) return
+  const newestFirst = await cancellable(tx)
     .where('user_id', '=', userId)
-    .where('ended_at', 'is', null)
-    .where('closing_reason', 'is', null)
     .where('reserved', '>', 0n)
     .orderBy('accepted_at', 'desc')
     .orderBy('market_id')
     .orderBy('seq', 'desc')
     .execute()
-  for (const { order_id, market_id } of open) {
-    if (short <= 0n) return
-    const [order] = await loadOrders(tx, [order_id])
-    if (order === undefined) continue
-    short -= order.reserved
-    await cancel(cancelling, market_id, order, 'INSUFFICIENT_MARGIN')
-  }
+  const orders = newestFirst.filter((order) => {
+    if (uncovered <= 0n) return false
+    uncovered -= order.reserved
+    return true
+  })
+  await cancel(cancelling, orders, 'INSUFFICIENT_MARGIN')
 }
 
-/** Every live order that the key signed for the owner, in whatever market. */
+/** Cancels every live order that the key signed for the owner, in every market. */
 export async function cancelSignedBy(
   cancelling: Cancelling,
   { owner, key }: { readonly owner: string; readonly key: string },
 ): Promise<void> {
-  const live = await cancelling.tx
-    .selectFrom('markets')
-    .innerJoin('users', (join) => join.on('users.address', '=', owner))
-    .innerJoin('orders', (join) =>
-      join
-        .onRef('orders.market_id', '=', 'markets.market_id')
-        .onRef('orders.user_id', '=', 'users.user_id')
-        .on('orders.ended_at', 'is', null),
-    )
-    .select(['orders.order_id', 'orders.market_id'])
+  const orders = await cancellable(cancelling.tx)
+    // By market and user, so that the index of live orders is used.
+    .innerJoin('users', 'users.user_id', 'orders.user_id')
+    .innerJoin('markets', 'markets.market_id', 'orders.market_id')
+    .where('users.address', '=', owner)
     .where('orders.signer', '=', key)
     .orderBy('orders.market_id')
     .orderBy('orders.seq')
     .execute()
-  for (const { order_id, market_id } of live) {
-    const [order] = await loadOrders(cancelling.tx, [order_id])
-    if (order !== undefined) await cancel(cancelling, market_id, order, 'SIGNER_REVOKED')
-  }
+  await cancel(cancelling, orders, 'SIGNER_REVOKED')
 }
 
 async function cancel(
   { tx, shards, at }: Cancelling,
-  marketId: number,
-  order: SettlingOrder,
+  orders: readonly OrderRow[],
   reason: ClosingReason,
 ): Promise<void> {
-  const closed = transition(order, { kind: 'close', reason })
-  if (!closed.ok) return
-  const { status, statusReason, closingReason } = closed.value.life
-  const isEnded = status === 'CANCELLED' || status === 'EXPIRED'
-  await tx
-    .updateTable('orders')
-    .set({ status, status_reason: statusReason, closing_reason: closingReason, openable: 0, reserved: 0n })
-    .set({ ended_at: isEnded ? at : null })
-    .where('order_id', '=', order.orderId)
-    .execute()
-  await tx
-    .updateTable('accounts')
-    .set({ reserved: sql`reserved - ${order.reserved}::numeric` })
-    .where('user_id', '=', order.userId)
-    .execute()
-  const reserved_delta = (-order.reserved).toString()
-  const told = { order_id: order.orderId, user_id: order.userId, reason, note: null, reserved_delta, at }
-  const row = isEnded
-    ? ({ kind: 'order_ended', status, ...told } as const)
-    : ({ kind: 'order_ending', status, ...told } as const)
-  shards.append(marketShard(marketId), row)
+  const released = new Map<number, bigint>()
+  for (const [marketId, rows] of Map.groupBy(orders, ({ market_id }) => market_id)) {
+    const closed = closeOrders(rows.map(toOpenOrder), reason, at as Millis)
+    await endOrders(tx, closed.orders)
+    for (const [account, delta] of closed.reserved)
+      released.set(account, (released.get(account) ?? 0n) + delta)
+    for (const row of closed.rows) shards.append(marketShard(marketId), row)
+  }
+  await changeReserved(tx, released)
 }

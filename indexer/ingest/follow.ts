@@ -1,5 +1,6 @@
 /** Ingests the chain block by block, from the last stored block to the node's head; after a fork, rolls back to the last common block first. */
 
+import { blockAtOrBelow, loadProgress, recordHead, type StoredBlock } from '../../db/chain.ts'
 import type { Db } from '../../db/client.ts'
 import { loadMarkets } from '../../db/markets.ts'
 import { NO_EVENTS, reconcile } from '../../domain/settlement/reconcile.ts'
@@ -11,15 +12,11 @@ import type { Chain, ChainBlock, ChainLog, Metrics } from '../ports.ts'
 import type { BlockFact, SettlementMismatch } from './apply.ts'
 import {
   bindChain,
-  blockAtOrBelow,
-  completePass,
   confirmUpTo,
   eventlessSettlements,
-  loadProgress,
   OtherChainError,
   recordBlock,
   rollBackBlock,
-  type StoredBlock,
 } from './blocks.ts'
 import { decodeLog } from './decode/decode-log.ts'
 import { addressesOf, type Contracts } from './facts.ts'
@@ -88,7 +85,7 @@ export class Follower {
   /** Throttled to COMPLETION_STEP_MS while the head does not change: far below the lag at which placements are rejected. */
   async #complete(head: number, at: Millis): Promise<void> {
     if (head === this.#completed.head && at - this.#completed.at < COMPLETION_STEP_MS) return
-    await completePass(this.#ports.db, this.#options.chainId, head, at)
+    await recordHead(this.#ports.db, this.#options.chainId, head, at)
     this.#completed = { head, at }
   }
 

@@ -22,7 +22,7 @@ import type {
   PositionsDeleveragedFact,
 } from './facts.ts'
 import type { LockedShards, RowPlace } from './locked-shards.ts'
-import { loadPositions, writeMove } from './write-part.ts'
+import { loadMinedPositions, writeMove } from './write-part.ts'
 
 export type PositionMoveFact =
   | PositionInheritedFact
@@ -117,7 +117,7 @@ export async function applyMove(
   const { marketId, trader } = fact.spec
   const accounts = movedAccounts(fact)
   const known = new Map([...users].filter(([address]) => accounts.includes(address)))
-  const before = await loadPositions(tx, marketId, known)
+  const before = await loadMinedPositions(tx, marketId, known)
   const explained = movedPositions(fact, before)
   const after = explained ?? (await positionsOnChain(chain, trader, accounts, mined.block))
   const idOf = (account: Address) => known.get(account) as number

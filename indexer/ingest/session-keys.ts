@@ -1,6 +1,5 @@
-/** What session keys may do, as the chain tells it. An order lives no longer than its signer's right to sign. */
-
-import type { Tx } from '../../db/client.ts'
+/** Applies registrations and revocations of session keys. An order ends when its signer may no longer sign. */
+import { loadSessionKey, saveSessionKey } from '../../db/session-keys.ts'
 import {
   ACCOUNTS_SHARD,
   type SessionKeyChanged,
@@ -11,13 +10,13 @@ import { type Cancelling, cancelSignedBy } from './cancel-orders.ts'
 import type { SessionKeyUpdated } from './facts.ts'
 import type { RowPlace } from './locked-shards.ts'
 
-/** The caller holds the lock of `accounts` and of every market. A key that is no longer approved takes its live orders with it. */
+/** The caller holds the locks of `accounts` and of every market. A revocation cancels the key's live orders. */
 export async function updateSessionKey(
   cancelling: Cancelling,
   { owner, key, change }: SessionKeyUpdated,
   log: ChainLog,
 ): Promise<RowPlace> {
-  const before = await load(cancelling.tx, owner, key)
+  const before = await loadSessionKey(cancelling.tx, { owner, key })
   const known = before ?? { permissions: 0, registered_at: 0, expires_at: 0, revoked_at: null }
   const after: SessionKeyState =
     'revoked_at' in change ? { ...known, ...change } : { ...change, revoked_at: null }
@@ -32,33 +31,15 @@ export async function updateSessionKey(
   })
 }
 
-/** The block of the change left the chain. Orders that the key signed meanwhile end, unless it was approved before that block. */
+/** The block of the change has left the chain. Orders that the key has signed since are cancelled, unless it was registered before that block. */
 export async function rollBackSessionKey(cancelling: Cancelling, row: SessionKeyChanged): Promise<void> {
   await write(cancelling, { ...row, rollback: true, before: row.after, after: row.before })
 }
 
-async function load(tx: Tx, owner: string, key: string): Promise<SessionKeyState | null> {
-  const state = await tx
-    .selectFrom('session_keys')
-    .select(['permissions', 'registered_at', 'expires_at', 'revoked_at'])
-    .where('owner', '=', owner)
-    .where('key', '=', key)
-    .executeTakeFirst()
-  return state ?? null
-}
-
 async function write(cancelling: Cancelling, row: SessionKeyChanged): Promise<RowPlace> {
   const { tx, shards } = cancelling
-  const { owner, key, after, block } = row
-  if (after === null) {
-    await tx.deleteFrom('session_keys').where('owner', '=', owner).where('key', '=', key).execute()
-  } else {
-    await tx
-      .insertInto('session_keys')
-      .values({ owner, key, ...after, block })
-      .onConflict((conflict) => conflict.columns(['owner', 'key']).doUpdateSet({ ...after, block }))
-      .execute()
-  }
+  const { after, block } = row
+  await saveSessionKey(tx, row, after, block)
   if (after === null || after.revoked_at !== null) await cancelSignedBy(cancelling, row)
   return shards.append(ACCOUNTS_SHARD, row)
 }

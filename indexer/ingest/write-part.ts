@@ -1,6 +1,12 @@
-/** A part's state out of the write side, and its changes into it. The caller holds the market's shard lock and the account rows. */
+/** Reads what a mined part applies to and writes what it changes. The caller holds the locks of the market's shard and of the accounts. */
 import { sql } from 'kysely'
+import { changeLedger, type LedgerChange } from '../../db/accounts.ts'
+import { settleAction } from '../../db/actions.ts'
+import { settleBatch } from '../../db/batches.ts'
 import type { Tx } from '../../db/client.ts'
+import { settleFills } from '../../db/fills.ts'
+import { settleOrders } from '../../db/orders.ts'
+import { loadPositions, minedPosition, movePositions } from '../../db/positions.ts'
 import type { PartSettled, PositionsMoved } from '../../domain/journal/journal-row.ts'
 import { isConditional, type Side } from '../../domain/orders/order.ts'
 import type { ClosingReason } from '../../domain/orders/order-state.ts'
@@ -13,7 +19,7 @@ import type {
   UnsettledFill,
 } from '../../domain/settlement/settle-part.ts'
 import type { BatchSettled } from '../../domain/settlement/settlement.ts'
-import type { Address, Quote, Steps } from '../../domain/units.ts'
+import type { Address, Steps, UserId } from '../../domain/units.ts'
 
 export async function loadPart(
   tx: Tx,
@@ -26,7 +32,7 @@ export async function loadPart(
     users,
     fills,
     ledger: await loadLedger(tx, [...users.values()]),
-    positions: await loadPositions(tx, marketId, users),
+    positions: await loadMinedPositions(tx, marketId, users),
     orders: await ordersOfMakers(tx, marketId, settled),
   }
 }
@@ -72,26 +78,19 @@ async function loadLedger(tx: Tx, userIds: readonly number[]): Promise<Map<numbe
   return new Map(rows.map((row) => [row.user_id, { free: row.free, pending: row.pending_withdrawal }]))
 }
 
-export async function loadPositions(
+/** Mined positions, by address. */
+export async function loadMinedPositions(
   tx: Tx,
   marketId: number,
   users: ReadonlyMap<Address, number>,
 ): Promise<Map<Address, Position>> {
-  const rows = await tx
-    .selectFrom('positions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('user_id', 'in', [...users.values()])
-    .execute()
-  const byUser = new Map(rows.map((row) => [row.user_id, row]))
-  const positions = [...users].flatMap(([maker, userId]): [Address, Position][] => {
-    const row = byUser.get(userId)
-    if (row === undefined) return []
-    const { size, entry_notional, folded_margin, leverage } = row
-    const amounts = { entryNotional: entry_notional as Quote, foldedMargin: folded_margin as Quote }
-    return [[maker, { size: size as Steps, leverage, ...amounts }]]
-  })
-  return new Map(positions)
+  const byUser = await loadPositions(tx, marketId, new Set(users.values()), minedPosition)
+  return new Map(
+    [...users].flatMap(([maker, userId]): [Address, Position][] => {
+      const position = byUser.get(userId as UserId)
+      return position === undefined ? [] : [[maker, position]]
+    }),
+  )
 }
 
 const ORDER_COLUMNS = [
@@ -187,170 +186,51 @@ export async function expectationOf(
   return { kind: 'part', ...terms, fills: fills.map((fill) => ({ ...fill, isForced: false })) }
 }
 
-/** Carries out what the row tells; `orders` are the orders as they are after it. */
+/** Writes what the row states. `orders`: the orders as they are after it. */
 export async function writePart(
   tx: Tx,
   marketId: number,
   row: PartSettled,
   orders: readonly SettlingOrder[],
 ): Promise<void> {
-  await writePositions(tx, marketId, row, unmatchedAccounts(row))
-  await writeAccounts(tx, row)
-  await writeOrders(tx, row, orders)
-  await writeFills(tx, marketId, row)
+  await movePositions(tx, marketId, row, unmatchedAccounts(row))
+  await changeLedger(tx, ledgerChanges(row))
+  await settleOrders(tx, orders, row.at)
+  const fillIds = row.fills.filter(({ matched }) => matched).map(({ fill_id }) => fill_id)
+  if (fillIds.length === 0) return
+  await settleFills(tx, fillIds, row.rollback ? 'RETRYING' : 'MINED')
+  await settleAction(tx, marketId, row, row)
+  await settleBatch(tx, marketId, row.batch_id)
 }
 
-/** Positions that moved outside batches: nobody had matched that, so what is matched moves along. */
+/** Positions that moved outside batches. No batch had matched the move, so the matched positions move along. */
 export async function writeMove(tx: Tx, marketId: number, row: PositionsMoved): Promise<void> {
-  await writePositions(tx, marketId, row, new Set(row.positions.map(({ user_id }) => user_id)))
-  for (const { user_id, free_delta } of row.balances) {
-    await tx
-      .updateTable('accounts')
-      .set({ free: sql`free + ${signOf(row) * BigInt(free_delta)}::numeric` })
-      .where('user_id', '=', user_id)
-      .execute()
-  }
+  await movePositions(tx, marketId, row, new Set(row.positions.map(({ user_id }) => user_id)))
+  const changes = row.balances.map(({ user_id, free_delta }) => ({
+    user_id,
+    free: (signOf(row) * BigInt(free_delta)).toString(),
+  }))
+  await changeLedger(tx, changes)
 }
 
 const signOf = (row: { readonly rollback: boolean }): bigint => (row.rollback ? -1n : 1n)
 
-/** Accounts with a fill that nobody here had matched: their matched position has not moved yet, and moves with the mined one. */
+/** Accounts with a fill that no batch here had matched: their matched position has not moved yet, and moves with the mined one. */
 const unmatchedAccounts = ({ fills }: PartSettled): Set<number> =>
   new Set(fills.filter(({ matched }) => !matched).map(({ user_id }) => user_id))
 
-async function writePositions(
-  tx: Tx,
-  marketId: number,
-  row: Pick<PartSettled, 'positions' | 'rollback'>,
-  unmatched: ReadonlySet<number>,
-): Promise<void> {
-  if (row.positions.length === 0) return
-  const sign = signOf(row)
-  const changes = row.positions.map((change) => ({
-    user_id: change.user_id,
-    size: Number(sign) * change.size_delta,
-    entry_notional: (sign * BigInt(change.entry_notional_delta)).toString(),
-    folded_margin: (sign * BigInt(change.folded_margin_delta)).toString(),
-    leverage: row.rollback ? change.leverage_before : change.leverage_after,
-    unmatched: unmatched.has(change.user_id),
-  }))
-  await sql`
-    with changes as (
-      select * from json_to_recordset(${JSON.stringify(changes)}::json) as x (
-        user_id bigint, size bigint, entry_notional numeric, folded_margin numeric, leverage integer, unmatched boolean
-      )
-    )
-    insert into positions as p (
-      user_id, market_id, size, entry_notional, folded_margin, leverage,
-      matched_size, matched_entry_notional, matched_folded_margin, matched_leverage
-    )
-    select user_id, ${marketId}, size, entry_notional, folded_margin, leverage,
-      case when unmatched then size else 0 end, case when unmatched then entry_notional else 0 end,
-      case when unmatched then folded_margin else 0 end, case when unmatched then leverage else 0 end
-    from changes
-    on conflict (user_id, market_id) do update set
-      size = p.size + excluded.size,
-      entry_notional = p.entry_notional + excluded.entry_notional,
-      folded_margin = p.folded_margin + excluded.folded_margin,
-      leverage = excluded.leverage,
-      matched_size = p.matched_size + excluded.matched_size,
-      matched_entry_notional = p.matched_entry_notional + excluded.matched_entry_notional,
-      matched_folded_margin = p.matched_folded_margin + excluded.matched_folded_margin,
-      matched_leverage = case when excluded.matched_size <> 0 then excluded.matched_leverage else p.matched_leverage end
-  `.execute(tx)
-}
-
-async function writeAccounts(tx: Tx, row: PartSettled): Promise<void> {
-  const changes = [
+function ledgerChanges(row: PartSettled): LedgerChange[] {
+  const signed = (amount: bigint): string => (signOf(row) * amount).toString()
+  return [
     ...row.fills.map((fill) => ({
       user_id: fill.user_id,
-      free: (BigInt(fill.free_delta) + BigInt(fill.from_pending)).toString(),
-      pending: (-BigInt(fill.from_pending)).toString(),
-      reserved: (-BigInt(fill.held)).toString(),
+      free: signed(BigInt(fill.free_delta) + BigInt(fill.from_pending)),
+      pending_withdrawal: signed(-BigInt(fill.from_pending)),
+      reserved: signed(-BigInt(fill.held)),
     })),
     ...row.orders.map(({ user_id, reserved_delta }) => ({
       user_id,
-      free: '0',
-      pending: '0',
-      reserved: reserved_delta,
+      reserved: signed(BigInt(reserved_delta)),
     })),
   ]
-  await sql`
-    with changes as (
-      select user_id, sum(free) as free, sum(pending) as pending, sum(reserved) as reserved
-      from json_to_recordset(${JSON.stringify(changes)}::json)
-        as x (user_id bigint, free numeric, pending numeric, reserved numeric)
-      group by user_id
-    )
-    update accounts set
-      free = accounts.free + ${signOf(row)}::numeric * changes.free,
-      pending_withdrawal = accounts.pending_withdrawal + ${signOf(row)}::numeric * changes.pending,
-      reserved = accounts.reserved + ${signOf(row)}::numeric * changes.reserved
-    from changes where accounts.user_id = changes.user_id
-  `.execute(tx)
-}
-
-async function writeOrders(tx: Tx, row: PartSettled, orders: readonly SettlingOrder[]): Promise<void> {
-  if (orders.length === 0) return
-  const states = orders.map((order) => ({
-    order_id: order.orderId,
-    status: order.status,
-    status_reason: order.statusReason,
-    closing_reason: order.closingReason,
-    filled: order.filled,
-    settling: order.settling,
-    reserved: order.reserved.toString(),
-    held: order.held.toString(),
-    is_ended: order.statusReason !== null,
-  }))
-  await sql`
-    update orders set
-      status = x.status, status_reason = x.status_reason, closing_reason = x.closing_reason,
-      filled = x.filled, settling = x.settling, reserved = x.reserved, held = x.held,
-      openable = case when x.is_ended then 0 else openable end,
-      ended_at = case when x.is_ended then coalesce(ended_at, ${row.at}::bigint) end
-    from json_to_recordset(${JSON.stringify(states)}::json) as x (
-      order_id text, status text, status_reason text, closing_reason text, filled bigint, settling bigint,
-      reserved numeric, held numeric, is_ended boolean
-    )
-    where orders.order_id = x.order_id
-  `.execute(tx)
-}
-
-/** Fills, their action and their batch. A part that was taken back is sent again, by the same transaction. */
-async function writeFills(tx: Tx, marketId: number, row: PartSettled): Promise<void> {
-  const ids = row.fills.filter(({ matched }) => matched).map(({ fill_id }) => fill_id)
-  if (ids.length === 0) return
-  const { batch_id, part } = row
-  await tx
-    .updateTable('fills')
-    .set({ status: row.rollback ? 'RETRYING' : 'MINED' })
-    .where('fill_id', 'in', ids)
-    .execute()
-  await tx
-    .updateTable('actions')
-    .set({ status: row.rollback ? 'SUBMITTED' : 'MINED' })
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', batch_id)
-    .where('part', '=', part)
-    .where('status', 'in', row.rollback ? ['MINED'] : ['SIGNED', 'SUBMITTED'])
-    .execute()
-  await sql`
-    update batches set status = case
-      when status = 'VOIDED' then status
-      when parts = (select count(*) from actions where market_id = ${marketId} and batch_id = ${batch_id} and status = 'MINED')
-      then 'SETTLED' else 'SETTLING' end
-    where market_id = ${marketId} and batch_id = ${batch_id}
-  `.execute(tx)
-}
-
-export async function confirmFills(tx: Tx, marketId: number, row: PartSettled): Promise<void> {
-  await tx
-    .updateTable('fills')
-    .set({ status: 'CONFIRMED' })
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', row.batch_id)
-    .where('part', '=', row.part)
-    .where('status', '=', 'MINED')
-    .execute()
 }

@@ -1,7 +1,7 @@
 /** Rebuilds the read model from the journal. Every shard moves to a new epoch, so earlier bookmarks become stale. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
-import { lockShards } from '../../db/journal.ts'
+import { lockShards, startNextEpochs } from '../../db/journal.ts'
 import { type ChunkOptions, projectAll } from './project-shard.ts'
 import { renumberEvents } from './read-store.ts'
 
@@ -31,7 +31,7 @@ export async function resetReadModel(db: Db): Promise<void> {
     )
     const tables = READ_TABLES.map((table) => sql.table(`read.${table}`))
     await sql`truncate ${sql.join(tables)}`.execute(tx)
-    await sql`update shards set epoch = epoch + 1`.execute(tx)
+    await startNextEpochs(tx)
     await sql`insert into read.projection (shard, epoch, seq) select shard, epoch, 0 from shards`.execute(tx)
   })
 }

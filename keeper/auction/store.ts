@@ -1,24 +1,20 @@
 /** A market's turn in Postgres: what the auction reads and writes, in one transaction under the shard's lock. */
 import { sql } from 'kysely'
+import { changeReserved, lockFunds } from '../../db/accounts.ts'
+import { queueActions } from '../../db/actions.ts'
+import { insertBatch } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
+import { insertFills } from '../../db/fills.ts'
 import { appendRows, lockShard, readRows, type ShardHead } from '../../db/journal.ts'
-import { toOpenOrder } from '../../db/orders.ts'
+import { recordBatch } from '../../db/markets.ts'
+import { loadLiveOrders, toOpenOrder, updateOrders } from '../../db/orders.ts'
+import { loadPositions, matchedPosition, setMatchedPositions } from '../../db/positions.ts'
 import type { MarketPlan, PlannedBatch } from '../../domain/auction/batch-plan.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketMode } from '../../domain/market/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
-import {
-  addReserved,
-  liveOrders,
-  lockFunds,
-  matchedPosition,
-  positionsOf,
-  toJson,
-  writeMatched,
-  writeOrders,
-} from '../rows.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
 /** More log rows than this are not replayed: the book is loaded anew. */
@@ -136,61 +132,20 @@ async function slotsOf(tx: Tx, marketId: MarketId, accounts: ReadonlySet<UserId>
   return slots
 }
 
-async function insertBatch(tx: Tx, marketId: MarketId, batch: PlannedBatch, asOf: Millis): Promise<void> {
-  const { clearing, oracle, batchId } = batch
-  const { price, lo, hi, volume, demand, supply, rule, inputs } = clearing
-  await tx
-    .insertInto('batches')
-    .values({
-      market_id: marketId,
-      batch_id: batchId,
-      as_of: asOf,
-      ...{ price, lo, hi, volume, demand, supply, rule },
-      parts: batch.parts,
-      oracle_price: oracle.price,
-      oracle_at: oracle.observedAt,
-      oracle_signatures: oracle.signatures,
-      maker_fee: inputs.spec.makerFee,
-      taker_fee: inputs.spec.takerFee,
-      inputs: toJson(inputs),
-      status: 'SETTLING',
-      created_at: asOf,
-    })
-    .execute()
+async function storeBatch(tx: Tx, marketId: MarketId, batch: PlannedBatch, asOf: Millis): Promise<void> {
+  await insertBatch(tx, marketId, batch, asOf)
   await insertFills(tx, marketId, batch)
-  await sql`
-    insert into actions (market_id, queue_no, kind, batch_id, part, as_of, status, created_at)
-    select ${marketId}, coalesce((select max(queue_no) from actions where market_id = ${marketId}), 0) + part,
-      'settle_part', ${batchId}, part, ${asOf}, 'QUEUED', ${asOf}
-    from generate_series(1, ${batch.parts}::integer) part
-  `.execute(tx)
-  await tx
-    .updateTable('markets')
-    .set({ last_batch_id: batchId, last_as_of: asOf, last_price: price, last_price_at: asOf })
-    .where('market_id', '=', marketId)
-    .execute()
-}
-
-async function insertFills(tx: Tx, marketId: MarketId, { batchId, fills }: PlannedBatch): Promise<void> {
-  await sql`
-    insert into fills (fill_id, market_id, batch_id, part, place, order_id, user_id, side, steps, taker_steps,
-      partial_slot, held, status)
-    select x.fill_id, ${marketId}, ${batchId}, x.part, x.place, x.order_id, x.user_id, x.side, x.steps, x.taker_steps,
-      x.partial_slot, x.held, 'MATCHED'
-    from jsonb_to_recordset(${toJson(fills)}::jsonb) as x(
-      fill_id text, part integer, place integer, order_id text, user_id bigint, side text, steps bigint,
-      taker_steps bigint, partial_slot integer, held numeric
-    )
-  `.execute(tx)
+  await queueActions(tx, marketId, batch, asOf)
+  await recordBatch(tx, marketId, { batchId: batch.batchId, asOf, price: batch.clearing.price })
 }
 
 async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: MarketPlan): Promise<number> {
   if (plan.batch !== null) {
-    await insertBatch(tx, marketId, plan.batch, plan.asOf)
-    await writeMatched(tx, marketId, plan.batch.positions)
+    await storeBatch(tx, marketId, plan.batch, plan.asOf)
+    await setMatchedPositions(tx, marketId, plan.batch.positions)
   }
-  await writeOrders(tx, plan.orders)
-  await addReserved(tx, plan.reserved)
+  await updateOrders(tx, plan.orders)
+  await changeReserved(tx, plan.reserved)
   return appendRows(tx, head, plan.rows)
 }
 
@@ -202,10 +157,10 @@ async function openTurn(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fe
     rowsAfter: async (seq) =>
       head.head - seq > REPLAY_MOST ? null : readRows(tx, head.shard, seq, REPLAY_MOST),
     loadBook: () => loadBook(tx, marketId),
-    matchedPositions: (accounts) => positionsOf(tx, marketId, accounts, matchedPosition),
+    matchedPositions: (accounts) => loadPositions(tx, marketId, accounts, matchedPosition),
     lockFunds: (accounts) => lockFunds(tx, accounts),
     orders: (orderIds) => ordersOf(tx, marketId, orderIds),
-    liveOrders: (accounts) => liveOrders(tx, marketId, accounts),
+    liveOrders: (accounts) => loadLiveOrders(tx, marketId, accounts),
     slots: (accounts) => slotsOf(tx, marketId, accounts),
     save: async (plan) => {
       head = { ...head, head: await save(tx, marketId, head, plan) }

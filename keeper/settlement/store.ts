@@ -1,19 +1,19 @@
 /** A market's queue of actions in Postgres: numbers and nonces are given out in the transaction that keeps the signed bytes. */
-import type { Selectable } from 'kysely'
+import { type ActionRow, lockNextAction, signAction, submitAction } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
 import { checkFence } from '../../db/fence.ts'
+import { submitFills } from '../../db/fills.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
-import type { OrderRow } from '../../db/orders.ts'
-import type { ActionsTable, RelayerTransactionsTable } from '../../db/schema.ts'
+import { takeActionId } from '../../db/markets.ts'
+import { type OrderRow, toSignedOrder } from '../../db/orders.ts'
+import { insertTransactions, takeNonce } from '../../db/relayers.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
-import { toSignedOrder, toTransaction } from '../rows.ts'
+import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
 import type { PendingAction, SettlementStore, SignPart } from './ports.ts'
-
-type ActionRow = Selectable<ActionsTable>
 
 const toAction = (row: ActionRow): PendingAction => ({
   queueNo: row.queue_no,
@@ -97,66 +97,21 @@ async function readPart(tx: Tx, action: ActionRow, actionId: number): Promise<Se
   }
 }
 
-async function nextAction(tx: Tx, marketId: MarketId): Promise<ActionRow | undefined> {
-  return tx
-    .selectFrom('actions')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('status', '=', 'QUEUED')
-    .orderBy('queue_no')
-    .limit(1)
-    .forUpdate()
-    .executeTakeFirst()
-}
-
-async function takeNumbers(tx: Tx, marketId: MarketId, { relayer, chainId }: RelayerLane) {
-  const { next_nonce } = await tx
-    .updateTable('relayers')
-    .set((eb) => ({ next_nonce: eb('next_nonce', '+', 1) }))
-    .where('address', '=', relayer)
-    .where('chain_id', '=', chainId)
-    .returning('next_nonce')
-    .executeTakeFirstOrThrow()
-  const { last_action_id } = await tx
-    .updateTable('markets')
-    .set((eb) => ({ last_action_id: eb('last_action_id', '+', 1) }))
-    .where('market_id', '=', marketId)
-    .returning('last_action_id')
-    .executeTakeFirstOrThrow()
-  return { nonce: next_nonce - 1, actionId: last_action_id }
-}
-
 async function signNext(
   tx: Tx,
   marketId: MarketId,
   lane: RelayerLane,
   { sign, now }: { readonly sign: SignPart; readonly now: Millis },
 ): Promise<StoredTransaction | null> {
-  const action = await nextAction(tx, marketId)
+  const action = await lockNextAction(tx, marketId)
   if (action === undefined) return null
-  const { nonce, actionId } = await takeNumbers(tx, marketId, lane)
+  const nonce = await takeNonce(tx, lane)
+  const actionId = await takeActionId(tx, marketId)
   const { hash, raw } = sign(await readPart(tx, action, actionId), nonce)
-  const transaction: Selectable<RelayerTransactionsTable> = {
-    tx_hash: hash,
-    relayer: lane.relayer,
-    chain_id: lane.chainId,
-    nonce,
-    purpose: 'settle_part',
-    raw,
-    status: 'SIGNED',
-    error: null,
-    signed_at: now,
-    broadcast_at: null,
-    block: null,
-  }
-  await tx.insertInto('relayer_transactions').values(transaction).execute()
-  await tx
-    .updateTable('actions')
-    .set({ status: 'SIGNED', action_id: actionId, relayer: lane.relayer, nonce })
-    .where('market_id', '=', marketId)
-    .where('queue_no', '=', action.queue_no)
-    .execute()
-  return toTransaction(transaction)
+  const transaction = { hash, raw, nonce, purpose: 'settle_part', signedAt: now }
+  await insertTransactions(tx, lane, [transaction])
+  await signAction(tx, action, { action_id: actionId, relayer: lane.relayer, nonce })
+  return asSigned(transaction)
 }
 
 async function noteSubmitted(
@@ -168,23 +123,9 @@ async function noteSubmitted(
 ): Promise<void> {
   const head = await lockShard(tx, marketShard(marketId))
   await checkFence(tx, fence)
-  const action = await tx
-    .updateTable('actions')
-    .set({ status: 'SUBMITTED' })
-    .where('market_id', '=', marketId)
-    .where('nonce', '=', nonce)
-    .where('status', '=', 'SIGNED')
-    .returningAll()
-    .executeTakeFirst()
+  const action = await submitAction(tx, marketId, nonce)
   if (action === undefined) return
-  await tx
-    .updateTable('fills')
-    .set({ status: 'SUBMITTED' })
-    .where('market_id', '=', marketId)
-    .where('batch_id', '=', action.batch_id)
-    .where('part', '=', action.part)
-    .where('status', '=', 'MATCHED')
-    .execute()
+  await submitFills(tx, marketId, action)
   const { tx_hash } = await tx
     .selectFrom('relayer_transactions')
     .select('tx_hash')

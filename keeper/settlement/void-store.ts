@@ -1,24 +1,19 @@
 /** Taking back, in one transaction, everything from the first action that will not be mined. */
-import { type Selectable, sql } from 'kysely'
+import { changeReserved, lockFunds } from '../../db/accounts.ts'
+import { type ActionRow, endActions } from '../../db/actions.ts'
+import { voidBatches } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
+import { failFills } from '../../db/fills.ts'
 import { appendRows, lockShard, type ShardHead } from '../../db/journal.ts'
-import type { ActionsTable } from '../../db/schema.ts'
+import { resetActionId, restrictToCancels } from '../../db/markets.ts'
+import { loadLiveOrders, updateOrders } from '../../db/orders.ts'
+import { loadPositions, minedPosition, setMatchedPositions } from '../../db/positions.ts'
+import { recordRevert } from '../../db/relayers.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { VoidedBatch } from '../../domain/settlement/void-batch.ts'
 import type { MarketId, UserId } from '../../domain/units.ts'
-import {
-  addReserved,
-  liveOrders,
-  lockFunds,
-  minedPosition,
-  positionsOf,
-  writeMatched,
-  writeOrders,
-} from '../rows.ts'
 import type { Voided, VoidStore, VoidTransaction } from './ports.ts'
-
-type ActionRow = Selectable<ActionsTable>
 
 const UNMINED = ['QUEUED', 'SIGNED', 'SUBMITTED'] as const
 /** Starts the stored error of a revert that named nobody. */
@@ -76,33 +71,19 @@ async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Prom
   return before?.status === 'REVERTED' && (before.error?.startsWith(UNNAMED) ?? false)
 }
 
-async function endActions(
+async function endAll(
   tx: Tx,
   marketId: MarketId,
   actions: readonly ActionRow[],
   voided: Voided,
 ): Promise<void> {
   const first = actions[0] as ActionRow
-  const setStatus = (status: 'REVERTED' | 'VOIDED', queueNos: readonly number[]) =>
-    tx
-      .updateTable('actions')
-      .set({ status })
-      .where('market_id', '=', marketId)
-      .where('queue_no', 'in', queueNos)
-      .execute()
-  await setStatus(
-    'VOIDED',
-    actions.map(({ queue_no }) => queue_no),
-  )
+  const queueNos = actions.map(({ queue_no }) => queue_no)
+  await endActions(tx, marketId, queueNos, 'VOIDED')
   if (first.nonce === null) return
-  await setStatus('REVERTED', [first.queue_no])
-  await tx
-    .updateTable('relayer_transactions')
-    .set({ error: `${voided.isUnnamed ? UNNAMED : ''}${voided.error}` })
-    .where('relayer', '=', first.relayer)
-    .where('nonce', '=', first.nonce)
-    .where('status', '=', 'REVERTED')
-    .execute()
+  await endActions(tx, marketId, [first.queue_no], 'REVERTED')
+  const error = `${voided.isUnnamed ? UNNAMED : ''}${voided.error}`
+  await recordRevert(tx, first.relayer, first.nonce, error)
 }
 
 async function save(
@@ -112,33 +93,23 @@ async function save(
   actions: readonly ActionRow[],
   { voided, mined }: { readonly voided: Voided; readonly mined: VoidTransaction['mined'] },
 ): Promise<void> {
-  await endActions(tx, marketId, actions, voided)
-  const parts = actions.map(({ batch_id, part }) => ({ batch_id, part }))
-  await sql`
-    update fills set status = 'FAILED'
-    from jsonb_to_recordset(${JSON.stringify(parts)}::jsonb) as x(batch_id bigint, part integer)
-    where fills.market_id = ${marketId} and fills.batch_id = x.batch_id and fills.part = x.part
-  `.execute(tx)
-  await tx
-    .updateTable('batches')
-    .set({ status: 'VOIDED' })
-    .where('market_id', '=', marketId)
-    .where('batch_id', 'in', [...new Set(actions.map(({ batch_id }) => batch_id))])
-    .execute()
-  await writeOrders(tx, voided.orders)
-  await writeMatched(tx, marketId, mined)
-  await addReserved(tx, voided.reserved)
-  const firstGiven = actions.find(({ action_id }) => action_id !== null)?.action_id
-  if (firstGiven != null) {
-    await tx
-      .updateTable('markets')
-      .set({ last_action_id: firstGiven - 1 })
-      .where('market_id', '=', marketId)
-      .execute()
-  }
-  if (voided.cancelOnly) {
-    await tx.updateTable('markets').set({ mode: 'cancel_only' }).where('market_id', '=', marketId).execute()
-  }
+  await endAll(tx, marketId, actions, voided)
+  await failFills(
+    tx,
+    marketId,
+    actions.map(({ batch_id, part }) => ({ batch_id, part })),
+  )
+  await voidBatches(
+    tx,
+    marketId,
+    actions.map(({ batch_id }) => batch_id),
+  )
+  await updateOrders(tx, voided.orders)
+  await setMatchedPositions(tx, marketId, mined)
+  await changeReserved(tx, voided.reserved)
+  const firstActionId = actions.find(({ action_id }) => action_id !== null)?.action_id
+  if (firstActionId != null) await resetActionId(tx, marketId, firstActionId - 1)
+  if (voided.cancelOnly) await restrictToCancels(tx, marketId)
   await appendRows(tx, head, voided.rows)
 }
 
@@ -152,10 +123,10 @@ export const createVoidStore = (db: Db): VoidStore => ({
       const batches = await batchesOf(tx, marketId, actions)
       const accounts = new Set(batches.flatMap(({ fills }) => fills.map(({ user_id }) => user_id as UserId)))
       const funds = await lockFunds(tx, accounts)
-      const mined = await positionsOf(tx, marketId, accounts, minedPosition)
+      const mined = await loadPositions(tx, marketId, accounts, minedPosition)
       await work({
         batches,
-        orders: await liveOrders(tx, marketId, accounts),
+        orders: await loadLiveOrders(tx, marketId, accounts),
         mined,
         funds,
         isAfterUnnamed: await isAfterUnnamed(tx, marketId, fromQueueNo),

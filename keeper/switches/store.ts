@@ -1,13 +1,13 @@
 /** Dead-man switches in Postgres. Arming and firing meet at the switch's row: whoever has its lock decides whether it fires. */
-import { sql } from 'kysely'
+import { changeReserved, lockAccounts } from '../../db/accounts.ts'
+import { deleteFiredSwitches, fireDueSwitches } from '../../db/cancel-switches.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
-import { appendRows, lockAccounts, lockShard } from '../../db/journal.ts'
-import { toOpenOrder } from '../../db/orders.ts'
+import { appendRows, lockShard } from '../../db/journal.ts'
+import { endOrders, toOpenOrder } from '../../db/orders.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
-import { addReserved, writeOrders } from '../rows.ts'
 import type { FiredSwitch, SwitchStore } from './ports.ts'
 
 /** Accounts that are seen to together; the others follow at once. */
@@ -32,10 +32,7 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
   fire: (fence, now) =>
     db.transaction().execute(async (tx) => {
       await checkFence(tx, fence)
-      await sql`
-        with due as (delete from cancel_switches where fire_at <= ${now} returning user_id, fire_at)
-        insert into fired_switches (user_id, fired_at) select user_id, fire_at from due
-      `.execute(tx)
+      await fireDueSwitches(tx, now)
     }),
 
   async fired() {
@@ -61,8 +58,8 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
       const orders = await doomedOrders(tx, marketId, fired)
       const closed = closeOrders(orders, 'DEAD_MAN_SWITCH', at)
       await lockAccounts(tx, closed.reserved.keys())
-      await writeOrders(tx, closed.orders)
-      await addReserved(tx, closed.reserved)
+      await endOrders(tx, closed.orders)
+      await changeReserved(tx, closed.reserved)
       await appendRows(tx, head, closed.rows)
       return orders.length
     }),
@@ -70,12 +67,7 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
   forget: (fence, fired) =>
     db.transaction().execute(async (tx) => {
       await checkFence(tx, fence)
-      await sql`
-        delete from fired_switches
-        using unnest(${fired.map(({ account }) => account)}::bigint[], ${fired.map(({ firedAt }) => firedAt)}::bigint[])
-          as done (user_id, fired_at)
-        where fired_switches.user_id = done.user_id and fired_switches.fired_at = done.fired_at
-      `.execute(tx)
+      await deleteFiredSwitches(tx, fired)
     }),
 
   async nextAt() {

@@ -1,8 +1,9 @@
 /** Writes an accepted order that rests or waits for its trigger, as the api writes it and without its checks. */
 import { hexlify, randomBytes } from 'ethers'
 import { sql } from 'kysely'
+import { lockAccounts } from '../../../db/accounts.ts'
 import type { Db } from '../../../db/client.ts'
-import { appendRows, lockAccounts, lockShard } from '../../../db/journal.ts'
+import { appendRows, lockShard } from '../../../db/journal.ts'
 import { marketShard, type OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import { isConditional } from '../../../domain/orders/order.ts'
 

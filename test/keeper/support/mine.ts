@@ -1,13 +1,13 @@
 /** Settlement without a chain: what the contract would log for the oldest part, handed to the indexer as if it had read it. */
 
 import { toOpenOrder } from '../../../db/orders.ts'
+import { minedPosition } from '../../../db/positions.ts'
 import { byAccount } from '../../../domain/auction/batch.ts'
 import { openingBasis, type Position } from '../../../domain/positions/position.ts'
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import { applyFacts } from '../../../indexer/ingest/apply.ts'
-import { minedPosition } from '../../../keeper/rows.ts'
 import type { World } from './world.ts'
 
 /** The oldest part that is not mined. */

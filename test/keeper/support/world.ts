@@ -1,11 +1,12 @@
 /** A market in a database of its own, with a clock that stands still, traders, and an api reduced to two writes. */
 import { getBytes, id, keccak256, Wallet } from 'ethers'
+import { changeReserved, lockAccounts } from '../../../db/accounts.ts'
 import { createDb, createPool, type Db, type Tx } from '../../../db/client.ts'
 import type { Fence } from '../../../db/fence.ts'
-import { appendRows, lockAccounts, lockShard } from '../../../db/journal.ts'
+import { appendRows, lockShard } from '../../../db/journal.ts'
 import { createLeases } from '../../../db/leases.ts'
 import { listMarket } from '../../../db/markets.ts'
-import { toOpenOrder } from '../../../db/orders.ts'
+import { toOpenOrder, updateOrders } from '../../../db/orders.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
@@ -24,7 +25,6 @@ import type { Address, Millis, Price, Quote, Seconds, Steps, Ticks, UserId } fro
 import type { AuctionPorts } from '../../../keeper/auction/auction.ts'
 import { createAuctionStore } from '../../../keeper/auction/store.ts'
 import type { Metrics } from '../../../keeper/ports.ts'
-import { addReserved, writeOrders } from '../../../keeper/rows.ts'
 import type { Logger } from '../../../service/logger.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
@@ -218,7 +218,7 @@ export class World {
           reserved: terms.amount,
         })
         .execute()
-      await addReserved(tx, new Map([[by.account, terms.amount]]))
+      await changeReserved(tx, new Map([[by.account, terms.amount]]))
       await appendRows(tx, head, [{ kind: 'order_placed', ...told, reserved: terms.amount.toString() }])
       return orderId
     })
@@ -266,8 +266,8 @@ export class World {
       if (order === undefined || order.endedAt !== null || order.closingReason !== null) return false
       await lockAccounts(tx, [order.account])
       const { order: after, row } = leaveBook(order, 'USER_CANCELLED', this.clock.now())
-      await writeOrders(tx, [after])
-      await addReserved(tx, new Map([[order.account, -order.reserved as Quote]]))
+      await updateOrders(tx, [after])
+      await changeReserved(tx, new Map([[order.account, -order.reserved as Quote]]))
       await appendRows(tx, head, [row])
       return true
     })

@@ -1,0 +1,75 @@
+/** The `accounts` table: the bank's ledger per user, and what the user's orders reserve of it. */
+import { CompiledQuery, sql } from 'kysely'
+import type pg from 'pg'
+import type { Funds } from '../domain/orders/recompute-reservations.ts'
+import type { Quote, UserId } from '../domain/units.ts'
+import type { Tx } from './client.ts'
+
+/** Locks account rows in ascending order until the transaction ends, and returns them. Shard locks come first. */
+export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {
+  const ids = [...new Set(userIds)]
+  if (ids.length === 0) return []
+  return tx
+    .selectFrom('accounts')
+    .selectAll()
+    .where('user_id', 'in', ids)
+    .orderBy('user_id')
+    .forUpdate()
+    .execute()
+}
+
+/** Locks accounts and returns what each can pay with. */
+export async function lockFunds(tx: Tx, accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Funds>> {
+  const rows = await lockAccounts(tx, accounts)
+  return new Map(
+    rows.map((row) => [row.user_id as UserId, { free: row.free as Quote, reserved: row.reserved as Quote }]),
+  )
+}
+
+const CHANGE_RESERVED = `
+  update accounts a set reserved = a.reserved + d.delta
+  from unnest($1::bigint[], $2::numeric[]) d (user_id, delta)
+  where a.user_id = d.user_id and a.user_id = any($1::bigint[])
+`
+
+/** Reserves (positive) or releases (negative) wei of locked accounts. Deltas of 0 must be left out. */
+export const changeReservedQuery = (deltas: readonly (readonly [number, bigint])[]): pg.QueryConfig => ({
+  name: 'change-reserved',
+  text: CHANGE_RESERVED,
+  values: [deltas.map(([userId]) => userId), deltas.map(([, delta]) => String(delta))],
+})
+
+/** Reserves (positive) or releases (negative) wei of locked accounts. */
+export async function changeReserved(tx: Tx, deltas: ReadonlyMap<number, bigint>): Promise<void> {
+  const changes = [...deltas].filter(([, delta]) => delta !== 0n)
+  if (changes.length === 0) return
+  const { text, values = [] } = changeReservedQuery(changes)
+  await tx.executeQuery(CompiledQuery.raw(text, values))
+}
+
+/** What is added to each column of an account, in wei as decimal strings. */
+export interface LedgerChange {
+  readonly user_id: number
+  readonly free?: string
+  readonly pending_withdrawal?: string
+  readonly reserved?: string
+}
+
+/** Adds chain facts to locked accounts. Several changes may name the same account. */
+export async function changeLedger(tx: Tx, changes: readonly LedgerChange[]): Promise<void> {
+  if (changes.length === 0) return
+  await sql`
+    with changes as (
+      select user_id, sum(coalesce(free, 0)) as free, sum(coalesce(pending_withdrawal, 0)) as pending_withdrawal,
+        sum(coalesce(reserved, 0)) as reserved
+      from json_to_recordset(${JSON.stringify(changes)}::json)
+        as x (user_id bigint, free numeric, pending_withdrawal numeric, reserved numeric)
+      group by user_id
+    )
+    update accounts set
+      free = accounts.free + changes.free,
+      pending_withdrawal = accounts.pending_withdrawal + changes.pending_withdrawal,
+      reserved = accounts.reserved + changes.reserved
+    from changes where accounts.user_id = changes.user_id
+  `.execute(tx)
+}

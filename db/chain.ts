@@ -1,0 +1,125 @@
+/**
+ * What the database has of the chain: `chain_progress`, `chain_blocks`, `chain_logs` and `settlement_mismatches`. A follower that moves
+ * `next_block` holds the lock of the `chain_progress` row, so no block is recorded twice.
+ */
+import type { Insertable } from 'kysely'
+import type { ChainBlocksTable, ChainLogsTable, SettlementMismatchesTable } from './chain-schema.ts'
+import type { Db, Tx } from './client.ts'
+
+export interface StoredBlock {
+  readonly number: number
+  readonly hash: string
+}
+
+export interface Progress {
+  readonly nextBlock: number
+  /** The newest stored block; null before the first. */
+  readonly tip: StoredBlock | null
+}
+
+export interface Genesis {
+  readonly chainId: number
+  readonly hash: string
+}
+
+/** Inserts the chain's row unless it exists. */
+export async function insertProgress(db: Db, { chainId, hash }: Genesis, nextBlock: number): Promise<void> {
+  await db
+    .insertInto('chain_progress')
+    .values({ chain_id: chainId, genesis_hash: hash, next_block: nextBlock, head: 0, completed_at: 0 })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+export async function loadProgress(db: Db | Tx, chainId: number): Promise<Progress> {
+  const { next_block } = await db
+    .selectFrom('chain_progress')
+    .select('next_block')
+    .where('chain_id', '=', chainId)
+    .executeTakeFirstOrThrow()
+  return { nextBlock: next_block, tip: await newestBlock(db) }
+}
+
+/** Locks the chain's progress until the transaction ends. */
+export async function lockProgress(tx: Tx, chainId: number): Promise<Progress> {
+  await tx
+    .selectFrom('chain_progress')
+    .select('next_block')
+    .where('chain_id', '=', chainId)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  return loadProgress(tx, chainId)
+}
+
+export async function newestBlock(db: Db | Tx): Promise<StoredBlock | null> {
+  const tip = await db
+    .selectFrom('chain_blocks')
+    .select(['number', 'hash'])
+    .orderBy('number', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return tip ?? null
+}
+
+/** The newest stored block that is not above `number`. */
+export async function blockAtOrBelow(db: Db, number: number): Promise<StoredBlock | null> {
+  const block = await db
+    .selectFrom('chain_blocks')
+    .select(['number', 'hash'])
+    .where('number', '<=', number)
+    .orderBy('number', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return block ?? null
+}
+
+export async function insertBlock(tx: Tx, block: Insertable<ChainBlocksTable>): Promise<void> {
+  await tx.insertInto('chain_blocks').values(block).execute()
+}
+
+export async function insertChainLogs(tx: Tx, logs: readonly Insertable<ChainLogsTable>[]): Promise<void> {
+  if (logs.length > 0) await tx.insertInto('chain_logs').values(logs).execute()
+}
+
+export async function setNextBlock(tx: Tx, chainId: number, nextBlock: number): Promise<void> {
+  await tx
+    .updateTable('chain_progress')
+    .set({ next_block: nextBlock })
+    .where('chain_id', '=', chainId)
+    .execute()
+}
+
+/** Deletes a block that has left the chain, with its logs. */
+export async function deleteBlock(tx: Tx, number: number): Promise<void> {
+  await tx.deleteFrom('chain_logs').where('block', '=', number).execute()
+  await tx.deleteFrom('chain_blocks').where('number', '=', number).execute()
+}
+
+/** Marks the logs of every block up to `block` as confirmed. */
+export async function confirmChainLogs(tx: Tx, block: number): Promise<void> {
+  await tx
+    .updateTable('chain_logs')
+    .set({ confirmed: true })
+    .where('confirmed', '=', false)
+    .where('block', '<=', block)
+    .execute()
+}
+
+/** The chain was followed up to `head` at the time `at`. An older pass than the stored one changes nothing. */
+export async function recordHead(db: Db, chainId: number, head: number, at: number): Promise<void> {
+  await db
+    .updateTable('chain_progress')
+    .set({ head, completed_at: at })
+    .where('chain_id', '=', chainId)
+    .where('completed_at', '<=', at)
+    .execute()
+}
+
+/** Stores a mismatch for the operator. The same failure of the same transaction is stored once. */
+export async function insertMismatch(tx: Tx, mismatch: Insertable<SettlementMismatchesTable>): Promise<void> {
+  await tx
+    .insertInto('settlement_mismatches')
+    .values(mismatch)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}

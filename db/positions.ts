@@ -1,0 +1,115 @@
+/**
+ * The `positions` table. The mined columns are what the chain has; the matched columns are mined and unsettled fills together. The caller
+ * holds the lock of the market's shard.
+ */
+import { type Selectable, sql } from 'kysely'
+import type { PositionChange } from '../domain/journal/journal-row.ts'
+import type { Position } from '../domain/positions/position.ts'
+import type { Quote, Steps, UserId } from '../domain/units.ts'
+import type { Tx } from './client.ts'
+import { toJson } from './json.ts'
+import type { PositionsTable } from './schema.ts'
+
+type PositionRow = Selectable<PositionsTable>
+
+export const minedPosition = (row: PositionRow): Position => ({
+  size: row.size as Steps,
+  entryNotional: row.entry_notional as Quote,
+  foldedMargin: row.folded_margin as Quote,
+  leverage: row.leverage,
+})
+
+export const matchedPosition = (row: PositionRow): Position => ({
+  size: row.matched_size as Steps,
+  entryNotional: row.matched_entry_notional as Quote,
+  foldedMargin: row.matched_folded_margin as Quote,
+  leverage: row.matched_leverage,
+})
+
+/** Positions of those of the accounts that have a row, mined or matched by `of`. */
+export async function loadPositions(
+  tx: Tx,
+  marketId: number,
+  accounts: ReadonlySet<number>,
+  of: (row: PositionRow) => Position,
+): Promise<ReadonlyMap<UserId, Position>> {
+  if (accounts.size === 0) return new Map()
+  const rows = await tx
+    .selectFrom('positions')
+    .selectAll()
+    .where('market_id', '=', marketId)
+    .where('user_id', 'in', [...accounts])
+    .execute()
+  return new Map(rows.map((row) => [row.user_id as UserId, of(row)]))
+}
+
+/** Sets the matched columns, after a match or a void. */
+export async function setMatchedPositions(
+  tx: Tx,
+  marketId: number,
+  positions: ReadonlyMap<UserId, Position>,
+): Promise<void> {
+  if (positions.size === 0) return
+  const rows = [...positions].map(([account, position]) => ({ account, ...position }))
+  await sql`
+    insert into positions
+      (user_id, market_id, matched_size, matched_entry_notional, matched_folded_margin, matched_leverage)
+    select x.account, ${marketId}, x.size, x."entryNotional", x."foldedMargin", x.leverage
+    from jsonb_to_recordset(${toJson(rows)}::jsonb) as x(
+      account bigint, size bigint, "entryNotional" numeric, "foldedMargin" numeric, leverage integer
+    )
+    on conflict (user_id, market_id) do update set
+      matched_size = excluded.matched_size, matched_entry_notional = excluded.matched_entry_notional,
+      matched_folded_margin = excluded.matched_folded_margin, matched_leverage = excluded.matched_leverage
+  `.execute(tx)
+}
+
+/** Changes of mined positions, as a journal row states them. */
+export interface MinedChanges {
+  readonly positions: readonly PositionChange[]
+  /** The block has left the chain: the changes are subtracted. */
+  readonly rollback: boolean
+}
+
+/** Moves the mined columns. `unmatched`: accounts whose matched position moves along, because the auction had matched none of it. */
+export async function movePositions(
+  tx: Tx,
+  marketId: number,
+  { positions, rollback }: MinedChanges,
+  unmatched: ReadonlySet<number>,
+): Promise<void> {
+  if (positions.length === 0) return
+  const sign = rollback ? -1n : 1n
+  const changes = positions.map((change) => ({
+    user_id: change.user_id,
+    size: Number(sign) * change.size_delta,
+    entry_notional: (sign * BigInt(change.entry_notional_delta)).toString(),
+    folded_margin: (sign * BigInt(change.folded_margin_delta)).toString(),
+    leverage: rollback ? change.leverage_before : change.leverage_after,
+    unmatched: unmatched.has(change.user_id),
+  }))
+  await sql`
+    with changes as (
+      select * from json_to_recordset(${JSON.stringify(changes)}::json) as x (
+        user_id bigint, size bigint, entry_notional numeric, folded_margin numeric, leverage integer, unmatched boolean
+      )
+    )
+    insert into positions as p (
+      user_id, market_id, size, entry_notional, folded_margin, leverage,
+      matched_size, matched_entry_notional, matched_folded_margin, matched_leverage
+    )
+    select user_id, ${marketId}, size, entry_notional, folded_margin, leverage,
+      case when unmatched then size else 0 end, case when unmatched then entry_notional else 0 end,
+      case when unmatched then folded_margin else 0 end, case when unmatched then leverage else 0 end
+    from changes
+    on conflict (user_id, market_id) do update set
+      size = p.size + excluded.size,
+      entry_notional = p.entry_notional + excluded.entry_notional,
+      folded_margin = p.folded_margin + excluded.folded_margin,
+      leverage = excluded.leverage,
+      matched_size = p.matched_size + excluded.matched_size,
+      matched_entry_notional = p.matched_entry_notional + excluded.matched_entry_notional,
+      matched_folded_margin = p.matched_folded_margin + excluded.matched_folded_margin,
+      matched_leverage = case when excluded.matched_size <> 0 then excluded.matched_leverage else p.matched_leverage end
+  `.execute(tx)
+}

@@ -1,0 +1,175 @@
+/**
+ * The tables `relayers` and `relayer_transactions`: nonces, and every transaction ever signed. A nonce is assigned in the transaction that
+ * stores what it signs, so no nonce is lost or used twice.
+ */
+import { type Selectable, sql } from 'kysely'
+import type { Db, Tx } from './client.ts'
+import type { RelayerTransactionsTable } from './schema.ts'
+
+export type TransactionRow = Selectable<RelayerTransactionsTable>
+
+/** A relayer's key on one chain: the owner of a sequence of nonces. */
+export interface RelayerKey {
+  readonly relayer: string
+  readonly chainId: number
+}
+
+export interface NewTransaction {
+  readonly hash: string
+  readonly raw: string
+  readonly nonce: number
+  readonly purpose: string
+  readonly signedAt: number
+}
+
+/** Registers the lane's key. `firstNonce` is used unless a higher one has been assigned. */
+export async function registerRelayer(
+  db: Db,
+  { name, relayer, chainId }: RelayerKey & { readonly name: string },
+  firstNonce: number,
+): Promise<void> {
+  await db
+    .insertInto('relayers')
+    .values({ address: relayer, chain_id: chainId, lane: name, next_nonce: firstNonce })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['address', 'chain_id'])
+        .doUpdateSet({ next_nonce: sql<number>`greatest(relayers.next_nonce, excluded.next_nonce)` }),
+    )
+    .execute()
+}
+
+/** Assigns the next nonce. */
+export async function takeNonce(tx: Tx, { relayer, chainId }: RelayerKey): Promise<number> {
+  const { next_nonce } = await tx
+    .updateTable('relayers')
+    .set((eb) => ({ next_nonce: eb('next_nonce', '+', 1) }))
+    .where('address', '=', relayer)
+    .where('chain_id', '=', chainId)
+    .returning('next_nonce')
+    .executeTakeFirstOrThrow()
+  return next_nonce - 1
+}
+
+/** The next nonce, locked: the caller signs from it on and calls `setNextNonce`. */
+export async function lockNextNonce(tx: Tx, lane: string): Promise<number> {
+  const { next_nonce } = await tx
+    .selectFrom('relayers')
+    .select('next_nonce')
+    .where('lane', '=', lane)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  return next_nonce
+}
+
+export async function setNextNonce(tx: Tx, lane: string, nonce: number): Promise<void> {
+  await tx.updateTable('relayers').set({ next_nonce: nonce }).where('lane', '=', lane).execute()
+}
+
+const toRow = (
+  { relayer, chainId }: RelayerKey,
+  { hash, raw, nonce, purpose, signedAt }: NewTransaction,
+) => ({
+  ...{ tx_hash: hash, relayer, chain_id: chainId, nonce, purpose, raw },
+  status: 'SIGNED' as const,
+  error: null,
+  signed_at: signedAt,
+  broadcast_at: null,
+  block: null,
+})
+
+/** Stores signed transactions. Fails if one is stored already: its nonce would be assigned twice. */
+export async function insertTransactions(
+  tx: Tx,
+  key: RelayerKey,
+  transactions: readonly NewTransaction[],
+): Promise<void> {
+  await tx
+    .insertInto('relayer_transactions')
+    .values(transactions.map((transaction) => toRow(key, transaction)))
+    .execute()
+}
+
+/** Stores another transaction with the nonce of an open one. Does nothing if it is stored already. */
+export async function insertReplacement(tx: Tx, key: RelayerKey, transaction: NewTransaction): Promise<void> {
+  await tx
+    .insertInto('relayer_transactions')
+    .values(toRow(key, transaction))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** The transaction has been broadcast at `at`. `error`: the node's answer; null where it accepted it. */
+export async function recordSend(db: Db, hash: string, at: number, error: string | null): Promise<void> {
+  await db
+    .updateTable('relayer_transactions')
+    .set({
+      broadcast_at: at,
+      error,
+      status: sql`case status when 'SIGNED' then 'BROADCAST' else status end`,
+    })
+    .where('tx_hash', '=', hash)
+    .execute()
+}
+
+export interface RecordedReceipt {
+  readonly hash: string
+  readonly succeeded: boolean
+  /** Null while only preconfirmed. */
+  readonly block: number | null
+}
+
+/** Listeners are notified of a receipt with its block number. */
+export const CHAIN_CHANNEL = 'chain'
+
+/** The nonce is used: the transaction with the receipt is mined or reverted, others with its nonce are replaced. Notifies `chain`. */
+export async function recordReceipt(
+  db: Db,
+  { relayer, chainId }: RelayerKey,
+  nonce: number,
+  { hash, succeeded, block }: RecordedReceipt,
+): Promise<void> {
+  await sql`
+    with known as (
+      update relayer_transactions set
+        status = case when tx_hash <> ${hash} then 'REPLACED' when ${succeeded}::boolean then 'MINED' else 'REVERTED' end,
+        block = case when tx_hash = ${hash} then ${block}::bigint else block end
+      where relayer = ${relayer} and chain_id = ${chainId} and nonce = ${nonce}
+      returning tx_hash
+    )
+    select pg_notify(${CHAIN_CHANNEL}, ${String(block ?? '')}) from known limit 1
+  `.execute(db)
+}
+
+/** The blocks of these nonces have left the chain: their transactions wait for a receipt again. */
+export async function reopenTransactions(
+  db: Db,
+  { relayer, chainId }: RelayerKey,
+  nonces: readonly number[],
+): Promise<void> {
+  if (nonces.length === 0) return
+  await db
+    .updateTable('relayer_transactions')
+    .set({ status: 'BROADCAST', block: null })
+    .where('relayer', '=', relayer)
+    .where('chain_id', '=', chainId)
+    .where('nonce', 'in', nonces)
+    .where('status', 'in', ['MINED', 'REVERTED', 'REPLACED'])
+    .execute()
+}
+
+/** Stores why the reverted transaction with this nonce was refused. */
+export async function recordRevert(
+  tx: Tx,
+  relayer: string | null,
+  nonce: number,
+  error: string,
+): Promise<void> {
+  await tx
+    .updateTable('relayer_transactions')
+    .set({ error })
+    .where('relayer', '=', relayer)
+    .where('nonce', '=', nonce)
+    .where('status', '=', 'REVERTED')
+    .execute()
+}
