@@ -1,11 +1,12 @@
 /**
- * Bytes and hex text, without allocating more than the result: the signature path runs once per order placed.
+ * Converts between bytes and hex text with no allocation beyond the result, because the signature path runs
+ * once per placed order.
  */
 import { invariant } from './invariant.ts'
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
-/** Value of a hex digit's character code; -1 for anything else. */
+/** Value of a hex digit's character code; -1 for any other character. */
 const NIBBLES = new Int8Array(128).fill(-1)
 for (let digit = 0; digit < 16; digit++) {
   const text = digit.toString(16)
@@ -20,8 +21,8 @@ export function toHex(bytes: Uint8Array): `0x${string}` {
 }
 
 /**
- * Writes `0x`-prefixed hex into `target` from `offset`. Returns false, with `target` partly written, if it is
- * not hex.
+ * Writes `0x`-prefixed hex into `target` from `offset`. Returns false if `text` is not hex; `target` is then
+ * partly written.
  */
 export function writeHex(text: string, target: Uint8Array, offset: number): boolean {
   invariant(offset + (text.length >> 1) - 1 <= target.length, 'hex text fits its target')

@@ -1,10 +1,13 @@
-/** Programmer errors only: a broken promise inside the code, never bad input and never a fault of the outside world. */
+/**
+ * Errors of programmers: an invariant of the code does not hold. Never bad input, never a fault of another
+ * system.
+ */
 export class InvariantError extends Error {
   override readonly name = 'InvariantError'
 }
 
-export function invariant(condition: boolean, promise: string): asserts condition {
-  if (!condition) throw new InvariantError(promise)
+export function invariant(condition: boolean, rule: string): asserts condition {
+  if (!condition) throw new InvariantError(`invariant violated: ${rule}`)
 }
 
 /** The default branch of an exhaustive switch. */

@@ -1,8 +1,10 @@
 /**
- * Units of the exchange. Amounts are bigint scaled by 1e18, branded by kind, so that mixing two kinds does
- * not compile. Ticks and steps are counts, not amounts: safe integers in a `number`, because the auction
- * compares and adds millions of them. Every division says in its name who keeps the remainder: Down gives the
- * smaller result, Up the larger.
+ * Units of the exchange, and arithmetic with explicit rounding.
+ *
+ * Amounts are bigint scaled by 1e18 and branded by kind, so that mixing two kinds does not compile. Ticks and
+ * steps are counts: safe integers in a `number`, because the auction compares and adds millions of them. The
+ * name of every division states its rounding: `Down` and `Floor` yield the smaller result, `Up` and `Ceil`
+ * the larger.
  */
 import { invariant } from './invariant.ts'
 
@@ -11,28 +13,28 @@ type Amount<Kind extends string> = bigint & { readonly [kind]: Kind }
 type Count<Kind extends string> = number & { readonly [kind]: Kind }
 type Text<Kind extends string> = `0x${string}` & { readonly [kind]: Kind }
 
-/** USDM per unit of the underlying, x 1e18. */
+/** USDM per unit of the underlying, × 1e18. */
 export type Price = Amount<'Price'>
-/** Units of the underlying, x 1e18; never negative. */
+/** Units of the underlying, × 1e18; never negative. */
 export type Quantity = Amount<'Quantity'>
-/** USDM wei (18 decimals); may be negative where it is a change or an equity. */
+/** USDM wei (18 decimals); may be negative for a change or an equity. */
 export type Quote = Amount<'Quote'>
-/** A fraction, x 1e18: 0.0005 (5 bps) is 5e14. */
+/** A fraction, × 1e18: 0.0005 (5 bps) is 5e14. */
 export type Rate = Amount<'Rate'>
-/** Wei that a long has paid per quantity step since the market began; signed, grows while longs pay. */
+/** Wei that a long has paid per quantity step since listing; signed, grows while longs pay. */
 export type FundingIndex = Amount<'FundingIndex'>
-/** Wei that a long pays per quantity step and hour; negative where shorts pay. */
+/** Wei that a long pays per quantity step and hour; negative if shorts pay. */
 export type HourlyFunding = Amount<'HourlyFunding'>
 
 /** A price counted in ticks of its market. */
 export type Ticks = Count<'Ticks'>
-/** A quantity counted in quantity steps of its market; signed where it is a position (long positive). */
+/** A quantity counted in quantity steps of its market; signed for a position (long positive). */
 export type Steps = Count<'Steps'>
 /** Unix seconds. */
 export type Seconds = Count<'Seconds'>
 /** Unix milliseconds. */
 export type Millis = Count<'Millis'>
-/** Place of an order in its market's journal. Smaller is earlier. */
+/** Sequence of an order in its market's journal. Smaller is earlier. */
 export type Seq = Count<'Seq'>
 export type MarketId = Count<'MarketId'>
 export type UserId = Count<'UserId'>
@@ -44,26 +46,32 @@ export type OrderHash = Text<'OrderHash'>
 
 export const ONE = 10n ** 18n
 
-/** floor(a * b / c); a and b not negative, c positive. */
+/** floor(a × b / c); a and b not negative, c positive. */
 export const mulDivDown = (a: bigint, b: bigint, c: bigint): bigint => {
-  invariant(a >= 0n && b >= 0n && c > 0n, 'mulDivDown takes amounts that are not negative')
+  invariant(
+    a >= 0n && b >= 0n && c > 0n,
+    'mulDivDown gets factors that are not negative and a positive divisor',
+  )
   return (a * b) / c
 }
 
-/** ceil(a * b / c); a and b not negative, c positive. */
+/** ceil(a × b / c); a and b not negative, c positive. */
 export const mulDivUp = (a: bigint, b: bigint, c: bigint): bigint => {
-  invariant(a >= 0n && b >= 0n && c > 0n, 'mulDivUp takes amounts that are not negative')
+  invariant(
+    a >= 0n && b >= 0n && c > 0n,
+    'mulDivUp gets factors that are not negative and a positive divisor',
+  )
   return (a * b + c - 1n) / c
 }
 
-/** Rounds towards minus infinity, unlike the `/` of bigint. */
+/** Rounds towards minus infinity, unlike the `/` of bigint; b positive. */
 export const divFloor = (a: bigint, b: bigint): bigint => {
-  invariant(b > 0n, 'divFloor divides by a positive number')
+  invariant(b > 0n, 'divFloor gets a positive divisor')
   const quotient = a / b
   return a % b < 0n ? quotient - 1n : quotient
 }
 
-/** Rounds towards plus infinity. */
+/** Rounds towards plus infinity; b positive. */
 export const divCeil = (a: bigint, b: bigint): bigint => -divFloor(-a, b)
 
 export const abs = (value: bigint): bigint => (value < 0n ? -value : value)
@@ -71,8 +79,8 @@ export const minOf = <T extends bigint | number>(a: T, b: T): T => (a < b ? a : 
 export const maxOf = <T extends bigint | number>(a: T, b: T): T => (a > b ? a : b)
 
 /**
- * An amount x 1e18 as a decimal number in words: exact, without trailing zeros. `toDecimal(5n * 10n ** 17n)`
- * is '0.5'.
+ * Formats an amount × 1e18 as a decimal: exact, without trailing zeros. `toDecimal(5n * 10n ** 17n)` is
+ * '0.5'.
  */
 export function toDecimal(amount: bigint): string {
   const digits = abs(amount).toString().padStart(19, '0')

@@ -1,6 +1,6 @@
 /**
- * A refusal is an answer, not an exception: every rule returns one of these, with a closed union as the
- * refusal.
+ * Result type of a rule: an accepted value, or one refusal of a closed union. Rules throw no exceptions for
+ * bad input.
  */
 export type Verdict<Value, Refusal> =
   | { readonly ok: true; readonly value: Value }

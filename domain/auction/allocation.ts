@@ -1,21 +1,25 @@
-/** Who gets how much at the clearing price: the short side all, the long side pro rata, time deciding only the last step. */
+/**
+ * Distributes the traded volume among the orders of one side at the clearing price, in proportion to their
+ * eligible steps.
+ */
 import { invariant } from '../invariant.ts'
 import type { Seq, Steps } from '../units.ts'
 
-/** An order's steps that are eligible at the price. */
+/** The steps of one order that are eligible at the price. */
 export interface Claim {
   readonly order: { readonly seq: Seq }
   readonly steps: Steps
 }
 
 /**
- * Shares of `volume` in the order of `claims`, which add up to it. In proportion to the claims, floored; the steps left over go
- * one each to the largest remainders, the earlier first. A share never exceeds its claim: the remainder of a whole share is 0,
- * and there are fewer steps left over than remainders above 0.
+ * Shares of `volume` in steps, in the order of `claims`; they add up to `volume`. Each share is `volume ×
+ * steps / total`, rounded down. The remaining steps go one each to the claims with the largest remainders; of
+ * equal remainders, to the earlier seq. A share never exceeds its claim: a claim that fills completely has
+ * remainder 0, and fewer steps remain than there are remainders above 0.
  */
 export function proRata(claims: readonly Claim[], volume: Steps): Steps[] {
   const total = claims.reduce((sum, { steps }) => sum + steps, 0)
-  invariant(volume <= total, 'a side trades at most what it claims')
+  invariant(volume <= total, 'the volume is at most the sum of the claims')
   if (volume === total) return claims.map(({ steps }) => steps)
 
   const remainders: number[] = []
@@ -37,13 +41,13 @@ export function proRata(claims: readonly Claim[], volume: Steps): Steps[] {
   return shares as Steps[]
 }
 
-/** a x b mod c. In doubles while the product is exact. */
+/** a × b mod c. Uses doubles while the product is a safe integer. */
 function remainderOf(a: number, b: number, c: number): number {
   const product = a * b
   return product <= Number.MAX_SAFE_INTEGER ? product % c : Number((BigInt(a) * BigInt(b)) % BigInt(c))
 }
 
-/** a x b / c, given what remains. */
+/** floor(a × b / c), where `remainder` is a × b mod c. */
 function quotientOf(a: number, b: number, c: number, remainder: number): number {
   const product = a * b
   if (product <= Number.MAX_SAFE_INTEGER) return (product - remainder) / c

@@ -1,4 +1,7 @@
-/** The frequent batch auction of one market: one price, the largest volume, pro rata. */
+/**
+ * Runs the frequent batch auction of one market: one clearing price at the largest volume, pro-rata
+ * allocation.
+ */
 
 import { Book, type RestingOrder } from '../book/book.ts'
 import { priceBand } from '../market/band.ts'
@@ -18,15 +21,18 @@ import { PositionCapacities } from './position-capacity.ts'
 import { type Round, type RoundInput, type RoundResult, runRound } from './round.ts'
 import { awaitsOracle, type BatchEntries, type BatchEntry, eligibleAt, type RiskTerms } from './tranches.ts'
 
-/** A batch that fills more orders than this is cleared again over the largest of each side. */
+/**
+ * A batch that fills more orders than this is cleared again over the largest `BATCH_ORDERS_PER_SIDE` orders
+ * of each side.
+ */
 export const BATCH_ORDERS = 800
 export const BATCH_ORDERS_PER_SIDE = 400
 
 export interface AuctionInput {
   readonly spec: MarketSpec
-  /** Read, not changed. */
+  /** The auction does not change it. */
   readonly book: Book
-  /** The matched position: mined and unsettled fills together. */
+  /** The matched position of an account: mined and unsettled fills together. */
   readonly positions: (account: UserId) => Position
   readonly fundingIndex: FundingIndex
   readonly oracle: Price
@@ -36,8 +42,9 @@ export interface AuctionInput {
 }
 
 /**
- * Clears one batch. The outcome depends on the set of orders only, not on the order they came in. Costs as much as the orders
- * that reach the other side's best price, whatever else rests. Orders that time has ended take no part: see `overdue`.
+ * Clears one batch. The result depends on the set of orders only, not on the sequence in which they were
+ * inserted. The cost depends on the number of orders that reach the other side's best price, not on the size
+ * of the book. Expired orders and market orders whose wait is over take no part; `overdue` lists them.
  */
 export function clear(input: AuctionInput): Clearing {
   const { spec, oracle, fundingIndex, asOf, reference } = input
@@ -63,29 +70,30 @@ export function clear(input: AuctionInput): Clearing {
   return { ...trade, ...band, cancels, inputs: inputsOf(input, candidates, participants) }
 }
 
-/** Clears the batch once more from what it says about itself: the result is the same, `inputs` included. */
+/** Clears a batch again from its stored inputs. The result equals the original, `inputs` included. */
 export function recompute({ orders, positions, ...rest }: ClearingInputs): Clearing {
-  const held = new Map(positions)
-  return clear({ ...rest, book: Book.of(orders), positions: (account) => held.get(account) ?? FLAT })
+  const byAccount = new Map(positions)
+  return clear({ ...rest, book: Book.of(orders), positions: (account) => byAccount.get(account) ?? FLAT })
 }
 
 /**
- * A batch with too many fills is cleared again over the largest orders; one that needs several parts, without flips. Each happens
- * once at most, the second keeps the first, and the largest 400 of either side cannot be too many: three rounds in the worst case,
- * four where the lack of flips brings in more orders.
+ * Repeats the round while the batch exceeds a limit. A batch that fills more than `BATCH_ORDERS` orders is
+ * cleared again over the largest orders. A batch that needs several parts is cleared again without flips.
+ * Each restriction is applied at most once and stays in force. 400 orders per side cannot exceed the limit,
+ * so there are at most three rounds, or four if forbidding flips brings in more orders.
  */
 function runRounds(input: RoundInput): { first: Round; last: Round } {
   const first = runRound(input)
-  let setup = input
+  let next = input
   let last = first
   while (last.result !== null) {
     const filled = [...last.result.buys, ...last.result.sells]
-    if (filled.length > BATCH_ORDERS && setup.restrictedTo === null) {
-      setup = { ...setup, restrictedTo: largestOrders(last.entries, last.result.price) }
-    } else if (setup.mayFlip && !fitsOnePart(filled.map(remainderOf))) {
-      setup = { ...setup, mayFlip: false }
+    if (filled.length > BATCH_ORDERS && next.restrictedTo === null) {
+      next = { ...next, restrictedTo: largestOrders(last.entries, last.result.price) }
+    } else if (next.mayFlip && !fitsOnePart(filled.map(remainderOf))) {
+      next = { ...next, mayFlip: false }
     } else break
-    last = runRound(setup)
+    last = runRound(next)
   }
   return { first, last }
 }
@@ -95,7 +103,10 @@ const remainderOf = ({ order, steps }: RoundResult['buys'][number]): Pick<Fill, 
   remaining: (order.remaining - steps) as Steps,
 })
 
-/** Of either side's orders that are eligible at the price, those with the largest remaining size; the earlier of equals. */
+/**
+ * The orders of either side that are eligible at the price and have the largest remaining size; of equals,
+ * the earlier seq.
+ */
 function largestOrders({ buys, sells }: BatchEntries, price: Ticks): Set<Seq> {
   const ofSide = (entries: readonly BatchEntry[]): RestingOrder[] =>
     entries
@@ -135,23 +146,23 @@ interface CancelInput {
   readonly terms: RiskTerms
   readonly participants: readonly Participant[]
   readonly candidates: Candidates
-  /** Of all orders that could take part. */
+  /** Of the first round, in which all candidates took part. */
   readonly entries: BatchEntries
   readonly fills: readonly Fill[]
 }
 
-/** Self-trades, and what a market order has left: of all candidates, the orders that do not stay. */
+/** The candidates that leave the book with this batch: self-trades, and market orders with steps left. */
 function cancelsOf({ terms, participants, candidates, entries, fills }: CancelInput): Cancel[] {
   const cancels: Cancel[] = []
   for (const { selfTrades } of participants) {
     for (const seq of selfTrades) cancels.push({ seq, reason: 'SELF_TRADE' })
   }
   if (candidates.marketOrders.length > 0) {
-    const settled = new Set(cancels.map(({ seq }) => seq))
-    for (const { seq, remaining } of fills) if (remaining === 0) settled.add(seq)
+    const ending = new Set(cancels.map(({ seq }) => seq))
+    for (const { seq, remaining } of fills) if (remaining === 0) ending.add(seq)
     const entered = new Set([...marketOrderSeqs(entries.buys), ...marketOrderSeqs(entries.sells)])
     for (const order of candidates.marketOrders) {
-      if (settled.has(order.seq)) continue
+      if (ending.has(order.seq)) continue
       const reason = entered.has(order.seq) ? 'MARKET_REMAINDER' : exclusionReason(terms, participants, order)
       if (reason !== null) cancels.push({ seq: order.seq, reason })
     }
@@ -165,7 +176,7 @@ function marketOrderSeqs(entries: readonly BatchEntry[]): Seq[] {
   return seqs
 }
 
-/** Why a market order took no part although the batch ran; null where it goes on waiting. */
+/** Why a market order took no part in a batch that ran; null if it keeps waiting. */
 function exclusionReason(
   terms: RiskTerms,
   participants: readonly Participant[],
@@ -185,7 +196,7 @@ function inputsOf(
   { buys, sells }: Candidates,
   participants: readonly Participant[],
 ): ClearingInputs {
-  const held = participants.filter(({ position }) => position.size !== 0)
+  const open = participants.filter(({ position }) => position.size !== 0)
   return {
     spec,
     asOf,
@@ -193,6 +204,6 @@ function inputsOf(
     fundingIndex,
     reference,
     orders: [...buys, ...sells],
-    positions: held.map(({ account, position }) => [account, position] as const),
+    positions: open.map(({ account, position }) => [account, position] as const),
   }
 }

@@ -1,4 +1,7 @@
-/** From a batch to what is written: fills, orders, reservations, and the log rows that tell them. */
+/**
+ * Turns a cleared batch into what one transaction writes: fills, order changes, reservations and journal
+ * rows.
+ */
 
 import type { LiveOrder } from '../book/market-book.ts'
 import { invariant } from '../invariant.ts'
@@ -23,9 +26,9 @@ import type { Cancel, Cleared, Fill } from './clearing.ts'
 import type { Part } from './parts.ts'
 
 export interface BatchDecision {
-  /** Ended by time, before the batch. */
+  /** Orders that ended before the batch because of time. */
   readonly overdue: readonly Cancel[]
-  /** Ended by the auction, or closing where filled in part. */
+  /** Orders that the auction ended. An order that the batch fills in part ends once that fill has settled. */
   readonly cancels: readonly Cancel[]
   readonly matched: MatchedBatch | null
   readonly rebalanced: ReadonlyMap<UserId, RecomputedReservations>
@@ -34,13 +37,16 @@ export interface BatchDecision {
 const fillsBySeq = (matched: MatchedBatch | null): ReadonlyMap<Seq, Fill> =>
   new Map(matched?.clearing.fills.map((fill) => [fill.seq, fill]))
 
-/** A market's open and waiting orders. */
+/** A market's open orders and its orders that wait for a trigger. */
 export interface LiveOrders {
   get(seq: Seq): LiveOrder | undefined
   ordersOf(account: UserId): readonly LiveOrder[]
 }
 
-/** Weighs the orders of every account in the batch against its new position. `live` is as before the batch. */
+/**
+ * Recomputes the reservations of every account in the batch on its new position. `live` holds the orders as
+ * they were before the batch.
+ */
 export function decideBatch(
   spec: MarketSpec,
   live: LiveOrders,
@@ -50,13 +56,13 @@ export function decideBatch(
 ): BatchDecision {
   const matched = outcome?.matched ?? null
   const cancels = outcome?.clearing.cancels ?? []
-  const gone = new Set([...overdue, ...cancels].map(({ seq }) => seq))
+  const ending = new Set([...overdue, ...cancels].map(({ seq }) => seq))
   const fills = fillsBySeq(matched)
   const rebalanced = new Map<UserId, RecomputedReservations>()
   for (const [account, position] of matched?.positions ?? []) {
     const before = live.ordersOf(account)
     const open = before
-      .filter(({ seq }) => !gone.has(seq))
+      .filter(({ seq }) => !ending.has(seq))
       .map((order) => ({
         ...order,
         remaining: (order.remaining - (fills.get(order.seq)?.fill ?? 0)) as Steps,
@@ -76,7 +82,7 @@ export function decideBatch(
 const reservedFor = (spec: MarketSpec, order: LiveOrder, steps: Steps | undefined): bigint =>
   steps === undefined || steps === 0 ? 0n : reservationPerStep(spec, order) * BigInt(steps)
 
-/** The orders that a decision changes: their stored state is needed to write it. */
+/** The orders that a decision changes. Their stored state is needed to plan the writes. */
 export function affectedOrders(decision: BatchDecision, live: LiveOrders): Set<Seq> {
   const seqs = new Set([...decision.overdue, ...decision.cancels].map(({ seq }) => seq))
   for (const { seq } of decision.matched?.clearing.fills ?? []) seqs.add(seq)
@@ -92,12 +98,12 @@ const endOverdue = (order: OpenOrder, reason: StatusReason, asOf: Millis): Order
   leaveBook(order, reason === 'EXPIRED' ? expiryReason(order, asOf) : closingReason(reason), asOf)
 
 const closingReason = (reason: StatusReason): ClosingReason => {
-  invariant(reason !== 'FILLED', 'the auction ends orders, settlement fills them')
+  invariant(reason !== 'FILLED', 'the auction ends no order as FILLED; only settlement does')
   return reason
 }
 
 export interface PlannedFill extends MatchedFill {
-  /** Position inside its part. */
+  /** Index within the part. */
   readonly place: number
   readonly partial_slot: number | null
 }
@@ -111,12 +117,12 @@ export interface PlannedBatch {
   readonly positions: ReadonlyMap<UserId, Position>
 }
 
-/** All that one turn of a market writes. */
+/** Everything that one transaction of a market writes. */
 export interface MarketPlan {
   readonly asOf: Millis
   readonly batch: PlannedBatch | null
   readonly orders: readonly OpenOrder[]
-  /** Change of what each account holds back. */
+  /** Change of each account's reservation in wei, reserved and held together. */
   readonly reserved: ReadonlyMap<UserId, Quote>
   readonly rows: readonly MarketRow[]
 }
@@ -127,13 +133,16 @@ export interface BatchPlanInput {
   readonly batchId: number
   readonly oracle: OracleReport | null
   readonly decision: BatchDecision
-  /** Stored state of the touched orders. */
+  /** Stored state of the affected orders. */
   readonly orders: ReadonlyMap<Seq, OpenOrder>
   /** Partial slots in use, by account. */
   readonly slots: ReadonlyMap<UserId, Set<number>>
 }
 
-/** Writes a decision down: the new state of every order it touches, and the rows in the order in which they hold. */
+/**
+ * Plans the writes of a decision: the new state of every affected order, and the journal rows in the order in
+ * which they apply.
+ */
 export function planBatch(input: BatchPlanInput): MarketPlan {
   const changes = new OrderChanges(input.orders)
   const { overdue, cancels, matched, rebalanced } = input.decision
@@ -146,11 +155,11 @@ export function planBatch(input: BatchPlanInput): MarketPlan {
       changes.putIf(reserve(changes.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
     else changes.put(leaveBook(changes.get(seq), closingReason(reason), input.asOf))
   }
-  for (const { reservations, cancels: short } of rebalanced.values()) {
-    for (const { seq, reason } of short)
+  for (const { reservations, cancels: unaffordable } of rebalanced.values()) {
+    for (const { seq, reason } of unaffordable)
       changes.put(leaveBook(changes.get(seq), closingReason(reason), input.asOf))
     for (const [seq, reservation] of reservations) {
-      if (!short.some((cancel) => cancel.seq === seq) && changes.has(seq))
+      if (!unaffordable.some((cancel) => cancel.seq === seq) && changes.has(seq))
         changes.putIf(reserve(changes.get(seq), reservation))
     }
   }
@@ -173,7 +182,7 @@ function fillOrders(
   changes: OrderChanges,
 ): PlannedBatch {
   const { spec, batchId, oracle } = input
-  invariant(oracle !== null, 'a batch has an oracle report')
+  invariant(oracle !== null, 'a batch that matched has an oracle report')
   const slots = new PartialSlots(input.slots)
   const timesCut = countBySeq(parts)
   const fills = parts.flatMap((part, at) =>
@@ -204,7 +213,7 @@ const heldFor = (spec: MarketSpec, order: OpenOrder, opening: Steps): Quote =>
 
 function afterFill(order: OpenOrder, fill: Fill, held: Quote, partialSlot: number | null): OpenOrder {
   const verdict = transition(order, { kind: 'match', steps: fill.fill })
-  invariant(verdict.ok, 'the auction fills what is in the book')
+  invariant(verdict.ok, 'the auction fills only orders that are in the book')
   return {
     ...verdict.value.life,
     openable: (order.openable - fill.opening) as Steps,
@@ -243,7 +252,7 @@ function countBySeq(parts: readonly Part[]): Map<Seq, number> {
   return counts
 }
 
-/** Orders that leave the book with the batch although part of them is settling. Marks them so. */
+/** Marks the orders that leave the book with the batch while a part of them settles, and returns them. */
 function closingOrders(
   { cancels, matched }: BatchDecision,
   changes: OrderChanges,
@@ -254,7 +263,7 @@ function closingOrders(
     .map(({ seq, reason }) => {
       const order = changes.get(seq)
       const verdict = transition(order, { kind: 'close', reason: closingReason(reason) })
-      invariant(verdict.ok, 'an order that is filled in part closes once')
+      invariant(verdict.ok, 'an order that the batch fills in part has not left the book before')
       changes.set(verdict.value.life)
       return { order_id: order.orderId, reason }
     })

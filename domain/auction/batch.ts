@@ -1,4 +1,7 @@
-/** From a book to a batch that can settle: the clearing, and what it does to the matched positions. */
+/**
+ * Clears a book and applies the fills to the matched positions, leaving out orders that the contract would
+ * reject.
+ */
 
 import type { RestingOrder } from '../book/book.ts'
 import type { MarketSpec } from '../market/market.ts'
@@ -13,7 +16,7 @@ import { type Part, splitIntoParts } from './parts.ts'
 export interface MatchedBatch {
   readonly clearing: Cleared
   readonly parts: readonly Part[]
-  /** After the batch, of every account in it. */
+  /** After the batch, for every account in it. */
   readonly positions: ReadonlyMap<UserId, Position>
 }
 
@@ -24,15 +27,16 @@ export interface MatchTerms {
   readonly orderOf: (seq: Seq) => RestingOrder
 }
 
-/** Orders that the chain would refuse although the auction matched them. */
+/** Orders that the auction matched although the contract would reject them. */
 export interface MatchRefusal {
   readonly orders: readonly Seq[]
   readonly reason: AccountRefusal['code']
 }
 
 /**
- * Applies a clearing to the matched positions exactly as the contract will, part by part. Refused where the contract would
- * refuse: the caller clears again without these orders, so that nothing is matched that cannot settle.
+ * Applies a clearing to the matched positions with the contract's rules, part by part. Refuses with the
+ * orders that the contract would reject; the caller clears again without them, so that every matched fill can
+ * settle.
  */
 export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<MatchedBatch, MatchRefusal> {
   const parts = splitIntoParts(clearing)
@@ -60,11 +64,16 @@ export function matchBatch(terms: MatchTerms, clearing: Cleared): Verdict<Matche
 export interface BatchOutcome {
   readonly clearing: Clearing
   readonly matched: MatchedBatch | null
-  /** Left out because the chain would have refused them. Empty unless the auction and the contract disagree. */
+  /**
+   * Orders that were left out because the contract would reject them. Empty unless the auction and the
+   * contract disagree.
+   */
   readonly refused: readonly MatchRefusal[]
 }
 
-/** Clears the book, and again without the orders that the chain would refuse, until everything matched can settle. */
+/**
+ * Clears the book and repeats without the orders that the contract would reject, until every fill can settle.
+ */
 export function clearAndMatch(input: AuctionInput): BatchOutcome {
   const refused: MatchRefusal[] = []
   const orders = new Set<Seq>(input.excluded?.orders)
@@ -88,7 +97,7 @@ function matchRefusal(run: readonly Fill[], refusal: AccountRefusal): MatchRefus
   return { orders: orders.map(({ seq }) => seq), reason: refusal.code }
 }
 
-/** Runs of fills of one account, in order. */
+/** Splits fills into runs of neighbouring fills of one account, in the given order. */
 export function byAccount<T extends { readonly account: UserId }>(fills: readonly T[]): T[][] {
   const runs: T[][] = []
   for (const fill of fills) {

@@ -1,4 +1,4 @@
-/** Which of the resting orders can meet another in this batch. The rest of the book is not looked at. */
+/** Selects the resting orders that can trade in this batch; the rest of the book is not read. */
 
 import type { Book, RestingOrder } from '../book/book.ts'
 import type { Band } from '../market/band.ts'
@@ -6,10 +6,13 @@ import { isExpired, type Side } from '../orders/order.ts'
 import { type Millis, maxOf, minOf, type Seq, type Ticks, type UserId } from '../units.ts'
 import type { Cancel } from './clearing.ts'
 
-/** A market order waits for a batch at most this long from its acceptance. */
+/** A market order ends if it has timedOut this long, from its acceptance or trigger, without a batch. */
 export const MARKET_WAIT_MS = 2000
 
-/** Orders that sit a batch out and stay as they are: those of an account whose adjustment is under way, or single ones. */
+/**
+ * Orders that take no part in a batch and stay in the book unchanged: all orders of an account whose
+ * adjustment is under way, or single orders.
+ */
 export interface Exclusions {
   readonly accounts: ReadonlySet<UserId>
   readonly orders: ReadonlySet<Seq>
@@ -17,11 +20,11 @@ export interface Exclusions {
 
 export const NO_EXCLUSIONS: Exclusions = { accounts: new Set(), orders: new Set() }
 
-/** Of either side the market orders first, by seq, then from the best limit, then by seq. */
+/** Each side lists its market orders by seq, then its limit orders from the best limit, then by seq. */
 export interface Candidates {
   readonly buys: readonly RestingOrder[]
   readonly sells: readonly RestingOrder[]
-  /** Those of them that are market orders. */
+  /** The market orders of both sides. */
   readonly marketOrders: readonly RestingOrder[]
 }
 
@@ -29,29 +32,33 @@ const isWaitOver = ({ type, acceptedAt }: RestingOrder, asOf: Millis): boolean =
   type === 'MARKET' && asOf - acceptedAt >= MARKET_WAIT_MS
 
 /**
- * The orders that time has ended at `asOf`, by seq, whether a batch runs or not. They take no part in a batch even where they
- * are still in the book. Costs what it returns and one look at each market order.
+ * The orders that have expired or timedOut too long at `asOf`, by seq, whether or not a batch runs. They take
+ * no part in a batch even if they are still in the book. The cost depends on the number of results and of
+ * market orders.
  */
 export function overdue(book: Book, asOf: Millis): Cancel[] {
   const expired = book.expired(asOf)
-  const gone = new Set(expired)
-  const waited = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT')]
-    .filter((order) => isWaitOver(order, asOf) && !gone.has(order.seq))
+  const expiredSeqs = new Set(expired)
+  const timedOut = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT')]
+    .filter((order) => isWaitOver(order, asOf) && !expiredSeqs.has(order.seq))
     .map(({ seq }): Cancel => ({ seq, reason: 'NO_BATCH_IN_TIME' }))
-  const cancels = expired.map((seq): Cancel => ({ seq, reason: 'EXPIRED' })).concat(waited)
+  const cancels = expired.map((seq): Cancel => ({ seq, reason: 'EXPIRED' })).concat(timedOut)
   return cancels.sort((a, b) => a.seq - b.seq)
 }
 
-/** The price an order takes part at before its account's risk is looked at: beyond the band on the aggressive side, the edge. */
+/**
+ * The limit at which an order takes part before risk limits apply: a limit beyond the band on the aggressive
+ * side becomes the band's edge.
+ */
 export function bandLimit(order: RestingOrder, band: Band): Ticks {
   if (order.side === 'LONG') return order.type === 'MARKET' ? band.hi : minOf(order.limit, band.hi)
   return order.type === 'MARKET' ? band.lo : maxOf(order.limit, band.lo)
 }
 
 /**
- * All orders that reach the other side's best price. An order outside cannot trade, cannot set the price, and ranks behind
- * these for its account's position, so leaving it out changes nothing. Where the sides do not reach each other, the market
- * orders alone.
+ * All orders that reach the other side's best price; only the market orders if the sides do not cross. An
+ * order out of reach cannot trade, cannot set the price, and ranks behind the candidates for its account's
+ * position. Leaving it out therefore does not change the result.
  */
 export function candidatesOf(book: Book, band: Band, asOf: Millis, excluded: Exclusions): Candidates {
   const isEligible = (order: RestingOrder): boolean =>

@@ -1,4 +1,7 @@
-/** The one price of a batch: largest volume, then smallest surplus, then pressure up to an anchor, then the reference. */
+/**
+ * Finds the clearing price of a batch: largest volume, then smallest surplus, then market pressure, then the
+ * reference price.
+ */
 
 import { invariant } from '../invariant.ts'
 import { type Band, tickNearest } from '../market/band.ts'
@@ -7,14 +10,14 @@ import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from '.
 import type { PriceRule, Reference } from './clearing.ts'
 import type { BatchEntry } from './tranches.ts'
 
-/** From this age on the last clearing price says nothing about the next. */
+/** A clearing price of this age or more is no longer used as a reference. */
 export const REFERENCE_MAX_AGE_MS = 60_000
 
 export interface PriceInput {
   readonly buys: readonly BatchEntry[]
   readonly sells: readonly BatchEntry[]
   readonly band: Band
-  /** Where nothing else decides. */
+  /** The tick that decides if volume, surplus and pressure leave several prices. */
   readonly reference: Ticks
 }
 
@@ -25,7 +28,10 @@ export interface PriceResult {
   readonly supply: Steps
 }
 
-/** The last clearing price while it is fresh and in the band, else the tick nearest the oracle price, half down. */
+/**
+ * The last clearing price if it is younger than 60 s and in the band; otherwise the tick nearest to the
+ * oracle price, half rounded down.
+ */
 export function referenceTick(
   spec: MarketSpec,
   { reference, oracle, asOf, band }: { reference: Reference | null; oracle: Price; asOf: Millis; band: Band },
@@ -39,9 +45,10 @@ export function referenceTick(
 }
 
 /**
- * Null where nothing meets. Demand falls and supply rises with the price, so the ticks with the largest volume are one interval,
- * and those of them with the smallest surplus are one again. Both change only right after a buy limit and at a sell limit: the
- * ends of every stretch where they are constant are looked at, and nothing between.
+ * The clearing price, or null if no orders cross. Demand falls and supply rises with the price. The ticks
+ * with the largest volume are therefore one interval, and so are those of them with the smallest surplus.
+ * Demand changes only right above a buy limit and supply only at a sell limit, so it suffices to evaluate the
+ * first and last tick of every interval on which both are constant.
  */
 export function clearingPrice(input: PriceInput): PriceResult | null {
   const largest = largestVolume(input)
@@ -57,7 +64,7 @@ export function clearingPrice(input: PriceInput): PriceResult | null {
   return { price, rule, demand, supply }
 }
 
-/** Demand and supply on a stretch of equal ones, at its first or last tick. */
+/** Demand and supply at the first or last tick of an interval on which both are constant. */
 interface Point {
   readonly tick: Ticks
   readonly demand: Steps
@@ -91,11 +98,14 @@ const endsOf = (points: readonly Point[]): Band => ({
   hi: (points.at(-1) as Point).tick,
 })
 
-/** The point of the stretch that `price` lies in. */
+/** The point of the interval that contains `price`. */
 const pointAt = (points: readonly Point[], price: Ticks): Point =>
   points.findLast((point) => point.tick <= price) as Point
 
-/** The lowest and highest effective limit of a limit order in the interval: without one, pressure has nothing to push to. */
+/**
+ * The lowest and highest effective limits of limit orders in the interval; null if there is none. Pressure
+ * moves the price to one of them.
+ */
 function anchorsIn(
   { lo, hi }: Band,
   sides: readonly (readonly BatchEntry[])[],
@@ -117,7 +127,7 @@ function anchorsIn(
   return { lowest, highest }
 }
 
-/** The steps that one side offers at each of its limits, ascending. */
+/** The steps that one side offers at each of its limits, ascending by limit. */
 interface Curve {
   readonly limits: Float64Array
   readonly steps: Float64Array
@@ -135,7 +145,7 @@ function curveOf(entries: readonly BatchEntry[]): Curve {
     if (reducing > 0) add(bounded.reducingLimit as Ticks, reducing)
     if (opening > 0) add(bounded.openingLimit as Ticks, opening)
   }
-  invariant(Number.isSafeInteger(total), 'the steps of one side of a batch are a safe integer')
+  invariant(Number.isSafeInteger(total), 'the total steps of one side are a safe integer')
   const limits = new Float64Array(stepsAt.size)
   let at = 0
   for (const limit of stepsAt.keys()) limits[at++] = limit
@@ -143,12 +153,15 @@ function curveOf(entries: readonly BatchEntry[]): Curve {
   return { limits, steps: limits.map((limit) => stepsAt.get(limit) as number), total }
 }
 
-/** The points with the largest volume, ascending; none where it is 0. One walk over the band, from change to change. */
+/**
+ * The points with the largest volume, ascending; empty if the largest volume is 0. One walk over the band,
+ * from change to change.
+ */
 function largestVolume({ buys, sells, band }: PriceInput): Point[] {
   const buy = curveOf(buys)
   const sell = curveOf(sells)
   let largest: Point[] = []
-  let most = 1
+  let maximum = 1
   let demand = buy.total
   let supply = 0
   let nextBuy = 0
@@ -157,9 +170,9 @@ function largestVolume({ buys, sells, band }: PriceInput): Point[] {
     while ((buy.limits[nextBuy] as number) < tick) demand -= buy.steps[nextBuy++] as number
     while ((sell.limits[nextSell] as number) <= tick) supply += sell.steps[nextSell++] as number
     const volume = Math.min(demand, supply)
-    if (volume > most) largest = []
-    if (volume >= most) {
-      most = volume
+    if (volume > maximum) largest = []
+    if (volume >= maximum) {
+      maximum = volume
       largest.push({ tick: tick as Ticks, demand: demand as Steps, supply: supply as Steps })
     }
     tick = nextTick(tick, band, buy.limits[nextBuy], sell.limits[nextSell])
@@ -168,8 +181,9 @@ function largestVolume({ buys, sells, band }: PriceInput): Point[] {
 }
 
 /**
- * The next end or beginning of a stretch. `buyLimit` is the lowest at or above the tick, demand falls right after it; `sellLimit`
- * the lowest above the tick, supply rises at it.
+ * The next tick that starts or ends an interval of constant demand and supply. `buyLimit` is the lowest buy
+ * limit at or above `tick`: demand falls right above it. `sellLimit` is the lowest sell limit above `tick`:
+ * supply rises at it.
  */
 function nextTick(
   tick: number,

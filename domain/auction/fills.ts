@@ -1,4 +1,4 @@
-/** What each order gets, from its pairs and its account's position. */
+/** Computes the fill of each order from its pairs and its account's position. */
 import type { RestingOrder } from '../book/book.ts'
 import { minOf, type Steps } from '../units.ts'
 import type { Fill, Pair } from './clearing.ts'
@@ -7,8 +7,9 @@ import type { PositionCapacity } from './position-capacity.ts'
 import type { PlannedShare } from './round.ts'
 
 /**
- * By account, within an account in tranche order. An account's fills reduce its position in that order until it is flat; they are
- * all on one side, since self-trades are gone.
+ * Fills by account, within an account in tranche order. The fills of an account reduce its position in that
+ * order until it is flat. All of them are on one side, because self-trade prevention leaves an account only
+ * one side per batch.
  */
 export function fillsOf(sides: readonly (readonly PlannedShare[])[], pairs: readonly Pair[]): Fill[] {
   const tallies = tally(pairs)

@@ -1,4 +1,7 @@
-/** What opening asks of an order in one batch. The rules are those of margin and reservation; most answers need none of their divisions. */
+/**
+ * Computes how much an order may open in one batch and up to which price. The rules are those of `margin` and
+ * `reservation`; most results are reached without their bigint divisions.
+ */
 
 import type { RestingOrder } from '../book/book.ts'
 import type { Band } from '../market/band.ts'
@@ -8,7 +11,7 @@ import { coveredSteps, feePriceOf } from '../orders/reservation.ts'
 import { openingBound } from '../positions/margin.ts'
 import type { Price, Steps, Ticks } from '../units.ts'
 
-/** Far more than doubles can be wrong by, far less than matters: what is within it is computed exactly. */
+/** Margin above the double rounding error. A result within it is recomputed exactly. */
 const ERROR_FACTOR = 1.001
 
 export class OpeningMargins {
@@ -32,7 +35,8 @@ export class OpeningMargins {
   boundFor(order: RestingOrder): Ticks {
     const bound = this.#marketBound(order)
     const dependsOnLimit = order.side === 'SHORT' && order.type === 'LIMIT' && !this.#isBinary
-    // A sell limit l at or above O(1+IMR)/(1+1/L), the bound of a market sell, is at or above O(1+IMR) - l/L, its own.
+    // A market sell's bound is O(1+IMR)/(1+1/L). A limit l at or above it is also at or above its own bound,
+    // O(1+IMR) - l/L.
     if (!dependsOnLimit || order.limit >= bound) return bound
     return openingBound(this.#spec, order, this.#oracle)
   }
@@ -44,8 +48,8 @@ export class OpeningMargins {
     const feePrice = feePriceOf(this.#spec, order)
     if (feePrice >= this.#band.hi) return openable
     if (type === 'LIMIT') {
-      // Its margin is that of its limit whatever the band does. Only the fee at the band's upper edge has grown, and while that
-      // adds up to less than one step costs, one step is what is not covered.
+      // The margin depends on the limit only; the fee has risen with the band's upper edge. If the missing
+      // fee of all steps is less than the margin of one step, exactly one step is not covered.
       const missing = (this.#feeAt(this.#band.hi) - this.#feeAt(feePrice)) * openable
       const step = (limit * this.#tickStepValue) / leverage
       if (missing > 0 && missing * ERROR_FACTOR < step) return (openable - 1) as Steps

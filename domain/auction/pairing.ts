@@ -1,4 +1,4 @@
-/** Who is counted as having met whom, for fees and fill records. It changes no quantity and no price. */
+/** Pairs filled buys with filled sells for fees and fill records; quantities and price are already fixed. */
 import type { RestingOrder } from '../book/book.ts'
 import { invariant } from '../invariant.ts'
 import { pairFees } from '../market/fees.ts'
@@ -6,15 +6,16 @@ import type { MarketSpec } from '../market/market.ts'
 import type { Quote, Seq, Steps, Ticks } from '../units.ts'
 import type { Pair } from './clearing.ts'
 
-/** An order and its positive share of the volume. */
+/** An order and its share of the volume, above 0 steps. */
 export interface Share {
   readonly order: RestingOrder
   readonly steps: Steps
 }
 
 /**
- * Buys market-first against sells limit-first, each by seq: market orders meet limit orders as far as they can, and meet each
- * other only for what no pairing could avoid. Both sides add up to the same; at most n + m - 1 pairs.
+ * Pairs buys (market orders first) with sells (limit orders first), each by seq. Market orders meet limit
+ * orders as far as possible, and meet each other only for volume that no pairing could avoid. Requires equal
+ * totals on both sides. Yields at most n + m - 1 pairs.
  */
 export function pairUp(
   spec: MarketSpec,
@@ -31,7 +32,7 @@ export function pairUp(
     let buyLeft: number = buy.steps
     while (buyLeft > 0) {
       const sell = sellQueue[at]
-      invariant(sell !== undefined, 'buys and sells of a batch add up to the same')
+      invariant(sell !== undefined, 'the buys and sells of a batch have equal totals')
       const steps = Math.min(buyLeft, sellLeft) as Steps
       pairs.push(pairOf(spec, price, buy.order, sell.order, steps))
       buyLeft -= steps
@@ -39,7 +40,7 @@ export function pairUp(
       if (sellLeft === 0) sellLeft = sellQueue[++at]?.steps ?? 0
     }
   }
-  invariant(at === sellQueue.length, 'buys and sells of a batch add up to the same')
+  invariant(at === sellQueue.length, 'the buys and sells of a batch have equal totals')
   return pairs
 }
 
@@ -61,13 +62,13 @@ function pairOf(spec: MarketSpec, price: Ticks, buy: RestingOrder, sell: Resting
   }
 }
 
-/** A limit order that meets a market order; of two orders of one type the earlier. */
+/** A limit order that meets a market order is the maker; of two orders of one type, the earlier seq. */
 function makerOf(a: RestingOrder, b: RestingOrder): RestingOrder {
   if (a.type !== b.type) return a.type === 'LIMIT' ? a : b
   return a.seq < b.seq ? a : b
 }
 
-/** What one order's pairs add up to. */
+/** Totals over the pairs of one order: steps at the taker and maker rates, fee in wei. */
 export interface Tally {
   taker: Steps
   maker: Steps

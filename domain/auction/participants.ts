@@ -1,4 +1,7 @@
-/** The accounts of a batch: their candidate orders, bounded, less those that have no room and those that would meet themselves. */
+/**
+ * Groups the candidates by account, computes their limits, and removes self-trades and orders that cannot
+ * trade.
+ */
 import type { RestingOrder } from '../book/book.ts'
 import type { Position } from '../positions/position.ts'
 import type { Seq, Steps, UserId } from '../units.ts'
@@ -81,7 +84,7 @@ function boundTwoSided(
   return { orders: boundInTrancheOrder(terms, capacity, retained, marketOrderBounds), selfTrades: cancelled }
 }
 
-/** The orders that have room, with their limits, in tranche order. */
+/** The orders that can trade, with their limits, in tranche order. */
 function boundInTrancheOrder(
   terms: RiskTerms,
   capacity: PositionCapacity,
@@ -97,6 +100,9 @@ function boundInTrancheOrder(
   return bounded.length > 1 ? bounded.sort(byTrancheOrder) : bounded
 }
 
-/** Without room at any price for all that its account holds, an order cannot trade, nor be in another's way. */
+/**
+ * Whether the order may open anything or reduce the position. Otherwise it can neither trade nor cause a
+ * self-trade.
+ */
 const canTrade = (capacity: PositionCapacity, order: RestingOrder, openable: Steps): boolean =>
   openable > 0 || order.side === capacity.reducingSide

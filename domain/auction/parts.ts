@@ -1,4 +1,6 @@
-/** Cuts a cleared batch into transactions that the chain takes: each balanced and within its limits. */
+/**
+ * Splits a cleared batch into parts: settlement transactions that are balanced and within the chain's limits.
+ */
 
 import type { Quote, Seq, Steps, UserId } from '../units.ts'
 import type { Fill, Pair } from './clearing.ts'
@@ -8,35 +10,41 @@ import { type Tally, tally } from './pairing.ts'
 export const MAX_PART_ORDERS = 200
 export const MAX_PART_SLOTS = 400
 
-/** Of the market itself: its clock and its reference, which its first part finds empty. */
+/**
+ * Storage slots of the market itself (its clock and its reference), which its first part writes from zero.
+ */
 export const MARKET_SLOTS = 2
 
-/** Where a part is cut, at most one buy and one sell go on in the next: each holds a slot for its filled quantity meanwhile. */
+/** At a cut at most one buy and one sell continue in the next part. Each takes a partial slot meanwhile. */
 const CUT_SLOTS = 2
 
-/** What a part takes before its first order. */
+/** Slots that a part takes before its first order. */
 const FIXED_SLOTS = MARKET_SLOTS + CUT_SLOTS
 
 /** A share of a cleared batch whose buys equal its sells. */
 export interface Part {
   readonly pairs: readonly Pair[]
-  /** What these pairs add up to: by account, within an account in tranche order. An order that goes on later has more `left`. */
+  /**
+   * The fills of these pairs: by account, within an account in tranche order. `remaining` of an order that
+   * continues in a later part is as it is after this part.
+   */
   readonly fills: readonly Fill[]
-  /** Storage slots it can take at most. */
+  /** Upper bound of the storage slots that the part takes. */
   readonly newSlots: number
 }
 
-/** What splitting needs of a cleared batch. */
+/** The fields of a clearing that splitting reads. */
 export interface Splittable {
   readonly pairs: readonly Pair[]
   readonly fills: readonly Fill[]
 }
 
 /**
- * The parts in settlement order. Their pairs in a row are the batch's pairs, cut between pairs; each part has at most
- * `PART_ORDERS` orders and `PART_SLOTS` new slots. Slots are counted as if nothing were there yet: a bitmap word per order, a
- * slot per order that stays partly filled, a position per account, and the market's own; so what the chain holds does not change
- * the parts. A balance at the bank is not counted: who had none left holds a position already.
+ * The parts in settlement order. Their pairs in sequence are the batch's pairs, cut between pairs. Each part
+ * has at most `MAX_PART_ORDERS` orders and `MAX_PART_SLOTS` new slots. Slots are counted as if the chain had
+ * none of them yet: a salt word per order, a partial slot per order that stays partly filled, a position per
+ * account, and the market's own. The parts therefore do not depend on the chain's state. A balance slot at
+ * the bank is not counted: an account whose balance is zero has a position already.
  */
 export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
   const fillOf = new Map(fills.map((fill) => [fill.seq, fill]))
@@ -48,7 +56,10 @@ export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
   }))
 }
 
-/** Whether a batch that leaves these orders so much fits one transaction: what `splitIntoParts` would say, without the pairs. */
+/**
+ * Whether a batch whose fills leave these orders in this state fits into one part. Equals
+ * `splitIntoParts(…).length === 1`, without the pairs.
+ */
 export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'remaining'>[]): boolean {
   if (filled.length > MAX_PART_ORDERS) return false
   const accounts = new Set<UserId>()
@@ -85,7 +96,7 @@ function cut(pairs: readonly Pair[], fillOf: ReadonlyMap<Seq, Fill>): Chunk[] {
   return chunks
 }
 
-/** Orders and slots of the part that is being filled. */
+/** Orders and slots of the part that is being built. */
 class PartLoad {
   readonly #orders = new Set<Seq>()
   readonly #accounts = new Set<UserId>()
@@ -123,7 +134,7 @@ class PartLoad {
   }
 }
 
-/** How far each order has got through the parts. Its reducing share settles first. */
+/** Settled steps of each order up to the current part. An order's reducing steps settle first. */
 class Progress {
   readonly #fills: readonly Fill[]
   readonly #settled = new Map<Seq, number>()

@@ -1,4 +1,7 @@
-/** What an account's position allows its orders in one batch. The rules are those of margin and position; most answers need none of their divisions. */
+/**
+ * Computes what an account's position allows its orders in one batch. The rules are those of `margin` and
+ * `position`; most results are reached without their bigint divisions.
+ */
 
 import type { RestingOrder } from '../book/book.ts'
 import type { Band } from '../market/band.ts'
@@ -9,15 +12,18 @@ import { bankruptcyPrice, FLAT, type Position } from '../positions/position.ts'
 import { type FundingIndex, ONE, type Price, type Steps, type Ticks } from '../units.ts'
 
 export interface PositionCapacity {
-  /** Signed as in the position: what orders on the other side may reduce. */
+  /** The position's size, long positive. Orders on the other side may reduce it. */
   readonly size: Steps
   readonly reducingSide: Side | null
-  /** The price beyond which a close would leave bad debt, or a price of the band before it: binds every order on the reducing side. */
+  /**
+   * A limit for every order on the reducing side, in ticks: the bankruptcy price, beyond which a close would
+   * leave bad debt, or the band's edge if the bankruptcy price lies beyond the band.
+   */
   readonly bankruptcyLimit: Ticks
   readonly mayOpen: boolean
 }
 
-/** Of a flat account. */
+/** The capacity of a flat account. */
 export const FLAT_CAPACITY: PositionCapacity = {
   size: FLAT.size,
   reducingSide: null,
@@ -25,9 +31,12 @@ export const FLAT_CAPACITY: PositionCapacity = {
   mayOpen: true,
 }
 
-/** Far more than a few operations on doubles can be wrong by, relative to their largest operand: what is closer is computed exactly. */
+/**
+ * Bound of the relative error of a few double operations, as a fraction of the sum of their operands. A
+ * comparison that is closer is recomputed exactly.
+ */
 const RELATIVE_ERROR = 1e-9
-/** Ticks by which the roundings of the bankruptcy price can move it from the quotient, and some. */
+/** Bound of the ticks by which rounding can move the bankruptcy price from the plain quotient. */
 const ROUNDING_TICKS = 4
 
 export class PositionCapacities {
@@ -54,7 +63,7 @@ export class PositionCapacities {
     this.#required = { LONG: imr * this.#stepValue, SHORT: imr * atStake }
   }
 
-  /** Of an account that is not flat. What none of its orders asks for is not computed. */
+  /** Capacity of an account that is not flat. A field that none of `orders` needs is not computed. */
   of(position: Position, orders: readonly RestingOrder[]): PositionCapacity {
     const reducingSide = position.size > 0 ? 'SHORT' : 'LONG'
     const estimate = this.#estimate(position)
@@ -98,7 +107,10 @@ export class PositionCapacities {
   }
 }
 
-/** A position in doubles: margin, entry notional and signed value at the oracle price, in wei, and how wrong they can be in all. */
+/**
+ * A position in doubles: margin, entry notional and signed value at the oracle price, in wei, and a bound of
+ * their total error.
+ */
 interface Estimate {
   readonly margin: number
   readonly entry: number

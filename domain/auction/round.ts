@@ -1,4 +1,7 @@
-/** One computation of price and shares over a fixed set of orders. A batch that is too large takes a few of them. */
+/**
+ * Runs one round of the auction: price and shares over a fixed set of orders. A batch that exceeds a limit
+ * needs several rounds.
+ */
 
 import type { Seq, Steps, Ticks } from '../units.ts'
 import { proRata } from './allocation.ts'
@@ -14,24 +17,27 @@ export interface RoundInput {
   readonly reference: Ticks
   /** The orders that take part; null for all. */
   readonly restrictedTo: ReadonlySet<Seq> | null
-  /** Whether an order may open on the side that reduces its account's position. */
+  /** Whether an order may open steps on the side that reduces its account's position. */
   readonly mayFlip: boolean
 }
 
 export interface Round {
   readonly entries: BatchEntries
-  /** Null where nothing meets. */
+  /** Null if no orders cross. */
   readonly result: RoundResult | null
 }
 
-/** A share with what its account's position allows. */
+/** A share with the capacity of its account's position. */
 export interface PlannedShare extends Share {
   readonly capacity: PositionCapacity
 }
 
 export interface RoundResult extends PriceResult {
   readonly volume: Steps
-  /** The orders of either side that get something. An account's lie together, in tranche order. */
+  /**
+   * The orders of either side with a share above 0. The orders of one account are adjacent and in tranche
+   * order.
+   */
   readonly buys: readonly PlannedShare[]
   readonly sells: readonly PlannedShare[]
 }
@@ -39,8 +45,9 @@ export interface RoundResult extends PriceResult {
 export function runRound({ terms, participants, reference, restrictedTo, mayFlip }: RoundInput): Round {
   const entries: BatchEntries = { buys: [], sells: [] }
   for (const { capacity, orders } of participants) {
-    const taking = restrictedTo === null ? orders : orders.filter(({ order }) => restrictedTo.has(order.seq))
-    addEntries(entries, capacity, taking, mayFlip)
+    const participating =
+      restrictedTo === null ? orders : orders.filter(({ order }) => restrictedTo.has(order.seq))
+    addEntries(entries, capacity, participating, mayFlip)
   }
   const answer = clearingPrice({ ...entries, band: terms.band, reference })
   if (answer === null) return { entries, result: null }
@@ -63,11 +70,11 @@ function sharesOf(entries: readonly BatchEntry[], price: Ticks, volume: Steps): 
   }
   if (claimed === volume) return eligible
 
-  const got = proRata(eligible, volume)
+  const allocated = proRata(eligible, volume)
   const shares: PlannedShare[] = []
   for (let i = 0; i < eligible.length; i++) {
     const { order, capacity } = eligible[i] as PlannedShare
-    const steps = got[i] as Steps
+    const steps = allocated[i] as Steps
     if (steps > 0) shares.push({ order, capacity, steps })
   }
   return shares

@@ -1,4 +1,7 @@
-/** Self-trade prevention: no account meets itself in a batch. Decided order against order, before sizes and risk are looked at. */
+/**
+ * Prevents self-trades: cancels orders of one account that could trade with each other. Compares signed
+ * limits only, before sizes and risk are computed.
+ */
 import type { RestingOrder } from '../book/book.ts'
 import type { Side } from '../orders/order.ts'
 import type { Seq, Ticks } from '../units.ts'
@@ -7,7 +10,7 @@ import type { MarketOrderBounds } from './tranches.ts'
 export interface SelfTradePrevention {
   readonly retained: readonly RestingOrder[]
   readonly cancelled: readonly Seq[]
-  /** One tick short of the account's own best kept limit on the other side. */
+  /** Bounds one tick short of the account's best remaining limit on the other side. */
   readonly marketOrderBounds: MarketOrderBounds
 }
 
@@ -15,10 +18,10 @@ const NO_BUY = Number.NEGATIVE_INFINITY
 const NO_SELL = Number.POSITIVE_INFINITY
 
 /**
- * Of one account's crossing limit orders, or of its opposite market orders, the later is cancelled; a forced order stays and
- * whatever is on its other side is cancelled. One walk by seq, each order against those kept before it: a cancelled order cancels
- * no other, and the walk ends after the last order.
- * `orders`: one account's orders within reach of the batch, in any order.
+ * Of an account's crossing limit orders, and of its opposite market orders, the later one is cancelled. A
+ * forced order stays, and every order opposite to it is cancelled. One walk by seq compares each order with
+ * the orders retained so far, so a cancelled order cancels no other. `orders` are the account's candidates,
+ * in any order.
  */
 export function preventSelfTrades(orders: readonly RestingOrder[]): SelfTradePrevention {
   const state = { bestBuy: NO_BUY, bestSell: NO_SELL, markets: new Set<Side>(), forced: new Set<Side>() }

@@ -1,22 +1,25 @@
-/** When a market may auction: only while what it has already matched settles fast enough to be mined before it is refused. */
+/**
+ * Decides whether a market may auction: only while its matched parts settle fast enough to be mined within
+ * the lifetime of an action.
+ */
 import { ACTION_LIFETIME } from '../settlement/durations.ts'
 import type { Millis } from '../units.ts'
 
-/** Guess for a market that has settled nothing yet. */
+/** Assumed settlement time of a part before the first measurement. */
 const INITIAL_PART_MS = 50
-/** Weight of the newest observation. */
+/** Weight of the newest measurement in the moving average. */
 const SAMPLE_WEIGHT = 0.2
 
 /** Parts that are matched and not mined. */
 export interface SettlementBacklog {
   readonly unsettled: number
-  /** Parts ever queued in this market. */
+  /** Parts that this market has ever queued. */
   readonly queued: number
-  /** When the oldest unsettled part was matched; null where all are settled. */
+  /** When the oldest unsettled part was matched; null if all are settled. */
   readonly oldest: Millis | null
 }
 
-/** How long a part has lately taken, while there was any to settle. */
+/** Moving average of the time per settled part, measured while parts were waiting. */
 export interface SettlementPace {
   readonly partMs: number
   readonly last: { readonly at: Millis; readonly unsettled: number; readonly queued: number } | null
@@ -24,7 +27,10 @@ export interface SettlementPace {
 
 export const INITIAL_PACE: SettlementPace = { partMs: INITIAL_PART_MS, last: null }
 
-/** Learns from what has been settled since the last look. Time in which nothing waited does not count. */
+/**
+ * Adds a measurement from the parts that have settled since the last one. Time without unsettled parts is not
+ * counted.
+ */
 export function updatePace(
   pace: SettlementPace,
   { unsettled, queued }: SettlementBacklog,
@@ -38,7 +44,10 @@ export function updatePace(
   return { partMs: pace.partMs * (1 - SAMPLE_WEIGHT) + sample * SAMPLE_WEIGHT, last }
 }
 
-/** The oldest unsettled batch is younger than half an action's life, and the rest takes at most a quarter of it. */
+/**
+ * True if the oldest unsettled part is younger than half of `ACTION_LIFETIME` and the backlog is expected to
+ * take at most a quarter of it.
+ */
 export const mayAuction = (
   { unsettled, oldest }: SettlementBacklog,
   { partMs }: SettlementPace,

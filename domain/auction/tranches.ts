@@ -1,4 +1,7 @@
-/** What each order of an account may trade and up to which price: reducing before opening, never into bad debt or below IMR. */
+/**
+ * Computes each order's tranches: how many steps may reduce or open, and up to which price, without bad debt
+ * and without falling below IMR.
+ */
 
 import type { RestingOrder } from '../book/book.ts'
 import type { Band } from '../market/band.ts'
@@ -9,7 +12,7 @@ import { bandLimit } from './candidates.ts'
 import type { OpeningMargins } from './opening-margin.ts'
 import type { PositionCapacities, PositionCapacity } from './position-capacity.ts'
 
-/** The batch's facts that bear on risk. */
+/** Parameters of the batch that limit risk. */
 export interface RiskTerms {
   readonly spec: MarketSpec
   readonly band: Band
@@ -18,33 +21,45 @@ export interface RiskTerms {
   readonly capacities: PositionCapacities
 }
 
-/** How far the account's own limit orders let its market orders go: see `withoutSelfTrades`. */
+/**
+ * Bounds of an account's market orders that keep them from crossing its own limit orders; see
+ * `preventSelfTrades`.
+ */
 export interface MarketOrderBounds {
   readonly highestBuy: Ticks
   readonly lowestSell: Ticks
 }
 
-/** An order with all that limits its price. A tranche's limit lies in the band, or is null where no price of the band will do. */
+/**
+ * An order with its price limits. The limit of a tranche lies in the band; it is null if no price of the band
+ * is acceptable.
+ */
 export interface BoundedOrder {
   readonly order: RestingOrder
   readonly capacity: PositionCapacity
-  /** Of the order alone, in the band: ranks it for the position. */
+  /** The order's own limit, clamped to the band. It ranks the order for the position. */
   readonly limit: Ticks
-  /** Null, too, where the account has no position to reduce with it. */
+  /** Also null if the account has no position that the order could reduce. */
   readonly reducingLimit: Ticks | null
   readonly openingLimit: Ticks | null
-  /** What it may open at most. */
+  /** Bound of the steps that the order may open. */
   readonly openable: Steps
 }
 
-/** An order as it takes part: what closes its account's position, and what opens or grows one. Not both 0. */
+/**
+ * The steps by which an order takes part: those that close its account's position, and those that open or
+ * grow one. At least one is above 0.
+ */
 export interface BatchEntry {
   readonly bounded: BoundedOrder
   readonly reducing: Steps
   readonly opening: Steps
 }
 
-/** A market sell is margined at up to the oracle price: one reserved for less waits for a lower oracle price. */
+/**
+ * Whether a market sell waits for a lower oracle price: it is margined at up to the oracle price, and its
+ * reservation was computed at less.
+ */
 export const awaitsOracle = (
   { spec, oracle }: { readonly spec: MarketSpec; readonly oracle: Price },
   order: RestingOrder,
@@ -55,16 +70,19 @@ export const awaitsOracle = (
   spec.kind !== 'binary_future' &&
   priceOf(spec, order.reservedPrice) < oracle
 
-/** What an order may open in this batch at most: as much as its reservation covers at any price that the batch can have. */
+/**
+ * Bound of the steps that an order may open in this batch: those that its reservation covers at every price
+ * of the band.
+ */
 export function openableNow(terms: RiskTerms, capacity: PositionCapacity, order: RestingOrder): Steps {
   const isBarred = order.reduceOnly || order.forced || !capacity.mayOpen || awaitsOracle(terms, order)
   return isBarred ? (0 as Steps) : terms.openingMargins.coveredSteps(order)
 }
 
 /**
- * The order's limits. Everything on the reducing side stops at the bankruptcy price, opening shares included: which of an
- * account's fills reduce is known only once all are, and they must not leave bad debt whichever they are. `openable`: what it
- * may open at most, see `openableNow`.
+ * Computes the order's limits. On the reducing side every share stops at the bankruptcy price, opening shares
+ * included: which of an account's fills reduce is known only once all fills are known, and no assignment may
+ * leave bad debt. `openable` is the result of `openableNow`.
  */
 export function boundOrder(
   terms: RiskTerms,
@@ -97,7 +115,7 @@ function ownLimit(band: Band, order: RestingOrder, marketOrderBounds: MarketOrde
   )
 }
 
-/** Up to which price the share stays at IMR and within its reservation. */
+/** The price up to which an opening share meets IMR and stays within its reservation. */
 function openingLimit({ spec, openingMargins }: RiskTerms, order: RestingOrder, limit: Ticks): Ticks {
   const margined = tighter(order.side, limit, openingMargins.boundFor(order))
   const isReservedAtPrice = order.side === 'LONG' || spec.kind === 'binary_future'
@@ -106,14 +124,15 @@ function openingLimit({ spec, openingMargins }: RiskTerms, order: RestingOrder, 
 
 const tighter = (side: Side, a: Ticks, b: Ticks): Ticks => (side === 'LONG' ? minOf(a, b) : maxOf(a, b))
 
-/** A tightened limit can only have left the band on the passive side. */
+/** Tightening can move a limit out of the band only on the passive side. */
 const isInBand = ({ lo, hi }: Band, side: Side, limit: Ticks): boolean =>
   side === 'LONG' ? limit >= lo : limit <= hi
 
 /**
- * The order in which one account's orders get its position: forced first, then the most aggressive price, market before limit,
- * reduce-only first, then by seq. At every price the orders that trade there thus hold as much of it as they can use, and a
- * distant take-profit does not keep a nearer order from closing.
+ * Tranche order, in which the orders of one account get its position: forced orders first, then from the most
+ * aggressive price, market before limit, reduce-only before plain, then by seq. At every price, the orders
+ * that trade there thereby get as much of the position as they can use, and a distant take-profit does not
+ * keep a nearer order from closing.
  */
 export function byTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
   if (a.order.side !== b.order.side) return a.order.side === 'LONG' ? -1 : 1
@@ -126,15 +145,16 @@ export function byTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
   )
 }
 
-/** An account's entries lie together, in tranche order. */
+/** The entries of one account are adjacent and in tranche order. */
 export interface BatchEntries {
   readonly buys: BatchEntry[]
   readonly sells: BatchEntry[]
 }
 
 /**
- * One account's entries in tranche order, appended to `entries`. The position's size is given out once; what an order does not
- * get of it, it may open. Without `mayFlip` no order opens on the side that reduces the position.
+ * Appends one account's entries to `entries`, in tranche order. The position's size is assigned once; steps
+ * of an order beyond it may open. If `mayFlip` is false, no order opens on the side that reduces the
+ * position.
  */
 export function addEntries(
   { buys, sells }: BatchEntries,

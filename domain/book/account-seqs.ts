@@ -1,4 +1,4 @@
-/** Which orders are whose. */
+/** Index of live orders by account. */
 import type { Seq, UserId } from '../units.ts'
 
 export class AccountSeqs {

@@ -1,4 +1,7 @@
-/** A market's open orders in memory, indexed for the auction. Mutable; the same orders give the same book in any order of inserts. */
+/**
+ * A market's open orders in memory, indexed for the auction. Mutable. The same set of orders yields the same
+ * book, whatever the sequence of inserts.
+ */
 
 import { invariant } from '../invariant.ts'
 import type { Side } from '../orders/order.ts'
@@ -8,7 +11,10 @@ import { Expiries } from './expiries.ts'
 import { SeqMap } from './seq-map.ts'
 import { SortedMap } from './sorted-map.ts'
 
-/** An open order as the auction sees it. A triggered conditional order is a MARKET or LIMIT order with a new seq. Never changed in place. */
+/**
+ * An open order as the auction reads it. A triggered conditional order is a MARKET or LIMIT order with a new
+ * seq. Immutable.
+ */
 export interface RestingOrder {
   readonly seq: Seq
   readonly account: UserId
@@ -16,17 +22,17 @@ export interface RestingOrder {
   readonly type: 'MARKET' | 'LIMIT'
   /** The signed limit; 0 for a market order. */
   readonly limit: Ticks
-  /** Quantity less everything matched; positive. */
+  /** Quantity less everything matched; above 0. */
   readonly remaining: Steps
   readonly leverage: number
   readonly reduceOnly: boolean
-  /** A liquidation: a reduce-only market order that no signature stands behind. */
+  /** A reduce-only market order of a liquidation, without a signature. */
   readonly forced: boolean
-  /** What its reservation covers as opening; 0 for reduce-only and forced orders. */
+  /** Steps that its reservation covers as opening; 0 for reduce-only and forced orders. */
   readonly openable: Steps
-  /** The price its reservation was computed at; 0 where it reserves nothing. */
+  /** The price at which its reservation was computed; 0 if it reserves nothing. */
   readonly reservedPrice: Ticks
-  /** The last second through which it lives; 0 never ends. */
+  /** The last second in which the order may be matched; 0 never expires. */
   readonly expiration: Seconds
   /** When it was accepted or triggered. A market order waits at most 2 s from then. */
   readonly acceptedAt: Millis
@@ -68,7 +74,7 @@ export class Book {
 
   insert(order: RestingOrder): void {
     invariant(this.#orders.get(order.seq) === undefined, 'a seq is in the book once')
-    invariant(order.remaining > 0, 'an open order has something left')
+    invariant(order.remaining > 0, 'an open order has remaining steps')
     this.#orders.set(order.seq, order)
     this.#accounts.add(order.account, order.seq)
     this.#expiries.add(order.seq, order.expiration)
@@ -76,7 +82,7 @@ export class Book {
     else this.#insertIntoLevel(order)
   }
 
-  /** Takes the order out and gives it back; undefined where it was not in the book. */
+  /** Removes the order and returns it; undefined if it is not in the book. */
   remove(seq: Seq): RestingOrder | undefined {
     const order = this.#orders.get(seq)
     if (order === undefined) return undefined
@@ -88,7 +94,10 @@ export class Book {
     return order
   }
 
-  /** Takes a fill off the order, of which `opened` used up its reservation. An order with nothing left leaves the book. */
+  /**
+   * Subtracts a fill from the order. `opened` steps of it have used the order's reservation. An order with
+   * nothing left is removed.
+   */
   reduce(seq: Seq, fill: Steps, opened: Steps): void {
     const order = this.#orders.get(seq)
     invariant(
@@ -101,12 +110,12 @@ export class Book {
     else this.replace({ ...order, remaining, openable })
   }
 
-  /** Puts the order in the place of the one with its seq: new remaining, openable or reservedPrice. */
+  /** Replaces the order with the same seq by one with another `remaining`, `openable` or `reservedPrice`. */
   replace(order: RestingOrder): void {
     const old = this.#orders.get(order.seq)
     invariant(
       old !== undefined && samePlace(old, order),
-      'a replaced order keeps account, side, type, limit and expiration',
+      'replacing an order changes neither account, side, type, limit nor expiration',
     )
     this.#orders.set(order.seq, order)
     if (order.type === 'MARKET') {
@@ -138,12 +147,18 @@ export class Book {
     return this.#levels[side].first()
   }
 
-  /** Levels from the best to the worst price that is wanted, both included; without it all. The book must not change meanwhile. */
+  /**
+   * Levels from the best price to `worst`, both included; all levels if `worst` is omitted. The book must not
+   * change during the iteration.
+   */
   levels(side: Side, worst?: Ticks): Generator<Level> {
     return this.#levels[side].upTo(worst === undefined ? Number.POSITIVE_INFINITY : levelKey(side, worst))
   }
 
-  /** Seqs of the orders that are dead at `asOf` (see `isExpired`), in ascending order. Costs what it returns, not the size of the book. */
+  /**
+   * Seqs of the orders that have expired at `asOf` (see `isExpired`), ascending. The cost depends on the
+   * number of results, not on the size of the book.
+   */
   expired(asOf: Millis): Seq[] {
     return this.#expiries.expired(asOf)
   }
@@ -200,7 +215,7 @@ function replaceBySeq(orders: RestingOrder[], order: RestingOrder): void {
   orders[indexOfSeq(orders, order.seq)] = order
 }
 
-/** Where the order with this seq is, or would be. */
+/** The index of the order with this seq, or the index at which it would be inserted. */
 function indexOfSeq(orders: readonly RestingOrder[], seq: Seq): number {
   let low = 0
   let high = orders.length

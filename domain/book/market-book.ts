@@ -1,4 +1,4 @@
-/** Keeps a market's book, and the orders that wait for a trigger, equal to its orders table by reading its journal and nothing else. */
+/** A market's open and waiting orders in memory, kept equal to the orders table by applying journal rows. */
 
 import { overdue } from '../auction/candidates.ts'
 import type { Cancel } from '../auction/clearing.ts'
@@ -19,16 +19,18 @@ import type { Millis, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../units
 import { Book, type RestingOrder } from './book.ts'
 import { TriggerBook, type WaitingOrder } from './trigger-book.ts'
 
-/** `reload`: the row says something that the book cannot follow (a void): load it anew. */
+/**
+ * `reload`: the row (a void, for example) cannot be applied incrementally; the caller loads the book again.
+ */
 export type ApplyResult = 'applied' | 'reload'
 
-/** An order that is open or waits, as reservations see it. */
+/** An open or waiting order with the fields that reservations need. */
 export interface LiveOrder extends Reservable {
   readonly account: UserId
   readonly openable: Steps
 }
 
-/** The book, the waiting orders, and who is in them under which order id. Mutable. */
+/** The book of open orders, the waiting orders, and the order ids of both. Mutable. */
 export class MarketBook {
   readonly book = new Book()
   readonly waiting = new TriggerBook()
@@ -45,7 +47,7 @@ export class MarketBook {
     }
   }
 
-  /** Id of an order that is open or waits. */
+  /** Id of an open or waiting order. */
   idOf(seq: Seq): string {
     const id = this.#ids.get(seq)
     invariant(id !== undefined, 'the order is in the book')
@@ -61,13 +63,13 @@ export class MarketBook {
     return [...this.book.ordersOf(account), ...this.waiting.ordersOf(account)]
   }
 
-  /** What time has ended, in the book or before it, by seq. */
+  /** Open and waiting orders that have expired, and market orders whose wait is over, by seq. */
   overdue(asOf: Millis): Cancel[] {
     const expired = this.waiting.expired(asOf).map((seq): Cancel => ({ seq, reason: 'EXPIRED' }))
     return [...overdue(this.book, asOf), ...expired].sort((a, b) => a.seq - b.seq)
   }
 
-  /** Accounts whose matched position has changed since the last call. */
+  /** Accounts whose matched position has changed since the last call. Clears the set. */
   drainChangedAccounts(): ReadonlySet<UserId> {
     const changed = this.#changedAccounts
     this.#changedAccounts = new Set()
@@ -108,19 +110,19 @@ export class MarketBook {
 
   #insert(orderId: string, order: RestingOrder): void {
     this.book.insert(order)
-    this.#remember(orderId, order.seq)
+    this.#index(orderId, order.seq)
   }
 
   #insertWaiting(orderId: string, order: WaitingOrder): void {
     this.waiting.insert(order)
-    this.#remember(orderId, order.seq)
+    this.#index(orderId, order.seq)
   }
 
   #trigger(seq: Seq, row: OrderTriggered): void {
-    const waited = this.#seqs.get(row.order_id)
-    const order = waited === undefined ? undefined : this.waiting.remove(waited)
-    invariant(order !== undefined, 'an order is triggered while it waits')
-    this.#forget(row.order_id, order.seq)
+    const waitingSeq = this.#seqs.get(row.order_id)
+    const order = waitingSeq === undefined ? undefined : this.waiting.remove(waitingSeq)
+    invariant(order !== undefined, 'a triggered order was waiting')
+    this.#unindex(row.order_id, order.seq)
     this.#insert(row.order_id, triggeredOrder(seq, order, row))
   }
 
@@ -128,15 +130,15 @@ export class MarketBook {
     const seq = this.#seqs.get(orderId)
     if (seq === undefined) return
     if (this.book.remove(seq) === undefined) this.waiting.remove(seq)
-    this.#forget(orderId, seq)
+    this.#unindex(orderId, seq)
   }
 
-  #remember(orderId: string, seq: Seq): void {
+  #index(orderId: string, seq: Seq): void {
     this.#seqs.set(orderId, seq)
     this.#ids.set(seq, orderId)
   }
 
-  #forget(orderId: string, seq: Seq): void {
+  #unindex(orderId: string, seq: Seq): void {
     this.#seqs.delete(orderId)
     this.#ids.delete(seq)
   }
@@ -156,12 +158,15 @@ export class MarketBook {
       const order = seq === undefined ? undefined : this.book.get(seq)
       invariant(order !== undefined, 'a filled order is in the book')
       this.book.reduce(order.seq, steps as Steps, openedBy(this.#spec, order, BigInt(held) as Quote))
-      if (this.book.get(order.seq) === undefined) this.#forget(order_id, order.seq)
+      if (this.book.get(order.seq) === undefined) this.#unindex(order_id, order.seq)
     }
     for (const { order_id } of closing) this.#remove(order_id)
   }
 
-  /** What was matched has left the book already; what goes now ends with the position it protects. */
+  /**
+   * Matched steps have left the book already. Orders that end here are those that protected a closed
+   * position.
+   */
   #settle(row: PartSettled): ApplyResult {
     if (row.rollback || row.fills.some(({ matched }) => !matched)) return 'reload'
     for (const { order_id, status } of row.orders) if (status !== 'OPEN') this.#remove(order_id)
@@ -169,7 +174,10 @@ export class MarketBook {
   }
 }
 
-/** What a fill opened follows from what it holds: exact, because a reservation is linear in steps. */
+/**
+ * The steps that a fill opened, derived from its held amount. Exact, because a reservation is linear in
+ * steps.
+ */
 function openedBy(spec: MarketSpec, order: RestingOrder, held: Quote): Steps {
   if (held === 0n) return 0 as Steps
   return Number(held / reservationPerStep(spec, order)) as Steps

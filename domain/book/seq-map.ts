@@ -1,7 +1,10 @@
-/** A map by seq that takes many new seqs and forgets many old ones without ever standing still. */
+/** A map keyed by seq without long pauses under many inserts and removals. */
 import type { Seq } from '../units.ts'
 
-/** Seqs per page. New seqs come close together, so a batch of orders touches few pages; a page costs little when one order is left. */
+/**
+ * Seqs per page. New seqs are close together, so a batch of orders touches few pages. A page with a single
+ * order left is still small.
+ */
 const PAGE = 32
 
 interface Page<V> {
@@ -10,8 +13,8 @@ interface Page<V> {
 }
 
 /**
- * A plain map of a million orders has to be built anew, a tenth of a second, whenever enough seqs have come and gone. Here only
- * pages come and go, far fewer and far more seldom.
+ * A plain map of a million orders rehashes for about 0.1 s whenever enough keys have been inserted and
+ * removed. This map stores pages of seqs, so its inner map changes far less often.
  */
 export class SeqMap<V> {
   readonly #pages = new Map<number, Page<V>>()

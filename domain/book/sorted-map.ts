@@ -1,11 +1,15 @@
-/** A map whose keys can be walked in ascending order. Keys are finite numbers. */
+/** A map whose keys can be iterated in ascending order. Keys are finite numbers. */
 
-/** A chunk splits at twice this length: small enough that shifting it is a short memory move, long enough that there are few. */
+/**
+ * A chunk splits at twice this length: short enough to shift cheaply, long enough to keep the number of
+ * chunks small.
+ */
 const HALF_CHUNK = 128
 
 /**
- * Sorted keys in short chunks beside a hash map of values: `get` is O(1); `set` and `delete` of a key cost two binary searches and
- * the shift of one chunk; walking is linear in what is walked. A chunk is never empty, and chunks never overlap.
+ * Sorted keys in short chunks beside a hash map of values. `get` is O(1). `set` and `delete` cost two binary
+ * searches and the shift of one chunk. Iteration is linear in the number of visited keys. Chunks are never
+ * empty and never overlap.
  */
 export class SortedMap<V> {
   readonly #values = new Map<number, V>()
@@ -28,13 +32,16 @@ export class SortedMap<V> {
     if (this.#values.delete(key)) this.#removeKey(key)
   }
 
-  /** The smallest key's value. */
+  /** The value of the smallest key. */
   first(): V | undefined {
     const key = this.#chunks[0]?.[0]
     return key === undefined ? undefined : this.#values.get(key)
   }
 
-  /** Values by ascending key, up to and including the key `last`. Not to be changed while walking. */
+  /**
+   * Values by ascending key, up to and including the key `last`. The map must not change during the
+   * iteration.
+   */
   *upTo(last: number): Generator<V> {
     for (const chunk of this.#chunks) {
       for (const key of chunk) {
@@ -62,7 +69,7 @@ export class SortedMap<V> {
     if (chunk.length === 0) this.#chunks.splice(at, 1)
   }
 
-  /** Index of the first chunk that ends at or after the key, else of the last chunk. */
+  /** Index of the first chunk whose last key is at or above the key; otherwise of the last chunk. */
   #chunkFor(key: number): number {
     let low = 0
     let high = Math.max(this.#chunks.length - 1, 0)

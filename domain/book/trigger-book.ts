@@ -1,4 +1,4 @@
-/** A market's conditional orders that wait for the mark, indexed by their triggers. Mutable. */
+/** A market's conditional orders that wait for the mark price, indexed by trigger. Mutable. */
 
 import { invariant } from '../invariant.ts'
 import { type OrderType, triggerCondition } from '../orders/order.ts'
@@ -9,24 +9,29 @@ import { Expiries } from './expiries.ts'
 import { SeqMap } from './seq-map.ts'
 import { SortedMap } from './sorted-map.ts'
 
-/** A waiting order. It takes reducing capacity, and holds back margin, at the seq of its acceptance. Never changed in place. */
+/**
+ * A waiting order. It takes reducing capacity and reserves margin at the seq of its acceptance. Immutable.
+ */
 export interface WaitingOrder extends Reservable {
   readonly account: UserId
   readonly type: OrderType
   readonly trigger: Ticks
   readonly openable: Steps
-  /** The last second through which it lives; 0 never ends. */
+  /** The last second in which it may be triggered; 0 never expires. */
   readonly expiration: Seconds
 }
 
-/** Insert, remove and replace cost O(log triggers) and a short memory move; asking for the triggered costs what it returns. */
+/**
+ * Insert, remove and replace cost O(log triggers) and a short memory move. The cost of `triggered` depends on
+ * the number of results.
+ */
 export class TriggerBook {
   readonly #orders = new SeqMap<WaitingOrder>()
   readonly #accounts = new AccountSeqs()
   readonly #expiries = new Expiries()
-  /** By trigger, ascending: triggered from there upwards. */
+  /** By trigger, ascending: orders that trigger at or above it. */
   readonly #above = new SortedMap<Set<Seq>>()
-  /** By the trigger's negative, ascending: triggered from there downwards. */
+  /** By negated trigger, ascending: orders that trigger at or below it. */
   readonly #below = new SortedMap<Set<Seq>>()
 
   get size(): number {
@@ -48,7 +53,7 @@ export class TriggerBook {
     else seqs.add(order.seq)
   }
 
-  /** Takes the order out and gives it back; undefined where it does not wait. */
+  /** Removes the order and returns it; undefined if it does not wait. */
   remove(seq: Seq): WaitingOrder | undefined {
     const order = this.#orders.get(seq)
     if (order === undefined) return undefined
@@ -62,10 +67,10 @@ export class TriggerBook {
     return order
   }
 
-  /** Another reservation for an order that waits. */
+  /** Sets the reservation of a waiting order. */
   reserve(seq: Seq, openable: Steps, reservedPrice: Ticks): void {
     const order = this.#orders.get(seq)
-    invariant(order !== undefined, 'a reservation is of an order that waits')
+    invariant(order !== undefined, 'the order whose reservation changes is waiting')
     this.#orders.set(seq, { ...order, openable, reservedPrice })
   }
 
@@ -79,7 +84,9 @@ export class TriggerBook {
     return [...this.#orders.values()].sort((a, b) => a.seq - b.seq)
   }
 
-  /** The orders whose trigger the mark has reached (see `isTriggered`), by seq. `tick`: of the market. */
+  /**
+   * The orders whose trigger the mark has reached (see `isTriggered`), by seq. `tick` is the market's tick.
+   */
   triggered(mark: Price, tick: Price): WaitingOrder[] {
     const down = Number(mark / tick)
     const up = mark % tick === 0n ? down : down + 1
@@ -87,7 +94,7 @@ export class TriggerBook {
     return hits.sort((a, b) => a - b).map((seq) => this.#orders.get(seq) as WaitingOrder)
   }
 
-  /** Seqs of the waiting orders that are dead at `asOf`, ascending. */
+  /** Seqs of the waiting orders that have expired at `asOf`, ascending. */
   expired(asOf: Millis): Seq[] {
     return this.#expiries.expired(asOf)
   }

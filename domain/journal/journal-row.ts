@@ -1,7 +1,9 @@
 /**
- * Rows of the journal: the one ordered record that the read model, the bookmarks, the live feed and crash recovery are made from.
- * They are stored as JSON, so amounts in wei are decimal strings. Rows carry changes, never totals: shards may be projected in any
- * interleaving, and a row can be taken back by its negation.
+ * Rows of the journal, the ordered record from which the read model, bookmarks, the live feed and crash
+ * recovery are derived.
+ *
+ * Rows are stored as JSON, so amounts in wei are decimal strings. They contain changes, never totals: shards
+ * may be projected in any interleaving, and the negation of a row undoes it.
  */
 import type { MarketSpec } from '../market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../orders/order.ts'
@@ -25,33 +27,40 @@ export interface OrderPlaced {
   readonly leverage: number
   readonly reduce_only: boolean
   readonly expiration: number
-  /** The expiration, or the session key's that signed it where that is earlier; 0 never ends. See `aliveUntil`. */
+  /**
+   * The expiration of the order, or of the session key that signed it if that is earlier; 0 never expires.
+   * See `aliveUntil`.
+   */
   readonly alive_until: number
   /** PENDING_TRIGGER or OPEN. */
   readonly status: OrderStatus
   readonly accepted_at: number
-  /** Steps that may open a position, and what they hold back: margin and fee allowance at `reserved_price` ticks. */
+  /**
+   * Steps that may open a position, and their reservation: margin and fee allowance at `reserved_price`
+   * ticks.
+   */
   readonly openable: number
   readonly reserved: Wei
   readonly reserved_price: number
 }
 
-/** What triggered a conditional order. Kept with the order, shown to its owner. */
+/** Why a conditional order was triggered. Stored with the order and shown to its owner. */
 export interface TriggerEvidence {
   /** When it was triggered. */
   readonly at: number
-  /** The mark that crossed its trigger: the one of the `prices_updated` row just before. */
+  /** The mark that reached the trigger: that of the preceding `prices_updated` row. */
   readonly mark_price: Wei
   readonly oracle_price: Wei
-  /** When the oracle's price was observed. */
+  /** When the oracle price was observed. */
   readonly oracle_at: number
-  /** The first batch that it can take part in. */
+  /** The first batch in which the order can take part. */
   readonly batch_id: number
 }
 
 /**
- * The mark has crossed the trigger: the order is OPEN, and its place in the book is this row's sequence. What it holds back is
- * computed anew. Where it cannot go on (no position to reduce, not paid for any more), an `order_ended` row follows.
+ * The mark has reached the trigger. The order is OPEN, its seq in the book is this row's sequence, and its
+ * reservation is recomputed. If the order cannot continue (no position to reduce, or insufficient margin), an
+ * `order_ended` row follows.
  */
 export interface OrderTriggered extends TriggerEvidence {
   readonly kind: 'order_triggered'
@@ -76,7 +85,10 @@ export const evidenceOf = ({
   batch_id,
 })
 
-/** The order leaves the book but waits for the batch that holds some of it: CANCEL_PENDING_FINALIZE, or an expiry that waits likewise. */
+/**
+ * The order has left the book and waits for the batch that settles a part of it: status
+ * CANCEL_PENDING_FINALIZE, also for an expiry.
+ */
 export interface OrderEnding {
   readonly kind: 'order_ending'
   readonly order_id: string
@@ -99,14 +111,14 @@ export interface OrderEnded {
   readonly at: number
 }
 
-/** What an open order holds back has changed, because its account's position has. */
+/** The reservation of an open order has changed, because its account's position has. */
 export interface ReservationChanged {
   readonly kind: 'reservation_changed'
   readonly order_id: string
   readonly user_id: number
   readonly openable: number
   readonly reserved_price: number
-  /** As everywhere: the change of what the account holds back, `reserved` and `held` together. */
+  /** Change of the account's reservation, `reserved` and `held` together, as in every row. */
   readonly reserved_delta: Wei
 }
 
@@ -119,7 +131,7 @@ export interface MatchedFill {
   readonly side: Side
   readonly steps: number
   readonly taker_steps: number
-  /** Of the order's reservation, what this fill holds until its settlement is mined. */
+  /** The share of the order's reservation that is held until this fill's settlement is mined. */
   readonly held: Wei
 }
 
@@ -138,7 +150,9 @@ export interface BatchCleared {
   readonly rule: string
   readonly parts: number
   readonly fills: readonly MatchedFill[]
-  /** Orders that leave the book with this batch although part of them is settling: the remainder of market orders. */
+  /**
+   * Orders that leave the book with this batch while a part of them settles: the remainders of market orders.
+   */
   readonly closing: readonly { readonly order_id: string; readonly reason: StatusReason }[]
 }
 
@@ -163,30 +177,34 @@ export interface PositionChange {
 export interface FillSettled {
   readonly fill_id: string
   /**
-   * Whether a `batch_cleared` row told of it. False where only the chain knows it (a restored database): it was never settling
-   * here and holds nothing. Its order may be unknown; then `order_id` is `<market>-<maker>-<salt>`.
+   * Whether a `batch_cleared` row contains this fill. False if only the chain has it (after a database
+   * restore): it was never settling here and holds nothing. Its order may be unknown; then `order_id` is
+   * `<market>-<maker>-<salt>`.
    */
   readonly matched: boolean
   readonly order_id: string
-  /** A liquidation: `order_id` is `<market>-liquidation-<account>-<number>`, and there is no such order. */
+  /** A liquidation: `order_id` is `<market>-liquidation-<account>-<number>`, and no such order exists. */
   readonly forced?: true
   readonly user_id: number
   readonly side: Side
   readonly steps: number
   readonly taker_steps: number
   readonly fee: Wei
-  /** As the chain tells it, fee included. */
+  /** As emitted by the chain, fee included. */
   readonly free_delta: Wei
-  /** What a pending withdrawal paid of a debit that the free balance did not cover: free moves by both together. */
+  /**
+   * The share of a debit that exceeded the free balance and was paid from a pending withdrawal. `free`
+   * changes by `free_delta` + `from_pending`.
+   */
   readonly from_pending: Wei
   readonly realized_pnl: Wei
-  /** What the fill held; freed by this settlement. */
+  /** The held reservation that this settlement releases. */
   readonly held: Wei
 }
 
 /**
- * A part was mined. With `rollback` every change is to be taken back: its block left the chain. The amounts are then those of the
- * row that is taken back; only `orders` tells the statuses after this row.
+ * A part was mined. If `rollback` is true, its block left the chain and every change is undone: the amounts
+ * are those of the original row, and only `orders` contains the statuses after this row.
  */
 export interface PartSettled {
   readonly kind: 'part_settled'
@@ -202,7 +220,7 @@ export interface PartSettled {
   readonly at: number
   readonly fills: readonly FillSettled[]
   readonly positions: readonly PositionChange[]
-  /** Status of each order after this row; a terminal one has its reason. */
+  /** Status of each order after this row, with the reason if the status is terminal. */
   readonly orders: readonly {
     readonly order_id: string
     readonly user_id: number
@@ -210,11 +228,13 @@ export interface PartSettled {
     readonly reason: StatusReason | null
     readonly reserved_delta: Wei
   }[]
-  /** Those of `orders` that leave because the part closed, or turned, the position that they protect. */
+  /**
+   * Those of `orders` that leave the book because the part closed or turned the position that they protect.
+   */
   readonly position_closed: readonly string[]
 }
 
-/** The block that holds the part is sealed: its fills are CONFIRMED. */
+/** The block of the part has the configured confirmations: its fills are CONFIRMED. */
 export interface PartConfirmed {
   readonly kind: 'part_confirmed'
   readonly batch_id: number
@@ -223,7 +243,10 @@ export interface PartConfirmed {
   readonly at: number
 }
 
-/** Fills that will not settle: the orders are as they were before the batch, or ended for the reason in an `order_ended` row. */
+/**
+ * Fills that will not settle. Their orders are as they were before the batch, or have ended; then an
+ * `order_ended` row has the reason.
+ */
 export interface BatchVoided {
   readonly kind: 'batch_voided'
   readonly batch_id: number
@@ -242,7 +265,7 @@ export interface PricesUpdated {
   readonly at: number
 }
 
-/** A field of a market as JSON keeps it: amounts are decimal strings. */
+/** A field of a market in JSON: amounts are decimal strings. */
 export type StoredValue = string | number | boolean
 
 export interface MarketListed {
@@ -257,7 +280,7 @@ export interface UserCreated {
   readonly at: number
 }
 
-/** The bank's ledger moved for a reason outside the auctions. */
+/** The bank's ledger changed for a reason other than a batch. */
 export interface BalanceChanged {
   readonly kind: 'balance_changed'
   readonly cause: 'deposit' | 'withdrawal_request' | 'withdrawal' | 'fees_collected'
@@ -271,7 +294,10 @@ export interface BalanceChanged {
   readonly at: number
 }
 
-/** What a session key may do has changed on the chain; with `rollback`, back to what it was. Null: it was never registered. */
+/**
+ * The permissions of a session key changed on chain. If `rollback` is true, `after` is the state before that
+ * change. Null: the key was never registered.
+ */
 export interface SessionKeyChanged {
   readonly kind: 'session_key_changed'
   readonly rollback: boolean
@@ -290,14 +316,14 @@ export interface SessionKeyState {
   /** Bits: 1 orders, 2 margin and leverage. */
   readonly permissions: number
   readonly registered_at: number
-  /** Its access ends at this second, whatever is registered again. */
+  /** Its access ends at this second, whatever is registered later. */
   readonly expires_at: number
   readonly revoked_at: number | null
 }
 
 /**
- * The last row of a command that touched several shards: how far each of their logs had come with it. Projected once all of them are,
- * so that its place in `accounts` is a bookmark for the whole command.
+ * The last row of a command over several shards, with the sequence that each of them had reached. It is
+ * projected once all of them are, so that its sequence in `accounts` is a bookmark for the whole command.
  */
 export interface CommandSpanned {
   readonly kind: 'command_spanned'
@@ -308,12 +334,15 @@ export interface CommandSpanned {
 }
 
 /**
- * Positions and free balances that moved outside batches. With `rollback` every change is to be taken back: its block left the
- * chain.
+ * Positions and free balances that changed outside batches. If `rollback` is true, their block left the chain
+ * and every change is undone.
  */
 export interface PositionsMoved {
   readonly kind: 'positions_moved'
-  /** Taken over by the backstop; deleveraged; after the market's end counted as a deficit, covered or claimed. */
+  /**
+   * Inherited by the backstop; deleveraged; or, after the market's end, reported as a deficit, covered or
+   * claimed.
+   */
   readonly cause: 'inherited' | 'deleveraged' | 'insolvency_reported' | 'deficit_covered' | 'claimed'
   readonly rollback: boolean
   readonly block: number
@@ -341,6 +370,6 @@ export type MarketRow =
 export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged | CommandSpanned
 export type JournalRow = MarketRow | AccountsRow
 
-/** The shard that holds users and the bank's ledger. Sorts before every market shard, which is the lock order. */
+/** The shard of users and the bank's ledger. It sorts before every market shard; this is the lock order. */
 export const ACCOUNTS_SHARD = 'accounts'
 export const marketShard = (marketId: number): string => `m${marketId}`

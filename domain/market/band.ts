@@ -1,4 +1,4 @@
-/** The price band: where a batch may clear. */
+/** Computes the price band: the prices around the oracle price at which a batch may clear. */
 
 import { maxOf, minOf, mulDivDown, mulDivUp, ONE, type Price, type Ticks } from '../units.ts'
 import { highestPrice, type MarketSpec } from './market.ts'
@@ -14,27 +14,27 @@ export const tickFloor = (spec: MarketSpec, price: Price): Ticks => Number(price
 /** The tick at or above `price`. */
 export const tickCeil = (spec: MarketSpec, price: Price): Ticks =>
   Number(mulDivUp(price, 1n, spec.tick)) as Ticks
-/** The tick nearest to `price`, half down: where a batch without pressure clears. */
+/** The tick nearest to `price`, half rounded down. A batch without pressure clears there. */
 export function tickNearest(spec: MarketSpec, price: Price): Ticks {
   const below = price / spec.tick
   const isAboveHalf = 2n * (price - below * spec.tick) > spec.tick
   return Number(isAboveHalf ? below + 1n : below) as Ticks
 }
 
-/** The prices that the market knows at all. */
-const ends = (spec: MarketSpec): Band => ({ lo: 1 as Ticks, hi: highestPrice(spec) })
+/** The range of prices that a market supports. */
+const supportedRange = (spec: MarketSpec): Band => ({ lo: 1 as Ticks, hi: highestPrice(spec) })
 
 const clamp = (price: Ticks, { lo, hi }: Band): Ticks => maxOf(lo, minOf(hi, price))
 
 /**
- * O(1 - mtbShort) to O(1 + mtbLong), rounded inward to ticks but never past the ticks around O, within the
- * prices that the market knows. The minimum order price is a rule for orders, not for the band: the oracle
+ * O(1 - mtbShort) to O(1 + mtbLong) in ticks, rounded inward, but never past the ticks around O, and within
+ * the range that the market supports. The minimum order price applies to orders, not to the band: the oracle
  * price may lie below it.
  */
 export function priceBand(spec: MarketSpec, oracle: Price): Band {
   const lo = Number(mulDivUp(oracle, ONE - spec.mtbShort, ONE * spec.tick)) as Ticks
   const hi = Number(mulDivDown(oracle, ONE + spec.mtbLong, ONE * spec.tick)) as Ticks
-  const range = ends(spec)
+  const range = supportedRange(spec)
   return {
     lo: clamp(minOf(lo, tickFloor(spec, oracle)), range),
     hi: clamp(maxOf(hi, tickCeil(spec, oracle)), range),

@@ -1,6 +1,6 @@
 /**
- * What a fill costs. The listing rules make every fee whole wei per step, so fees of parts add up to the fee
- * of the whole.
+ * Computes the fees of fills and the fee allowance of orders. The listing rules make every fee whole wei per
+ * step, so the fees of parts add up to the fee of the whole.
  */
 
 import type { Side } from '../orders/order.ts'
@@ -13,15 +13,15 @@ export interface FeeRates {
   readonly takerFee: Rate
 }
 
-/** How one order's fill is shared between the two rates. */
+/** Steps of one order's fill at either rate. */
 export interface FeeShares {
   readonly maker: Steps
   readonly taker: Steps
 }
 
 /**
- * p(1-p), times the coefficient, times the quantity: down at 18 decimals after each step, as the contract
- * with traders says.
+ * p(1-p) × coefficient × quantity in wei, rounded down at 18 decimals after each step, as the contract with
+ * traders defines it.
  */
 function binaryFee(spec: MarketSpec, price: Ticks, steps: Steps, coefficient: Rate): Quote {
   const p = priceOf(spec, price)
@@ -31,8 +31,8 @@ function binaryFee(spec: MarketSpec, price: Ticks, steps: Steps, coefficient: Ra
 }
 
 /**
- * Fee of `steps` at `price` (ticks) under one rate, in wei.
- * Perpetual and future: notional x rate, up (exact on a listed market). Binary: see `binaryFee`, down.
+ * Fee in wei of `steps` at `price` ticks under one rate. Perpetual and future: notional × rate, rounded up
+ * (exact on a listed market). Binary: see `binaryFee`, rounded down.
  */
 export function feeOf(spec: MarketSpec, price: Ticks, steps: Steps, rate: Rate): Quote {
   if (rate === 0n || steps === 0) return 0n as Quote
@@ -40,12 +40,12 @@ export function feeOf(spec: MarketSpec, price: Ticks, steps: Steps, rate: Rate):
   return mulDivUp(notionalAt(spec, price, steps), rate, ONE) as Quote
 }
 
-/** Fee of one order's fill: its maker steps under the maker rate, its taker steps under the taker rate. */
+/** Fee of one order's fill: its maker steps at the maker rate, its taker steps at the taker rate. */
 export const fillFee = (spec: MarketSpec, price: Ticks, shares: FeeShares, rates: FeeRates): Quote =>
   (feeOf(spec, price, shares.maker, rates.makerFee) +
     feeOf(spec, price, shares.taker, rates.takerFee)) as Quote
 
-/** Fees of one matched pair: each side pays its own rate. */
+/** Fees of one pair: each side pays its own rate. */
 export function pairFees(
   spec: MarketSpec,
   pair: { readonly price: Ticks; readonly steps: Steps; readonly makerSide: Side },
@@ -57,14 +57,14 @@ export function pairFees(
 }
 
 /**
- * Fees on a close come out of its proceeds and never exceed them, so that a fee cannot stop anyone from
- * closing.
+ * The fee of a close is paid from its proceeds and is capped by them, so that a fee cannot keep an account
+ * from closing.
  */
 export const closingFee = (fee: Quote, proceeds: Quote): Quote => (fee < proceeds ? fee : proceeds)
 
 /**
- * Wei per step set aside for the fee of an opening fill at `price` or better, at the scheduled taker rate,
- * up. Binary: at price 0.50, where the fee is largest, whatever the price.
+ * Wei per step that are reserved for the fee of an opening fill at `price` or better, at the scheduled taker
+ * rate, rounded up. Binary: at price 0.50, where the fee is largest, for every `price`.
  */
 export function feeAllowancePerStep(spec: MarketSpec, price: Ticks): Quote {
   if (spec.kind !== 'binary_future') return feeOf(spec, price, 1 as Steps, spec.takerFee)

@@ -1,6 +1,6 @@
 /**
- * What a market is: its grid, its limits, its risk and fee parameters. Mirrors the parameters of the market's
- * contract.
+ * The parameters of a market (grid, limits, risk, fees) and the listing rules that they satisfy. Mirrors the
+ * parameters of the market's contract.
  */
 import {
   type Address,
@@ -17,8 +17,8 @@ import {
 export type MarketKind = 'perpetual' | 'future' | 'binary_future'
 
 /**
- * Open: all. Cancel-only: no placement, no batches. Halted: the same, set by risk. Settling and settled: the
- * market has ended.
+ * `open`: everything is allowed. `cancel_only`: no placement, no batches. `halted`: the same, set by risk.
+ * `settling`, `settled`: the market has ended.
  */
 export type MarketMode = 'open' | 'cancel_only' | 'halted' | 'settling' | 'settled'
 
@@ -38,15 +38,17 @@ export interface MarketSpec {
   /** Initial and maintenance margin requirement, fractions of notional at the oracle price. */
   readonly imr: Rate
   readonly mmr: Rate
-  /** Price band around the oracle price, fractions of it. */
+  /** Width of the price band above and below the oracle price, fractions of it. */
   readonly mtbLong: Rate
   readonly mtbShort: Rate
   /** Fractions of notional, or the coefficients of the binary formula; 0 while fees are off. */
   readonly makerFee: Rate
   readonly takerFee: Rate
-  /** Largest funding rate either way, a fraction of the oracle price per hour; 0 where there is no funding. */
+  /**
+   * Largest absolute funding rate, a fraction of the oracle price per hour; 0 if the market has no funding.
+   */
   readonly fundingCap: Rate
-  /** Funding accrues only while the session of its underlying runs. */
+  /** Whether funding accrues only during the session of the underlying. */
   readonly fundingSession: boolean
   /** Bounds of a final price; both 0 for a perpetual, 0 and 1 for a binary market. */
   readonly finalLow: Price
@@ -54,12 +56,11 @@ export interface MarketSpec {
 }
 
 /**
- * Value of one tick of price on one step of quantity, in wei. Whole by the listing rule, so a notional never
- * rounds.
+ * Wei of one tick of price on one step of quantity. Whole by the listing rule, so a notional never rounds.
  */
 export const tickStepValue = (spec: MarketSpec): Quote => ((spec.tick * spec.step) / ONE) as Quote
 
-/** Notional of `steps` at `price`: exact. */
+/** Notional of `steps` at `price` in wei; exact. */
 export const notionalAt = (spec: MarketSpec, price: Ticks, steps: Steps): Quote =>
   (BigInt(price) * BigInt(steps) * tickStepValue(spec)) as Quote
 
@@ -67,22 +68,22 @@ export const priceOf = (spec: MarketSpec, ticks: Ticks): Price => (BigInt(ticks)
 export const quantityOf = (spec: MarketSpec, steps: Steps): Quantity =>
   (BigInt(steps) * spec.step) as Quantity
 
-/** Price 1, in ticks: the upper end of a binary market. The tick divides 1 by the listing rule. */
+/** Price 1 in ticks: the upper end of a binary market. The tick divides 1 by the listing rule. */
 export const oneInTicks = (spec: MarketSpec): Ticks => Number(ONE / spec.tick) as Ticks
 
-/** The record of settlement keeps prices in 40 bits. */
+/** The settlement record stores prices in 40 bits. */
 export const MAX_TICKS = (2 ** 40 - 1) as Ticks
 
-/** The highest price of an order or a batch: a tick below 1 on a binary market. */
+/** The highest price of an order or a batch: one tick below 1 on a binary market. */
 export const highestPrice = (spec: MarketSpec): Ticks =>
   spec.kind === 'binary_future' ? ((oneInTicks(spec) - 1) as Ticks) : MAX_TICKS
 
 /**
- * Why a market cannot be listed. Closed list; the contract's ListingLib knows the same rules on the
- * parameters it holds.
+ * Why a market cannot be listed. Closed list; the contract's ListingLib checks the same rules on its
+ * parameters.
  */
 export type ListingRefusal =
-  /** tick x step x 1e-6 is not whole wei; binary: see `isBinaryGrid`. */
+  /** tick × step × 1e-6 is not whole wei; binary: see `isBinaryGrid`. */
   | 'GRID'
   /** A rate is not a multiple of 1e-6, or negative. */
   | 'RATE_GRID'
@@ -93,11 +94,11 @@ export type ListingRefusal =
   /** Not a whole number from 1 to 127. */
   | 'MAX_LEVERAGE'
   /**
-   * Not 0 < MMR and MMR + 0.75 points <= IMR: the liquidation buffer would reach positions that have just
-   * opened.
+   * Not 0 < MMR and MMR + 0.75 points <= IMR. With a smaller spread the liquidation buffer would include
+   * positions that have just opened.
    */
   | 'MARGIN_SPREAD'
-  /** IMR x maxLeverage above 1: an order at the highest leverage could not open at the oracle price. */
+  /** IMR × maxLeverage above 1: an order at the highest leverage could not open at the oracle price. */
   | 'MARGIN_LEVERAGE'
   /** Not mtbShort < 1 and mtbLong <= 1. */
   | 'BAND_WIDTH'
@@ -108,9 +109,9 @@ export type ListingRefusal =
   /** Not low < high, 0 and 1 for a binary market, 0 and 0 for a perpetual. */
   | 'FINAL_PRICE'
 
-/** Order sizes stay below this many steps, so that sums over a whole book are safe integers. */
+/** Order sizes stay at or below this many steps, so that sums over a whole book are safe integers. */
 export const MAX_ORDER_STEPS = (2 ** 33) as Steps
-/** The packed position has 7 bits for it. */
+/** The packed position has 7 bits for the leverage. */
 export const MAX_LEVERAGE = 127
 
 const MILLIONTH = 10n ** 12n
@@ -119,9 +120,9 @@ const MAX_FEE = 50_000n * MILLIONTH
 const MAX_FUNDING_CAP = 40_000n * MILLIONTH
 
 /**
- * The tick divides 1 and p(1-p) has whole millionths at 18 decimals (tick a multiple of 1e-6), so that p(1-p)
- * x coefficient does not round before the quantity comes in; tick^2 x step x 1e-6 is whole wei, so that the
- * product does not round either.
+ * The tick divides 1 and is a multiple of 1e-6, so that p(1-p) has whole millionths at 18 decimals and p(1-p)
+ * × coefficient does not round. tick² × step × 1e-6 is whole wei, so that the product with the quantity does
+ * not round either.
  */
 const isBinaryGrid = ({ tick, step }: MarketSpec): boolean =>
   tick < ONE && ONE % tick === 0n && tick % MILLIONTH === 0n && (tick * tick * step) % 10n ** 42n === 0n
@@ -141,7 +142,7 @@ function isFinalRange({ kind, finalLow, finalHigh }: MarketSpec): boolean {
 const isBetween = (value: number, low: number, high: number): boolean =>
   Number.isSafeInteger(value) && value >= low && value <= high
 
-/** Every rule that `spec` breaks; empty if it can be listed. */
+/** Every rule that `spec` violates; empty if the market can be listed. */
 export function listingRefusals(spec: MarketSpec): readonly ListingRefusal[] {
   if (!isGrid(spec)) return ['GRID']
   const { imr, mmr, mtbLong, mtbShort, makerFee, takerFee, maxLeverage, fundingCap } = spec

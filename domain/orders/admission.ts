@@ -1,6 +1,6 @@
 /**
- * Whether an order may enter the book: order x market x account x oracle x time. The server's checks at
- * placement.
+ * Decides whether an order may be accepted at placement, from the market, the account, the oracle price and
+ * the time.
  */
 import { type Band, priceBand } from '../market/band.ts'
 import { type MarketMode, type MarketSpec, notionalAt, priceOf, quantityOf } from '../market/market.ts'
@@ -43,45 +43,45 @@ export type AdmissionCode =
 
 type Refusal = OrderRefusal<AdmissionCode>
 
-/** Open and waiting orders that one account may have in one market. */
+/** The most open and waiting orders that one account may have in one market. */
 export const MAX_OPEN_ORDERS = 500
 
-/** Half of the safe integers: see `rangeRefusal`. */
+/** Half of the safe integers; see `rangeRefusal`. */
 const MAX_POSITION_STEPS = 2 ** 52
 
-/** What the account's live orders in this market come to. */
+/** Totals over an account's live orders in one market. */
 export interface RestingTotals {
   readonly count: number
   /** Remaining steps of plain orders on the side that reduces the position. */
   readonly reducing: Steps
-  /** Steps that may open, and their notional at the prices they are reserved at. */
+  /** Steps that may open, and their notional at the orders' reserved prices. */
   readonly openable: Steps
   readonly openNotional: Quote
-  /** What they hold back, settling fills included. */
+  /** Wei reserved for them, settling fills included. */
   readonly reserved: Quote
 }
 
 export interface AdmissionInput {
   readonly spec: MarketSpec
   readonly mode: MarketMode
-  /** Null while no fresh oracle price is known. */
+  /** Null if no fresh oracle price is available. */
   readonly oracle: Price | null
   readonly now: Millis
   /** The matched position: mined and unsettled fills together. */
   readonly position: Position
   readonly fundingIndex: FundingIndex
   readonly resting: RestingTotals
-  /** Ledger free less all reservations. */
+  /** Free balance at the bank less all reservations, in wei. */
   readonly available: Quote
 }
 
-/** The same once the oracle price is known to be there. */
+/** The input of an open market with a fresh oracle price. */
 interface OpenMarketInput extends AdmissionInput {
   readonly oracle: Price
   readonly band: Band
 }
 
-/** What acceptance fixes: see `reservation.ts`. */
+/** The values that acceptance fixes; see `reservation.ts`. */
 export interface AdmissionResult {
   readonly status: 'OPEN' | 'PENDING_TRIGGER'
   readonly openable: Steps
@@ -89,13 +89,13 @@ export interface AdmissionResult {
   readonly reserved: Quote
 }
 
-/** An order with what its reservation gives: how much of it opens, and what it holds back. */
+/** A live order with its reservation: the steps that may open, and the wei reserved for them. */
 export interface ReservedOrder extends Reservable {
   readonly openable: Steps
   readonly reserved: Quote
 }
 
-/** Sums up an account's live orders in one market, for `Admittance`. */
+/** Computes the totals of an account's live orders in one market, for `AdmissionInput`. */
 export function restingTotals(
   spec: MarketSpec,
   size: Steps,
@@ -113,8 +113,9 @@ export function restingTotals(
 }
 
 /**
- * Every check at placement that needs the market's state or the account's; `toOrder` and the signature come
- * before it. Pure: under the market's lock the verdict is final. A refusal names the first rule broken.
+ * All checks at placement that need the state of the market or of the account. `toOrder` and the signature
+ * are checked before. Pure: if the caller has the market's lock, the verdict is final. A refusal names the
+ * first rule that the order breaks.
  */
 export function admit(order: Order, input: AdmissionInput): Verdict<AdmissionResult, Refusal> {
   const closed = marketRefusal(input)
@@ -131,7 +132,7 @@ export function admit(order: Order, input: AdmissionInput): Verdict<AdmissionRes
   return refusal === null ? admitOpening(order, open) : refuse(refusal)
 }
 
-/** What is left of the checks for the share that may open, if there is one. */
+/** The remaining checks, which apply to the share that may open, if there is one. */
 function admitOpening(order: Order, input: OpenMarketInput): Verdict<AdmissionResult, Refusal> {
   const { spec, band } = input
   const status = isConditional(order.type) ? 'PENDING_TRIGGER' : 'OPEN'
@@ -147,7 +148,7 @@ function admitOpening(order: Order, input: OpenMarketInput): Verdict<AdmissionRe
   return accept({ status, openable, reservedPrice, reserved: opening.reserved })
 }
 
-/** What is left to open once the order, the newest, has taken what is left of the reducing capacity. */
+/** Steps that may open once the order, as the newest, has taken the remaining reducing capacity. */
 function openableOf(order: Order, { position, resting }: OpenMarketInput): Steps {
   if (order.reduceOnly) return 0 as Steps
   const closing = closingSteps(position.size, order.side, order.quantity)
@@ -181,7 +182,7 @@ function expiryRefusal({ expiration }: Order, { now }: OpenMarketInput): Refusal
   }
 }
 
-/** Only a reduce-only order over exactly the position may be smaller than the minimum. */
+/** An order below the minimum size is accepted only if it is reduce-only and closes exactly the position. */
 function sizeRefusal(order: Order, { spec, position }: OpenMarketInput): Refusal | null {
   if (order.quantity >= spec.minQuantity) return null
   const isFullClose =
@@ -198,8 +199,8 @@ function sizeRefusal(order: Order, { spec, position }: OpenMarketInput): Refusal
 }
 
 /**
- * Beyond the band on the side that would trade at once. Conditional limits are measured where they will
- * trigger.
+ * Rejects a limit beyond the band on the side that would trade at once. A conditional limit is measured
+ * against the band around its trigger.
  */
 function bandRefusal(order: Order, { spec, band: now }: OpenMarketInput): Refusal | null {
   if (isMarketType(order.type)) return null
@@ -217,8 +218,8 @@ function bandRefusal(order: Order, { spec, band: now }: OpenMarketInput): Refusa
 }
 
 /**
- * A conditional reduce-only order may wait for a position that is still to be opened: it is checked when it
- * triggers.
+ * A conditional reduce-only order may be placed before the position that it will reduce; it is checked when
+ * it triggers.
  */
 function reduceOnlyRefusal(order: Order, { position }: OpenMarketInput): Refusal | null {
   if (!order.reduceOnly || isConditional(order.type)) return null
@@ -238,9 +239,9 @@ function countRefusal({ resting }: OpenMarketInput): Refusal | null {
 }
 
 /**
- * Nothing opens while the position is below IMR, nor where no price of the band would leave the opened share
- * at IMR. A conditional order meets another oracle price when it triggers, so only the first half binds it
- * here.
+ * Nothing may open while the position is below IMR, or if no price of the band leaves the opened share at
+ * IMR. Only the first rule applies to a conditional order, because the oracle price will be another when it
+ * triggers.
  */
 function requirementRefusal(order: Order, input: OpenMarketInput): Refusal | null {
   const { spec, position, fundingIndex, oracle, band } = input
@@ -265,8 +266,8 @@ interface OpeningShare {
 }
 
 /**
- * The position that all live orders together could make must fit its storage slot. Only half of the slot is
- * given out here: a sell may fill above the price it is reserved at, and funding moves the folded margin
+ * The position that all live orders together could create must fit its storage slot. Admission assigns only
+ * half of the slot's range: a sell may fill above its reserved price, and funding changes the folded margin
  * while orders rest.
  */
 function rangeRefusal({ spec, position, resting }: OpenMarketInput, opening: OpeningShare): Refusal | null {
@@ -284,7 +285,10 @@ function rangeRefusal({ spec, position, resting }: OpenMarketInput, opening: Ope
   }
 }
 
-/** Margin and fee allowance of what opens; what closes is free of both. */
+/**
+ * Compares margin and fee allowance of the opening share with the available balance; the closing share needs
+ * neither.
+ */
 function marginRefusal(
   order: Order,
   { spec, available }: OpenMarketInput,

@@ -1,11 +1,14 @@
-/** Ends orders for one reason, whatever state they are in. */
+/** Ends a list of orders for one reason. */
 import type { MarketPlan } from '../auction/batch-plan.ts'
 import type { Millis } from '../units.ts'
 import { leaveBook, type OpenOrder } from './open-order.ts'
 import { OrderChanges } from './order-changes.ts'
 import type { ClosingReason } from './order-state.ts'
 
-/** None of the orders may have ended, or be leaving. What settles of one is waited for. */
+/**
+ * Requires orders that have neither ended nor left the book. An order with settling fills ends once they have
+ * settled.
+ */
 export function closeOrders(
   orders: readonly OpenOrder[],
   reason: ClosingReason,

@@ -1,6 +1,8 @@
 /**
- * What an order would come to if it entered the next batch now: found by clearing that batch over what rests in the book. An
- * estimate: orders that arrive meanwhile, and the requirements of those that rest, are not known to it.
+ * Estimates the fill, position and margin of an order by clearing the next batch over the resting orders.
+ *
+ * The estimate does not include orders that arrive before that batch, nor the margin requirements of the
+ * resting orders' accounts.
  */
 import { clear } from '../auction/auction.ts'
 import type { Reference } from '../auction/clearing.ts'
@@ -37,13 +39,15 @@ import {
   type UnsizedOrder,
 } from './sizing.ts'
 
-/** Where the estimated price comes from: the batch, the order's own limit, its trigger, or the oracle where nothing else says. */
+/**
+ * Source of the estimated price: the batch, the order's limit, its trigger, or otherwise the oracle price.
+ */
 export type PriceSource = 'batch' | 'limit' | 'trigger' | 'oracle'
 
 export interface EstimatedFill {
   readonly price: Ticks
   readonly source: PriceSource
-  /** What the book would fill in the next batch, and what of it pays the taker rate. */
+  /** Steps that the next batch would fill, and those of them that pay the taker rate. */
   readonly fillable: Steps
   readonly taker: Steps
 }
@@ -51,7 +55,7 @@ export interface EstimatedFill {
 export interface EstimateInput extends AdmissionInput {
   readonly oracle: Price
   readonly band: Band
-  /** What rests on the side that the order would meet, without the account's own orders: its best price first. */
+  /** The levels that the order would meet, best price first, without the account's own orders. */
   readonly depth: Depth
   readonly reference: Reference | null
 }
@@ -59,7 +63,9 @@ export interface EstimateInput extends AdmissionInput {
 const OTHERS = 0 as UserId
 const SELF = 1 as UserId
 
-/** One order stands for a level, at leverage 1 and covered to the last step: nothing but its limit binds it. */
+/**
+ * One order per level, at leverage 1 and with a reservation for every step, so that only its limit bounds it.
+ */
 function restingLevels(order: Order, { spec, band, depth }: EstimateInput): RestingOrder[] {
   const side = order.side === 'LONG' ? 'SHORT' : 'LONG'
   const isRising = side === 'SHORT' && spec.kind !== 'binary_future'
@@ -80,7 +86,7 @@ function restingLevels(order: Order, { spec, band, depth }: EstimateInput): Rest
   }))
 }
 
-/** The next batch with this order in it; null where the order meets nobody. */
+/** Clears the next batch with this order; null if the order does not fill. */
 function inNextBatch(order: Order, admission: AdmissionResult, input: EstimateInput): EstimatedFill | null {
   const levels = restingLevels(order, input)
   const seq = (levels.length + 1) as Seq
@@ -110,7 +116,10 @@ function inNextBatch(order: Order, admission: AdmissionResult, input: EstimateIn
   return { price: clearing.price, source: 'batch', fillable: fill.fill, taker: fill.taker }
 }
 
-/** At which price, and how much of it at once. A conditional order is priced at its limit or where it will trigger. */
+/**
+ * The estimated price, and the steps that fill at once. A conditional order is priced at its limit or at its
+ * trigger.
+ */
 export function estimateFill(order: Order, admission: AdmissionResult, input: EstimateInput): EstimatedFill {
   const nothingYet = { fillable: 0 as Steps, taker: 0 as Steps }
   const batch = isConditional(order.type) ? null : inNextBatch(order, admission, input)
@@ -121,13 +130,13 @@ export function estimateFill(order: Order, admission: AdmissionResult, input: Es
 }
 
 export interface EstimatedOutcome extends FillResult {
-  /** Where the position would become eligible for liquidation; null where no price would make it so. */
+  /** The price at which the resulting position becomes eligible for liquidation; null if no price does. */
   readonly liquidationPrice: Price | null
 }
 
 /**
- * What the whole order, filled at that price, would make of position and balance; null where its fill would be refused. A
- * limit order that rests pays the maker rate; what triggers later counts as a taker.
+ * The position and the balance change after the whole order fills at the estimated price; null if the fill
+ * would be refused. A resting limit order pays the maker rate; a conditional order counts as a taker.
  */
 export function estimateOutcome(
   order: Order,
@@ -143,22 +152,28 @@ export function estimateOutcome(
   return { ...result.value, liquidationPrice: liquidationPrice(spec, result.value.position, fundingIndex) }
 }
 
-/** What a trader has in mind, as an order: how much that is, whether it would be taken, and what it would come to. */
+/** A sized order: its size, whether it would be accepted, and its estimated fill. */
 export interface Estimate {
-  /** 0 where the sizing comes to less than one step; the largest order where it comes to more. */
+  /** 0 if the size is below one step; the market's largest order if it is above that. */
   readonly steps: Steps
-  /** Why an order of that size is refused; null where it is accepted. */
+  /** Why an order of that size is rejected; null if it is accepted. */
   readonly refusal: BindingConstraint | null
-  /** The rest is null where the order could not even be estimated. What it would reserve is told whether or not it is affordable. */
+  /**
+   * The reservation, also if the balance does not cover it. Null, like the fields below, if the order cannot
+   * be estimated.
+   */
   readonly admission: AdmissionResult | null
   readonly fill: EstimatedFill | null
   readonly outcome: EstimatedOutcome | null
 }
 
-/** More than any order can cost. */
+/** More wei than any order can reserve. */
 const UNLIMITED = (1n << 127n) as Quote
 
-/** The price that a notional is counted at: the order's own where it has one, else the book's. */
+/**
+ * Steps for a notional at the order's own price or trigger if it has one, otherwise at the prices of the
+ * book.
+ */
 function stepsFor(order: UnsizedOrder, input: EstimateInput, notional: Quote): Steps {
   const own = isMarketType(order.type) ? order.trigger : order.price
   if (own !== 0) return stepsAt(input, own, notional)
@@ -183,7 +198,7 @@ export function estimate(sizing: Sizing, unsized: UnsizedOrder, input: EstimateI
   return { steps, refusal, admission, fill, outcome: estimateOutcome(order, fill, input) }
 }
 
-/** Either no order at all would be taken, or what was asked for is less than one step. */
+/** Why the size is 0: either no order would be accepted, or the requested size is below one step. */
 function tooSmall(order: UnsizedOrder, input: EstimateInput): BindingConstraint {
   const { spec } = input
   const { steps, binding } = maximumOf(order, input)
@@ -198,7 +213,7 @@ function tooSmall(order: UnsizedOrder, input: EstimateInput): BindingConstraint 
   }
 }
 
-/** The maximum at each leverage, for the same order otherwise. */
+/** The maximum of the same order at each leverage. */
 export const maximaByLeverage = (
   order: UnsizedOrder,
   input: AdmissionInput,

@@ -1,4 +1,4 @@
-/** An accepted order as the write side keeps it, and the ways it changes outside its own settlement. */
+/** An accepted order as the database stores it, and its changes other than settlement. */
 
 import { invariant } from '../invariant.ts'
 import type { MarketRow, TriggerEvidence } from '../journal/journal-row.ts'
@@ -30,31 +30,31 @@ export interface OpenOrder extends OrderLife {
   /** See `aliveUntil` in `order.ts`. */
   readonly aliveUntil: Seconds
   readonly acceptedAt: Millis
-  /** What triggered it; null while it waits, and for orders that never wait. */
+  /** Evidence of the trigger; null while the order waits, and for orders that are not conditional. */
   readonly triggered: TriggerEvidence | null
   readonly openable: Steps
   readonly reservedPrice: Ticks
-  /** For what is still in the book. */
+  /** Wei reserved for the steps in the book. */
   readonly reserved: Quote
-  /** For what is settling. */
+  /** Wei held for the settling steps. */
   readonly held: Quote
   readonly partialSlot: number | null
   readonly endedAt: Millis | null
 }
 
-/** An order after a change, and the log row that tells it. */
+/** An order after a change, and the journal row that records the change. */
 export interface OrderChange {
   readonly order: OpenOrder
   readonly row: MarketRow
 }
 
 /**
- * Takes what is left of an order out of the book and frees its reservation. While some of it settles it stays, and ends with
- * this reason once that is mined or voided.
+ * Removes the rest of an order from the book and releases its reservation. If some steps are settling, the
+ * order ends with `reason` once they are mined or voided.
  */
 export function leaveBook(order: OpenOrder, reason: ClosingReason, at: Millis): OrderChange {
   const verdict = transition(order, { kind: 'close', reason })
-  invariant(verdict.ok, 'an order leaves the book once')
+  invariant(verdict.ok, 'an order that leaves the book has not left it before')
   const { life } = verdict.value
   return {
     order: {
@@ -67,7 +67,10 @@ export function leaveBook(order: OpenOrder, reason: ClosingReason, at: Millis): 
   }
 }
 
-/** What tells that an order has left the book, or has ended. `order` as it is then, but for its reservation, which the row frees. */
+/**
+ * The journal row of an order that has left the book or has ended. `order` is the order after the change,
+ * except for its reservation, which the row releases.
+ */
 export function endingRow(order: OpenOrder, reason: StatusReason, at: Millis): MarketRow {
   const { status } = order
   const change = {
@@ -84,7 +87,7 @@ export function endingRow(order: OpenOrder, reason: StatusReason, at: Millis): M
 }
 
 export interface Trigger {
-  /** Of the row that tells it: its place in the book. */
+  /** Sequence of the `order_triggered` row: the order's seq in the book. */
   readonly seq: Seq
   readonly evidence: TriggerEvidence
   readonly reservedPrice: Ticks
@@ -92,11 +95,11 @@ export interface Trigger {
   readonly amount: Quote
 }
 
-/** The mark has reached the order's trigger: it enters the book as the newest order, with a reservation of its own. */
+/** Triggers a waiting order: it enters the book as the newest order, with a reservation of its own. */
 export function triggerOrder(order: OpenOrder, trigger: Trigger): OrderChange {
   const { seq, evidence, reservedPrice, openable, amount } = trigger
   const verdict = transition(order, { kind: 'trigger' })
-  invariant(verdict.ok, 'an order is triggered while it waits')
+  invariant(verdict.ok, 'a triggered order was waiting')
   return {
     order: { ...verdict.value.life, seq, triggered: evidence, reservedPrice, openable, reserved: amount },
     row: {
@@ -111,15 +114,15 @@ export function triggerOrder(order: OpenOrder, trigger: Trigger): OrderChange {
   }
 }
 
-/** When it entered the book. A market order waits for a batch from then. */
+/** When the order entered the book. A market order waits for a batch from then. */
 export const enteredBookAt = ({ acceptedAt, triggered }: OpenOrder): Millis =>
   triggered === null ? acceptedAt : (triggered.at as Millis)
 
-/** Why time has ended the order: by itself, or with its session key. */
+/** Why time ended the order: its own expiration, or that of its session key. */
 export const expiryReason = ({ expiration }: OpenOrder, at: Millis): ClosingReason =>
   isExpired(expiration, at) ? 'EXPIRED' : 'SIGNER_EXPIRED'
 
-/** An order that takes part in reservations: it can still be filled, now or once it is triggered. */
+/** Whether the order counts for reservations: it can still fill, now or once it is triggered. */
 export const isReservable = (order: OpenOrder): boolean =>
   isInBook(order) || order.status === 'PENDING_TRIGGER'
 
@@ -133,7 +136,7 @@ export const reservable = (order: OpenOrder): Reservable => ({
   reservedPrice: order.reservedPrice,
 })
 
-/** Sets what the order holds back; null where nothing changes. */
+/** Sets the order's reservation; null if nothing changes. */
 export function reserve(
   order: OpenOrder,
   { openable, amount }: { readonly openable: Steps; readonly amount: Quote },
@@ -152,5 +155,8 @@ export function reserve(
   }
 }
 
-/** What an account holds back for the order. */
+/**
+ * Wei that the account withholds for the order: `reserved` for the steps in the book plus `held` for the
+ * settling ones.
+ */
 export const withheldBy = ({ reserved, held }: OpenOrder): Quote => (reserved + held) as Quote

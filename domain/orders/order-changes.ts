@@ -1,10 +1,10 @@
-/** Orders while a plan changes them, and the rows that tell it. */
+/** Collects the changes of orders in one transaction, with the journal rows that record them. */
 import { invariant } from '../invariant.ts'
 import type { MarketRow } from '../journal/journal-row.ts'
 import type { Quote, Seq, UserId } from '../units.ts'
 import { type OpenOrder, type OrderChange, withheldBy } from './open-order.ts'
 
-/** The orders of a plan while it is made. */
+/** The orders of one plan, before and after its changes. */
 export class OrderChanges {
   readonly rows: MarketRow[] = []
   readonly #before: ReadonlyMap<Seq, OpenOrder>

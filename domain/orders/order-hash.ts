@@ -1,6 +1,6 @@
 /**
- * The signing scheme of the contract with traders: EIP-712 digest, signed as a personal message, with the
- * suffix 01.
+ * Hashes orders and recovers their signers by the scheme of the contract with traders: an EIP-712 digest,
+ * signed as a personal message, with the suffix 01.
  */
 import { toHex, writeHex } from '../hex.ts'
 import { invariant } from '../invariant.ts'
@@ -8,18 +8,19 @@ import { type Address, ONE, type OrderHash, type Price, type Quantity } from '..
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { type Order, triggerCondition } from './order.ts'
 
-/** Keccak-256. May return the same buffer again: results are copied at once. */
+/** Keccak-256. The result may be a buffer that the next call overwrites; callers copy it at once. */
 export type Keccak = (message: Uint8Array) => Uint8Array
 
 /**
- * Address bytes (20) that made `signature` (r, s: 64 bytes) over `hash`, or null if it cannot be recovered.
+ * Recovers the address (20 bytes) that signed `hash` with `signature` (r, s: 64 bytes); null if it cannot be
+ * recovered.
  */
 export type Recover = (hash: Uint8Array, signature: Uint8Array, recoveryId: 0 | 1) => Uint8Array | null
 
 export const ORDER_TYPE =
   'Order(bytes8 flags,uint128 quantity,uint128 price,uint128 triggerPrice,uint8 triggerCondition,' +
   'uint128 leverage,address maker,uint128 expiration)'
-/** The same fields as a list, for whoever signs typed data. */
+/** The same fields as a list, for signing libraries that expect typed data. */
 export const ORDER_FIELDS: readonly { readonly name: string; readonly type: string }[] = ORDER_TYPE.slice(
   ORDER_TYPE.indexOf('(') + 1,
   -1,
@@ -35,29 +36,29 @@ export const DOMAIN_TYPE =
 export const DOMAIN_NAME = 'IsolatedTrader'
 export const DOMAIN_VERSION = '2.0'
 
-/** Salts are integers below this: exact in a JSON number, and 57 bits with the flag bits. */
+/** Salts are integers below this: exact in a JSON number, and 57 bits together with the flag bits. */
 export const SALT_END = 1n << 53n
 
 const BUY = 1n
 const REDUCE_ONLY = 2n
 
-/** (salt << 4) | reduce-only bit | buy bit; bits 2 and 3 stay clear. */
+/** (salt << 4) | reduce-only bit | buy bit; bits 2 and 3 are zero. */
 export const packFlags = (order: Pick<Order, 'salt' | 'side' | 'reduceOnly'>): bigint =>
   (order.salt << 4n) | (order.side === 'LONG' ? BUY : 0n) | (order.reduceOnly ? REDUCE_ONLY : 0n)
 
-/** ASCII only, which is all that the type strings and prefixes have. */
+/** Bytes of an ASCII text; the type strings and prefixes contain nothing else. */
 export const ascii = (text: string): Uint8Array => Uint8Array.from(text, (letter) => letter.charCodeAt(0))
 
 const WORD = 32
 const U64_MASK = (1n << 64n) - 1n
 
-/** Right-aligned in the word at `at`; below 2^128. */
+/** Writes `value`, below 2^128, right-aligned into the 32-byte word at `at`. */
 function writeUint(view: DataView, at: number, value: bigint): void {
   view.setBigUint64(at + 16, value >> 64n)
   view.setBigUint64(at + 24, value & U64_MASK)
 }
 
-/** What a market adds to an order's digest: its signing domain and its grid. */
+/** The fields of a market that enter an order's digest: its signing domain and its grid. */
 export interface SigningTerms {
   readonly chainId: bigint
   readonly trader: Address
@@ -76,7 +77,10 @@ export function domainSeparator(spec: Pick<SigningTerms, 'chainId' | 'trader'>, 
   return keccak(words).slice()
 }
 
-/** What a wallet signs for a digest: its hash as a personal message. Its results are views that the next call overwrites. */
+/**
+ * Returns a function that hashes a digest as a personal message, as wallets do before signing. Its results
+ * are views that the next call overwrites.
+ */
 export function personalHasher(keccak: Keccak): (digest: Uint8Array) => Uint8Array {
   const prefix = ascii('\x19Ethereum Signed Message:\n32')
   const personal = new Uint8Array(prefix.length + WORD)
@@ -88,16 +92,18 @@ export function personalHasher(keccak: Keccak): (digest: Uint8Array) => Uint8Arr
 }
 
 /**
- * Hashes the orders of one market. Its results are views that the next call overwrites: copy what must last.
+ * Hashes the orders of one market. Results are views that the next call overwrites; copy them to keep them.
  */
 export interface OrderHasher {
   /** The EIP-712 digest: the order's identity. */
   digest(order: Order): Uint8Array
-  /** What a wallet signs for `digest`: the hash of it as a personal message. */
+  /** The hash that a wallet signs for `digest`: that of the personal message. */
   personalHash(digest: Uint8Array): Uint8Array
 }
 
-/** Everything that does not change from order to order is hashed and laid out here, once per market. */
+/**
+ * Creates the hasher of a market. Everything that does not depend on the order is hashed and laid out once.
+ */
 export function orderHasher(spec: SigningTerms, keccak: Keccak): OrderHasher {
   const struct = new Uint8Array(9 * WORD)
   const view = new DataView(struct.buffer)
@@ -118,8 +124,8 @@ export function orderHasher(spec: SigningTerms, keccak: Keccak): OrderHasher {
 }
 
 /**
- * The eight fields after the type hash. `bytes8` is left-aligned in its word, the numbers and the address
- * right-aligned.
+ * Writes the eight fields after the type hash. `bytes8` is left-aligned in its word; the numbers and the
+ * address are right-aligned.
  */
 function writeStruct(struct: Uint8Array, view: DataView, spec: SigningTerms, order: Order): void {
   view.setBigUint64(WORD, packFlags(order))
@@ -136,8 +142,8 @@ function writeStruct(struct: Uint8Array, view: DataView, spec: SigningTerms, ord
 }
 
 /**
- * The order's EIP-712 digest as text. Sets up the market's hasher on every call: use `orderHasher` for more
- * than one.
+ * The order's EIP-712 digest as text. Creates the market's hasher on every call; use `orderHasher` for more
+ * than one order.
  */
 export const hashOrder = (order: Order, spec: SigningTerms, keccak: Keccak): OrderHash =>
   toHex(orderHasher(spec, keccak).digest(order)) as OrderHash
@@ -145,10 +151,12 @@ export const hashOrder = (order: Order, spec: SigningTerms, keccak: Keccak): Ord
 export type SignatureRefusal =
   /** Not 66 bytes of hex. */
   | { readonly code: 'SIGNATURE_FORMAT'; readonly expected: string; readonly received: string }
-  /** The last byte is not 01: another way of signing than a personal message. */
+  /** The last byte is not 01: the order was not signed as a personal message. */
   | { readonly code: 'SIGNATURE_SUFFIX'; readonly expected: '01'; readonly received: string }
   | { readonly code: 'SIGNATURE_V'; readonly expected: '27 or 28'; readonly received: string }
-  /** s above half the group order: the same signature has another, valid form. */
+  /**
+   * s is above half the group order. The same signature has an equivalent form with a low s, which is valid.
+   */
   | { readonly code: 'SIGNATURE_HIGH_S' }
   | { readonly code: 'SIGNATURE_UNRECOVERABLE' }
 
@@ -172,8 +180,8 @@ function isHighS(rs: Uint8Array): boolean {
 }
 
 /**
- * r (32), s (32), v (27 or 28), suffix 01, as hex. `scratch` (66 bytes) receives the bytes; the result is a
- * view of it.
+ * Parses r (32), s (32), v (27 or 28) and the suffix 01 from hex. Writes the bytes to `scratch` (66 bytes);
+ * the result is a view of it.
  */
 export function parseSignature(
   text: string,
@@ -194,15 +202,16 @@ export function parseSignature(
 
 export interface RecoveredOrder {
   readonly hash: OrderHash
-  /** Whoever signed. Whether he may trade for the maker is the caller's question. */
+  /** The recovered signer. The caller checks that this address may trade for the maker. */
   readonly signer: Address
 }
 
 export type OrderVerifier = (order: Order, signature: string) => Verdict<RecoveredOrder, SignatureRefusal>
 
 /**
- * The signature path of one market: five keccak permutations and one recovery per order, buffers reused.
- * The recovered zero address is refused. A wrong field does not fail here: it recovers a stranger.
+ * Creates the signature check of a market: five keccak permutations and one recovery per order, with reused
+ * buffers. A recovered zero address is refused. An order with a wrong field is not refused here: it recovers
+ * another address.
  */
 export function orderVerifier(spec: SigningTerms, keccak: Keccak, recover: Recover): OrderVerifier {
   const hasher = orderHasher(spec, keccak)

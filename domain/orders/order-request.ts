@@ -1,7 +1,8 @@
 /**
- * An order as it was asked for, in amounts, and its first check: form and grid. What needs no account, no
- * clock and no price. Refusals speak the field names and human units of the contract with traders, because
- * they are answered as they are.
+ * Checks the form and the grid of a requested order, and converts its amounts to ticks and steps.
+ *
+ * These checks need no account, clock or oracle price. Refusals use the field names and human units of the
+ * contract with traders, because the API returns them unchanged.
  */
 import { tickNearest } from '../market/band.ts'
 import { highestPrice, type MarketSpec, quantityOf } from '../market/market.ts'
@@ -19,7 +20,10 @@ import { accept, refuse, type Verdict } from '../verdict.ts'
 import { isAlwaysReduceOnly, isConditional, isMarketType, type Order } from './order.ts'
 import { SALT_END } from './order-hash.ts'
 
-/** The same fields as an order, amounts x 1e18 instead of counts; 0 where there is no price or trigger. */
+/**
+ * The fields of an order with amounts × 1e18 instead of ticks and steps; 0 if the order has no price or no
+ * trigger.
+ */
 export interface OrderRequest extends Omit<Order, 'price' | 'quantity' | 'trigger' | 'expiration'> {
   readonly price: Price
   readonly quantity: Quantity
@@ -55,8 +59,7 @@ export type FormCode =
   | 'MAX_ORDER_SIZE'
 
 /**
- * Why an order is not taken. Values are in human units, as decimals; `nearestValid` is what would have passed
- * this check.
+ * Why an order is rejected. Values are decimals in human units; `nearestValid` would have passed this check.
  */
 export interface OrderRefusal<Code extends string> {
   readonly code: Code
@@ -68,13 +71,13 @@ export interface OrderRefusal<Code extends string> {
 
 type FormRefusal = OrderRefusal<FormCode>
 
-/** The record of settlement keeps expirations in 40 bits; more is a time in milliseconds by mistake. */
+/** The settlement record stores expirations in 40 bits. A larger value is probably a time in milliseconds. */
 export const MAX_EXPIRATION = 2 ** 40 - 1
 
 /**
- * The order on its market's grid, ready to be hashed. Checks run in the order of the fields above and stop at
- * the first refusal. The minimum size is not among them: a full close is exempt from it, which only the
- * account's position tells.
+ * The order in ticks and steps, ready to be hashed. Checks run in the order of `FormCode` and stop at the
+ * first refusal. The minimum size is checked by `admit`, because a full close of the account's position is
+ * exempt from it.
  */
 export function toOrder(spec: MarketSpec, request: OrderRequest): Verdict<Order, FormRefusal> {
   const refusal =
@@ -198,7 +201,7 @@ function gridPriceRefusal(
   return { code: 'TICK_SIZE', field, expected, received, nearestValid: at(tickNearest(spec, price)) }
 }
 
-/** Downwards: the nearest valid quantity is never more than was asked for, unless it would be nothing. */
+/** The nearest valid quantity is rounded down, but not below the minimum. */
 function quantityRefusal(spec: MarketSpec, { quantity }: OrderRequest): FormRefusal | null {
   const field = 'quantity'
   const received = toDecimal(quantity)

@@ -1,28 +1,35 @@
 /**
- * The life of an order. A fill is matched by the auction, settles on chain, and counts once its receipt is in: until
- * then it is `settling`, the status stays, and whatever else ends the order waits. So a batch that fails takes no
- * terminal status back.
+ * The state machine of an order, from acceptance to its terminal status.
  *
- * | from                    | step                     | to                                             |
- * |-------------------------|--------------------------|------------------------------------------------|
- * | (new)                   | accepted                 | PENDING_TRIGGER if conditional, else OPEN      |
- * | PENDING_TRIGGER         | trigger                  | OPEN                                           |
- * | PENDING_TRIGGER, OPEN   | close                    | CANCELLED, or EXPIRED where time is the reason |
- * | OPEN, something settles | close                    | CANCEL_PENDING_FINALIZE; a market order's remainder: OPEN |
- * | OPEN                    | match                    | OPEN                                           |
- * | OPEN                    | settle                   | FILLED with the last step, else OPEN; a market order's last receipt: CANCELLED |
- * | OPEN                    | void                   | OPEN, or CANCELLED where it cannot return to the book |
- * | CANCEL_PENDING_FINALIZE | settle, void           | the same while something settles; then FILLED if that fills it, else CANCELLED, EXPIRED |
+ * The auction matches a fill, the fill settles on chain, and it counts as filled once its receipt is in. Until then
+ * its steps are `settling`, the status stays, and any other reason to end the order waits. A batch that fails
+ * therefore never takes back a terminal status.
  *
- * What ends is final, but for blocks that leave the chain:
+ * | from                    | transition   | to                                                                  |
+ * |-------------------------|--------------|---------------------------------------------------------------------|
+ * | (new)                   | accepted     | PENDING_TRIGGER if conditional, otherwise OPEN                      |
+ * | PENDING_TRIGGER         | trigger      | OPEN                                                                |
+ * | PENDING_TRIGGER, OPEN   | close        | EXPIRED if it expired, otherwise CANCELLED                          |
+ * | OPEN, steps settling    | close        | CANCEL_PENDING_FINALIZE; OPEN for the remainder of a market order   |
+ * | OPEN                    | match        | OPEN                                                                |
+ * | OPEN                    | settle       | FILLED with the last step; CANCELLED with the last receipt of a     |
+ * |                         |              | market order; otherwise OPEN                                        |
+ * | OPEN                    | void         | OPEN; CANCELLED if it cannot return to the book                     |
+ * | CANCEL_PENDING_FINALIZE | settle, void | the same while steps settle; then FILLED if that fills it,          |
+ * |                         |              | otherwise CANCELLED or EXPIRED                                      |
  *
- * | from                    | step                     | to                                             |
- * |-------------------------|--------------------------|------------------------------------------------|
- * | FILLED                  | rollback                   | OPEN                                           |
- * | CANCELLED, EXPIRED      | rollback                   | what it was before the receipt: CANCEL_PENDING_FINALIZE, or OPEN for a market order's remainder |
- * | CANCELLED, CANCEL_PENDING_FINALIZE: POSITION_CLOSED | restore | PENDING_TRIGGER or OPEN             |
+ * A terminal status is final unless a block leaves the chain:
  *
- * Every other pair is refused and changes nothing.
+ * | from                    | transition   | to                                                                  |
+ * |-------------------------|--------------|---------------------------------------------------------------------|
+ * | FILLED                  | rollback     | OPEN                                                                |
+ * | CANCELLED, EXPIRED      | rollback     | the status before the receipt: CANCEL_PENDING_FINALIZE, or OPEN for |
+ * |                         |              | the remainder of a market order                                     |
+ * | CANCELLED or            | restore      | PENDING_TRIGGER or OPEN                                             |
+ * | CANCEL_PENDING_FINALIZE |              |                                                                     |
+ * | with POSITION_CLOSED    |              |                                                                     |
+ *
+ * Every other combination is refused and changes nothing.
  */
 
 import type { Steps } from '../units.ts'
@@ -37,14 +44,17 @@ export type ClosingReason = Exclude<StatusReason, 'FILLED'>
 
 export interface OrderLife {
   readonly status: OrderStatus
-  /** Set with a terminal status, and only then. */
+  /** Set if and only if the status is terminal. */
   readonly statusReason: StatusReason | null
   readonly quantity: Steps
-  /** Mined. */
+  /** Mined steps. */
   readonly filled: Steps
-  /** Matched and not yet mined. */
+  /** Steps that are matched and not yet mined. */
   readonly settling: Steps
-  /** Set when it has left the book while some of it settles: the reason it ends with unless that fills it. */
+  /**
+   * Set if the order has left the book while some steps settle: the reason with which it ends, unless those
+   * steps fill it.
+   */
   readonly closingReason: ClosingReason | null
 }
 
@@ -55,23 +65,26 @@ export type TransitionInput =
   /** A receipt has confirmed `steps` of what was matched. */
   | { readonly kind: 'settle'; readonly steps: Steps }
   /**
-   * `steps` of what was matched will not be mined. `ending`: why it does not return to the book; null where
-   * it does, at its old place, unless it has been cancelled or has expired meanwhile.
+   * `steps` of what was matched will not be mined. `ending` is why the order cannot return to the book; null
+   * if it returns at its old seq, unless it has been cancelled or has expired meanwhile.
    */
   | { readonly kind: 'void'; readonly steps: Steps; readonly ending: ClosingReason | null }
-  /** `steps` that counted as mined have left the chain with their block. `settling` of them wait for being mined again. */
+  /** The block of `steps` mined steps has left the chain. `settling` of them wait to be mined again. */
   | { readonly kind: 'rollback'; readonly steps: Steps; readonly settling: Steps }
-  /** The block that closed the position it protects has left the chain. `waits`: it has not been triggered yet. */
+  /**
+   * The block that closed the position which the order protects has left the chain. `waits`: the order has
+   * not been triggered yet.
+   */
   | { readonly kind: 'restore'; readonly waits: boolean }
   | { readonly kind: 'close'; readonly reason: ClosingReason }
 
 /**
- * The lifecycle events that are told to traders; closed by the contract with traders. A trigger is a detail
- * of the next one.
+ * Lifecycle events that are reported to traders; the contract with traders closes the list. A trigger is a
+ * detail of the next event.
  */
 export type OrderEventKind = 'CREATED' | 'PARTIALLY_FILLED' | TerminalStatus
 
-/** The way of one fill to the chain. RETRYING: its block left the chain and it is sent again. FAILED: voided. */
+/** Settlement status of a fill. RETRYING: its block left the chain and it is sent again. FAILED: voided. */
 export type FillStatus = 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
 
 export interface OrderTransition<Life extends OrderLife = OrderLife> {
@@ -80,9 +93,9 @@ export interface OrderTransition<Life extends OrderLife = OrderLife> {
 }
 
 export type TransitionRefusal =
-  /** It has ended: a repeated cancel answers with the status it has. */
+  /** The order has ended. A repeated cancel returns this status. */
   | { readonly code: 'ALREADY_ENDED'; readonly status: TerminalStatus }
-  /** It has left the book and waits for its settling fills: a repeated cancel answers likewise. */
+  /** The order has left the book and waits for its settling fills. A repeated cancel returns this state. */
   | { readonly code: 'ALREADY_CLOSING'; readonly reason: ClosingReason }
   | { readonly code: 'NOT_WAITING' }
   | { readonly code: 'NOT_IN_BOOK' }
@@ -94,15 +107,15 @@ type TransitionResult<Life extends OrderLife> = Verdict<OrderTransition<Life>, T
 export const isTerminal = (status: OrderStatus): status is TerminalStatus =>
   status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'
 
-/** What the auction may still fill. */
+/** Steps that the auction may still fill. */
 export const unmatched = ({ quantity, filled, settling }: OrderLife): Steps =>
   (quantity - filled - settling) as Steps
 
-/** Takes part in batches. */
+/** Whether the order takes part in batches. */
 export const isInBook = (life: OrderLife): boolean =>
   life.status === 'OPEN' && life.closingReason === null && unmatched(life) > 0
 
-/** An accepted order. Its event is CREATED. */
+/** State of an order at acceptance. Its event is CREATED. */
 export const accepted = ({ type, quantity }: Pick<Order, 'type' | 'quantity'>): OrderLife => ({
   status: isConditional(type) ? 'PENDING_TRIGGER' : 'OPEN',
   statusReason: null,
@@ -112,42 +125,43 @@ export const accepted = ({ type, quantity }: Pick<Order, 'type' | 'quantity'>): 
   closingReason: null,
 })
 
-/** One step of an order's life, or why it cannot be taken. Other fields of `life` pass through. */
+/** The order after a transition, or why the transition is not allowed. Other fields of `life` are copied. */
 export function transition<Life extends OrderLife>(
   life: Life,
-  taken: TransitionInput,
+  input: TransitionInput,
 ): TransitionResult<Life> {
-  if (taken.kind === 'rollback') return rollback(life, taken)
-  if (taken.kind === 'restore') return restore(life, taken.waits)
+  if (input.kind === 'rollback') return rollback(life, input)
+  if (input.kind === 'restore') return restore(life, input.waits)
   if (isTerminal(life.status)) return refuse({ code: 'ALREADY_ENDED', status: life.status })
-  switch (taken.kind) {
+  switch (input.kind) {
     case 'trigger':
       return life.status === 'PENDING_TRIGGER'
-        ? still({ ...life, status: 'OPEN' })
+        ? withoutEvents({ ...life, status: 'OPEN' })
         : refuse({ code: 'NOT_WAITING' })
     case 'match':
-      return match(life, taken.steps)
+      return match(life, input.steps)
     case 'settle':
-      return settle(life, taken.steps)
+      return settle(life, input.steps)
     case 'void':
-      return voidMatch(life, taken.steps, taken.ending)
+      return voidMatch(life, input.steps, input.ending)
     case 'close':
-      return close(life, taken.reason)
+      return close(life, input.reason)
   }
 }
 
-/** The terminal status that goes with each reason. */
+/** The terminal status of each reason. */
 export const statusFor = (reason: StatusReason): TerminalStatus => {
   if (reason === 'FILLED') return 'FILLED'
   return reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED' ? 'EXPIRED' : 'CANCELLED'
 }
 
-const still = <Life extends OrderLife>(life: Life): TransitionResult<Life> => accept({ life, events: [] })
+const withoutEvents = <Life extends OrderLife>(life: Life): TransitionResult<Life> =>
+  accept({ life, events: [] })
 
 function match<Life extends OrderLife>(life: Life, steps: Steps): TransitionResult<Life> {
   if (!isInBook(life)) return refuse({ code: 'NOT_IN_BOOK' })
   if (steps > unmatched(life)) return refuse({ code: 'TOO_MUCH', most: unmatched(life) })
-  return still({ ...life, settling: (life.settling + steps) as Steps })
+  return withoutEvents({ ...life, settling: (life.settling + steps) as Steps })
 }
 
 function settle<Life extends OrderLife>(life: Life, steps: Steps): TransitionResult<Life> {
@@ -166,17 +180,17 @@ function voidMatch<Life extends OrderLife>(
 ): TransitionResult<Life> {
   if (steps > life.settling) return refuse({ code: 'TOO_MUCH', most: life.settling })
   const returned = { ...life, settling: (life.settling - steps) as Steps }
-  // A market order's remainder had left the book because of the very fill that is taken back.
-  const standing = life.closingReason === 'MARKET_REMAINDER' ? null : life.closingReason
-  return accept(endIfDue({ ...returned, closingReason: standing ?? ending }))
+  // A market order's remainder had left the book because of the fill that is voided.
+  const earlierReason = life.closingReason === 'MARKET_REMAINDER' ? null : life.closingReason
+  return accept(endIfDue({ ...returned, closingReason: earlierReason ?? ending }))
 }
 
 function close<Life extends OrderLife>(life: Life, reason: ClosingReason): TransitionResult<Life> {
   if (life.closingReason !== null) return refuse({ code: 'ALREADY_CLOSING', reason: life.closingReason })
   if (life.settling === 0) return accept(ended(life, reason))
-  // The remainder of a market order ends with its fills, in one event; nobody has asked for a cancel.
+  // The remainder of a market order ends with its fills, in one event, because its owner did not cancel it.
   const status = reason === 'MARKET_REMAINDER' ? life.status : 'CANCEL_PENDING_FINALIZE'
-  return still({ ...life, status, closingReason: reason })
+  return withoutEvents({ ...life, status, closingReason: reason })
 }
 
 function rollback<Life extends OrderLife>(
@@ -186,10 +200,13 @@ function rollback<Life extends OrderLife>(
   if (steps > life.filled || settling > steps) return refuse({ code: 'TOO_MUCH', most: life.filled })
   const before = settling > 0 || life.status === 'FILLED' ? reopened(life) : life
   const filled = (life.filled - steps) as Steps
-  return still({ ...before, filled, settling: (life.settling + settling) as Steps })
+  return withoutEvents({ ...before, filled, settling: (life.settling + settling) as Steps })
 }
 
-/** An order that had ended, as it was before its last receipt: it waits for it again, and with the same reason. */
+/**
+ * An ended order as it was before its last receipt: it waits for that receipt again and ends with the same
+ * reason.
+ */
 function reopened<Life extends OrderLife>(life: Life): Life {
   if (!isTerminal(life.status)) return life
   const reason = life.statusReason === 'FILLED' ? null : life.statusReason
@@ -202,7 +219,7 @@ function restore<Life extends OrderLife>(life: Life, waits: boolean): Transition
   if ((life.statusReason ?? life.closingReason) !== 'POSITION_CLOSED') {
     return refuse({ code: 'NOT_CLOSED_WITH_POSITION' })
   }
-  return still({
+  return withoutEvents({
     ...life,
     status: waits ? 'PENDING_TRIGGER' : 'OPEN',
     statusReason: null,

@@ -1,4 +1,4 @@
-/** An order as its maker signed it, and the words for its life. */
+/** The signed order, its types and statuses, and its trigger and expiration rules. */
 import type { Address, MarketId, Millis, OrderHash, Price, Seconds, Steps, Ticks } from '../units.ts'
 
 export type Side = 'LONG' | 'SHORT'
@@ -23,7 +23,7 @@ export type OrderStatus =
   | 'PENDING_TRIGGER'
   | 'CANCEL_PENDING_FINALIZE'
 
-/** Why an order ended. Closed list; every terminal order carries one. */
+/** Why an order ended. Closed list; every terminal order has a reason. */
 export const STATUS_REASONS = [
   'FILLED',
   'USER_CANCELLED',
@@ -45,7 +45,7 @@ export const STATUS_REASONS = [
 ] as const
 export type StatusReason = (typeof STATUS_REASONS)[number]
 
-/** The signed fields, on the market's grid. `price` and `trigger` are 0 where the order has none. */
+/** The signed fields in ticks and steps. `price` and `trigger` are 0 if the order has none. */
 export interface Order {
   readonly marketId: MarketId
   readonly maker: Address
@@ -56,38 +56,45 @@ export interface Order {
   readonly trigger: Ticks
   readonly leverage: number
   readonly reduceOnly: boolean
-  /** Unix seconds after which it is dead; 0 never expires. */
+  /** Unix seconds; the order has expired after this second. 0 never expires. */
   readonly expiration: Seconds
   /** Unique per maker and market, below 2^53. */
   readonly salt: bigint
 }
 
-/** Takes the batch's price, whatever it is: signs price 0. */
+/** Types that fill at any price of the batch; their signed price is 0. */
 export const isMarketType = (type: OrderType): boolean => type === 'MARKET' || type.endsWith('_MARKET')
 
-/** Waits for the mark price before it enters the book. */
+/** Types that wait for the mark price before they enter the book. */
 export const isConditional = (type: OrderType): boolean => type !== 'MARKET' && type !== 'LIMIT'
 
-/** Take-profit and stop-loss types sign the reduce-only bit, always. */
+/** Take-profit and stop-loss types, which must sign the reduce-only bit. */
 export const isAlwaysReduceOnly = (type: OrderType): boolean =>
   type.startsWith('TAKE_PROFIT_') || type.startsWith('STOP_LOSS_')
 
-/** What the order becomes once it is in the book. */
+/** The order's type once it is in the book. */
 export const bookType = (type: OrderType): 'MARKET' | 'LIMIT' => (isMarketType(type) ? 'MARKET' : 'LIMIT')
 
 /**
- * 0 none, 1 mark at or above the trigger, 2 mark at or below it. Signed; any other value fails verification.
+ * 0 none, 1 mark at or above the trigger, 2 mark at or below it. Signed; the contract rejects any other
+ * value.
  */
 export type TriggerCondition = 0 | 1 | 2
 
-/** Stops follow the mark against the order's direction, take-profits with it; stop-losses are stops. */
+/**
+ * A stop triggers when the mark has moved in the order's direction: up for a buy, down for a sell. A
+ * take-profit triggers in the opposite direction. A stop-loss is a stop.
+ */
 export function triggerCondition(type: OrderType, side: Side): TriggerCondition {
   if (!isConditional(type)) return 0
   const above = type.startsWith('TAKE_PROFIT_') ? side === 'SHORT' : side === 'LONG'
   return above ? 1 : 2
 }
 
-/** Whether `mark` has reached the order's trigger, in a market with this tick. Always true for types that do not wait. */
+/**
+ * Whether `mark` has reached the order's trigger in a market with this tick. Always true for types that do
+ * not wait.
+ */
 export function isTriggered(
   order: Pick<Order, 'type' | 'side' | 'trigger'>,
   mark: Price,
@@ -99,13 +106,14 @@ export function isTriggered(
   return condition === 1 ? mark >= trigger : mark <= trigger
 }
 
-/** Dead from the first millisecond after its expiration second. */
+/** An order has expired from the first millisecond after its expiration second. */
 export const isExpired = (expiration: Seconds, asOf: Millis): boolean =>
   expiration !== 0 && asOf > expiration * 1000
 
 /**
- * The last second through which an order may be matched; 0 never ends. A session key signs for `asOf` below its own expiry only, so
- * its orders end in the second before it, or at their own expiration if that is earlier. `keyExpiresAt`: null where the maker signed.
+ * The last second in which an order may be matched; 0 never expires. A session key may sign only for `asOf`
+ * below its expiry. Its orders therefore end in the second before that expiry, or at their own expiration if
+ * it is earlier. `keyExpiresAt` is null if the maker signed.
  */
 export function aliveUntil(expiration: Seconds, keyExpiresAt: Seconds | null): Seconds {
   if (keyExpiresAt === null) return expiration
@@ -113,10 +121,10 @@ export function aliveUntil(expiration: Seconds, keyExpiresAt: Seconds | null): S
   return expiration === 0 || last < expiration ? last : expiration
 }
 
-/** An order whose signature has been recovered and found to bind its maker. */
+/** An order with a verified signature: the signer may trade for the maker. */
 export interface SignedOrder extends Order {
   readonly hash: OrderHash
-  /** The maker, or a session key of his. */
+  /** The maker or one of its session keys. */
   readonly signer: Address
   /** 66 bytes: r, s, v and the suffix 01 (personal message). */
   readonly signature: `0x${string}`

@@ -1,10 +1,13 @@
-/** What an account's live orders hold back after its position has moved, and which of them it can no longer pay for. */
+/**
+ * Recomputes the reservations of an account's live orders after its position has changed, and cancels those
+ * that it can no longer pay for.
+ */
 import type { Cancel } from '../auction/clearing.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Quote, Seq, Steps } from '../units.ts'
 import { newestToCancel, type Reservable, type Reservation, reservationsOf } from './reservation.ts'
 
-/** What an account can pay with, under its row lock. `reserved` covers all markets. */
+/** Wei that an account can use, read under its row lock. `reserved` covers all markets. */
 export interface Funds {
   readonly free: Quote
   readonly reserved: Quote
@@ -12,13 +15,14 @@ export interface Funds {
 
 export interface RecomputedReservations {
   readonly reservations: ReadonlyMap<Seq, Reservation>
-  /** No longer paid for: the newest first. */
+  /** Orders that the account can no longer pay for, the newest first. */
   readonly cancels: readonly Cancel[]
 }
 
 /**
- * New reservations for the orders of an account, open and waiting, in a market where its matched position has become `size`. `before`:
- * what these orders held back until now, as part of `funds.reserved`. Where the account cannot pay for all, the newest orders are cancelled.
+ * New reservations for an account's open and waiting orders in a market where its matched position has become
+ * `size`. `before` is the amount reserved for these orders so far, which `funds.reserved` includes. If the
+ * account cannot pay for all of them, the newest are cancelled.
  */
 export function recomputeReservations(
   spec: MarketSpec,

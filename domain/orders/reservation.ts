@@ -1,7 +1,9 @@
 /**
- * What an account's orders hold back of its free balance: for every step that may open a position, the margin
- * and the fee allowance of the worst fill that the order can have. Linear in steps, so a fill releases
- * exactly its own share, and no sequence of fills debits more than was reserved.
+ * Computes the reservation of an order: for every step that may open a position, the margin and the fee
+ * allowance of the order's worst fill.
+ *
+ * A reservation is linear in steps. A fill therefore releases exactly its own share, and no sequence of fills
+ * debits more than was reserved.
  */
 import { type Band, tickCeil } from '../market/band.ts'
 import { feeAllowancePerStep } from '../market/fees.ts'
@@ -22,7 +24,7 @@ import {
 import { isConditional, isMarketType, type Order, type Side } from './order.ts'
 
 /**
- * The terms of an order that decide what one opening step holds back. `limit` is the signed price, 0 for a
+ * The fields of an order that decide the reservation per opening step. `limit` is the signed price, 0 for a
  * market order.
  */
 export interface ReservationTerms {
@@ -33,7 +35,7 @@ export interface ReservationTerms {
   readonly reservedPrice: Ticks
 }
 
-/** An open or waiting order as the reservation sees it. */
+/** An open or waiting order with the fields that reservations need. */
 export interface Reservable extends ReservationTerms {
   readonly seq: Seq
   readonly reduceOnly: boolean
@@ -43,14 +45,16 @@ export interface Reservable extends ReservationTerms {
 
 export interface Reservation {
   readonly seq: Seq
-  /** Steps that would open once the reducing capacity is given out. */
+  /** Steps that would open once the reducing capacity is assigned. */
   readonly openable: Steps
   readonly amount: Quote
 }
 
 const isBinary = (spec: MarketSpec): boolean => spec.kind === 'binary_future'
 
-/** trigger x (1 + mtbLong), up: as far as the band can reach when the mark stands at the trigger. */
+/**
+ * trigger × (1 + mtbLong) in ticks, rounded up: the band's upper edge if the oracle price equals the trigger.
+ */
 function highestAfterTrigger(spec: MarketSpec, trigger: Ticks): Ticks {
   const price = mulDivUp(priceOf(spec, trigger), ONE + spec.mtbLong, ONE) as Price
   return minOf(tickCeil(spec, price), highestPrice(spec))
@@ -62,11 +66,13 @@ function lowestAfterTrigger(spec: MarketSpec, trigger: Ticks): Ticks {
 }
 
 /**
- * The price that the reservation is computed at, in ticks. It caps a buy's price in the auction and is the
- * floor of a binary sell's. A limit order: its signed limit. A market order: the band's upper edge, for a
- * binary sell the lower; a conditional one: the band around its trigger. A perpetual's or future's limit sell
- * is margined at its limit but may fill above it: for its fee allowance this price follows the band's upper
- * edge where that is higher (`feePriceOf`).
+ * The price in ticks at which the reservation is computed. It caps the price of a buy in the auction and is
+ * the floor of a binary sell.
+ * - Limit order: its signed limit.
+ * - Market order: the band's upper edge; for a binary sell the lower edge.
+ * - Conditional market order: the same edge of the band around its trigger.
+ * - Limit sell of a perpetual or future: margined at its limit, but it may fill above it. For its fee
+ *   allowance, this price is the band's upper edge if that is higher (see `feePriceOf`).
  */
 export function reservedPriceOf(
   spec: MarketSpec,
@@ -83,8 +89,9 @@ export function reservedPriceOf(
 }
 
 /**
- * The price that the fee allowance pays for. A perpetual's or future's limit sell may fill, and pay its fee, at any price from its limit up,
- * and the band rises while it rests: paid for is twice its reserved price, so that a sell accepted today is covered to its last step until the
+ * The price in ticks at which the fee allowance is computed. A limit sell of a perpetual or future may fill,
+ * and pay its fee, at any price from its limit up, and the band may rise while it rests. Its allowance is
+ * computed at twice the reserved price, so that every step of a sell accepted now stays covered until the
  * band has doubled.
  */
 export const feePriceOf = (
@@ -92,7 +99,9 @@ export const feePriceOf = (
   { side, limit, reservedPrice }: Omit<ReservationTerms, 'leverage'>,
 ): Ticks => (side === 'SHORT' && limit !== 0 && !isBinary(spec) ? 2 * reservedPrice : reservedPrice) as Ticks
 
-/** Wei held back per opening step: margin (up per step) and fee allowance at the scheduled taker rate. */
+/**
+ * Wei reserved per opening step: margin (rounded up per step) and fee allowance at the scheduled taker rate.
+ */
 export function reservationPerStep(spec: MarketSpec, terms: ReservationTerms): Quote {
   const { side, limit, leverage, reservedPrice } = terms
   const fee = feeAllowancePerStep(spec, feePriceOf(spec, terms))
@@ -105,7 +114,8 @@ export function reservationPerStep(spec: MarketSpec, terms: ReservationTerms): Q
 }
 
 /**
- * Wei that one opening step of a perpetual's or future's sell can cost in a batch with this band, at most.
+ * Upper bound of the wei that one opening step of a perpetual's or future's sell can cost in a batch with
+ * this band.
  */
 function worstSellDebit(spec: MarketSpec, terms: ReservationTerms, band: Band, oracle: Price): Quote {
   const basis = terms.limit !== 0 ? priceOf(spec, terms.limit) : minOf(priceOf(spec, band.hi), oracle)
@@ -113,10 +123,10 @@ function worstSellDebit(spec: MarketSpec, terms: ReservationTerms, band: Band, o
 }
 
 /**
- * How many of `openable` steps the reservation covers in a batch with this band, whatever price in it the
- * order gets. Buys and binary sells: all of them, because the reserved price bounds their price. Other sells
- * have no upper bound on their price: where the band has risen beyond what their allowance pays for, as many
- * as the amount held does.
+ * Steps of `openable` that the reservation covers at every price of a batch with this band. Buys and binary
+ * sells: all steps, because the reserved price bounds their price. Other sells have no upper price bound. If
+ * the band has risen beyond the price that their allowance covers, fewer steps are covered: reservation /
+ * worst debit, rounded down.
  */
 export function coveredSteps(
   spec: MarketSpec,
@@ -132,8 +142,8 @@ export function coveredSteps(
 }
 
 /**
- * Steps of the position that plain orders against it have not taken yet: what the next such order closes
- * rather than opens.
+ * Steps of the position that no plain order against it has taken yet. The next such order closes this many
+ * steps and opens the rest.
  */
 export function reducingCapacity(size: Steps, orders: Iterable<Reservable>): Steps {
   let left = Math.abs(size)
@@ -144,9 +154,9 @@ export function reducingCapacity(size: Steps, orders: Iterable<Reservable>): Ste
 }
 
 /**
- * What each order of one account in one market holds back against the matched position `size`, in order of
- * seq. Plain orders against the position take its reducing capacity by seq; what is left of them opens.
- * Reduce-only orders neither take nor reserve. Call it again whenever the position changes.
+ * Reservations of one account's orders in one market against the matched position `size`, by seq. Plain
+ * orders against the position take its reducing capacity by seq; their other steps open. Reduce-only orders
+ * take no capacity and reserve nothing. To be recomputed whenever the position changes.
  */
 export function reservationsOf(
   spec: MarketSpec,
@@ -166,18 +176,19 @@ export function reservationsOf(
 }
 
 /**
- * The orders to cancel, newest first, until the rest holds back at most `budget` wei. Orders that reserve
- * nothing stay: cancelling them would free nothing. Nothing is given out anew: capacity goes by seq, so what
- * an order has taken can only serve newer ones, and those that reserve are gone before it.
+ * The orders to cancel, newest first, until the others reserve at most `budget` wei. Orders that reserve
+ * nothing stay, because cancelling them releases nothing. Capacity is not reassigned: it is assigned by seq,
+ * so the capacity of a cancelled order could only serve newer orders, and those that reserve are cancelled
+ * before it.
  */
 export function newestToCancel(reservations: readonly Reservation[], budget: Quote): readonly Seq[] {
-  let held = reservations.reduce((sum, { amount }) => sum + amount, 0n)
+  let reserved = reservations.reduce((sum, { amount }) => sum + amount, 0n)
   const newestFirst = [...reservations].sort((a, b) => b.seq - a.seq)
   const cancelled: Seq[] = []
   for (const { seq, amount } of newestFirst) {
-    if (held <= budget) break
+    if (reserved <= budget) break
     if (amount === 0n) continue
-    held -= amount
+    reserved -= amount
     cancelled.push(seq)
   }
   return cancelled

@@ -1,6 +1,7 @@
 /**
- * How large an order may be, and how large the order is that a trader has in mind. Nothing is computed twice: the answer is
- * found by asking `admit`, so what is said here to be accepted is accepted, and one step more is not.
+ * Computes the largest order that admission accepts, and converts a trader's sizing into steps.
+ *
+ * The maximum is found by calling `admit`: the returned size is accepted, and one step more is rejected.
  */
 import type { Band } from '../market/band.ts'
 import { type MarketSpec, notionalAt, quantityOf } from '../market/market.ts'
@@ -21,17 +22,20 @@ import { type AdmissionCode, type AdmissionInput, admit } from './admission.ts'
 import type { Order } from './order.ts'
 import type { OrderRefusal } from './order-request.ts'
 
-/** An order that has no size yet. */
+/** An order without a quantity. */
 export type UnsizedOrder = Omit<Order, 'quantity'>
 
-/** What ends the maximum: a refusal of `admit`, or a bound that admission does not need to know. Closed list. */
+/**
+ * The constraint that ends the maximum: a refusal of `admit`, or a bound that admission does not check.
+ * Closed list.
+ */
 export type BindingCode = AdmissionCode | 'MAX_ORDER_SIZE' | 'POSITION_SIZE'
 export type BindingConstraint = OrderRefusal<BindingCode>
 
 export interface Maximum {
-  /** 0 where no quantity is accepted. */
+  /** 0 if no quantity is accepted. */
   readonly steps: Steps
-  /** Why not one step more; where nothing is accepted, why not the smallest order. */
+  /** Why one step more is rejected; if no quantity is accepted, why the smallest order is rejected. */
   readonly binding: BindingConstraint
 }
 
@@ -40,7 +44,7 @@ interface Ceiling {
   readonly binding: BindingConstraint
 }
 
-const tooMuch = (
+const exceeds = (
   code: BindingCode,
   { spec }: Pick<AdmissionInput, 'spec'>,
   most: Steps,
@@ -51,28 +55,30 @@ const tooMuch = (
   return { code, field: 'quantity', expected: `at most ${nearestValid}, ${what}`, received, nearestValid }
 }
 
-/** Of one step more than the market's largest order. */
+/** Refusal of one step more than the market's largest order. */
 export const aboveLargest = (input: Pick<AdmissionInput, 'spec'>): BindingConstraint =>
-  tooMuch('MAX_ORDER_SIZE', input, input.spec.maxQuantity, 'the largest order of the market')
+  exceeds('MAX_ORDER_SIZE', input, input.spec.maxQuantity, 'the largest order of the market')
 
-/** Whether the order stands against the matched position. */
+/** Whether the order is on the side that reduces the matched position. */
 const reduces = ({ side }: Pick<Order, 'side'>, { position }: AdmissionInput): boolean =>
   position.size * signOf(side) < 0
 
-/** More than the position is never of use to a reduce-only order, though admission would take it. */
+/**
+ * A reduce-only order gains nothing from more steps than the position, although admission would accept them.
+ */
 function ceilingOf(order: UnsizedOrder, input: AdmissionInput): Ceiling {
   const { spec, position } = input
   const size = Math.abs(position.size) as Steps
   if (order.reduceOnly && reduces(order, input) && size <= spec.maxQuantity) {
-    return { steps: size, binding: tooMuch('POSITION_SIZE', input, size, 'the position') }
+    return { steps: size, binding: exceeds('POSITION_SIZE', input, size, 'the position') }
   }
   const most = spec.maxQuantity
   return { steps: most, binding: aboveLargest(input) }
 }
 
 /**
- * The largest quantity that `admit` accepts, by bisection: from the smallest order on, admission only ever gets harder with the
- * size. Costs some thirty admissions. For a reduce-only order it ends with the position.
+ * The largest quantity that `admit` accepts, by bisection: from the smallest order on, admission only gets
+ * stricter with size. Takes about thirty calls of `admit`. A reduce-only order is bounded by the position.
  */
 export function maximumOf(order: UnsizedOrder, input: AdmissionInput): Maximum {
   const ceiling = ceilingOf(order, input)
@@ -97,23 +103,23 @@ export function maximumOf(order: UnsizedOrder, input: AdmissionInput): Maximum {
   return { steps: accepted as Steps, binding: refusal }
 }
 
-/** What a trader says instead of a quantity. Shares are fractions x 1e18, at most ONE. */
+/** How a trader states a size. Shares are fractions × 1e18, at most ONE. */
 export type Sizing =
   | { readonly intent: 'units'; readonly quantity: Quantity }
   | { readonly intent: 'notional'; readonly notional: Quote }
-  /** A share of what is available for margin and fee allowance. */
+  /** A share of the available balance, for margin and fee allowance. */
   | { readonly intent: 'available_margin'; readonly share: Rate }
   | { readonly intent: 'max' }
   /** A share of the matched position. */
   | { readonly intent: 'reduce_percentage'; readonly share: Rate }
 
-/** What rests on the side that an order would meet, best first. */
+/** The levels that an order would meet, best price first. */
 export type Depth = readonly { readonly price: Ticks; readonly steps: Steps }[]
 
 /**
- * The steps that a sizing comes to, down to the grid; 0 where it comes to less than a step, one step more than the market's largest
- * order where it comes to more than that.
- * `stepsFor` turns a notional into steps: at a fixed price, or by the depth of the book (`stepsOfNotional`).
+ * The steps of a sizing, rounded down to the grid: 0 if it is below one step; one step more than the market's
+ * largest order if it is above that. `stepsFor` converts a notional into steps, at a fixed price or by the
+ * depth of the book (`stepsOfNotional`).
  */
 export function sizeOf(
   sizing: Sizing,
@@ -124,7 +130,7 @@ export function sizeOf(
   const { spec, position } = input
   switch (sizing.intent) {
     case 'units':
-      return upTo(beyond(spec), sizing.quantity / spec.step)
+      return cappedSteps(aboveMaximum(spec), sizing.quantity / spec.step)
     case 'notional':
       return stepsFor(sizing.notional)
     case 'available_margin': {
@@ -135,19 +141,20 @@ export function sizeOf(
       return maximumOf(order, input).steps
     case 'reduce_percentage': {
       if (!reduces(order, input)) return 0 as Steps
-      return upTo(beyond(spec), mulDivDown(BigInt(Math.abs(position.size)), sizing.share, ONE))
+      return cappedSteps(aboveMaximum(spec), mulDivDown(BigInt(Math.abs(position.size)), sizing.share, ONE))
     }
   }
 }
 
-const beyond = ({ maxQuantity }: MarketSpec): Steps => (maxQuantity + 1) as Steps
-const upTo = (most: Steps, steps: bigint): Steps => (steps < BigInt(most) ? Number(steps) : most) as Steps
+const aboveMaximum = ({ maxQuantity }: MarketSpec): Steps => (maxQuantity + 1) as Steps
+const cappedSteps = (most: Steps, steps: bigint): Steps =>
+  (steps < BigInt(most) ? Number(steps) : most) as Steps
 
-/** The steps whose notional at `price` is at most `notional`; not more than `sizeOf` gives. */
+/** The most steps whose notional at `price` is at most `notional`; capped as in `sizeOf`. */
 export const stepsAt = ({ spec }: Pick<AdmissionInput, 'spec'>, price: Ticks, notional: Quote): Steps =>
-  upTo(beyond(spec), notional / notionalAt(spec, price, 1 as Steps))
+  cappedSteps(aboveMaximum(spec), notional / notionalAt(spec, price, 1 as Steps))
 
-/** The book that a market order meets; `fallback` is the price where nothing rests in it. */
+/** The levels that a market order meets; `fallback` is the price in ticks if there are none. */
 export interface OpposingBook {
   readonly side: Order['side']
   readonly depth: Depth
@@ -156,9 +163,10 @@ export interface OpposingBook {
 }
 
 /**
- * The most steps that a market order can take for `notional`, all at one price as in an auction: that of the worst level it
- * needs, which is also the price of what the book cannot give. A level is never emptied to the last step: with nothing left on the
- * other side the price would follow the reference instead.
+ * The most steps that a market order can buy or sell for `notional` at a single price, as in an auction: the
+ * price of the worst level that it needs, which also applies to steps beyond the book. The last step of a
+ * level is never taken: with nothing left on the other side, the clearing price would follow the reference
+ * instead.
  */
 export function stepsOfNotional(
   input: Pick<AdmissionInput, 'spec'>,
@@ -173,6 +181,6 @@ export function stepsOfNotional(
     if (affordable < reached + steps) return maxOf(affordable, maxOf(0, reached - 1)) as Steps
     reached += steps
   }
-  const beyond = stepsAt(input, levels.at(-1)?.price ?? fallback, notional)
-  return (beyond > reached ? beyond : maxOf(0, reached - 1)) as Steps
+  const affordable = stepsAt(input, levels.at(-1)?.price ?? fallback, notional)
+  return (affordable > reached ? affordable : maxOf(0, reached - 1)) as Steps
 }

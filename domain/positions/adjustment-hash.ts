@@ -1,6 +1,8 @@
 /**
- * What an owner signs to change margin or leverage: EIP-712 in the market's domain. Unlike an order it may be signed as typed data
- * (65 bytes) or, like an order, as a personal message over the digest (66 bytes, the last one 01).
+ * Hashes margin and leverage adjustments (EIP-712 in the market's domain) and recovers their signers.
+ *
+ * An adjustment may be signed as typed data (65 bytes) or, like an order, as a personal message over the
+ * digest (66 bytes, the last one 01).
  */
 
 import { toHex, writeHex } from '../hex.ts'
@@ -25,7 +27,10 @@ export const ADJUST_MARGIN_TYPE =
 export const ADJUST_LEVERAGE_TYPE =
   'AdjustLeverage(address account,uint256 leverage,uint256 maxMarginIn,uint256 minMarginOut,uint256 nonce,uint256 deadline)'
 
-/** Whose position, and how long and how often the signature counts: once, and only above the account's lowest nonce. */
+/**
+ * The account, and the validity of the signature: once per nonce, only above the account's minimum nonce,
+ * until the deadline.
+ */
 export interface Authorization {
   readonly account: Address
   readonly nonce: bigint
@@ -40,7 +45,10 @@ export type Digest = `0x${string}`
 const WORD = 32
 const U64_MASK = (1n << 64n) - 1n
 
-/** The type hash and one word per value, negative ones as two's complement; the first value is an address. */
+/**
+ * keccak of the type hash and one word per value; negative values as two's complement. The first value is an
+ * address.
+ */
 function hashStruct(type: string, account: Address, values: readonly bigint[], keccak: Keccak): Uint8Array {
   const words = new Uint8Array((2 + values.length) * WORD)
   const view = new DataView(words.buffer)
@@ -55,7 +63,7 @@ function hashStruct(type: string, account: Address, values: readonly bigint[], k
   return keccak(words)
 }
 
-/** The domain that signs: chain and trader of the market. */
+/** The fields of a market's signing domain: chain and trader contract. */
 export type SigningDomain = Pick<MarketSpec, 'chainId' | 'trader'>
 
 function digestOf(spec: SigningDomain, struct: Uint8Array, keccak: Keccak): Digest {
@@ -84,7 +92,7 @@ export function hashLeverageAdjustment(signed: SignedLeverage, spec: SigningDoma
 const TYPED_LENGTH = 2 + 2 * 65
 const FORMS = '0x and 130 hex digits (r, s, v) for typed data, 132 (r, s, v, 01) for a personal message'
 
-/** Whoever signed `digest`, in either form. Whether he may act for the account is the caller's question. */
+/** The signer of `digest`, in either form. The caller checks that this address may act for the account. */
 export function recoverAdjuster(
   digest: Digest,
   signature: string,

@@ -1,4 +1,4 @@
-/** What adjustments and funding updates did, rebuilt from their logs alone. Pure. */
+/** Rebuilds positions from the events of margin and leverage adjustments. Pure. */
 
 import { invariant } from '../invariant.ts'
 import type { FundingRate } from '../prices/funding.ts'
@@ -6,22 +6,25 @@ import type { PositionEffect } from '../risk/risk-replay.ts'
 import type { Address, FundingIndex, Millis, Price, Quote } from '../units.ts'
 import { FLAT, type Position } from './position.ts'
 
-/** An adjustment as mined. */
+/** A mined adjustment. */
 export interface PositionAdjusted {
   readonly account: Address
-  /** The account or a session key of it. */
+  /** The account or one of its session keys. */
   readonly signer: Address
   readonly nonce: bigint
   readonly asOf: Millis
-  /** Into the position and out of the free balance; negative the other way. */
+  /** Wei from the free balance into the position; negative in the other direction. */
   readonly amount: Quote
-  /** Stored margin after it. */
+  /** Folded margin after the adjustment. */
   readonly foldedMargin: Quote
-  /** Null where only margin was adjusted. */
+  /** Null if only margin was adjusted. */
   readonly leverage: number | null
 }
 
-/** The rate that runs from the action's `asOf`, and the index as of then. The report has become the market's last. */
+/**
+ * The rate that applies from the action's `asOf`, and the index at that time. The report becomes the market's
+ * last.
+ */
 export interface FundingUpdated extends FundingRate {
   readonly actionId: number
   readonly fundingIndex: FundingIndex
@@ -35,7 +38,10 @@ export function applyAdjusted(
 ): PositionEffect {
   const { account, amount, leverage, foldedMargin } = event
   const before = positions.get(account) ?? FLAT
-  invariant(before.foldedMargin + amount === foldedMargin, 'the log repeats what the account held')
+  invariant(
+    before.foldedMargin + amount === foldedMargin,
+    'the event matches the margin that the account had',
+  )
   const after = { ...before, foldedMargin, leverage: leverage ?? before.leverage }
   const free = amount === 0n ? [] : [{ account, delta: -amount as Quote }]
   return { positions: new Map([[account, after]]), free }

@@ -1,6 +1,7 @@
 /**
- * Margin and leverage of a position, changed by its owner: what may move between the free balance and the position. Twin of the
- * contract's AdjustLib. Amounts are wei; the free balance is the bank's to check.
+ * Rules of margin and leverage adjustments: how much may move between the free balance and a position.
+ *
+ * Twin of the contract's AdjustLib. Amounts are wei. The bank checks the free balance.
  */
 
 import { type MarketSpec, notionalAt, oneInTicks } from '../market/market.ts'
@@ -20,24 +21,24 @@ import { accept, refuse, type Verdict } from '../verdict.ts'
 import { exposureOf, isFullyCollateralised, isLiquidatable } from './margin.ts'
 import { marginOf, outOfRangeField, type Position } from './position.ts'
 
-/** As signed: 0 and 1. */
+/** Indexed by the signed value: 0 and 1. */
 export const REMOVE_MODES = ['exact', 'up_to'] as const
 export type RemoveMode = (typeof REMOVE_MODES)[number]
 
 export interface MarginAdjustment {
   /** Positive adds, negative removes. */
   readonly amount: Quote
-  /** `up_to` takes what can be removed of the amount; only with a negative one. */
+  /** `up_to` removes at most the amount, as far as it is removable; allowed only with a negative amount. */
   readonly removeMode: RemoveMode
-  /** Least amount that must move, whichever the direction. */
+  /** The adjustment is refused if less than this moves, in either direction. */
   readonly minAmount: Quote
 }
 
 export interface LeverageAdjustment {
   readonly leverage: number
-  /** The most that may be taken out of the free balance. */
+  /** The most that may be debited from the free balance. */
   readonly maxMarginIn: Quote
-  /** The least that must return to it. */
+  /** The least that must be credited to the free balance. */
   readonly minMarginOut: Quote
 }
 
@@ -49,7 +50,7 @@ export interface AdjustTerms {
 
 export interface AdjustmentResult {
   readonly position: Position
-  /** Into the position and out of the free balance; negative the other way. */
+  /** Wei from the free balance into the position; negative in the other direction. */
   readonly moved: Quote
 }
 
@@ -60,13 +61,13 @@ type OutOfRange = {
 
 export type MarginRefusal =
   | { readonly code: 'NO_POSITION' }
-  /** An amount of 0, or a removal that could move nothing. */
+  /** An amount of 0, or a removal of which nothing is removable. */
   | { readonly code: 'NOTHING_MOVES' }
   /** `up_to` with a positive amount. */
   | { readonly code: 'REMOVE_MODE' }
   | { readonly code: 'ABOVE_REMOVABLE'; readonly maxRemovable: Quote; readonly received: Quote }
   | { readonly code: 'BELOW_MINIMUM'; readonly minAmount: Quote; readonly moves: Quote }
-  /** The position is eligible for liquidation: only an addition that reaches IMR is taken. */
+  /** The position is eligible for liquidation: an addition must reach IMR. */
   | { readonly code: 'ADDITION_INSUFFICIENT'; readonly needed: Quote; readonly received: Quote }
   | OutOfRange
 
@@ -78,24 +79,31 @@ export type LeverageRefusal =
 
 // ---------------------------------------------------------------------- requirements
 
-/** Equity less `required` (both wei x 1e18) in whole wei, down: what could leave; negative: up to its absolute must come. */
-const surplus = (equity: bigint, required: bigint): bigint => divFloor(equity - required, ONE)
+/**
+ * Equity less `required` (both wei × 1e18) in whole wei, rounded down. If positive, this much could leave the
+ * position; if negative, its absolute value is missing.
+ */
+const excessEquity = (equity: bigint, required: bigint): bigint => divFloor(equity - required, ONE)
 
 const initialRequirement = (spec: MarketSpec, notional: bigint): bigint => divCeil(notional * spec.imr, ONE)
 
-/** Equity that stands for the notional at `leverage`. By the listing rule never below the initial requirement. */
+/**
+ * Equity that gives the notional this leverage, rounded up. By the listing rule never below the initial
+ * requirement.
+ */
 const leverageRequirement = (notional: bigint, leverage: number): bigint =>
   divCeil(notional, BigInt(leverage))
 
-/** Margin that covers the largest loss a binary position can have. */
+/** The largest loss of a binary position, in wei. */
 function maximumLoss(spec: MarketSpec, { size, entryNotional }: Position): bigint {
   if (size >= 0) return entryNotional
   return notionalAt(spec, oneInTicks(spec), -size as Steps) - entryNotional
 }
 
 /**
- * The most that a removal may take: the ratio stays at IMR and at 1 / leverage, margin does not fall below zero (profit that is
- * not realised is never paid out), and a fully collateralised binary position stays so. Down.
+ * The most wei that a removal may take, rounded down: the ratio stays at or above IMR and 1 / leverage,
+ * margin stays at or above zero (unrealised profit is never paid out), and a fully collateralised binary
+ * position stays so.
  */
 export function maxRemovable(
   spec: MarketSpec,
@@ -106,10 +114,10 @@ export function maxRemovable(
   const margin = marginOf(position, fundingIndex)
   const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
   const required = maxOf(initialRequirement(spec, notional), leverageRequirement(notional, position.leverage))
-  const kept = isFullyCollateralised(spec, position, fundingIndex)
+  const retained = isFullyCollateralised(spec, position, fundingIndex)
     ? maxOf(0n, maximumLoss(spec, position))
     : 0n
-  return maxOf(0n, minOf(margin - kept, surplus(equity, required))) as Quote
+  return maxOf(0n, minOf(margin - retained, excessEquity(equity, required))) as Quote
 }
 
 // ---------------------------------------------------------------------- margin
@@ -147,7 +155,7 @@ function addition(
 ): Verdict<bigint, MarginRefusal> {
   if (!isLiquidatable(spec, position, fundingIndex, oracle)) return accept(amount)
   const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
-  const needed = -surplus(equity, initialRequirement(spec, notional)) as Quote
+  const needed = -excessEquity(equity, initialRequirement(spec, notional)) as Quote
   return amount >= needed
     ? accept(amount)
     : refuse({ code: 'ADDITION_INSUFFICIENT', needed, received: amount })
@@ -160,20 +168,21 @@ function removal(
   terms: AdjustTerms,
 ): Verdict<bigint, MarginRefusal> {
   const removable = maxRemovable(spec, position, terms)
-  const asked = -amount as Quote
-  if (removeMode === 'exact' && asked > removable) {
-    return refuse({ code: 'ABOVE_REMOVABLE', maxRemovable: removable, received: asked })
+  const requested = -amount as Quote
+  if (removeMode === 'exact' && requested > removable) {
+    return refuse({ code: 'ABOVE_REMOVABLE', maxRemovable: removable, received: requested })
   }
-  const moves = minOf(asked, removable)
+  const moves = minOf(requested, removable)
   return moves === 0n ? refuse({ code: 'NOTHING_MOVES' }) : accept(-moves)
 }
 
 // ---------------------------------------------------------------------- leverage
 
 /**
- * Brings equity to notional / leverage, rounded up: margin comes in for what is missing (up), or leaves as far as there is margin
- * (down). That always meets IMR, so a position that is about to be liquidated is saved by it or refused. Without a position only
- * the leverage is set.
+ * Brings equity to notional / leverage, rounded up. Missing margin comes in, rounded up; excess margin
+ * leaves, rounded down, and never more than the margin. The result always meets IMR, so that a position
+ * eligible for liquidation is either restored or the adjustment is refused. Without a position only the
+ * leverage is set.
  */
 export function adjustLeverage(
   spec: MarketSpec,
@@ -186,7 +195,7 @@ export function adjustLeverage(
     return refuse({ code: 'LEVERAGE_OUT_OF_RANGE', maxLeverage, received: leverage })
   }
   const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
-  const spare = surplus(equity, leverageRequirement(notional, leverage))
+  const spare = excessEquity(equity, leverageRequirement(notional, leverage))
   const needed = maxOf(0n, -spare) as Quote
   const available = maxOf(0n, minOf(marginOf(position, fundingIndex), spare)) as Quote
   if (needed > maxMarginIn) return refuse({ code: 'MARGIN_IN_ABOVE_MAXIMUM', maxMarginIn, needed })

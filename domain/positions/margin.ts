@@ -1,7 +1,8 @@
 /**
- * Equity, margin ratio and the requirements on them, at the oracle price. Ratios are compared, never
- * computed: both sides are multiplied out, so that no rounding decides who is liquidated. Mirrors the
- * contract's risk library.
+ * Computes equity and margin ratios at the oracle price, and compares them with the requirements.
+ *
+ * Ratios are compared by cross-multiplication, so that no rounding decides a liquidation. Twin of the
+ * contract's MarginLib.
  */
 import { type MarketSpec, notionalAt, oneInTicks, priceOf } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
@@ -18,26 +19,26 @@ import {
 } from '../units.ts'
 import { marginOf, type Position } from './position.ts'
 
-/**
- * A position is eligible for liquidation below the maintenance requirement plus this: half a percentage
- * point.
- */
+/** A position is eligible for liquidation below MMR plus this: half a percentage point. */
 export const LIQUIDATION_BUFFER = 5_000_000_000_000_000n as Rate
 
-/** Equity and the notional it is measured against, both in wei x 1e18: exact for any oracle price. */
+/** Equity and notional in wei × 1e18; exact for any oracle price. */
 export interface Exposure {
   readonly equity: bigint
   readonly notional: bigint
 }
 
 /**
- * The price a side's notional is counted at: the oracle price; for a binary short, what it can lose, 1 less
- * that.
+ * The price at which the notional is computed: the oracle price; for a binary short 1 - oracle price, its
+ * possible loss.
  */
 const requirementPrice = (spec: MarketSpec, size: Steps, oracle: Price): bigint =>
   spec.kind === 'binary_future' && size < 0 ? ONE - oracle : oracle
 
-/** Long: margin + value - entry. Short: margin + entry - value. After all funding up to `index`. */
+/**
+ * Equity of a long: margin + value - entry. Of a short: margin + entry - value. Margin after all funding up
+ * to `index`.
+ */
 export function exposureOf(
   spec: MarketSpec,
   position: Position,
@@ -53,23 +54,28 @@ export function exposureOf(
   }
 }
 
-/** Equity in wei, down. */
+/** Equity in wei, rounded down. */
 export const equityOf = (spec: MarketSpec, position: Position, index: FundingIndex, oracle: Price): Quote =>
   divFloor(exposureOf(spec, position, index, oracle).equity, ONE) as Quote
 
-/** equity / notional >= rate. A flat account meets every rate. */
+/** equity / notional >= rate. True for a flat account. */
 export const isRatioAtLeast = ({ equity, notional }: Exposure, rate: Rate): boolean =>
   equity * ONE >= rate * notional
 
-/** after's ratio >= before's. Both must be of an account that is not flat. */
+/** after.equity / after.notional >= before.equity / before.notional. Neither account may be flat. */
 export const isRatioNotWorse = (before: Exposure, after: Exposure): boolean =>
   after.equity * before.notional >= before.equity * after.notional
 
-/** The ratio for display and ranking, down; null where there is no notional. Never decide by it. */
+/**
+ * The ratio × 1e18 for display and ranking, rounded down; null if the notional is 0. Not to be used for
+ * decisions.
+ */
 export const ratioOf = ({ equity, notional }: Exposure): Rate | null =>
   notional === 0n ? null : (divFloor(equity * ONE, notional) as Rate)
 
-/** Margin covers the largest possible loss of a binary position: price 0 for a long, price 1 for a short. */
+/**
+ * Whether the margin covers the largest loss of a binary position: price 0 for a long, price 1 for a short.
+ */
 export function isFullyCollateralised(spec: MarketSpec, position: Position, index: FundingIndex): boolean {
   if (spec.kind !== 'binary_future') return false
   const margin = marginOf(position, index)
@@ -78,17 +84,15 @@ export function isFullyCollateralised(spec: MarketSpec, position: Position, inde
   return margin + position.entryNotional >= payout
 }
 
-/**
- * Flat, or equity at the initial requirement or above, or nothing to lose: what every opening presupposes.
- */
+/** Whether the account may open: it is flat, at or above IMR, or fully collateralised. */
 export const mayOpen = (spec: MarketSpec, position: Position, index: FundingIndex, oracle: Price): boolean =>
   position.size === 0 ||
   isRatioAtLeast(exposureOf(spec, position, index, oracle), spec.imr) ||
   isFullyCollateralised(spec, position, index)
 
 /**
- * Below `rate` and able to lose more than its margin. With `spec.mmr` it is the chain's condition for the
- * backstop.
+ * Whether the ratio is below `rate` and the position could lose more than its margin. With `spec.mmr` this is
+ * the contract's condition for an inheritance by the backstop.
  */
 export const isBelow = (
   spec: MarketSpec,
@@ -110,9 +114,9 @@ export const isLiquidatable = (
 ): boolean => isBelow(spec, position, index, oracle, (spec.mmr + LIQUIDATION_BUFFER) as Rate)
 
 /**
- * The rule after an account's fills of a part: the ratio meets IMR, or nothing was opened and the ratio is
- * not worse. Closing keeps the ratio of the rest or improves it (the roundings favour the rest), so a pure
- * close always passes. `opened`: whether any fill grew the position, opened one or flipped it.
+ * The check after an account's fills of a part: the ratio meets IMR, or no fill opened and the ratio is not
+ * worse. A close keeps or improves the ratio of the rest (the roundings favour the rest), so a pure close
+ * always passes. `opened`: whether any fill grew, opened or flipped the position.
  */
 export function isHealthyAfterFills(
   spec: MarketSpec,
@@ -128,34 +132,40 @@ export function isHealthyAfterFills(
   )
 }
 
-/** No bound on a buy: any price a batch can have is lower. */
+/** No upper bound for a buy: every price of a batch is lower. */
 export const NO_UPPER_BOUND = Number.MAX_SAFE_INTEGER as Ticks
 
 /**
- * highest p with p(1 - 1/L) <= reference(1 - IMR), for a share margined at p. Null where there is none (L =
- * 1).
+ * The highest p with p(1 - 1/L) <= reference × (1 - IMR), for a share margined at p. Null if there is no
+ * bound (L = 1).
  */
 function highestSelfMargined(spec: MarketSpec, reference: bigint, leverage: number): bigint | null {
   if (leverage === 1) return null
-  const times = BigInt(leverage)
-  return (reference * (ONE - spec.imr) * times) / (ONE * (times - 1n))
-}
-
-/** p such that the margin at the signed limit, or at p itself, brings a sell to IMR at the oracle price. */
-function lowestSell(spec: MarketSpec, limit: Ticks, leverage: number, oracle: Price): bigint {
-  const times = BigInt(leverage)
-  const needed = oracle * (ONE + spec.imr)
-  if (limit === 0) return divCeil(needed * times, ONE * (times + 1n))
-  return divCeil(needed * times - priceOf(spec, limit) * ONE, ONE * times)
+  const factor = BigInt(leverage)
+  return (reference * (ONE - spec.imr) * factor) / (ONE * (factor - 1n))
 }
 
 /**
- * The price up to which (buy) or from which (sell) an opening share meets IMR at the oracle price on its own,
- * in ticks, rounded to the safe side; the ratio does not depend on the size of the fill, and a position at
- * IMR or above stays there when such a share joins it. `limit` is the signed price, 0 for a market order.
- * Buy: `NO_UPPER_BOUND` if none. Sell: 0 if none. Buy p <= O(1-IMR)/(1-1/L); limit sell p >= O(1+IMR) -
- * limit/L; market sell p >= O(1+IMR)/(1+1/L), which presupposes IMR x L <= 1 (listing rule); a binary short
- * is a buy of NO at 1-p against 1-O.
+ * The lowest price at which the margin of a sell (at its signed limit, or at that price for a market order)
+ * meets IMR at the oracle price.
+ */
+function lowestSell(spec: MarketSpec, limit: Ticks, leverage: number, oracle: Price): bigint {
+  const factor = BigInt(leverage)
+  const needed = oracle * (ONE + spec.imr)
+  if (limit === 0) return divCeil(needed * factor, ONE * (factor + 1n))
+  return divCeil(needed * factor - priceOf(spec, limit) * ONE, ONE * factor)
+}
+
+/**
+ * The price in ticks up to which (buy) or from which (sell) an opening share alone meets IMR at the oracle
+ * price, rounded to the safe side.
+ *
+ * The share's ratio does not depend on its size, and a position at or above IMR stays there when such a share
+ * joins it. `limit` is the signed price, 0 for a market order.
+ * - Buy: p <= O(1-IMR)/(1-1/L); `NO_UPPER_BOUND` if there is no bound.
+ * - Limit sell: p >= O(1+IMR) - limit/L; 0 if there is no bound.
+ * - Market sell: p >= O(1+IMR)/(1+1/L), which requires IMR × L <= 1 (listing rule).
+ * - Binary short: a buy of NO at 1-p against 1-O.
  */
 export function openingBound(
   spec: MarketSpec,

@@ -1,6 +1,6 @@
 /**
- * One account's isolated position in one market, as the contract keeps it in one slot, and what one fill does
- * to it.
+ * An account's isolated position in one market, as the contract stores it in one slot, and the effect of one
+ * fill on it.
  */
 
 import { invariant } from '../invariant.ts'
@@ -26,14 +26,17 @@ import { accept, refuse, type Verdict } from '../verdict.ts'
 export interface Position {
   /** Signed: long positive. */
   readonly size: Steps
-  /** Price paid for the position, not negative: sum of price x quantity of what is still open. */
+  /** Sum of price × quantity of the open steps in wei; never negative. */
   readonly entryNotional: Quote
   /**
-   * Margin less funding: margin = folded - size x fundingIndex, whatever the index has become. May be
+   * Margin with funding folded in: margin = foldedMargin - size × fundingIndex at any later index. May be
    * negative.
    */
   readonly foldedMargin: Quote
-  /** Of the last opening fill or leverage change; 0 only for an account never seen in this market. */
+  /**
+   * Leverage of the last opening fill or leverage adjustment; 0 only if the account has never had a position
+   * in this market.
+   */
   readonly leverage: number
 }
 
@@ -50,22 +53,22 @@ export const FLAT: Position = {
 export const ENTRY_NOTIONAL_END = 1n << 92n
 export const FOLDED_MARGIN_END = 1n << 91n
 
-/** One order's share of a part, as it reaches the position. */
+/** One order's share of a part, as it is applied to the position. */
 export interface PositionFill {
   readonly side: Side
   /** Clearing price. */
   readonly price: Ticks
-  /** Whole fill, positive. The closing share goes first, the rest grows or opens. */
+  /** All steps of the fill, above 0. The closing steps apply first; the rest grow or open the position. */
   readonly steps: Steps
-  /** The part of `steps` that pays the taker rate; falls on the closing share first. */
+  /** Steps that pay the taker rate. They apply to the closing steps first. */
   readonly takerSteps: Steps
-  /** The order's leverage; used by the growing share only. */
+  /** The order's leverage; applies to the opening steps only. */
   readonly leverage: number
-  /** What the growing share is margined at: see `openingBasis`. */
+  /** The price at which the opening steps are margined; see `openingBasis`. */
   readonly basis: Price
 }
 
-/** Same for every fill of a part. */
+/** Terms that are equal for every fill of a part. */
 export interface FillTerms extends FeeRates {
   readonly fundingIndex: FundingIndex
 }
@@ -74,13 +77,13 @@ export interface FillResult {
   readonly position: Position
   readonly closed: Steps
   readonly opened: Steps
-  /** Margin that left the position with the closed share; may be negative where funding ate it. */
+  /** Margin released by the closing steps; negative if funding has exceeded it. */
   readonly released: Quote
-  /** Profit or loss realised by the closed share. */
+  /** Profit or loss realised by the closing steps. */
   readonly realised: Quote
-  /** Margin that entered with the opened share. */
+  /** Margin added with the opening steps. */
   readonly added: Quote
-  /** All fees of the fill, and the part of them that the closed share paid. */
+  /** All fees of the fill, and the part of them that the closing steps paid. */
   readonly fee: Quote
   readonly closingFee: Quote
   /** Change of the account's free balance: released + realised - added - fee. */
@@ -88,36 +91,39 @@ export interface FillResult {
 }
 
 export type FillRefusal =
-  /** The closed share is worth less than nothing at this price: filling it would leave bad debt. */
+  /** The closing steps are worth less than zero at this price: the fill would leave bad debt. */
   | { readonly code: 'NEGATIVE_PROCEEDS'; readonly proceeds: Quote }
   /** The new position does not fit its storage slot. */
   | { readonly code: 'OUT_OF_RANGE'; readonly field: 'size' | 'entryNotional' | 'foldedMargin' }
 
-/** Margin of the position with all funding up to `index` settled, in wei. Exact; may be negative. */
+/** Margin in wei with all funding up to `index` settled. Exact; may be negative. */
 export const marginOf = (position: Position, index: FundingIndex): Quote =>
   (position.foldedMargin - BigInt(position.size) * index) as Quote
 
-/** The stored form of `margin` on `size` at `index`: the inverse of `marginOf`. */
+/** The stored form of `margin` on `size` at `index`; inverse of `marginOf`. */
 export const foldMargin = (margin: bigint, size: Steps, index: FundingIndex): Quote =>
   (margin + BigInt(size) * index) as Quote
 
 export const signOf = (side: Side): 1 | -1 => (side === 'LONG' ? 1 : -1)
 
-/** How much of a fill on `side` closes the position; the rest of it opens. */
+/** Steps of a fill on `side` that close the position; the others open. */
 export const closingSteps = (size: Steps, side: Side, steps: Steps): Steps =>
   size * signOf(side) < 0 ? minOf(steps, Math.abs(size) as Steps) : (0 as Steps)
 
 /**
- * Wei of margin per opened step at `basis` and `leverage`. Up per step, so that many fills never exceed one
- * reservation.
+ * Wei of margin per opening step at `basis` and `leverage`, rounded up per step, so that many fills never
+ * exceed one reservation.
  */
 export const marginPerStep = (spec: MarketSpec, basis: Price, leverage: number): Quote =>
   mulDivUp(basis, spec.step, ONE * BigInt(leverage)) as Quote
 
 /**
- * The price at which an opening share is margined. A buy: the clearing price. A sell: its signed limit, so
- * that a fill above it brings profit rather than a larger debit; a market sell: clearing or oracle price, the
- * lower. A binary sell: 1 - clearing. `limit` is the signed price in ticks, 0 for a market order.
+ * The price at which an opening share is margined. `limit` is the signed price in ticks, 0 for a market
+ * order.
+ * - Buy: the clearing price.
+ * - Limit sell: its signed limit, so that a fill above it increases the profit instead of the debit.
+ * - Market sell: the lower of clearing price and oracle price.
+ * - Binary sell: 1 - clearing price.
  */
 export function openingBasis(
   spec: MarketSpec,
@@ -132,8 +138,8 @@ export function openingBasis(
 }
 
 /**
- * The closed share of margin and entry. Margin rounds down; entry rounds for the remainder: long up, short
- * down.
+ * The closing steps' share of margin and entry notional in wei. Margin rounds down; entry rounds in favour of
+ * the rest: up for a long, down for a short.
  */
 export function closedShare(
   position: Position,
@@ -208,7 +214,7 @@ function grow(
   }
 }
 
-/** The first field of `position` that its storage slot cannot hold. */
+/** The first field that the position's storage slot cannot store. */
 export function outOfRangeField(position: Position): 'size' | 'entryNotional' | 'foldedMargin' | null {
   if (!Number.isSafeInteger(position.size)) return 'size'
   if (position.entryNotional >= ENTRY_NOTIONAL_END) return 'entryNotional'
@@ -219,10 +225,12 @@ export function outOfRangeField(position: Position): 'size' | 'entryNotional' | 
 const NO_LEG = { released: 0n, realised: 0n, added: 0n, fee: 0n as Quote }
 
 /**
- * One fill of one order: the share that closes, then the share that grows or opens. Conserves money exactly:
- * free + margin changes by the realised result less the fee, and nothing is created by rounding; rounding
- * only decides how much of the margin and entry leaves with the closed share. Refused: proceeds below zero
- * before the fee; a position that does not fit. Ratio checks come after all fills of the part.
+ * Applies one fill of one order: first the closing steps, then those that grow or open.
+ *
+ * Money is conserved exactly: free balance + margin changes by the realised result less the fee. Rounding
+ * only decides how much margin and entry notional the closing steps take. Refuses negative proceeds before
+ * the fee, and a position that does not fit its slot. The margin ratio is checked after all fills of the part
+ * (`isHealthyAfterFills`).
  */
 export function applyFill(
   spec: MarketSpec,
@@ -230,7 +238,10 @@ export function applyFill(
   fill: PositionFill,
   terms: FillTerms,
 ): Verdict<FillResult, FillRefusal> {
-  invariant(fill.steps > 0 && fill.takerSteps >= 0 && fill.takerSteps <= fill.steps, 'a fill has steps')
+  invariant(
+    fill.steps > 0 && fill.takerSteps >= 0 && fill.takerSteps <= fill.steps,
+    'a fill has steps, and at most that many taker steps',
+  )
   const closed = closingSteps(position.size, fill.side, fill.steps)
   const opened = (fill.steps - closed) as Steps
 
@@ -257,10 +268,10 @@ export function applyFill(
 }
 
 /**
- * The worst clearing price at which any share of the position can still be closed without bad debt, in ticks:
- * a long closes at it or higher, a short at it or lower. Counted per step with the roundings of `applyFill`,
- * so it holds for every partial close and for every later one of the same part. A long's is at least 0 (no
- * bound); a short's is negative where no price is solvent. Source: equity = 0, risk research C3.
+ * The worst clearing price in ticks at which any share of the position can be closed without bad debt: a long
+ * closes at it or higher, a short at it or lower. Computed per step with the roundings of `applyFill`, so it
+ * holds for every partial close and for later closes of the same part. For a long at least 0 (no bound); for
+ * a short negative if no price is solvent. Source: equity = 0, risk research C3.
  */
 export function bankruptcyPrice(spec: MarketSpec, position: Position, index: FundingIndex): Ticks {
   invariant(position.size !== 0, 'a flat account has no bankruptcy price')

@@ -1,6 +1,8 @@
 /**
- * Funding of a perpetual: one index in wei per quantity step, which grows at a rate as long as the rate is valid. Positions keep
- * their margin folded with the index, so longs pay to the wei what shorts get. Twin of the contract's FundingLib.
+ * Funding of a perpetual: an index in wei per quantity step that grows at a rate while the rate is valid.
+ *
+ * Positions store their margin folded with the index, so longs pay exactly what shorts receive. Twin of the
+ * contract's FundingLib.
  */
 import type { MarketSpec } from '../market/market.ts'
 import {
@@ -17,18 +19,24 @@ import { accept, refuse, type Verdict } from '../verdict.ts'
 
 export const HOUR = 3_600_000 as Millis
 
-/** No rate is valid for longer, so that a keeper who fails stops funding rather than freezing it. */
+/** The longest validity of a rate. If the keeper stops, accrual stops after it. */
 export const MAX_VALIDITY = HOUR
 
-/** From one end of the cap to the other in this time, as dYdX's P1FundingOracle bounds it: no jump can be sprung on a position. */
+/**
+ * The time in which a rate may move from one end of the cap to the other, as in dYdX's P1FundingOracle. It
+ * bounds the slope, so that no update can jump.
+ */
 export const FULL_SWING = (45 * 60_000) as Millis
 
-/** Where no rate is running (the first one, after an outage, at a session's start), one starts within cap / 3 of zero. */
+/**
+ * While no rate is valid (the first update, after an outage, at the start of a session), a new rate starts
+ * within cap / 3 of zero.
+ */
 const START_DIVISOR = 3n
 
 const INDEX_END = 1n << 95n
 
-/** `validFrom` is the `asOf` of the action that set it. */
+/** `validFrom` is the `asOf` of the action that set the rate. */
 export interface FundingRate {
   readonly rate: HourlyFunding
   readonly validFrom: Millis
@@ -36,7 +44,7 @@ export interface FundingRate {
   readonly validUntil: Millis
 }
 
-/** Before the first update. */
+/** The rate before the first update. */
 export const NO_RATE: FundingRate = {
   rate: 0n as HourlyFunding,
   validFrom: 0 as Millis,
@@ -44,21 +52,22 @@ export const NO_RATE: FundingRate = {
 }
 
 /**
- * The index after the time from `from` to `to` at `running`: rate x overlap with its validity / 1 h, towards zero. Accruing in n
- * steps instead of one loses at most n - 1 wei per quantity step, towards zero, and never gains any.
+ * The index after accruing `running` from `from` to `to`: rate × overlap with its validity / 1 h, rounded
+ * towards zero. Accruing in n intervals instead of one loses at most n - 1 wei per quantity step towards
+ * zero, and never gains.
  */
 export function accrue(index: FundingIndex, running: FundingRate, from: Millis, to: Millis): FundingIndex {
   const overlap = minOf(to, running.validUntil) - maxOf(from, running.validFrom)
   return overlap > 0 ? ((index + accrued(running.rate, overlap)) as FundingIndex) : index
 }
 
-/** bigint division goes towards zero. */
+/** Wei per step in `millis`; bigint division rounds towards zero. */
 const accrued = (rate: HourlyFunding, millis: number): bigint => (rate * BigInt(millis)) / BigInt(HOUR)
 
-/** What a market says about its funding. */
+/** The fields of a market that funding needs. */
 export type FundingTerms = Pick<MarketSpec, 'step' | 'fundingCap'>
 
-/** The cap in wei per step and hour at the oracle price, down. */
+/** The cap in wei per step and hour at the oracle price, rounded down. */
 export const fundingCapAt = ({ step, fundingCap }: FundingTerms, oracle: Price): HourlyFunding =>
   ((fundingCap * oracle * step) / (ONE * ONE)) as HourlyFunding
 
@@ -68,9 +77,10 @@ export interface FundingBounds {
 }
 
 /**
- * The rates that may follow `running` as of `asOf`, both ends included; never empty. Within the cap; no further from the last
- * rate (from the cap, if the price has fallen so far) than 2 x cap x elapsed / 45 min; and where none is running, within cap / 3
- * of zero as far as that can be reached.
+ * The rates that may follow `running` at `asOf`, both ends included; never empty. They are within the cap.
+ * They are within 2 × cap × elapsed / 45 min of the last rate (of the cap, if a lower oracle price has moved
+ * the cap below the last rate). If no rate is valid, they are within cap / 3 of zero, as far as the slope
+ * allows.
  */
 export function fundingBounds(
   terms: FundingTerms,
@@ -101,14 +111,16 @@ export interface FundingContext {
   /** Accrued to the update's `asOf`. */
   readonly index: FundingIndex
   readonly oracle: Price
-  /** End of the session that is running, 0 while it is closed; null where funding runs around the clock. */
+  /**
+   * End of the current session in milliseconds, 0 outside a session; null if funding runs around the clock.
+   */
   readonly sessionEnd: Millis | null
 }
 
 export type FundingRefusal =
   | { readonly code: 'NOT_PERPETUAL' }
   | ({ readonly code: 'RATE_OUT_OF_RANGE'; readonly received: HourlyFunding } & FundingBounds)
-  /** Not after `asOf` and at most an hour later. */
+  /** Not after `asOf`, or more than an hour after it. */
   | {
       readonly code: 'VALIDITY'
       readonly after: Millis
@@ -117,10 +129,10 @@ export type FundingRefusal =
     }
   | { readonly code: 'SESSION_CLOSED' }
   | { readonly code: 'PAST_SESSION_END'; readonly sessionEnd: Millis; readonly received: Millis }
-  /** The index could leave its 96 bits before the rate ends. */
+  /** The index could exceed its 96 bits before the rate ends. */
   | { readonly code: 'INDEX_OUT_OF_RANGE'; readonly index: FundingIndex }
 
-/** Whether the market takes the rate, and what is running then. */
+/** Checks a new rate. Returns the rate that applies from `asOf`, or why it is refused. */
 export function setFunding(
   spec: FundingTerms & Pick<MarketSpec, 'kind'>,
   { asOf, rate, validUntil }: FundingUpdate,

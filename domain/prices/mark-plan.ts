@@ -1,4 +1,4 @@
-/** What a mark update writes: the prices, and the conditional orders that it triggers. */
+/** Plans the writes of a mark update: the prices, and the conditional orders that it triggers. */
 
 import type { MarketPlan } from '../auction/batch-plan.ts'
 import type { MarketRow, TriggerEvidence } from '../journal/journal-row.ts'
@@ -20,7 +20,7 @@ import { type Reservation, reservedPriceOf } from '../orders/reservation.ts'
 import { closingSteps, type Position } from '../positions/position.ts'
 import type { Millis, Price, Quote, Seq, Steps, UserId } from '../units.ts'
 
-/** A market's prices at a time. */
+/** A market's prices at one time. */
 export interface MarketPrices {
   readonly oracle: { readonly price: Price; readonly observedAt: Millis }
   readonly mark: Price
@@ -30,15 +30,15 @@ export interface MarketPrices {
 export interface MarkPlanInput {
   readonly spec: MarketSpec
   readonly prices: MarketPrices
-  /** Of the shard, before what is written here. */
+  /** Sequence of the shard's last row before this update. */
   readonly head: number
-  /** The next batch. */
+  /** The number of the next batch. */
   readonly batchId: number
-  /** Waiting orders that the mark has reached, in the order of their acceptance. */
+  /** Waiting orders whose trigger the mark has reached, by seq of their acceptance. */
   readonly triggered: readonly Seq[]
-  /** All live orders, in this market, of the accounts that have triggered ones. */
+  /** All live orders in this market of the accounts with triggered orders. */
   readonly orders: readonly OpenOrder[]
-  /** The matched position. */
+  /** The matched position of an account. */
   readonly positions: (account: UserId) => Position
   readonly fundsOf: (account: UserId) => Funds
 }
@@ -51,14 +51,14 @@ interface TriggeredAccount {
 const NOTHING = { openable: 0 as Steps, amount: 0n as Quote }
 
 /**
- * The prices come first, then each triggered order. It is the newest of its account from then on: reducing capacity goes to what was
- * accepted before, it is reserved at the band of this moment, and where the account cannot pay for what it now opens, it ends. So does
- * one that may only reduce where there is nothing to reduce.
+ * Writes the prices first, then each triggered order as the newest order of its account: reducing capacity
+ * goes to orders accepted before it, and its reservation is computed at the current band. The order ends if
+ * the account cannot pay for that reservation, or if it is reduce-only and there is nothing to reduce.
  */
 export function planMark(input: MarkPlanInput): MarketPlan {
   const { spec, prices, triggered } = input
   const band = priceBand(spec, prices.oracle.price)
-  // Row 1 tells the prices, row 2 the first of the triggered orders.
+  // Row 1 contains the prices, row 2 the first triggered order.
   const places = new Map(triggered.map((seq, at) => [seq, (input.head + 2 + at) as Seq]))
   const orders = input.orders.map((order): OpenOrder => {
     const seq = places.get(order.seq)
@@ -92,7 +92,10 @@ export function planMark(input: MarkPlanInput): MarketPlan {
   return { asOf: prices.at, batch: null, orders: changes.changed(), reserved: changes.reservedDeltas(), rows }
 }
 
-/** One account's orders, with those that enter the book at their new places. */
+/**
+ * Recomputes one account's reservations with the triggered orders at their new seqs, and collects the orders
+ * that end.
+ */
 function reserveTriggered(
   { spec, positions, fundsOf }: MarkPlanInput,
   account: UserId,

@@ -1,4 +1,4 @@
-/** The mark price: what unrealised profit is shown at and what triggers conditional orders. */
+/** Computes the mark price, which values positions for display and triggers conditional orders. */
 
 import type { Reference } from '../auction/clearing.ts'
 import type { Book, Level } from '../book/book.ts'
@@ -6,17 +6,20 @@ import { type Band, priceBand, tickFloor } from '../market/band.ts'
 import { type MarketSpec, priceOf } from '../market/market.ts'
 import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from '../units.ts'
 
-/** Time constant of the average distance between the middle of the book and the oracle price. */
+/** Time constant of the moving average of (mid - oracle price). */
 const BASIS_MS = 150_000
-/** A clearing price older than this says nothing about now. */
+/** A clearing price of this age or more is not used for the mark. */
 const RECENT_MS = 60_000
-/** A spread above 2 % of the oracle price, but never below four ticks, is wide. */
+/** A spread is wide above oracle price / 50 (2 %), but never below four ticks. */
 const WIDE_SPREAD = 50n
 const NARROW_TICKS = 4
-/** A best level below this many of the smallest orders is thin. */
+/** A best level is thin below this many orders of minimum size. */
 const MIN_DEPTH_ORDERS = 5
 
-/** Average of (mid - oracle) over the last minutes, in wei of price; moves towards 0 while the book says nothing. */
+/**
+ * Moving average of (mid - oracle price), in wei of price. It moves towards 0 while the book has no usable
+ * quotes.
+ */
 export interface MarkBasis {
   readonly value: bigint
   readonly at: Millis
@@ -30,7 +33,7 @@ export interface MarkPriceInput {
   readonly now: Millis
 }
 
-/** Best buy and best sell where the book is two-sided, close and deep enough to mean something. */
+/** The best buy and sell prices; null if the book is one-sided, crossed, wide or thin. */
 export function bestQuotes({
   spec,
   oracle,
@@ -47,7 +50,7 @@ export function bestQuotes({
 const isThin = (spec: MarketSpec, level: Level): boolean =>
   level.steps < ((spec.minQuantity * MIN_DEPTH_ORDERS) as Steps)
 
-/** The basis after a look at the book at `now`. */
+/** The moving average after a sample of the book at `now`. */
 export function nextMarkBasis(basis: MarkBasis | null, input: MarkPriceInput): MarkBasis {
   const best = bestQuotes(input)
   const sample = best === null ? 0n : (best.bid + best.ask) / 2n - input.oracle
@@ -58,8 +61,8 @@ export function nextMarkBasis(basis: MarkBasis | null, input: MarkPriceInput): M
 }
 
 /**
- * Median of oracle price plus basis, of the middle of (best buy, best sell, recent clearing price), and of the oracle price.
- * The oracle price itself where the book is one-sided, wide or thin. Within the band.
+ * The mark price within the band: the median of oracle price + basis, of median(best buy, best sell, recent
+ * clearing price), and of the oracle price. If the book has no usable quotes, the oracle price.
  */
 export function markPrice(input: MarkPriceInput, basis: MarkBasis): Price {
   const { spec, oracle, last, now } = input

@@ -1,13 +1,19 @@
-/** Whether the market's contract will take an oracle report. */
+/** Checks whether the market's contract will accept an oracle report. */
 import type { MarketKind } from '../market/market.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import { abs, type Millis, ONE, type Price } from '../units.ts'
 
-/** The market's rules for reports, as its contract holds them: fractions in millionths, so that every rounding is the same. */
+/**
+ * The market's rules for reports, as its contract stores them: fractions in millionths, so that every
+ * rounding is the same.
+ */
 export interface ReportRules {
   readonly kind: MarketKind
   readonly maxAge: Millis
-  /** A report may differ from the one before by `moveBase + moveSlope x seconds elapsed`, fractions of the earlier price. */
+  /**
+   * A report may differ from the one before by at most `moveBase + moveSlope × seconds elapsed`, fractions of
+   * the earlier price.
+   */
   readonly moveBase: bigint
   readonly moveSlope: bigint
 }
@@ -18,10 +24,13 @@ export interface UsedReport {
   readonly observedAt: Millis
 }
 
-/** A report may be this far ahead of `asOf`. */
+/** A report may be observed at most this long after `asOf`. */
 const MAX_AHEAD_MS = 2000
 
-/** Fresh at `asOf`, and neither older than nor in conflict with the one used last, nor too far from it. */
+/**
+ * True if the report is fresh at `asOf` and, compared with the last used report, neither older, nor of the
+ * same time with another price, nor beyond the allowed move.
+ */
 export function isReportUsable(
   report: OracleReport,
   last: UsedReport | null,

@@ -1,6 +1,7 @@
 /**
- * Auto-deleveraging: a position that neither the book nor the backstop took is closed against profitable opposite ones, at its
- * bankruptcy price and without fees. Twin of DeleverageLib.
+ * Rules of auto-deleveraging: closing a position that neither the book nor the backstop took against
+ * profitable opposite positions, at its bankruptcy price and without fees. Twin of the contract's
+ * DeleverageLib.
  */
 
 import type { MarketSpec } from '../market/market.ts'
@@ -11,8 +12,9 @@ import type { Backstop } from './liquidation.ts'
 import { inherit } from './liquidation.ts'
 
 /**
- * Ratio below MMR, and nothing is left to lose or the backstop cannot take the position. `backstop` is null where the market
- * has none, and 'itself' where the account is the backstop: then only insolvency counts.
+ * Whether the position may be deleveraged: its ratio is below MMR, and either its equity is at most zero or
+ * the backstop cannot inherit it. `backstop` is null if the market has none, and 'itself' if the account is
+ * the backstop; then only equity at or below zero qualifies.
  */
 export function isDeleverageable(
   spec: MarketSpec,
@@ -27,9 +29,10 @@ export function isDeleverageable(
 }
 
 /**
- * (unrealised profit / entry notional) x (notional / equity) at the oracle price, x 1e18: the more profitable and the more
- * leveraged, the higher. Down after each of the three divisions. Null where it cannot be a counterparty: flat, without
- * profit, or without equity. Source: Hyperliquid's and BitMEX's ranking, risk research C4.
+ * Rank of a counterparty: (unrealised profit / entry notional) × (notional / equity) at the oracle price, ×
+ * 1e18, rounded down after each of the three divisions. More profitable and more leveraged positions rank
+ * higher. Null if the position does not qualify: flat, without profit, or without equity. Source: ranking of
+ * Hyperliquid and BitMEX, risk research C4.
  */
 export function scoreOf(
   spec: MarketSpec,
@@ -52,7 +55,7 @@ export interface Ranked {
   readonly score: bigint
 }
 
-/** The order in which counterparties must be listed: score descending, then address ascending. Negative: a before b. */
+/** Required order of counterparties: score descending, then address ascending. Negative: a before b. */
 export function compareRanks(a: Ranked, b: Ranked): number {
   if (a.score !== b.score) return a.score > b.score ? -1 : 1
   if (a.account === b.account) return 0
@@ -62,10 +65,10 @@ export function compareRanks(a: Ranked, b: Ranked): number {
 export interface DeleveragingLeg {
   /** Steps closed on both sides. */
   readonly steps: Steps
-  /** The rest of the bankrupt position, and of the counterparty's. */
+  /** The rest of the bankrupt position, and of the counterparty's position. */
   readonly position: Position
   readonly counterparty: Position
-  /** What the counterparty's free balance receives; the account's receives nothing. */
+  /** Wei credited to the counterparty's free balance. The bankrupt account is credited nothing. */
   readonly payout: Quote
 }
 
@@ -85,9 +88,10 @@ const reduced = (
 }
 
 /**
- * Closes `steps` of both, opposite sides, at the value that leaves the account exactly nothing: entry - margin of the closed
- * share for a long, entry + margin for a short. The shares round as in any partial close. Moves no value in or out: what one
- * side's margin and result lose, the other side is paid. Null where the counterparty's proceeds would be below zero.
+ * Closes `steps` of two opposite positions at the value that leaves the bankrupt account exactly zero: entry
+ * - margin of the closed share for a long, entry + margin for a short. Shares round as in a partial close.
+ * Value is conserved: the counterparty is paid what the bankrupt side's margin and result lose. Null if the
+ * counterparty's proceeds would be negative.
  */
 export function closeAtBankruptcy(
   position: Position,
@@ -110,17 +114,20 @@ export function closeAtBankruptcy(
   }
 }
 
-/** As the chain does it: null where the counterparty does not qualify, and no more steps than both sides hold. */
+/**
+ * One leg as the contract computes it: at most the size of either position; null if the counterparty does not
+ * qualify.
+ */
 export function closeAgainst(
   spec: MarketSpec,
   position: Position,
   counterparty: Position,
-  asked: Steps,
+  requested: Steps,
   index: FundingIndex,
   oracle: Price,
 ): DeleveragingLeg | null {
   if (position.size * counterparty.size >= 0) return null
   if (scoreOf(spec, counterparty, index, oracle) === null) return null
-  const held = minOf(Math.abs(position.size), Math.abs(counterparty.size))
-  return closeAtBankruptcy(position, counterparty, minOf(asked, held) as Steps, index)
+  const available = minOf(Math.abs(position.size), Math.abs(counterparty.size))
+  return closeAtBankruptcy(position, counterparty, minOf(requested, available) as Steps, index)
 }

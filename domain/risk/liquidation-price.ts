@@ -1,4 +1,4 @@
-/** Where a position becomes eligible for liquidation: the price for people; the decision is `isLiquidatable`. */
+/** Computes the liquidation price of a position for display. Decisions use `isLiquidatable`. */
 
 import type { MarketSpec } from '../market/market.ts'
 import { isFullyCollateralised, LIQUIDATION_BUFFER } from '../positions/margin.ts'
@@ -6,9 +6,10 @@ import { marginOf, type Position } from '../positions/position.ts'
 import { divCeil, divFloor, type FundingIndex, maxOf, minOf, ONE, type Price } from '../units.ts'
 
 /**
- * A long is eligible at this oracle price and below it, a short at it and above: exact to the wei, after all funding up to `index`.
- * Null where no price makes it eligible: flat, fully collateralised, or a long whose margin pays for all of it. Solves
- * equity = (MMR + buffer) x notional for the price, with equity and notional as in `exposureOf`.
+ * The oracle price at or below which a long, and at or above which a short, is eligible for liquidation;
+ * exact to the wei, after all funding up to `index`. Null if no price makes it eligible: flat, fully
+ * collateralised, or a long whose margin covers its whole entry. Solves equity = (MMR + buffer) × notional
+ * for the price, with equity and notional as in `exposureOf`.
  */
 export function liquidationPrice(spec: MarketSpec, position: Position, index: FundingIndex): Price | null {
   if (position.size === 0 || isFullyCollateralised(spec, position, index)) return null

@@ -1,6 +1,6 @@
 /**
- * What becomes of a position below its maintenance requirement that the book did not take: a backstop account inherits it as
- * it stands. Twin of LiquidationLib.
+ * Rules of the backstop: it inherits a position below MMR that the book did not take, as it is. Twin of the
+ * contract's LiquidationLib.
  */
 
 import type { MarketSpec } from '../market/market.ts'
@@ -9,7 +9,7 @@ import { closedShare, FLAT, foldMargin, marginOf, type Position } from '../posit
 import { abs, divCeil, type FundingIndex, maxOf, ONE, type Price, type Quote, type Steps } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 
-/** Ratio below MMR: the chain lets the backstop inherit the position. */
+/** Ratio below MMR: the contract allows the backstop to inherit the position. */
 export const isInheritable = (
   spec: MarketSpec,
   position: Position,
@@ -17,16 +17,22 @@ export const isInheritable = (
   oracle: Price,
 ): boolean => isBelow(spec, position, index, oracle, spec.mmr)
 
-/** A position that is gone. The account stays one that has been seen. */
+/**
+ * The position of an account after all of it was transferred. The leverage stays, because 0 marks an account
+ * without any history.
+ */
 export const emptied = ({ leverage }: Position): Position => ({ ...FLAT, leverage })
 
 interface Netted {
   readonly entryNotional: bigint
-  /** Of the closed shares: what the short side's entry brings less what the long side's took. */
+  /** Result of the closed shares in wei: entry of the short side less entry of the long side. */
   readonly realised: bigint
 }
 
-/** Opposite sides: the smaller one is closed against as much of the larger, at no price: only entries meet. */
+/**
+ * Nets opposite positions: the smaller one closes against as many steps of the larger. No price is involved;
+ * only entry notionals are netted.
+ */
 function net(larger: Position, smaller: Position): Netted {
   const closed = Math.abs(smaller.size) as Steps
   const { entry } = closedShare(larger, 0n as Quote, closed)
@@ -35,9 +41,10 @@ function net(larger: Position, smaller: Position): Netted {
 }
 
 /**
- * Two positions as one: worth, at every price, exactly what they were worth apart. Sides that agree add up. Sides that oppose
- * net: the closed shares' entries become margin, the rest's entry rounds for the rest as in a partial close. A result without
- * size may hold margin of either sign, which is the caller's to settle. Leverage is `held`'s, or the other's where it has none.
+ * Merges two positions into one that is worth, at every price, exactly their sum. Equal sides add up.
+ * Opposite sides net: the closed shares' entries become margin, and the rest's entry rounds in favour of the
+ * rest, as in a partial close. A result without size may have margin of either sign; the caller settles it.
+ * The leverage is that of `held`, or of `added` if `held` has none.
  */
 export function merge(held: Position, added: Position, index: FundingIndex): Position {
   const size = (held.size + added.size) as Steps
@@ -55,33 +62,38 @@ export function merge(held: Position, added: Position, index: FundingIndex): Pos
   }
 }
 
-/** Wei that bring the position to IMR at the oracle price, up; 0 where it is there. */
+/** Wei that are missing to IMR at the oracle price, rounded up; 0 if none. */
 export const marginShortfall = (spec: MarketSpec, { equity, notional }: Exposure): Quote =>
   maxOf(divCeil(notional * spec.imr - equity * ONE, ONE * ONE), 0n) as Quote
 
-/** What the market's backstop may hold, and what it has. */
+/** The backstop's position, and the limits of what it may inherit. */
 export interface Backstop {
   readonly position: Position
-  /** Highest notional at the oracle price; 0 where the market has no backstop. */
+  /** Highest notional in wei at the oracle price; 0 if the market has no backstop. */
   readonly cap: Quote
-  /** Its free balance. */
+  /** The backstop's free balance. */
   readonly free: Quote
 }
 
 export interface Inheritance {
-  /** The backstop's, after it. The account's is `emptied`. */
+  /** The backstop's position afterwards. That of the account is `emptied`. */
   readonly position: Position
-  /** Change of the backstop's free balance: less what the position lacks to IMR, or what is left where nothing is held. */
+  /**
+   * Change of the backstop's free balance: minus the margin missing to IMR; or, if the merged position is
+   * flat, its margin.
+   */
   readonly freeDelta: Quote
 }
 
 export type InheritanceFailure =
   | { readonly code: 'NO_BACKSTOP' }
-  /** In wei of notional, up. A position that shrinks always fits. */
+  /** In wei of notional, rounded up. A backstop position that does not grow is never refused for this. */
   | { readonly code: 'CAP_EXCEEDED'; readonly needed: Quote; readonly available: Quote }
   | { readonly code: 'FREE_BALANCE_SHORT'; readonly needed: Quote; readonly available: Quote }
 
-/** The position as the backstop would hold it. Presupposes `isInheritable`; moves everything or nothing. */
+/**
+ * The position as the backstop would have it. Requires `isInheritable`. All of the position moves, or none.
+ */
 export function inherit(
   spec: MarketSpec,
   position: Position,

@@ -1,6 +1,6 @@
 /**
- * What backstop, deleveraging and the end of a market did, rebuilt from their logs alone, like `settlement-replay` does it for
- * batches. Pure; nothing is changed in place.
+ * Rebuilds positions and balances from the events of the backstop, of deleveraging and of a market's end, as
+ * `settlement-replay` does for batches. Pure; inputs are not changed.
  */
 
 import { invariant } from '../invariant.ts'
@@ -13,7 +13,7 @@ import { claimDue, deficitAt, type Haircut, valueAt } from './wind-down.ts'
 
 // ---------------------------------------------------------------------- events
 
-/** What an action was done at. */
+/** Terms at which an action was executed. */
 export interface ActionTerms {
   readonly actionId: number
   readonly asOf: Millis
@@ -25,7 +25,7 @@ export interface ActionTerms {
 export interface PositionInherited extends ActionTerms {
   readonly account: Address
   readonly backstop: Address
-  /** What the account held, all of which moved. */
+  /** The account's position, all of which moved. */
   readonly size: Steps
   readonly entryNotional: Quote
   readonly margin: Quote
@@ -33,7 +33,7 @@ export interface PositionInherited extends ActionTerms {
   readonly freeDelta: Quote
 }
 
-/** In the order of the contract's enum, which begins with none. */
+/** In the order of the contract's enum, whose first value means none. */
 export const INHERITANCE_FAILURES = ['NO_BACKSTOP', 'CAP_EXCEEDED', 'FREE_BALANCE_SHORT'] as const
 
 export interface BackstopInheritanceFailed extends ActionTerms {
@@ -47,7 +47,7 @@ export interface BackstopInheritanceFailed extends ActionTerms {
 
 export interface DeleveragedLeg {
   readonly counterparty: Address
-  /** 0 where it did not qualify. */
+  /** 0 if the counterparty did not qualify. */
   readonly steps: Steps
   readonly payout: Quote
 }
@@ -58,7 +58,7 @@ export interface PositionsDeleveraged extends ActionTerms {
   readonly legs: readonly DeleveragedLeg[]
 }
 
-/** The market has ended, at its final price or frozen. */
+/** The market has ended: finalized at its final price, or frozen. */
 export interface MarketEnded {
   readonly actionId: number
   readonly how: 'frozen' | 'finalized'
@@ -91,7 +91,7 @@ export interface PositionEffect {
 
 type Positions = ReadonlyMap<Address, Position>
 
-/** The backstop's position and the account's become one. */
+/** The backstop's position and that of the account are merged. */
 export function applyInherited(positions: Positions, event: PositionInherited): PositionEffect {
   const { account, backstop, fundingIndex, freeDelta } = event
   const position = positions.get(account) ?? FLAT
@@ -99,7 +99,7 @@ export function applyInherited(positions: Positions, event: PositionInherited): 
     position.size === event.size &&
       position.entryNotional === event.entryNotional &&
       marginOf(position, fundingIndex) === event.margin,
-    'the log repeats what the account held',
+    'the event matches the position that the account had',
   )
   const merged = merge(positions.get(backstop) ?? FLAT, position, fundingIndex)
   const after = { ...merged, foldedMargin: (merged.foldedMargin - freeDelta) as Quote }
@@ -112,7 +112,7 @@ export function applyInherited(positions: Positions, event: PositionInherited): 
   }
 }
 
-/** The account's position closes against the others, leg by leg. */
+/** The account's position closes against its counterparties, leg by leg. */
 export function applyDeleveraged(positions: Positions, event: PositionsDeleveraged): PositionEffect {
   const { account, fundingIndex } = event
   const changed = new Map<Address, Position>()
@@ -121,7 +121,7 @@ export function applyDeleveraged(positions: Positions, event: PositionsDeleverag
   for (const { counterparty, steps, payout } of event.legs) {
     if (steps === 0) continue
     const leg = closeAtBankruptcy(position, positions.get(counterparty) ?? FLAT, steps, fundingIndex)
-    invariant(leg !== null && leg.payout === payout, 'the log repeats what the chain did')
+    invariant(leg !== null && leg.payout === payout, 'the event matches the payout by the rules')
     position = leg.position
     changed.set(counterparty, leg.counterparty)
     free.push({ account: counterparty, delta: payout })
@@ -129,7 +129,7 @@ export function applyDeleveraged(positions: Positions, event: PositionsDeleverag
   return { positions: changed.set(account, position), free }
 }
 
-/** What the account owed is counted, and its position is gone. */
+/** The account's deficit is counted, and its position is emptied. */
 export function applyInsolvency(
   positions: Positions,
   { account, deficit }: InsolvencyReported,
@@ -138,11 +138,13 @@ export function applyInsolvency(
 ): PositionEffect {
   const position = positions.get(account) ?? FLAT
   const owed = deficitAt(spec, position, ended.fundingIndex, ended.price)
-  invariant(owed === deficit, 'the log repeats the deficit')
+  invariant(owed === deficit, 'the event matches the deficit by the rules')
   return { positions: new Map([[account, emptied(position)]]), free: [] }
 }
 
-/** What the position was worth becomes a debt of the pool, as much of it as there was is paid. */
+/**
+ * The claim (value × haircut) is added to what the pool owes the account; as much as the pool can pay is credited.
+ */
 export function applyClaimed(
   positions: Positions,
   { account, value, paid, unpaid }: Claimed,
@@ -151,9 +153,9 @@ export function applyClaimed(
 ): PositionEffect {
   const position = positions.get(account) ?? FLAT
   const worth = valueAt(spec, position, end.ended.fundingIndex, end.ended.price)
-  invariant(value === (worth > 0n ? worth : 0n), 'the log repeats the value')
+  invariant(value === (worth > 0n ? worth : 0n), 'the event matches the value by the rules')
   const due = end.unpaidBefore + claimDue(value, end.haircut)
-  invariant(paid + unpaid === due, 'what was due is paid or still owed')
+  invariant(paid + unpaid === due, 'paid and unpaid add up to the amount due')
   return {
     positions: value === 0n ? new Map() : new Map([[account, emptied(position)]]),
     free: paid === 0n ? [] : [{ account, delta: paid }],

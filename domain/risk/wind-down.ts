@@ -1,6 +1,6 @@
 /**
- * How a market ends: a fixed price and funding index, deficits counted for a while, one haircut, claims in any order. Twin of
- * WindDownLib.
+ * Rules for the end of a market: a fixed price and funding index, a window for reporting deficits, one
+ * haircut, claims in any order. Twin of the contract's WindDownLib.
  */
 
 import type { MarketSpec } from '../market/market.ts'
@@ -18,34 +18,40 @@ import {
   type Quote,
 } from '../units.ts'
 
-/** So long must the operator be silent after a freeze request before anyone may freeze the market. */
+/** Time without a heartbeat after a freeze request, from which any account may freeze the market. */
 export const SILENCE = 86_400_000 as Millis
-/** How long after the end insolvent accounts can be reported; claims begin after it. */
+/** Window after the end in which insolvent accounts can be reported; claims begin after it. */
 export const INSOLVENCY_WINDOW = 259_200_000 as Millis
 
-/** Wei that the position is worth at the fixed price, down; negative where it owes. */
+/** Value of the position in wei at the fixed price, rounded down; negative for a deficit. */
 export const valueAt = (spec: MarketSpec, position: Position, index: FundingIndex, price: Price): Quote =>
   divFloor(exposureOf(spec, position, index, price).equity, ONE) as Quote
 
-/** What a position lacks, up; 0 where it is solvent. Rounded against the haircut, so that payouts never exceed the pool. */
+/**
+ * The deficit of a position in wei, rounded up; 0 if it is solvent. The rounding increases the haircut, so
+ * that payouts never exceed the pool.
+ */
 export const deficitAt = (spec: MarketSpec, position: Position, index: FundingIndex, price: Price): Quote =>
   maxOf(-valueAt(spec, position, index, price), 0n) as Quote
 
-/** The share of its value that every solvent position is paid: `pool / owed`, at most 1. */
+/** The fraction of its value that every solvent position is paid: `pool / owed`, at most 1. */
 export interface Haircut {
-  /** What the pool holds when the haircut is fixed: its value at the freeze, and what was put in to cover deficits. */
+  /** The pool when the haircut is fixed: its value at the freeze plus payments that covered deficits. */
   readonly pool: Quote
-  /** What solvent positions are worth together: the pool at the freeze + all reported deficits. */
+  /** Total value of the solvent positions: the pool at the freeze plus all reported deficits. */
   readonly owed: Quote
 }
 
-/** The haircut, once no more deficits are counted. */
+/** The haircut, fixed once the window for deficits has closed. */
 export const haircutOf = (poolAtFreeze: Quote, poolNow: Quote, deficit: Quote): Haircut => ({
   pool: minOf(poolNow, (poolAtFreeze + deficit) as Quote),
   owed: (poolAtFreeze + deficit) as Quote,
 })
 
-/** What a claim of `value` is due, down; in full if nothing is owed: no insolvency was reported and the pool was empty. */
+/**
+ * Wei due for a claim of `value`, rounded down; `value` itself if `owed` is 0 (no deficit was reported and
+ * the pool was empty).
+ */
 export const claimDue = (value: Quote, { pool, owed }: Haircut): Quote => {
   if (value <= 0n) return 0n as Quote
   return owed === 0n ? value : (mulDivDown(value, pool, owed) as Quote)

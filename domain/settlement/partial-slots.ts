@@ -1,13 +1,18 @@
 /**
- * Which slot holds the filled quantity of a partly filled order on the chain. Slots are counted per maker and market; the
- * keeper chooses the index. The chain kills what a slot held before, so only the slots of dead orders are allocated out again.
+ * Assigns the storage slots in which the chain keeps the filled steps of partly filled orders.
+ *
+ * Slots are numbered per maker and market, and the keeper chooses the index. Reusing a slot marks the order
+ * that it held as dead, so only the slots of dead orders are assigned again.
  */
 import { invariant } from '../invariant.ts'
 
-/** Index 1023 means "no slot" to the contract. */
+/** The contract reads index 1023 as "no slot". */
 export const PARTIAL_SLOTS = 1023
 
-/** Hands out the lowest free index per maker. `inUse`: the indices of each maker's live orders. Mutable; made for one batch. */
+/**
+ * Assigns the lowest free index per maker. `inUse`: the indices of each maker's live orders. Mutable; used
+ * for one batch.
+ */
 export class PartialSlots<Maker> {
   readonly #inUse: ReadonlyMap<Maker, Set<number>>
   readonly #allocated = new Map<Maker, Set<number>>()

@@ -200,7 +200,7 @@ function checkCoverage(moved: readonly Address[], expected: readonly Address[]):
 const wrongAction = (expected: number | null, actionId: number): MismatchOrNull =>
   expected === null || expected === actionId
     ? null
-    : mismatch('invalid_position_update_participant_coverage', `action ${actionId}, not ${expected}`)
+    : mismatch('invalid_position_update_participant_coverage', `got action ${actionId}, expected ${expected}`)
 
 // ---------------------------------------------------------------------- a batch
 
@@ -224,25 +224,27 @@ function checkPart({ settled, movesPositions }: ReceiptEvents, expected: PartExp
 function checkForced(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
   const kind = 'invalid_forced_book_liquidation_fill_coverage'
   const sent = expected.fills.filter(({ isForced }) => isForced)
-  const got = settled.fills.filter(({ isForced }) => isForced)
+  const actual = settled.fills.filter(({ isForced }) => isForced)
   for (const expectedFill of sent) {
-    const fill = got.find((each) => isOrder(each, expectedFill))
+    const fill = actual.find((each) => isOrder(each, expectedFill))
     if (fill === undefined)
       return mismatch(kind, `${expectedFill.maker}'s liquidation ${expectedFill.salt} was not filled`)
     const difference = differenceOf(fill, expectedFill)
     if (difference)
       return mismatch(kind, `${expectedFill.maker}'s liquidation ${expectedFill.salt} got ${difference}`)
   }
-  const unexpected = got.find((fill) => !sent.some((expectedFill) => isOrder(fill, expectedFill)))
+  const unexpected = actual.find((fill) => !sent.some((expectedFill) => isOrder(fill, expectedFill)))
   return unexpected
     ? mismatch(kind, `unexpected liquidation ${unexpected.salt} of ${unexpected.maker}`)
     : null
 }
 
-const differenceOf = (got: SettledFill, expectedFill: ExpectedFill): string | null =>
-  got.side === expectedFill.side && got.fill === expectedFill.steps && got.taker === expectedFill.takerSteps
+const differenceOf = (actual: SettledFill, expectedFill: ExpectedFill): string | null =>
+  actual.side === expectedFill.side &&
+  actual.fill === expectedFill.steps &&
+  actual.taker === expectedFill.takerSteps
     ? null
-    : `${got.side} ${got.fill} (taker ${got.taker}), not ${expectedFill.side} ${expectedFill.steps} (${expectedFill.takerSteps})`
+    : `${actual.side} ${actual.fill} (taker ${actual.taker}), expected ${expectedFill.side} ${expectedFill.steps} (taker ${expectedFill.takerSteps})`
 
 function checkFills(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
   const makers = new Set(settled.fills.map(({ maker }) => maker))
@@ -250,14 +252,14 @@ function checkFills(settled: BatchSettled, expected: PartExpectation): MismatchO
   if (missing)
     return mismatch('missing_expected_participants', `no fill for expected account ${missing.maker}`)
   for (const expectedFill of expected.fills) {
-    const got = settled.fills.find((fill) => isOrder(fill, expectedFill))
-    if (got === undefined) {
+    const actual = settled.fills.find((fill) => isOrder(fill, expectedFill))
+    if (actual === undefined) {
       return mismatch(
         'missing_expected_position_updates',
         `${expectedFill.maker}'s order ${expectedFill.salt} was not filled`,
       )
     }
-    const difference = differenceOf(got, expectedFill)
+    const difference = differenceOf(actual, expectedFill)
     if (difference) {
       return mismatch(
         'missing_expected_position_updates',
@@ -302,14 +304,14 @@ function checkAdjustment({ adjusted }: ReceiptEvents, expected: AdjustmentExpect
   const accounts = adjusted.map((each) => each.account)
   const coverage = checkCoverage(accounts, [account])
   if (coverage) return coverage
-  const [got, second] = adjusted as readonly [AdjustmentEvent, ...AdjustmentEvent[]]
+  const [actual, second] = adjusted as readonly [AdjustmentEvent, ...AdjustmentEvent[]]
   if (second)
     return mismatch('invalid_position_update_participant_coverage', `${account} was adjusted more than once`)
   const missing = (reason: string) => mismatch('missing_expected_position_updates', reason)
-  if (got.nonce !== nonce) return missing(`nonce ${got.nonce}, not ${nonce}`)
-  if (got.leverage !== leverage) return missing(`leverage ${got.leverage}, not ${leverage}`)
-  if (got.amount >= lowest && got.amount <= highest) return null
-  return missing(`${got.amount} wei moved, not ${lowest} to ${highest}`)
+  if (actual.nonce !== nonce) return missing(`got nonce ${actual.nonce}, expected ${nonce}`)
+  if (actual.leverage !== leverage) return missing(`got leverage ${actual.leverage}, expected ${leverage}`)
+  if (actual.amount >= lowest && actual.amount <= highest) return null
+  return missing(`${actual.amount} wei moved, expected ${lowest} to ${highest}`)
 }
 
 // ---------------------------------------------------------------------- backstop and deleveraging
@@ -350,18 +352,18 @@ function checkDeleveraging(events: ReceiptEvents, expected: DeleveragingExpectat
   }
   const closed = event.legs.filter(({ steps }) => steps > 0)
   if (closed.length === 0) {
-    return mismatch('no_adl_trade_events', `no counterparty of ${event.account} qualified`)
+    return mismatch('no_adl_trade_events', `no counterparty of ${event.account} qualified, so no leg closed`)
   }
   if (!movesPositions) return unexplained()
   const moved = [event.account, ...closed.map(({ counterparty }) => counterparty)]
   const { account, legs, actionId } = expected
-  const wanted = [account, ...legs.map(({ counterparty }) => counterparty)]
-  const coverage = checkCoverage(moved, wanted) ?? wrongAction(actionId, event.actionId)
+  const participants = [account, ...legs.map(({ counterparty }) => counterparty)]
+  const coverage = checkCoverage(moved, participants) ?? wrongAction(actionId, event.actionId)
   if (coverage) return coverage
   for (const expectedFill of legs) {
-    const got = closed.find(({ counterparty }) => counterparty === expectedFill.counterparty)
-    if (got?.steps === expectedFill.steps) continue
-    const reason = `${expectedFill.counterparty} closed ${got?.steps ?? 0} steps, not ${expectedFill.steps}`
+    const actual = closed.find(({ counterparty }) => counterparty === expectedFill.counterparty)
+    if (actual?.steps === expectedFill.steps) continue
+    const reason = `${expectedFill.counterparty} closed ${actual?.steps ?? 0} steps, expected ${expectedFill.steps}`
     return mismatch('missing_expected_position_updates', reason)
   }
   return null

@@ -1,4 +1,4 @@
-/** All fills of one account in one part: what the chain does to its position and its free balance. */
+/** Applies all fills of one account in one part to its position and free balance, as the contract does. */
 
 import type { MarketSpec } from '../market/market.ts'
 import { isHealthyAfterFills } from '../positions/margin.ts'
@@ -23,13 +23,13 @@ export interface AccountSettlement {
 
 export type AccountRefusal =
   | (FillRefusal & { readonly fill: number })
-  /** Below the initial requirement after the fills, having opened or got worse. */
+  /** The ratio is below IMR after the fills, and a fill opened or the ratio got worse. */
   | { readonly code: 'UNDER_MARGINED' }
 
 /**
- * Applies the fills in the order given (the caller keeps tranche order: reducing before opening) and checks
- * the account once, at the end. `fill` in a refusal is the index of the culprit. Does not look at the free
- * balance: the bank does.
+ * Applies the fills in the given order (the caller keeps tranche order: reducing before opening) and checks
+ * the margin ratio once, at the end. `fill` in a refusal is the index of the fill that is refused. The free
+ * balance is not checked; the bank checks it.
  */
 export function settleAccount(
   spec: MarketSpec,

@@ -100,7 +100,7 @@ function realisedBy(spec: MarketSpec, settled: BatchSettled, fill: SettledFill, 
 const keyOf = ({ maker, salt }: { maker: Address; salt: bigint }): string => `${maker}-${salt}`
 
 /** The entry of a fill's order, by maker and salt. A liquidation has no order: its number is not a salt. */
-const find = <Of>(map: ReadonlyMap<string, Of>, fill: SettledFill): Of | undefined =>
+const findOrder = <Of>(map: ReadonlyMap<string, Of>, fill: SettledFill): Of | undefined =>
   fill.isForced ? undefined : map.get(keyOf(fill))
 
 export interface PartSettlement {
@@ -121,11 +121,11 @@ export function settlePart(
   const after = new Map<string, SettlingOrder>()
   const releases = new Map<string, bigint>()
   const fills = settled.fills.map((fill, place) => {
-    const match = find(waiting, fill)
+    const match = findOrder(waiting, fill)
     // A fill with another size or side than the stored one is not that fill.
-    const wait = match?.steps === fill.fill && match.side === fill.side ? match : undefined
-    const order = find(after, fill) ?? find(before, fill)
-    const next = order && mine(order, fill, wait)
+    const stored = match?.steps === fill.fill && match.side === fill.side ? match : undefined
+    const order = findOrder(after, fill) ?? findOrder(before, fill)
+    const next = order && settleFill(order, fill, stored)
     if (next) {
       after.set(keyOf(fill), next.order)
       releases.set(next.order.orderId, next.released)
@@ -134,7 +134,7 @@ export function settlePart(
     return fillSettled(
       marketId,
       settled,
-      { fill, place, wait, order: isKnown ? order : undefined },
+      { fill, place, stored, order: isKnown ? order : undefined },
       state,
       movement,
     )
@@ -184,12 +184,12 @@ function closeWithPosition(order: SettlingOrder): { order: SettlingOrder; releas
 }
 
 /** The order after one of its fills was mined. Null if an unmatched fill exceeds what the order has left. */
-function mine(
+function settleFill(
   order: SettlingOrder,
   fill: SettledFill,
-  wait: UnsettledFill | undefined,
+  stored: UnsettledFill | undefined,
 ): { order: SettlingOrder; released: bigint } | null {
-  const matched = wait
+  const matched = stored
     ? { ok: true as const, value: { life: order } }
     : transition(order, { kind: 'match', steps: fill.fill })
   if (!matched.ok) return null
@@ -197,28 +197,28 @@ function mine(
   if (!settled.ok) return null
   const { life } = settled.value
   const released = isTerminal(life.status) ? life.reserved : 0n
-  const held = life.held - (wait?.held ?? 0n)
+  const held = life.held - (stored?.held ?? 0n)
   return { order: { ...life, held, reserved: life.reserved - released }, released }
 }
 
 interface Settling {
   readonly fill: SettledFill
   readonly place: number
-  readonly wait: UnsettledFill | undefined
+  readonly stored: UnsettledFill | undefined
   readonly order: SettlingOrder | undefined
 }
 
 function fillSettled(
   marketId: number,
   { batchId, part }: BatchSettled,
-  { fill, place, wait, order }: Settling,
+  { fill, place, stored, order }: Settling,
   { users }: PartState,
   { realised }: Movement,
 ): FillSettled {
   return {
-    fill_id: wait?.fillId ?? `${marketId}-${batchId}-${part}-c${place}`,
-    matched: wait !== undefined,
-    order_id: wait?.orderId ?? order?.orderId ?? unknownOrder(marketId, fill),
+    fill_id: stored?.fillId ?? `${marketId}-${batchId}-${part}-c${place}`,
+    matched: stored !== undefined,
+    order_id: stored?.orderId ?? order?.orderId ?? unknownOrder(marketId, fill),
     ...(fill.isForced ? { forced: true as const } : {}),
     user_id: users.get(fill.maker) as number,
     side: fill.side,
@@ -228,7 +228,7 @@ function fillSettled(
     free_delta: fill.freeDelta.toString(),
     from_pending: '0',
     realized_pnl: (realised[place] ?? 0n).toString(),
-    held: (wait?.held ?? 0n).toString(),
+    held: (stored?.held ?? 0n).toString(),
   }
 }
 
@@ -297,14 +297,14 @@ function rollBackFills(
 ): SettlingOrder {
   const sum = (of: (fill: FillSettled) => number): Steps =>
     fills.reduce((total, fill) => total + of(fill), 0) as Steps
-  const taken = transition(order, {
+  const rolledBack = transition(order, {
     kind: 'rollback',
     steps: sum((fill) => fill.steps),
     settling: sum((fill) => (fill.matched ? fill.steps : 0)),
   })
-  invariant(taken.ok, 'only a mined fill is rolled back')
+  invariant(rolledBack.ok, 'only a mined fill is rolled back')
   const held = fills.reduce((total, fill) => total + BigInt(fill.held), 0n)
-  const { life } = taken.value
+  const { life } = rolledBack.value
   return { ...life, held: life.held + held, reserved: life.reserved - releasedDelta }
 }
 

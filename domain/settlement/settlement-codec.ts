@@ -1,5 +1,5 @@
 /**
- * The bytes of a settlement part: the argument of `settleBatch` and the data of `BatchSettled`. Big-endian throughout.
+ * Encodes the argument of `settleBatch` and decodes the data of `BatchSettled`. All fields are big-endian.
  * Twin of contracts/libraries/SettlementCodec.sol and OrderLib.sol.
  *
  * Calldata: header, one record per order, the oracle's signatures.
@@ -12,7 +12,7 @@
  *           62  slot 10 bits · trigger condition 2 bits · v 1 bit · forced 1 bit · zero 2 bits
  *           64  r 32 · 96 s 32                                                                                      = 128
  *
- * Log: the header again, the funding index, one record per order.
+ * Event data: the header again, the funding index, one record per order.
  *
  *   header   0  as above 64 · 64 funding index int128                                                               = 80
  *   record   0  maker 20 · 20 leverage 7 bits, flags 57 bits
@@ -32,9 +32,7 @@ import type { BatchSettled, ForcedFill, SettledFill, SettlementFill, SettlementP
 
 export const HEADER_BYTES = 64
 export const RECORD_BYTES = 128
-/** Most orders that one part may hold. */
-export const PART_ORDERS_MAX = 200
-/** Limits of the record's fields: admission refuses orders that would not fit. */
+/** Bounds of the record's fields. Admission rejects orders that would not fit. */
 export const QUANTITY_END = 2 ** 48
 export const PRICE_END = 2 ** 40
 export const EXPIRATION_END = 2 ** 40
@@ -56,7 +54,7 @@ export const BATCH_SETTLED_TOPIC = '0xc7cf846dc3972beaae7179f0b18b759b209565af41
 // ---------------------------------------------------------------------- bytes
 
 function writeUint(bytes: Uint8Array, at: number, length: number, value: bigint): void {
-  invariant(value >= 0n && value < 1n << BigInt(8 * length), `a field of ${length} bytes holds ${value}`)
+  invariant(value >= 0n && value < 1n << BigInt(8 * length), `${value} fits into a field of ${length} bytes`)
   let rest = value
   for (let index = at + length - 1; index >= at; index--) {
     bytes[index] = Number(rest & 0xffn)
@@ -65,7 +63,7 @@ function writeUint(bytes: Uint8Array, at: number, length: number, value: bigint)
 }
 
 function readUint(bytes: Uint8Array, at: number, length: number): bigint {
-  invariant(at + length <= bytes.length, 'a log ends where its records end')
+  invariant(at + length <= bytes.length, 'the event data ends with its last record')
   let value = 0n
   for (let index = at; index < at + length; index++) value = (value << 8n) | BigInt(bytes[index] as number)
   return value
@@ -78,13 +76,13 @@ const readInt = (bytes: Uint8Array, at: number, length: number): bigint =>
 
 function fromHex(text: string): Uint8Array {
   const bytes = new Uint8Array((text.length - 2) / 2)
-  invariant(writeHex(text, bytes, 0), 'bytes of the chain are hex')
+  invariant(writeHex(text, bytes, 0), 'bytes from the chain are hex')
   return bytes
 }
 
 // ---------------------------------------------------------------------- calldata
 
-/** A rate in millionths, as the header carries it. The listing rules allow no finer one. */
+/** A rate in millionths, as the header stores it. The listing rules allow no finer rate. */
 function millionths(rate: Rate): bigint {
   invariant(rate % MILLIONTH === 0n, 'a rate is a multiple of 1e-6')
   return rate / MILLIONTH
@@ -130,7 +128,7 @@ function writeRecord(
   bytes.set(signature.subarray(0, 64), at + 64)
 }
 
-/** A liquidation: no limit, no life, no leverage, no slot, no signature. */
+/** The record of a liquidation: no limit, expiration, leverage, slot or signature. */
 function writeForced(
   bytes: Uint8Array,
   at: number,
@@ -145,9 +143,9 @@ function writeForced(
   writeUint(bytes, at + 62, 2, (BigInt(NO_SLOT) << 6n) | FORCED)
 }
 
-/** The argument of `settleBatch`. */
+/** Encodes the argument of `settleBatch`. */
 export function encodeSettleBatch(part: SettlementPart, spec: MarketSpec): Uint8Array {
-  invariant(part.marketId === spec.marketId, 'a part is settled in its market')
+  invariant(part.marketId === spec.marketId, 'the part belongs to the market of the spec')
   const proof = fromHex(part.oracle.signatures)
   const proofAt = HEADER_BYTES + part.fills.length * RECORD_BYTES
   const bytes = new Uint8Array(proofAt + proof.length)
@@ -161,10 +159,10 @@ export function encodeSettleBatch(part: SettlementPart, spec: MarketSpec): Uint8
   return bytes
 }
 
-// ---------------------------------------------------------------------- log
+// ---------------------------------------------------------------------- event
 
 function readLogHeader(bytes: Uint8Array): Omit<BatchSettled, 'fills'> {
-  invariant(readUint(bytes, 30, 2) === VERSION, 'a log of this version')
+  invariant(readUint(bytes, 30, 2) === VERSION, 'the event data has this codec version')
   return {
     actionId: readCount(bytes, 0, 6),
     batchId: readCount(bytes, 6, 6),
@@ -180,7 +178,7 @@ function readLogHeader(bytes: Uint8Array): Omit<BatchSettled, 'fills'> {
   }
 }
 
-/** The taker share: none of the fill, all of it, or a field of its own. */
+/** Taker steps of a fill: none, all, or a field of their own. */
 function readTaker(bytes: Uint8Array, at: number, mode: number, fill: Steps): Steps {
   if (mode === TAKER_NONE) return 0 as Steps
   return mode === TAKER_ALL ? fill : (readCount(bytes, at, 6) as Steps)
@@ -221,17 +219,23 @@ function readRecord(
   return { fill: settled, end: feeAt + (isFeeCapped ? 12 : 0) }
 }
 
-/** The packed bytes inside the log's data, which the ABI wraps in an offset and a length. */
+/** The packed bytes in the event's data, which the ABI wraps in an offset and a length. */
 function unwrap(data: string): Uint8Array {
   const bytes = fromHex(data)
   const length = readCount(bytes, 32, 32)
-  invariant(readCount(bytes, 0, 32) === 32 && 64 + length <= bytes.length, 'log data holds one bytes value')
+  invariant(
+    readCount(bytes, 0, 32) === 32 && 64 + length <= bytes.length,
+    'the event data is one ABI-encoded bytes value',
+  )
   return bytes.subarray(64, 64 + length)
 }
 
-/** A `BatchSettled` log of the market's contract. The fee of a record that carries none follows from price and rates. */
+/**
+ * Decodes a `BatchSettled` event of the market's contract. The fee of a record that does not store one is
+ * computed from price and rates.
+ */
 export function decodeBatchSettled(topics: readonly string[], data: string, spec: MarketSpec): BatchSettled {
-  invariant(topics[0] === BATCH_SETTLED_TOPIC, 'a BatchSettled log')
+  invariant(topics[0] === BATCH_SETTLED_TOPIC, 'the event is BatchSettled')
   const bytes = unwrap(data)
   const header = readLogHeader(bytes)
   const count = readCount(bytes, 20, 2)
@@ -242,6 +246,6 @@ export function decodeBatchSettled(topics: readonly string[], data: string, spec
     fills.push(fill)
     at = end
   }
-  invariant(at === bytes.length, 'a log ends where its records end')
+  invariant(at === bytes.length, 'the event data ends with its last record')
   return { ...header, fills }
 }

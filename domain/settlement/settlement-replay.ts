@@ -1,4 +1,7 @@
-/** What a settled part did, rebuilt from its log alone: positions, balances, fill states. Pure; nothing is changed in place. */
+/**
+ * Rebuilds positions, balances and fill states from the event of a settled part. Pure; inputs are not
+ * changed.
+ */
 import { invariant } from '../invariant.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { applyFill, FLAT, type Position } from '../positions/position.ts'
@@ -9,8 +12,8 @@ import type { BatchSettled, SettledFill } from './settlement.ts'
 // ---------------------------------------------------------------------- positions
 
 /**
- * The position after one settled fill. The log does not say what an opened share was margined at; the margin is what the free
- * balance paid beyond the fill's other amounts.
+ * The position after one settled fill. The event does not contain the basis of an opened share; its margin is
+ * the part of the debit that the fill's other amounts do not explain.
  */
 function positionAfter(
   position: Position,
@@ -31,12 +34,12 @@ function positionAfter(
     },
     event,
   )
-  invariant(verdict.ok, 'what the chain settled can be applied')
+  invariant(verdict.ok, 'the rules accept the fill that the chain settled')
   const { position: after, opened, fee, freeDelta } = verdict.value
   const added = freeDelta - fill.freeDelta
   invariant(
     fee === fill.fee && added >= 0n && (opened > 0 || added === 0n),
-    'the log repeats what the chain did',
+    'the event matches the fee and the debit by the rules',
   )
   return { ...after, foldedMargin: (after.foldedMargin + added) as Quote }
 }
@@ -60,13 +63,16 @@ export function applySettled(
 /** An account's ledger at the bank. */
 export interface LedgerAccount {
   readonly free: Quote
-  /** Requested for withdrawal and not yet paid. */
+  /** Wei requested for withdrawal and not yet paid. */
   readonly pending: Quote
-  /** Of the latest request. */
+  /** Time of the latest request. */
   readonly requestedAt: Seconds
 }
 
-/** What the bank is told: one change per run of neighbouring records of one account. A forced record begins a run. */
+/**
+ * The changes that the bank applies: one per run of neighbouring records of one account. A forced record
+ * starts a new run.
+ */
 export function ledgerDeltas(event: BatchSettled): { account: Address; delta: Quote }[] {
   const deltas: { account: Address; delta: Quote }[] = []
   for (const { maker, freeDelta, isForced } of event.fills) {
@@ -77,15 +83,21 @@ export function ledgerDeltas(event: BatchSettled): { account: Address; delta: Qu
   return deltas
 }
 
-/** Σ of the fees that the part charged. */
+/** Sum of the fees that the part charged, in wei. */
 export const feesOf = (event: BatchSettled): Quote =>
   event.fills.reduce((sum, { fee }) => sum + fee, 0n) as Quote
 
-/** Whether a withdrawal requested then still backs a batch as of `asOf`. */
+/**
+ * Whether a withdrawal requested at `requestedAt` still backs a batch: `asOf` <= request time +
+ * `CANCEL_GRACE`.
+ */
 export const backsBatch = (requestedAt: Seconds, asOf: Millis): boolean =>
   asOf <= requestedAt * 1000 + CANCEL_GRACE
 
-/** A debit takes free first, then what is pending and still backs the batch. Null if that is too little. */
+/**
+ * Applies a change of the free balance. A debit uses the free balance first, then a pending withdrawal that
+ * still backs the batch. Null if both are too small.
+ */
 export function applyFreeDelta(account: LedgerAccount, delta: Quote, asOf: Millis): LedgerAccount | null {
   const free = account.free + delta
   if (free >= 0n) return { ...account, free: free as Quote }
@@ -96,7 +108,7 @@ export function applyFreeDelta(account: LedgerAccount, delta: Quote, asOf: Milli
 
 // ---------------------------------------------------------------------- fill states
 
-/** What is known of an order on the chain: identity is maker and salt. */
+/** State of an order on chain, identified by maker and salt. */
 export interface FillState {
   readonly filled: Steps
   readonly isDead: boolean
@@ -105,14 +117,17 @@ export interface FillState {
 export interface FillStates {
   /** By `saltKey`. */
   readonly orders: ReadonlyMap<string, FillState>
-  /** Salt held by each of a maker's partial slots, by `slotKey`. */
+  /** Salt in each of a maker's partial slots, by `slotKey`. */
   readonly slots: ReadonlyMap<string, bigint>
 }
 
 export const saltKey = (maker: Address, salt: bigint): string => `${maker}:${salt}`
 export const slotKey = (maker: Address, slot: number): string => `${maker}#${slot}`
 
-/** Fill states after the part: a fill that claims a slot kills the order that the slot held. A liquidation is no order. */
+/**
+ * Fill states after the part. A fill that reuses a slot marks the order that the slot held as dead.
+ * Liquidations have no fill state.
+ */
 export function applyFillStates(states: FillStates, event: BatchSettled): FillStates {
   const orders = new Map(states.orders)
   const slots = new Map(states.slots)
@@ -121,9 +136,10 @@ export function applyFillStates(states: FillStates, event: BatchSettled): FillSt
     const before = orders.get(saltKey(maker, salt))
     orders.set(saltKey(maker, salt), { filled: ((before?.filled ?? 0) + fill) as Steps, isDead })
     if (isDead || partialSlot === null) continue
-    const held = slots.get(slotKey(maker, partialSlot))
-    const killed = held === undefined || held === salt ? undefined : orders.get(saltKey(maker, held))
-    if (held !== undefined && killed) orders.set(saltKey(maker, held), { ...killed, isDead: true })
+    const heldSalt = slots.get(slotKey(maker, partialSlot))
+    const killed =
+      heldSalt === undefined || heldSalt === salt ? undefined : orders.get(saltKey(maker, heldSalt))
+    if (heldSalt !== undefined && killed) orders.set(saltKey(maker, heldSalt), { ...killed, isDead: true })
     slots.set(slotKey(maker, partialSlot), salt)
   }
   return { orders, slots }

@@ -1,4 +1,4 @@
-/** From a revert to what is taken back: everything that was matched and can no longer be mined. */
+/** Plans the voiding of batches after a revert: takes back every matched fill that can no longer be mined. */
 
 import type { MarketPlan } from '../auction/batch-plan.ts'
 import { MARKET_WAIT_MS } from '../auction/candidates.ts'
@@ -21,14 +21,17 @@ import { type Funds, recomputeReservations } from '../orders/recompute-reservati
 import type { Position } from '../positions/position.ts'
 import type { Address, Millis, Quote, Seq, Steps, UserId } from '../units.ts'
 
-/** Whom the chain's error names. `late`: nobody, the action came after its life. `unnamed`: nobody, and that is alarming. */
+/**
+ * The order or account that the chain's error names. `late`: none, the action exceeded its lifetime.
+ * `unnamed`: none, and the cause is unknown.
+ */
 export type Culprit =
   | { readonly kind: 'order'; readonly maker: Address; readonly salt: bigint; readonly error: string }
   | { readonly kind: 'account'; readonly maker: Address; readonly error: string }
   | { readonly kind: 'late'; readonly error: string }
   | { readonly kind: 'unnamed'; readonly error: string }
 
-/** A batch of which nothing from `fromPart` on will be mined. */
+/** A batch of which no part from `fromPart` on will be mined. */
 export interface VoidedBatch {
   readonly batchId: number
   readonly fromPart: number
@@ -39,11 +42,11 @@ export interface VoidInput {
   readonly spec: MarketSpec
   readonly at: Millis
   readonly culprit: Culprit
-  /** In the order in which they were matched; the first part of the first one is the one that reverted. */
+  /** In the order in which they were matched. The first part of the first batch is the one that reverted. */
   readonly batches: readonly VoidedBatch[]
-  /** All live orders, in this market, of the accounts in those batches. Nothing of them is settling but what is voided. */
+  /** All live orders in this market of the accounts in those batches. Only voided fills are settling. */
   readonly orders: readonly OpenOrder[]
-  /** Mined, which the matched position becomes again. */
+  /** The mined position, which becomes the matched position again. */
   readonly positions: (account: UserId) => Position
   readonly fundsOf: (account: UserId) => Funds
 }
@@ -51,8 +54,9 @@ export interface VoidInput {
 export type VoidPlan = Pick<MarketPlan, 'orders' | 'reserved' | 'rows'>
 
 /**
- * Puts every order back to what is mined of it. An order that had left the book ends with the reason it left for; the culprit's
- * ends with SETTLEMENT_REVERTED; the others are open again at their old seq. Reservations are computed anew on the mined position.
+ * Returns every order to its mined state. An order that had left the book ends with the reason for which it
+ * left. The culprit's orders end with SETTLEMENT_REVERTED. The others are open again at their old seq.
+ * Reservations are recomputed on the mined position.
  */
 export function planVoid(input: VoidInput): VoidPlan {
   const changes = new OrderChanges(new Map(input.orders.map((order) => [order.seq, order])))
@@ -77,10 +81,10 @@ export function planVoid(input: VoidInput): VoidPlan {
   return { orders: changes.changed(), reserved: changes.reservedDeltas(), rows: changes.rows }
 }
 
-/** The inverse of a match: what the fill held goes back to the order's own reservation. */
+/** The inverse of a match: the held amount returns to the order's reservation. */
 function voidFill(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | null): OpenOrder {
   const verdict = transition(order, { kind: 'void', steps: fill.steps as Steps, ending })
-  invariant(verdict.ok, 'what is voided was settling')
+  invariant(verdict.ok, 'voided steps were settling')
   const held = BigInt(fill.held)
   return {
     ...verdict.value.life,
@@ -90,13 +94,13 @@ function voidFill(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | n
   }
 }
 
-/** An order that has ended by the voiding holds nothing back any more. */
+/** An order that ended because of the void reserves nothing. */
 const endVoided = (order: OpenOrder, at: Millis): OrderChange => ({
   order: { ...order, openable: 0 as Steps, reserved: 0n as Quote, endedAt: at },
   row: endingRow(order, order.statusReason as ClosingReason, at),
 })
 
-/** Of a named account, the orders that the reverted part would have filled. */
+/** The culprit's orders: the named order, or the named account's orders in the reverted part. */
 function culpritsOf(
   { culprit, batches }: VoidInput,
   voided: ReadonlySet<Seq>,
@@ -117,7 +121,10 @@ function culpritsOf(
   return new Set(seqs.filter((seq) => changes.get(seq).maker === culprit.maker))
 }
 
-/** Why an order with nothing settling cannot go back to the book, unless it had left it before; null where it can. */
+/**
+ * Why an order without settling steps cannot return to the book, provided that it had not left it before;
+ * null if it can.
+ */
 function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
   if (order.price !== 0) return null
   if (order.filled > 0) return 'MARKET_REMAINDER'
@@ -143,15 +150,18 @@ function addVoidRows(
   }
 }
 
-/** Reservations of an account's orders on its mined position; what it cannot pay for ends, the newest first. */
+/**
+ * Recomputes the reservations of an account's orders on its mined position. Orders that it cannot pay for
+ * end, the newest first.
+ */
 function reserveOnMined(
   { spec, at, orders, positions, fundsOf }: VoidInput,
   account: UserId,
   changes: OrderChanges,
 ): void {
-  const mine = orders.filter((order) => order.account === account)
-  const live = mine.map(({ seq }) => changes.get(seq)).filter(isReservable)
-  const before = mine.reduce((sum, { reserved, held }) => sum + reserved + held, 0n)
+  const own = orders.filter((order) => order.account === account)
+  const live = own.map(({ seq }) => changes.get(seq)).filter(isReservable)
+  const before = own.reduce((sum, { reserved, held }) => sum + reserved + held, 0n)
   const terms = { funds: fundsOf(account), before: before as Quote }
   const { reservations, cancels } = recomputeReservations(
     spec,
@@ -159,9 +169,9 @@ function reserveOnMined(
     live.map(reservable),
     terms,
   )
-  const short = new Set(cancels.map(({ seq }) => seq))
+  const unaffordable = new Set(cancels.map(({ seq }) => seq))
   for (const { seq } of cancels) changes.put(leaveBook(changes.get(seq), 'INSUFFICIENT_MARGIN', at))
   for (const [seq, reservation] of reservations) {
-    if (!short.has(seq)) changes.putIf(reserve(changes.get(seq), reservation))
+    if (!unaffordable.has(seq)) changes.putIf(reserve(changes.get(seq), reservation))
   }
 }
