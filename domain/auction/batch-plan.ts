@@ -9,7 +9,7 @@ import type { MarketRow, MatchedFill } from '../journal/journal-row.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { expiryReason, leaveBook, type OpenOrder, type OrderChange, reserve } from '../orders/open-order.ts'
 import type { StatusReason } from '../orders/order.ts'
-import { OrderChanges } from '../orders/order-changes.ts'
+import { OrderChanges, type OrderPlan } from '../orders/order-changes.ts'
 import { type ClosingReason, transition } from '../orders/order-state.ts'
 import {
   type Funds,
@@ -118,13 +118,9 @@ export interface PlannedBatch {
 }
 
 /** Everything that one transaction of a market writes. */
-export interface MarketPlan {
+export interface MarketPlan extends OrderPlan {
   readonly asOf: Millis
   readonly batch: PlannedBatch | null
-  readonly orders: readonly OpenOrder[]
-  /** Change of each account's reservation in wei, reserved and held together. */
-  readonly reserved: ReadonlyMap<UserId, Quote>
-  readonly rows: readonly MarketRow[]
 }
 
 export interface BatchPlanInput {
@@ -167,13 +163,7 @@ export function planBatch(input: BatchPlanInput): MarketPlan {
     if (fill.remaining === 0)
       changes.putIf(reserve(changes.get(seq), { openable: 0 as Steps, amount: 0n as Quote }))
   }
-  return {
-    asOf: input.asOf,
-    batch,
-    orders: changes.changed(),
-    reserved: changes.reservedDeltas(),
-    rows: changes.rows,
-  }
+  return { asOf: input.asOf, batch, ...changes.plan() }
 }
 
 function fillOrders(

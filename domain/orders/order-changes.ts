@@ -4,6 +4,15 @@ import type { MarketRow } from '../journal/journal-row.ts'
 import type { Quote, Seq, UserId } from '../units.ts'
 import { type OpenOrder, type OrderChange, withheldBy } from './open-order.ts'
 
+/** What a transaction writes about the orders of a market. */
+export interface OrderPlan {
+  readonly orders: readonly OpenOrder[]
+  /** Change of each account's reservation in wei, reserved and held together. */
+  readonly reserved: ReadonlyMap<UserId, Quote>
+  /** In the order in which they apply. */
+  readonly rows: readonly MarketRow[]
+}
+
 /** The orders of one plan, before and after its changes. */
 export class OrderChanges {
   readonly rows: MarketRow[] = []
@@ -35,6 +44,10 @@ export class OrderChanges {
 
   putIf(change: OrderChange | null): void {
     if (change !== null) this.put(change)
+  }
+
+  plan(): OrderPlan {
+    return { orders: this.changed(), reserved: this.reservedDeltas(), rows: this.rows }
   }
 
   changed(): OpenOrder[] {

@@ -1,9 +1,8 @@
 /** Rebuilds positions from the events of margin and leverage adjustments. Pure. */
 
 import { invariant } from '../invariant.ts'
-import type { FundingRate } from '../prices/funding.ts'
 import type { PositionEffect } from '../risk/risk-replay.ts'
-import type { Address, FundingIndex, Millis, Price, Quote } from '../units.ts'
+import type { Address, Millis, Quote } from '../units.ts'
 import { FLAT, type Position } from './position.ts'
 
 /** A mined adjustment. */
@@ -19,17 +18,6 @@ export interface PositionAdjusted {
   readonly foldedMargin: Quote
   /** Null if only margin was adjusted. */
   readonly leverage: number | null
-}
-
-/**
- * The rate that applies from the action's `asOf`, and the index at that time. The report becomes the market's
- * last.
- */
-export interface FundingUpdated extends FundingRate {
-  readonly actionId: number
-  readonly fundingIndex: FundingIndex
-  readonly oraclePrice: Price
-  readonly observedAt: Millis
 }
 
 export function applyAdjusted(

@@ -44,6 +44,17 @@ export interface FundingRate {
   readonly validUntil: Millis
 }
 
+/**
+ * The rate that applies from the action's `asOf`, and the index at that time. The report becomes the market's
+ * last.
+ */
+export interface FundingUpdated extends FundingRate {
+  readonly actionId: number
+  readonly fundingIndex: FundingIndex
+  readonly oraclePrice: Price
+  readonly observedAt: Millis
+}
+
 /** The rate before the first update. */
 export const NO_RATE: FundingRate = {
   rate: 0n as HourlyFunding,

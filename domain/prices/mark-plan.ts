@@ -88,8 +88,7 @@ export function planMark(input: MarkPlanInput): MarketPlan {
   for (const [seq, reservation] of reservations) {
     if (!entering.has(seq) && !ends.has(seq)) changes.putIf(reserve(changes.get(seq), reservation))
   }
-  const { rows } = changes
-  return { asOf: prices.at, batch: null, orders: changes.changed(), reserved: changes.reservedDeltas(), rows }
+  return { asOf: prices.at, batch: null, ...changes.plan() }
 }
 
 /**

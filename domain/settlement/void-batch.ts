@@ -1,6 +1,5 @@
 /** Plans the voiding of batches after a revert: takes back every matched fill that can no longer be mined. */
 
-import type { MarketPlan } from '../auction/batch-plan.ts'
 import { MARKET_WAIT_MS } from '../auction/candidates.ts'
 import { invariant } from '../invariant.ts'
 import type { MatchedFill } from '../journal/journal-row.ts'
@@ -15,7 +14,7 @@ import {
   reservable,
   reserve,
 } from '../orders/open-order.ts'
-import { OrderChanges } from '../orders/order-changes.ts'
+import { OrderChanges, type OrderPlan } from '../orders/order-changes.ts'
 import { type ClosingReason, isTerminal, transition } from '../orders/order-state.ts'
 import { type Funds, recomputeReservations } from '../orders/recompute-reservations.ts'
 import type { Position } from '../positions/position.ts'
@@ -51,14 +50,12 @@ export interface VoidInput {
   readonly fundsOf: (account: UserId) => Funds
 }
 
-export type VoidPlan = Pick<MarketPlan, 'orders' | 'reserved' | 'rows'>
-
 /**
  * Returns every order to its mined state. An order that had left the book ends with the reason for which it
  * left. The culprit's orders end with SETTLEMENT_REVERTED. The others are open again at their old seq.
  * Reservations are recomputed on the mined position.
  */
-export function planVoid(input: VoidInput): VoidPlan {
+export function planVoid(input: VoidInput): OrderPlan {
   const changes = new OrderChanges(new Map(input.orders.map((order) => [order.seq, order])))
   const byId = new Map(input.orders.map(({ orderId, seq }) => [orderId, seq]))
   const fills = input.batches.flatMap((batch) => batch.fills)
@@ -78,7 +75,7 @@ export function planVoid(input: VoidInput): VoidPlan {
   }
   for (const account of new Set(input.orders.map((order) => order.account)))
     reserveOnMined(input, account, changes)
-  return { orders: changes.changed(), reserved: changes.reservedDeltas(), rows: changes.rows }
+  return changes.plan()
 }
 
 /** The inverse of a match: the held amount returns to the order's reservation. */

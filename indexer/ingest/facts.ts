@@ -2,7 +2,8 @@
 
 import type { SessionKeyState } from '../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import type { FundingUpdated, PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
+import type { PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
+import type { FundingUpdated } from '../../domain/prices/funding.ts'
 import type {
   BackstopInheritanceFailed,
   Claimed,

@@ -1,7 +1,7 @@
 /** What the settlement of a market reads and writes. */
 import type { Fence } from '../../db/fence.ts'
-import type { MarketPlan } from '../../domain/auction/batch-plan.ts'
 import type { OpenOrder } from '../../domain/orders/open-order.ts'
+import type { OrderPlan } from '../../domain/orders/order-changes.ts'
 import type { Funds } from '../../domain/orders/recompute-reservations.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { SettlementPart } from '../../domain/settlement/settlement.ts'
@@ -55,7 +55,7 @@ export interface VoidTransaction {
   save(voiding: Voided): Promise<void>
 }
 
-export interface Voided extends Pick<MarketPlan, 'orders' | 'reserved' | 'rows'> {
+export interface Voided extends OrderPlan {
   readonly error: string
   readonly isUnnamed: boolean
   /** Stops placements and batches. */

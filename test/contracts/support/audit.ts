@@ -1,8 +1,8 @@
 /** Rebuilds an exchange from its events alone and compares the result with the contracts' views, to the wei. */
 import { expect } from 'chai'
 import type { Log } from 'ethers'
-import type { FundingUpdated } from '../../../domain/positions/adjustment-replay.ts'
 import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
+import type { FundingUpdated } from '../../../domain/prices/funding.ts'
 import type { BatchSettled } from '../../../domain/settlement/settlement.ts'
 import {
   applyFillStates,
