@@ -5,7 +5,7 @@ import { configVariable, defineConfig } from 'hardhat/config'
 import { definePlugin } from 'hardhat/plugins'
 import { TASKS } from './tasks/index.ts'
 
-/** Generated types name the contracts in the order of these paths, which is the file system's: make it one and the same. */
+/** Sorts artifact paths, so that the generated types do not depend on the order of the file system. */
 const sortedTypes = definePlugin({
   id: 'sorted-types',
   hookHandlers: {
@@ -26,18 +26,18 @@ const COMPILER = {
 }
 
 /**
- * What is tested is what is deployed, to the byte: one compilation of everything, whoever asks for it. The optimizer comes first:
- * "production" begins with settings of its own for it, and a build is known again by its input as text.
+ * One compilation for tests and deployment, so that the deployed code equals the tested code to the byte. The optimizer settings
+ * come first: the profile "production" has optimizer defaults of its own, and the build cache compares the input as text.
  */
 const BUILD = {
   compilers: [
     {
       ...COMPILER,
-      // More runs make IsolatedTrader larger than the chain takes, and settlement hardly cheaper.
+      // With more runs IsolatedTrader exceeds the code size limit, and settlement is hardly cheaper.
       settings: { optimizer: { enabled: true, runs: 400 }, viaIR: true, evmVersion: 'prague' },
     },
   ],
-  // Tests in Solidity take the contracts from the build; they themselves are compiled often and plainly.
+  // Solidity tests deploy the contracts of the build; the tests themselves compile fast without the IR pipeline.
   overrides: Object.fromEntries(
     globSync('test/contracts/**/*.sol').map((path) => [
       path,
@@ -48,12 +48,12 @@ const BUILD = {
   toolVersionsInBuildInfo: false,
 }
 
-/** A step of a run that is refused says why; a revert is a fault. */
+/** Handlers catch expected reverts; any other revert fails the run. */
 const INVARIANT = { failOnRevert: true, shrinkRunLimit: 200 }
 
 /**
- * Both chains keep their base fee at 0.001 gwei and need no tip, so that fees are given and never bumped. A contract's code costs
- * 10,000 gas a byte there: only their own nodes can estimate it, and nothing here caps a transaction's gas.
+ * Both chains have a fixed base fee of 0.001 gwei and need no tip, so fees are fixed and never bumped. Contract code costs 10,000
+ * gas per byte there: only their own nodes can estimate it, so no gas limit is configured here.
  */
 const FEES = { maxFeePerGas: 1_000_000n, maxPriorityFeePerGas: 0n, disableFeeBumping: true } as const
 
@@ -64,7 +64,7 @@ const LOCAL = {
   blockGasLimit: 1_000_000_000,
 } as const
 
-/** Blockscout asks for nothing. Etherscan wants a key; Sourcify is not known to serve these chains. */
+/** Blockscout requires no key, Etherscan does. Sourcify does not support these chains as far as known. */
 const VERIFY = {
   blockscout: { enabled: true },
   etherscan:
@@ -77,13 +77,13 @@ const VERIFY = {
 export default defineConfig({
   plugins: [sortedTypes, toolbox],
   tasks: TASKS,
-  // Deploying and verifying ask for "production", everything else for "default".
+  // Deployment and verification use the profile "production", all other tasks "default".
   solidity: { profiles: { default: BUILD, production: BUILD } },
   networks: {
     default: LOCAL,
-    // What `npx hardhat node` runs, with the base fee of the chains that it stands for.
+    // The chain of `npx hardhat node`, with the base fee of the MegaETH chains.
     node: { ...LOCAL, initialBaseFeePerGas: 1_000_000 },
-    // A node on this machine with accounts of its own: anvil, or `npx hardhat node`.
+    // A local node with unlocked accounts: anvil, or `npx hardhat node`.
     local: { type: 'http', url: 'http://127.0.0.1:8545', accounts: 'remote' },
     // Secrets come from the keystore (`npx hardhat keystore set …`) or from the environment.
     megaethTestnet: {
@@ -122,7 +122,7 @@ export default defineConfig({
       },
     },
   },
-  // Receipts come within milliseconds, from one sequencer.
+  // One sequencer returns receipts within milliseconds.
   ignition: { requiredConfirmations: 1, blockPollingInterval: 200 },
   verify: VERIFY,
   paths: {

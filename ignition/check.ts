@@ -1,4 +1,4 @@
-/** The post-deployment check: everything that was meant, read back from the chain. */
+/** The post-deployment check: compares code, parameters, markets and roles on chain with the configuration. */
 import { type Provider, TypedDataEncoder, ZeroAddress, zeroPadValue } from 'ethers'
 import { FUNCTIONS, type Restricted, ROLES, type Role } from '../stack/access.ts'
 import { feedsOf, gridOf, parametersOf } from '../stack/deploy.ts'
@@ -15,10 +15,10 @@ import type { NetworkParameters } from './handover.ts'
 import type { MarketFile } from './market-file.ts'
 import { selectorsOf } from './selectors.ts'
 
-/** As in `OperatorStatus`: none, proposed, approved. */
+/** Value of `OperatorStatus`: none, proposed, approved. */
 const APPROVED = 2n
 
-/** One thing that was read back. */
+/** One compared value. */
 export interface Finding {
   readonly what: string
   readonly expected: string
@@ -33,7 +33,7 @@ export interface CheckInput {
   readonly markets: readonly MarketFile[]
   /** Compiled contracts by name. */
   readonly compiled: (name: string) => Promise<Compiled>
-  /** Whether the deployer should have left, and every role be with its holder. */
+  /** True if the deployer must have renounced all roles, and every role must be with its holder. */
   readonly handedOver: boolean
 }
 
@@ -60,7 +60,7 @@ export async function checkDeployment(input: CheckInput): Promise<readonly Findi
 
 // ---------------------------------------------------------------------- code
 
-/** Of the exchange, and of markets that nobody described; the others are checked with their terms. */
+/** Code of the exchange's contracts and of markets without a description; `checkTrader` checks the others. */
 async function checkCode({ provider, deployment, compiled, markets }: CheckInput): Promise<Finding[]> {
   const described = new Set<number>(markets.map(({ spec }) => spec.marketId))
   const others = [...deployment.markets].filter(([marketId]) => !described.has(marketId))
@@ -103,7 +103,7 @@ async function checkShared(input: CheckInput): Promise<Finding[]> {
   ]
 }
 
-/** A pause needs the wei, and payments are dearer while the bank has it. */
+/** The latch must hold the wei while no pause is active: a pause needs it, and payments cost more while the bank has it. */
 async function checkLatch({ provider, deployment, compiled }: CheckInput): Promise<Finding[]> {
   const address = contractOf(deployment, 'MarginBank')
   const bank = MarginBank__factory.connect(address, { provider })
@@ -145,7 +145,7 @@ async function checkFunctions({ provider, deployment }: CheckInput): Promise<Fin
   return findings
 }
 
-/** Every account that ever took up a role and still has it is meant to. */
+/** Every account that ever accepted a role and still has it must be a configured holder. */
 async function checkMembers(input: CheckInput): Promise<Finding[]> {
   const { provider, deployment, parameters, handedOver } = input
   const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), { provider })
@@ -171,7 +171,7 @@ async function checkMembers(input: CheckInput): Promise<Finding[]> {
 
 // ---------------------------------------------------------------------- a market
 
-/** What a market is made of, and what it was given when it was deployed: nobody should announce or list one that is another. */
+/** Code and constructor arguments of a market. A market that differs from its description must not be announced or listed. */
 export async function checkTrader(
   { provider, deployment, compiled }: Pick<CheckInput, 'provider' | 'deployment' | 'compiled'>,
   { spec, reports }: MarketFile,

@@ -1,4 +1,4 @@
-/** Whether the code at an address is the code that was compiled, with the libraries it should be linked to. */
+/** Compares the code at an address with the compiled code, linked to the deployed libraries. */
 import { getBytes, type Provider } from 'ethers'
 
 interface Span {
@@ -6,7 +6,7 @@ interface Span {
   readonly length: number
 }
 
-/** What a compiled contract says of its runtime code. */
+/** The fields of an artifact that describe the runtime code. */
 export interface Compiled {
   readonly contractName: string
   readonly deployedBytecode: string
@@ -14,10 +14,10 @@ export interface Compiled {
   readonly immutableReferences?: Readonly<Record<string, readonly Span[]>>
 }
 
-/** A library's code starts with its own address, by which it notices that it is called directly. */
+/** A library's code starts with PUSH20 of its own address (Solidity's call protection). */
 const PUSH20 = 0x73
 
-/** Null if it is; else what differs. Values of immutables are left out: the getters that show them are read one by one. */
+/** Null if the code is equal, else the difference. Ignores the values of immutables: the check reads their getters. */
 export async function codeDifference(
   provider: Provider,
   address: string,
@@ -52,7 +52,7 @@ function linked(compiled: Compiled, libraries: Readonly<Record<string, string>>)
   return getBytes(`0x${code}`)
 }
 
-/** The words that a contract was given when it was deployed and keeps in its code. */
+/** The values of a contract's immutables. */
 export async function immutablesOf(
   provider: Provider,
   address: string,

@@ -1,4 +1,4 @@
-/** What a deployment has put where: read from the journal that Ignition keeps. */
+/** Addresses of a deployment, read from Ignition's folder. */
 import { existsSync, readFileSync } from 'node:fs'
 
 export interface Deployment {

@@ -1,4 +1,4 @@
-/** How an exchange and its markets are put together; ignition/modules chooses the collateral. */
+/** The Ignition module of the exchange. The entry modules in ignition/modules choose the collateral token. */
 import type {
   ArgumentType,
   IgnitionModuleBuilder,
@@ -14,7 +14,7 @@ type Deployed<Name extends string> =
   | NamedArtifactContractAtFuture<Name>
 type Access = Deployed<'ExchangeAccess'>
 
-/** Gives the functions of a contract to their roles. */
+/** Assigns the functions of a contract to their roles. */
 export function assignRoles(
   m: IgnitionModuleBuilder,
   access: Access,
@@ -29,14 +29,14 @@ export function assignRoles(
   }
 }
 
-/** The deployer takes a role up, without delay, until it is handed over. */
+/** Grants a role without delay to the deployer, who keeps it until `hand-over`. */
 function takeRole(m: IgnitionModuleBuilder, access: Access, role: Granted): void {
   const deployer = m.getAccount(0)
   const offered = m.call(access, 'grantRole', [ROLES[role], deployer, 0], { id: `offer_${role}` })
   m.call(access, 'acceptRole', [ROLES[role]], { id: `accept_${role}`, after: [offered] })
 }
 
-/** What all markets share, on top of a collateral token. */
+/** The contracts that all markets share. */
 export function deployExchange(m: IgnitionModuleBuilder, usdm: ArgumentType) {
   const access = m.contract('ExchangeAccess', [m.getAccount(0), m.getParameter('roleDelay')])
   const forwarder = m.contract('Forwarder')

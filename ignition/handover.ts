@@ -1,4 +1,4 @@
-/** Who holds which role when the deployer has left: read from the parameter file of the network. */
+/** Reads the parameter file of a network: delays, treasury, and the holders of roles after the hand-over. */
 import { readFileSync } from 'node:fs'
 import { getAddress, ZeroAddress } from 'ethers'
 import type { Role } from '../stack/access.ts'
@@ -9,7 +9,7 @@ export interface ExchangeParameters {
   readonly oracleNotice: number
   readonly listingDelay: number
   readonly treasury: string
-  /** Missing where the exchange deploys a test token of its own. */
+  /** Undefined if the exchange deploys its own test token. */
   readonly usdm?: string
 }
 

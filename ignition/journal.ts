@@ -1,6 +1,6 @@
 /**
- * Brings the journal of an interrupted deployment up to date with the chain. Ignition goes on by itself only where every
- * transaction that was mined is noted as such: one left open below others is taken for somebody else's.
+ * Updates Ignition's journal of an interrupted deployment from the chain. Ignition resumes only if every mined transaction has
+ * an entry: it rejects a mined transaction without one as foreign.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import type { Provider, TransactionReceipt } from 'ethers'
@@ -15,15 +15,15 @@ interface Message {
   readonly transaction?: { readonly hash: string }
 }
 
-/** A contract or call that has begun and is not complete. */
+/** A contract or call of the journal that has started and is not complete. */
 export interface Open {
   readonly future: string
   readonly sender: string
-  /** Null: it was begun, and nothing was asked of the chain yet. */
+  /** Null: started, without an interaction with the chain. */
   readonly interaction: number | null
   /** Null: no transaction was prepared. */
   readonly nonce: number | null
-  /** Null: none was noted as sent. */
+  /** Null: no transaction was recorded as sent. */
   readonly hash: string | null
   readonly isConfirmed: boolean
 }
@@ -59,9 +59,9 @@ function follow(open: Map<string, Open>, message: Message): void {
   if (VOIDED.test(type)) change({ nonce: null, hash: null })
 }
 
-// ---------------------------------------------------------------------- what the chain has of it
+// ---------------------------------------------------------------------- mined transactions
 
-/** Hashes by nonce of a sender's transactions that were mined: of the nonces wanted, searched from the newest block backwards. */
+/** Hashes by nonce of a sender's mined transactions with these nonces, searched from the newest block backwards. */
 export async function minedBy(
   provider: Provider,
   sender: string,
@@ -79,13 +79,13 @@ export async function minedBy(
   return found
 }
 
-// ---------------------------------------------------------------------- what is noted
+// ---------------------------------------------------------------------- journal entries
 
-/** As Ignition writes: a line begins with its end, so that one cut short ends at the next. */
+/** Like Ignition, writes the newline before the entry, so that a truncated last line does not merge with the next entry. */
 const note = (deploymentId: string, message: object): void =>
   appendFileSync(pathOf(deploymentId), `\n${JSON.stringify(message)}`)
 
-/** Forgets what was begun and of which the chain knows nothing. */
+/** Removes an entry that never reached the chain. */
 export const noteWiped = (deploymentId: string, { future }: Open): void =>
   note(deploymentId, { futureId: future, type: 'WIPE_APPLY' })
 

@@ -1,4 +1,4 @@
-/** What still has to be called until a market is live, and by whom: read from the chain, so that it can be asked at any time. */
+/** The calls that are missing until a market is live, and their callers, computed from the state of the chain. */
 import { type Provider, ZeroAddress } from 'ethers'
 import { FUNCTIONS, type Granted, ROLES, type Role } from '../stack/access.ts'
 import { feedsOf } from '../stack/deploy.ts'
@@ -12,16 +12,16 @@ import type { MarketFile } from './market-file.ts'
 import { selectorsOf } from './selectors.ts'
 
 export interface MarketCall {
-  /** Contract, function and arguments, to be read. */
+  /** Contract, function and arguments in readable form. */
   readonly what: string
   readonly by: Role | 'operator'
-  /** The operator who must call; null where the holder of the role does. */
+  /** The operator that must call; null if the holder of the role `by` must call. */
   readonly caller: string | null
   readonly target: string
   readonly data: string
-  /** What must have been done before it goes through, in words; null: nothing. */
+  /** Precondition in words; null: none. */
   readonly after: string | null
-  /** Unix seconds before which it is refused; 0: none. */
+  /** The call reverts before this time (Unix seconds); 0: no bound. */
   readonly from: number
 }
 
@@ -35,13 +35,13 @@ export interface MarketState {
 const PROPOSED = 1n
 const APPROVED = 2n
 
-/** Far enough ahead that a feed with a notice is asked for its next signers. Milliseconds. */
+/** A time in milliseconds far enough ahead that `feedAt` returns the scheduled signers of a feed. */
 const LATER = 2n ** 47n
 
-/** In the order in which they can be carried out; empty once the market is live. */
+/** Missing calls in an executable order; empty if the market is live. */
 export async function missingCalls(state: MarketState): Promise<readonly MarketCall[]> {
   const functions = await missingAssignments(state)
-  const assigned = functions.length === 0 ? null : 'its functions are given to their roles'
+  const assigned = functions.length === 0 ? null : 'its functions are assigned to their roles'
   return [
     ...functions,
     ...(await missingFeeds(state)),
@@ -51,7 +51,7 @@ export async function missingCalls(state: MarketState): Promise<readonly MarketC
   ]
 }
 
-/** Until its functions are given to their roles, only the admin can call them. */
+/** Only the admin can call a function that is not assigned to a role. */
 async function missingAssignments({ provider, deployment, file }: MarketState): Promise<MarketCall[]> {
   const trader = traderOf(deployment, file.spec.marketId)
   const target = contractOf(deployment, 'ExchangeAccess')

@@ -1,4 +1,4 @@
-/** The description of a market to deploy: a JSON file in human units, checked completely before anything is sent. */
+/** Reads and validates the description of a market: a JSON file in human units. */
 import { readFileSync } from 'node:fs'
 import { getAddress, parseUnits } from 'ethers'
 import { listingRefusals, type MarketKind, type MarketSpec } from '../domain/market/market.ts'
@@ -8,10 +8,10 @@ import type { ReportLimits } from '../stack/deploy.ts'
 export interface MarketFile {
   readonly spec: MarketSpec
   readonly reports: ReportLimits
-  /** Signers of its reports, ascending, and how many of them one needs. */
+  /** Signers of its reports, ascending, and the number of signatures that a report needs. */
   readonly oracle: { readonly signers: readonly Address[]; readonly threshold: number }
   readonly operators: readonly Address[]
-  /** Highest notional that the backstop may inherit; 0: it inherits nothing. */
+  /** Maximum notional of the backstop's position; 0: the market has no backstop. */
   readonly backstopCap: Quote
 }
 
@@ -20,7 +20,7 @@ type Json = Readonly<Record<string, unknown>>
 const KINDS: readonly MarketKind[] = ['perpetual', 'future', 'binary_future']
 const NOWHERE = '0x0000000000000000000000000000000000000000' as Address
 
-/** Reads fields one by one, and names the one that is missing or wrong. */
+/** Typed access to the fields of a JSON object. Errors name the path and the field. */
 class Fields {
   readonly #json: Json
   readonly #path: string
@@ -90,7 +90,7 @@ class Fields {
     return new Fields(this.#take(name), `${this.#path}: ${name}`)
   }
 
-  /** Refuses what nobody has asked for: a mistyped name. */
+  /** Throws if the object has a field that was not read, such as a mistyped name. */
   end(): void {
     const unknown = Object.keys(this.#json).filter((name) => !this.#seen.has(name))
     if (unknown.length > 0) throw new Error(`${this.#path}: unknown field ${unknown.join(', ')}`)
@@ -102,7 +102,7 @@ export function readMarketFile(path: string, chainId: bigint): MarketFile {
   const spec = readSpec(fields, chainId)
   const refusals = listingRefusals(spec)
   if (refusals.length > 0)
-    throw new Error(`${path}: cannot be listed: ${refusals.join(', ')} (domain/market.ts)`)
+    throw new Error(`${path}: cannot be listed: ${refusals.join(', ')} (domain/market/market.ts)`)
 
   const reports = fields.object('reports')
   const oracle = fields.object('oracle')

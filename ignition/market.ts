@@ -1,4 +1,4 @@
-/** One market on an exchange that is deployed: a module of its own, made from the market's description. */
+/** The Ignition module of one market, built from its description, for an exchange that is deployed. */
 import { buildModule } from '@nomicfoundation/hardhat-ignition/modules'
 import { feedsOf, gridOf, parametersOf } from '../stack/deploy.ts'
 import { contractOf, type Deployment } from './deployment.ts'
@@ -7,12 +7,12 @@ import type { MarketFile } from './market-file.ts'
 
 export const marketModuleId = (marketId: number): string => `Market${marketId}`
 
-/** How much of a market its deployer can do: only put its code there, or wire and announce it too, or list it at once as well. */
+/** Steps that the deployer's roles allow: deploy the code; also configure and announce the market; also list it. */
 export type Reach = 'code' | 'announced' | 'listed'
 
 /**
- * Wiring and announcing take the roles of the set-up; what is left out, `missingCalls` names. Operators are proposed: they accept
- * with their own keys.
+ * Configuring and announcing require the deployer's roles of the set-up. `missingCalls` lists the calls that remain. Operators are
+ * proposed here and accept with their own keys.
  */
 export const marketModule = (deployment: Deployment, file: MarketFile, reach: Reach) =>
   buildModule(marketModuleId(file.spec.marketId), (m) => {

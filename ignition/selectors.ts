@@ -1,4 +1,4 @@
-/** What the role table of stack/access.ts names, as the selectors that an access manager knows. */
+/** Selectors of the functions in the role table of stack/access.ts, for calls of the access manager. */
 import type { Interface } from 'ethers'
 import type { Restricted } from '../stack/access.ts'
 import { AggregatorOracle__factory } from '../typechain-types/factories/AggregatorOracle__factory.ts'

@@ -1,4 +1,4 @@
-/** What tasks ask of the chain, and how they read its answers. */
+/** Reads of the chain that tasks share: the market at an address, its spec, and decoded errors. */
 import { getAddress, Interface, type Provider } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import {
@@ -22,7 +22,7 @@ import type { IsolatedTrader } from '../typechain-types/IsolatedTrader.ts'
 export const KINDS: readonly MarketKind[] = ['perpetual', 'future', 'binary_future']
 export const MODES: readonly MarketMode[] = ['open', 'cancel_only', 'halted', 'settling', 'settled']
 
-/** Every function, event and error of ours. */
+/** Every function, event and error of the contracts. */
 export const KNOWN = new Interface(
   [
     IsolatedTrader__factory,
@@ -49,7 +49,7 @@ export function addressOf(value: unknown, argument: string): string {
   }
 }
 
-/** The market at an address, or an error that says what is there instead. */
+/** The market at an address. Throws if the address has no code or is another contract. */
 export async function traderAt(provider: Provider, value: string): Promise<IsolatedTrader> {
   const address = addressOf(value, 'trader')
   if ((await provider.getCode(address)) === '0x') {
@@ -66,7 +66,7 @@ export async function traderAt(provider: Provider, value: string): Promise<Isola
   return trader
 }
 
-/** A market as its contract tells it. Smallest and largest orders are the exchange's terms: here they are what a contract can hold. */
+/** Spec of a market from its contract. Order size limits are the exchange's terms and not on chain: here the contract's bounds. */
 export async function specOf(trader: IsolatedTrader): Promise<MarketSpec> {
   const [grid, now] = [await trader.grid(), await trader.parameters()]
   const rate = (millionths: bigint): Rate => (millionths * 10n ** 12n) as Rate
@@ -95,7 +95,7 @@ export async function specOf(trader: IsolatedTrader): Promise<MarketSpec> {
   }
 }
 
-/** An error of ours by its name and the names of what it says; another one as it came. */
+/** A contract error with the names of its arguments; any other error's message. */
 export function reasonOf(error: unknown): string {
   const { data, message } = error as { data?: string; message: string }
   const parsed = data && data.length >= 10 ? KNOWN.parseError(data) : null

@@ -1,4 +1,4 @@
-/** Tasks of whoever deploys an exchange: docs/deploy.md goes through them in order. */
+/** Tasks for the deployer of an exchange, in the order of docs/deploy.md. */
 import { type EIP1193Provider, trackTransaction } from '@nomicfoundation/ignition-core'
 import type { Provider } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
@@ -14,7 +14,7 @@ import { connect } from './connection.ts'
 
 // ---------------------------------------------------------------------- after an interruption
 
-/** Notes what became of what an interrupted deployment had begun, so that the same command can go on. */
+/** Updates the journal of an interrupted deployment from the chain, so that the same command can resume. */
 export async function recoverDeployment(
   { deploymentId }: { readonly deploymentId: string },
   hre: HardhatRuntimeEnvironment,
@@ -27,7 +27,7 @@ export async function recoverDeployment(
     if (open.hash === null) {
       await refusePending(provider, open)
       noteWiped(deploymentId, open)
-      console.log(`${open.future}: begun, nothing sent; begins anew`)
+      console.log(`${open.future}: started, no transaction sent; will start again`)
       noted++
       continue
     }
@@ -37,22 +37,22 @@ export async function recoverDeployment(
     console.log(`${open.future}: sent and mined in block ${receipt.blockNumber}`)
     noted++
   }
-  console.log(`${noted} noted: now run the interrupted command again`)
+  console.log(`${noted} journal entries written: run the interrupted command again`)
 }
 
-/** What a node still holds may be mined yet. Once it is gone its nonce is given anew: at most one of the two is mined. */
+/** Throws while a node has a pending transaction with the nonce. After that the nonce is reused: at most one transaction is mined. */
 async function refusePending(provider: Provider, { future, sender, nonce }: Open): Promise<void> {
   if (nonce === null || (await provider.getTransactionCount(sender, 'pending')) <= nonce) return
-  throw new Error(`${future}: nonce ${nonce} of ${sender} waits to be mined; run this again then`)
+  throw new Error(`${future}: nonce ${nonce} of ${sender} is pending; run this again when it is mined`)
 }
 
-/** A process that dies between sending and noting it leaves a prepared nonce behind that is used. */
+/** Records mined transactions of nonces without a hash: the process was killed between sending and recording them. */
 async function noteSent(deploymentId: string, raw: EIP1193Provider, provider: Provider): Promise<void> {
   const unnoted = openIn(deploymentId).filter(({ nonce, hash }) => nonce !== null && hash === null)
   for (const [sender, each] of Map.groupBy(unnoted, ({ sender }) => sender)) {
     const nonces = each.map(({ nonce }) => nonce as number)
     const mined = await minedBy(provider, sender, nonces)
-    // Ignition itself checks that it is the transaction that was prepared.
+    // Ignition checks that the transaction is the prepared one.
     for (const hash of mined.values()) await trackTransaction(folderOf(deploymentId), hash, raw, 1)
   }
 }
@@ -65,8 +65,8 @@ interface HandOverArguments {
 }
 
 /**
- * Each run does what can be done now: offers roles to their holders, gives the deployer's up where the holder has accepted, the
- * admin's last. Run it again until it says that all is handed over.
+ * Each run offers roles to their holders and renounces the deployer's role if the holder has accepted, the admin role last.
+ * Run it again until it prints that all is handed over.
  */
 export async function handOver(
   { deploymentId, parameters }: HandOverArguments,
@@ -87,17 +87,18 @@ export async function handOver(
     const isLast = role === 'admin' && waiting > 0
     if (accepted && held && !isLast) {
       await (await access.renounceRole(id, signer.address)).wait()
-      console.log(`${role}: given up, ${holder} holds it`)
+      console.log(`${role}: renounced by the deployer, held by ${holder}`)
     } else if (accepted) {
-      console.log(`${role}: ${holder} holds it${held ? '; kept until the others are handed over' : ''}`)
+      const kept = held ? '; the deployer keeps it until the other roles are handed over' : ''
+      console.log(`${role}: held by ${holder}${kept}`)
     } else {
       waiting += 1
       const delay = role === 'guardian' ? 0 : exchange.roleDelay
       await (await access.grantRole(id, holder, delay)).wait()
-      console.log(`${role}: offered to ${holder}, who accepts with \`accept-role --role ${role}\``)
+      console.log(`${role}: offered to ${holder}; the holder accepts with \`accept-role --role ${role}\``)
     }
   }
-  console.log(waiting === 0 ? 'all is handed over' : 'run this again when they have accepted')
+  console.log(waiting === 0 ? 'all is handed over' : 'run this again when the holders have accepted')
 }
 
 interface AcceptRoleArguments {
@@ -118,7 +119,7 @@ export async function acceptRole(
     signer,
   )
   await (await access.acceptRole(id)).wait()
-  console.log(`${signer.address} holds the role ${role}`)
+  console.log(`${signer.address} has the role ${role}`)
 }
 
 // ---------------------------------------------------------------------- the check

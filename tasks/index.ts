@@ -1,5 +1,6 @@
 /**
- * `npx hardhat` tasks. What they do is loaded when they run: a build must not need the types that it generates.
+ * Definitions of the `npx hardhat` tasks. Their code is imported when a task runs, because a build must not require the types that
+ * it generates.
  */
 import { task } from 'hardhat/config'
 import { HardhatPluginError } from 'hardhat/plugins'
@@ -31,8 +32,8 @@ const showing = () => import('./showing.ts')
 const orders = () => import('./orders.ts')
 const settlement = () => import('./settlement.ts')
 
-/** What a task refuses is told in a line; anything else is a fault, and keeps its trace. */
-const telling =
+/** Prints an expected error as one line. Any other error is a fault and keeps its stack trace. */
+const oneLineErrors =
   <Arguments extends unknown[]>(act: (...given: Arguments) => Promise<void>) =>
   async (...given: Arguments): Promise<void> => {
     try {
@@ -44,66 +45,73 @@ const telling =
   }
 
 export const TASKS = [
-  task('deploy-market', 'Deploys one market of an exchange; during the set-up it wires and announces it too')
+  task('deploy-market', 'Deploys one market; during the set-up it also configures and announces it')
     .addOption(DESCRIPTION)
     .addOption(DEPLOYMENT)
     .addOption(PARAMETERS)
-    .setInlineAction(telling(async (given, hre) => (await markets()).deployMarket(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await markets()).deployMarket(given, hre)))
     .build(),
-  task('complete-market', 'Says who must still call what until a market is live')
+  task('complete-market', 'Lists the calls that are missing until a market is live, and their callers')
     .addOption(DESCRIPTION)
     .addOption(DEPLOYMENT)
     .addOption(PARAMETERS)
-    .addFlag({ name: 'send', description: 'does first what the key of this network may do' })
-    .setInlineAction(telling(async (given, hre) => (await markets()).completeMarket(given, hre)))
+    .addFlag({ name: 'send', description: 'first sends the calls that the key of this network may make' })
+    .setInlineAction(oneLineErrors(async (given, hre) => (await markets()).completeMarket(given, hre)))
     .build(),
-  task('recover-deployment', 'After an interruption: notes what was sent and not noted, so that it can go on')
+  task(
+    'recover-deployment',
+    'After an interruption: updates the journal from the chain, so that `ignition deploy` can resume',
+  )
     .addOption(DEPLOYMENT)
-    .setInlineAction(telling(async (given, hre) => (await deploying()).recoverDeployment(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await deploying()).recoverDeployment(given, hre)))
     .build(),
   task('hand-over', "Hands the deployer's roles to their holders, step by step")
     .addOption(DEPLOYMENT)
     .addOption(PARAMETERS)
-    .setInlineAction(telling(async (given, hre) => (await deploying()).handOver(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await deploying()).handOver(given, hre)))
     .build(),
-  task('accept-role', 'Takes up a role that was offered')
+  task('accept-role', 'Accepts a role that was offered')
     .addOption({
       name: 'role',
       description: 'admin, listing, parameters, guardian or treasury',
       defaultValue: '',
     })
     .addOption(DEPLOYMENT)
-    .setInlineAction(telling(async (given, hre) => (await deploying()).acceptRole(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await deploying()).acceptRole(given, hre)))
     .build(),
-  task('check-deployment', 'Reads a deployment back and compares it with what was meant')
+  task('check-deployment', 'Compares a deployment on chain with its parameters and market descriptions')
     .addOption(DEPLOYMENT)
     .addOption(PARAMETERS)
-    .addOption({ name: 'markets', description: 'descriptions of its markets, by commas', defaultValue: '' })
-    .addFlag({ name: 'handedOver', description: 'the deployer has left' })
-    .setInlineAction(telling(async (given, hre) => (await deploying()).check(given, hre)))
+    .addOption({
+      name: 'markets',
+      description: 'descriptions of its markets, comma-separated',
+      defaultValue: '',
+    })
+    .addFlag({ name: 'handedOver', description: 'also checks that the deployer has no role left' })
+    .setInlineAction(oneLineErrors(async (given, hre) => (await deploying()).check(given, hre)))
     .build(),
-  task('show-market', 'Shows a market: grid, parameters, queue of actions, references, risk, end')
+  task('show-market', 'Shows a market: grid, parameters, last action, oracle reference, risk, wind-down')
     .addOption({ name: 'trader', description: 'address of its contract', defaultValue: '' })
-    .setInlineAction(telling(async (given, hre) => (await showing()).showMarket(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await showing()).showMarket(given, hre)))
     .build(),
-  task('show-account', 'Shows what an account has at the bank, and its position in a market')
+  task('show-account', 'Shows the bank balance of an account and its position in a market')
     .addOption({ name: 'trader', description: "address of the market's contract", defaultValue: '' })
     .addOption({ name: 'account', description: 'address of the account', defaultValue: '' })
-    .setInlineAction(telling(async (given, hre) => (await showing()).showAccount(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await showing()).showAccount(given, hre)))
     .build(),
-  task('hash-order', 'Hashes an order: digest, typed data, and what the market itself answers')
+  task('hash-order', "Hashes an order: digest, typed data, and the market's own digest")
     .addOption({ name: 'trader', description: "address of the market's contract", defaultValue: '' })
     .addOption(ORDER)
-    .setInlineAction(telling(async (given, hre) => (await orders()).hashOrder(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await orders()).hashOrder(given, hre)))
     .build(),
-  task('validate-order', 'Asks a market whether it could settle an order, and who signed it')
+  task('validate-order', 'Checks on chain whether a market could settle an order, and shows its signer')
     .addOption({ name: 'trader', description: "address of the market's contract", defaultValue: '' })
     .addOption(ORDER)
     .addOption({ name: 'signature', description: '66 bytes, ending in 01', defaultValue: '' })
-    .setInlineAction(telling(async (given, hre) => (await orders()).validateOrder(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await orders()).validateOrder(given, hre)))
     .build(),
-  task('decode-settlement', 'Decodes what a settlement did from the receipt of its transaction')
+  task('decode-settlement', 'Decodes the effects of a settlement from the receipt of its transaction')
     .addOption({ name: 'tx', description: 'hash of the transaction', defaultValue: '' })
-    .setInlineAction(telling(async (given, hre) => (await settlement()).decodeSettlement(given, hre)))
+    .setInlineAction(oneLineErrors(async (given, hre) => (await settlement()).decodeSettlement(given, hre)))
     .build(),
 ]

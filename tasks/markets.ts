@@ -1,4 +1,4 @@
-/** Tasks that bring a market to life: its deployer's, and those of everyone whose word it takes. */
+/** Tasks that deploy a market and send the calls that make it live. */
 import type { Signer } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import { checkTrader } from '../ignition/check.ts'
@@ -35,7 +35,7 @@ export async function deployMarket(given: MarketArguments, hre: HardhatRuntimeEn
   await report({ ...given, provider: connection.ethers.provider, file }, parameters)
 }
 
-/** The deployer of the exchange holds every role without delay until it is handed over; whoever comes later, none. */
+/** The deployer of the exchange has every role without delay until the hand-over. A later deployer has no role. */
 async function reachOf(
   access: ExchangeAccess,
   deployer: string,
@@ -54,7 +54,7 @@ interface CompleteMarketArguments extends MarketArguments {
   readonly send: boolean
 }
 
-/** Says what is missing until the market is live; with `send`, does first what the one who runs it may do. */
+/** Lists the calls that are missing until the market is live; with `send`, first sends those that the signer may make. */
 export async function completeMarket(
   given: CompleteMarketArguments,
   hre: HardhatRuntimeEnvironment,
@@ -63,16 +63,19 @@ export async function completeMarket(
   const file = readMarketFile(given.market, chainId)
   const parameters = readParameters(given.parameters)
   if (given.send) {
-    await refuseAnother({ ...given, provider, file }, hre)
+    await requireDescribed({ ...given, provider, file }, hre)
     await sendAll({ ...given, provider, file }, signer)
   }
   await report({ ...given, provider, file }, parameters)
 }
 
-type Asked = Omit<MarketState, 'deployment'> & Pick<MarketArguments, 'deploymentId'>
+type MarketQuery = Omit<MarketState, 'deployment'> & Pick<MarketArguments, 'deploymentId'>
 
-/** Whoever brings a market to life answers for what it is: anybody may have deployed it. */
-async function refuseAnother({ provider, deploymentId, file }: Asked, hre: HardhatRuntimeEnvironment) {
+/** Throws if the deployed market differs from its description: any account may have deployed it. */
+async function requireDescribed(
+  { provider, deploymentId, file }: MarketQuery,
+  hre: HardhatRuntimeEnvironment,
+) {
   const deployment = readDeployment(deploymentId)
   if ((await missingCalls({ provider, deployment, file })).length === 0) return
   const compiled = async (name: string) => (await hre.artifacts.readArtifact(name)) as unknown as Compiled
@@ -81,8 +84,8 @@ async function refuseAnother({ provider, deploymentId, file }: Asked, hre: Hardh
   throw new Error(`nothing was sent: ${wrong.what}: expected ${wrong.expected}, found ${wrong.found}`)
 }
 
-/** Each call that goes through may clear the way for the next. */
-async function sendAll({ deploymentId, ...asked }: Asked, signer: Signer & { address: string }) {
+/** Repeats until no call is left that the signer may make: each call may satisfy the precondition of another. */
+async function sendAll({ deploymentId, ...asked }: MarketQuery, signer: Signer & { address: string }) {
   const deployment = readDeployment(deploymentId)
   const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), signer)
   const tried = new Set<string>()
@@ -108,9 +111,12 @@ async function sendOne(access: ExchangeAccess, signer: Signer & { address: strin
   return true
 }
 
-// ---------------------------------------------------------------------- what is missing
+// ---------------------------------------------------------------------- missing calls
 
-async function report({ deploymentId, ...asked }: Asked, { holders }: NetworkParameters): Promise<void> {
+async function report(
+  { deploymentId, ...asked }: MarketQuery,
+  { holders }: NetworkParameters,
+): Promise<void> {
   const deployment = readDeployment(deploymentId)
   const { marketId, symbol } = asked.file.spec
   const accessAddress = contractOf(deployment, 'ExchangeAccess')
@@ -127,17 +133,17 @@ async function report({ deploymentId, ...asked }: Asked, { holders }: NetworkPar
   }
   if (calls.length === 0) return
   console.log(
-    'Each runs `complete-market --send` with his own key. Whoever acts with a delay may as well call',
+    'Each caller runs `complete-market --send` with its own key. A caller with a delay can also call',
   )
   console.log(
-    `ExchangeAccess ${accessAddress}: schedule(target, data, 0), and after it execute(target, data).`,
+    `ExchangeAccess ${accessAddress}: schedule(target, data, 0), and execute(target, data) after the delay.`,
   )
 }
 
 async function delayOf(access: ExchangeAccess, { by }: MarketCall, who: string): Promise<string> {
   if (by === 'operator') return ''
   const [isMember, delay] = await access.hasRole(ROLES[by], who)
-  if (!isMember) return ' (has not taken the role up yet)'
+  if (!isMember) return ' (has not accepted the role yet)'
   return delay === 0n ? ' (acts at once)' : ` (acts ${duration(Number(delay))} after scheduling)`
 }
 

@@ -1,4 +1,4 @@
-/** Tasks that hash an order and ask a market about it. They send nothing. */
+/** Tasks that hash an order and validate it on chain. Read-only. */
 import { existsSync, readFileSync } from 'node:fs'
 import { isHexString, parseUnits, TypedDataEncoder } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
@@ -36,20 +36,20 @@ function bodyOf(given: string): Body {
 
 const DECIMAL = /^\d+(\.\d{1,18})?$/
 
-/** A decimal x 1e18; 0 where it is missing and may be. */
+/** A decimal x 1e18; the fallback if the field is missing. */
 function amountOf(body: Body, field: string, fallback?: string): bigint {
   const value = String(body[field] ?? fallback ?? '')
   return DECIMAL.test(value) ? parseUnits(value, 18) : refuse(body, field, 'a decimal number, such as "0.05"')
 }
 
-/** In either of its two forms; both must say the same. */
+/** The quantity in either of its two forms; if both are present they must be equal. */
 function quantityOf(body: Body): bigint {
   const raw = body.quantity_e18_raw
   if (raw === undefined) return amountOf(body, 'quantity')
   if (!/^\d+$/.test(String(raw))) return refuse(body, 'quantity_e18_raw', 'a whole number in quotes')
   const quantity = BigInt(String(raw))
   const isSame = body.quantity === undefined || amountOf(body, 'quantity') === quantity
-  return isSame ? quantity : refuse(body, 'quantity', `${toDecimal(quantity)}, as quantity_e18_raw says`)
+  return isSame ? quantity : refuse(body, 'quantity', `${toDecimal(quantity)}, equal to quantity_e18_raw`)
 }
 
 const oneOf = <Value extends string>(body: Body, field: string, values: readonly Value[]): Value =>
@@ -92,7 +92,7 @@ function requestOf(given: string, spec: MarketSpec): OrderRequest {
   }
 }
 
-/** What is signed of it, refused as the exchange would where the market's grid does not take it. */
+/** The signed struct. Throws the exchange's refusal if the order does not fit the market's grid. */
 function orderOf(given: string, spec: MarketSpec): OrderStruct {
   const request = requestOf(given, spec)
   const checked = toOrder(spec, request)
@@ -157,9 +157,9 @@ export async function validateOrder(
       hash,
       signer: `${signer} (${isOwner ? 'its maker' : 'a session key of its maker'})`,
       'as of': timeOfMillis(asOf),
-      'not checked': 'price, position, margin and what is left of its quantity',
+      'not checked': 'price, position, margin and remaining quantity',
     })
   } catch (error) {
-    throw new Error(`the market refuses it: ${reasonOf(error)}`)
+    throw new Error(`the market rejects the order: ${reasonOf(error)}`)
   }
 }

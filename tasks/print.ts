@@ -1,4 +1,4 @@
-/** How tasks speak: a title, and fields below it in one column. Amounts with their unit, times in UTC. */
+/** Output of tasks: a title, and fields below it in one column. Amounts with their unit, times in UTC. */
 import { toDecimal } from '../domain/units.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -36,7 +36,7 @@ const SPANS = [
   [1, 's'],
 ] as const
 
-/** In the largest unit that says it exactly. */
+/** In the largest unit that represents it exactly. */
 export function duration(seconds: number): string {
   const [span, name] = SPANS.find(([each]) => seconds % each === 0 && seconds >= each) ?? [1, 's']
   return `${seconds / span} ${name}`

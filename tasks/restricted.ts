@@ -1,19 +1,19 @@
-/** Calls that need a role: at once, or in two steps where the role acts with a delay. */
+/** Calls that need a role: immediate, or scheduled and executed if the role has a delay. */
 import type { Signer } from 'ethers'
 import type { ExchangeAccess } from '../typechain-types/ExchangeAccess.ts'
 
-/** What became of a call: `at` in Unix seconds. */
-export type Outcome =
+/** Result of a restricted call; `at` in Unix seconds. */
+export type RestrictedCallResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'scheduled'; readonly at: number; readonly isNew: boolean }
   | { readonly kind: 'forbidden' }
 
-/** Schedules it for `from` (Unix seconds) at the earliest; when that has come, the next run carries it out. */
+/** Schedules the call for `from` (Unix seconds) or later; a run after that time executes it. */
 export async function callRestricted(
   access: ExchangeAccess,
   signer: Signer,
   { target, data, from = 0 }: { readonly target: string; readonly data: string; readonly from?: number },
-): Promise<Outcome> {
+): Promise<RestrictedCallResult> {
   const caller = await signer.getAddress()
   const [isImmediate, delay] = await access.canCall(caller, target, data.slice(0, 10))
   const now = (await signer.provider?.getBlock('latest'))?.timestamp ?? 0
@@ -29,11 +29,11 @@ export async function callRestricted(
     return { kind: 'done' }
   }
   if (standing !== 0) return { kind: 'scheduled', at: standing, isNew: false }
-  // The time of a block is known when it is mined: a little more than the delay is never too early.
+  // The block's time is not known before it is mined, so the schedule adds MARGIN to the delay.
   const at = Math.max(now + Number(delay) + MARGIN, from)
   await (await access.schedule(target, data, at)).wait()
   return { kind: 'scheduled', at, isNew: true }
 }
 
-/** Seconds between reading the time and being mined. */
+/** Maximum seconds between reading the time and being mined. */
 const MARGIN = 60

@@ -1,17 +1,17 @@
-/** What a transaction to a market was sent for, read from its calldata: what its receipt is held against. */
+/** Decodes the calldata of a transaction to a market into the expectation that its receipt is reconciled with. */
 import { dataSlice, toNumber } from 'ethers'
 import type { Expectation, ExpectedFill, PartExpectation } from '../domain/settlement/reconcile.ts'
 import type { Address } from '../domain/units.ts'
 import { IIsolatedTrader__factory } from '../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 
-/** The interface: a contract that hands a call on gives its arguments no names. */
+/** The interface's ABI: the market's delegating functions have no argument names. */
 const MARKET = IIsolatedTrader__factory.createInterface()
 
 const HEADER = 64
 const RECORD = 128
 const lower = (text: unknown): Address => String(text).toLowerCase() as Address
 
-/** Null for a call after which nothing is held against a receipt. `backstop` is the market's. */
+/** Null for a call without an expectation. `backstop` is the market's. */
 export function expectationOf(data: string, backstop: string): Expectation | null {
   const call = MARKET.parseTransaction({ data })
   if (call === null) return null
@@ -59,7 +59,7 @@ export function expectationOf(data: string, backstop: string): Expectation | nul
   }
 }
 
-/** More than any position holds. */
+/** Below the margin of any position. */
 const LOWEST = -(2n ** 96n)
 
 // ---------------------------------------------------------------------- a part, byte by byte (contracts/README.md)

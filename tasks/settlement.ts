@@ -1,4 +1,4 @@
-/** Decodes what a settlement did, or why it was refused, from the receipt of its transaction. Sends nothing. */
+/** Decodes the effects of a settlement, or the reason of its revert, from the receipt of its transaction. Read-only. */
 import {
   isHexString,
   type Log,
@@ -67,7 +67,7 @@ async function printTransaction(
 
 // ---------------------------------------------------------------------- a revert
 
-/** Why it reverted: run again on the state of the block before, whose end may differ from where it ran. */
+/** The revert reason, from a call on the state of the previous block; that state may differ from the one the transaction saw. */
 async function revertOf(provider: Provider, hash: string): Promise<{ error: string; culprit: string }> {
   const sent = await provider.getTransaction(hash)
   try {
@@ -82,7 +82,7 @@ async function revertOf(provider: Provider, hash: string): Promise<{ error: stri
   }
 }
 
-/** The contracts put whom an error is about first: an order's maker and salt, or an account. */
+/** The first arguments of an error name its culprit: an order's maker and salt, or an account. */
 function culpritOf(data: string): string {
   const parsed = data.length < 10 ? null : KNOWN.parseError(data)
   const [first, second] = parsed?.fragment.inputs.map(({ name }) => name) ?? []
@@ -111,7 +111,7 @@ const TIMES = /^(asOf|validUntil|activeFrom|.+(At|Until|From))$/
 /** Times of the bank and of session keys are seconds, all others milliseconds. */
 const SECONDS_END = 10n ** 11n
 
-/** A field of an event, in the unit that its name stands for everywhere in our contracts. */
+/** A field of an event in its unit, which follows from its name in these contracts. */
 function wordsOf(name: string, value: unknown): string {
   if (value instanceof Result) {
     const entries = Object.entries(value.toObject())
@@ -155,7 +155,7 @@ function sentenceOf(fill: SettledFill, spec: MarketSpec): string {
 
 // ---------------------------------------------------------------------- the verdict
 
-/** Whether the receipt says what the calldata asked for, by the rules with which the indexer judges it. */
+/** Reconciles the receipt with the calldata by the indexer's rules. */
 async function printVerdict(
   provider: Provider,
   receipt: TransactionReceipt,

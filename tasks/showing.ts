@@ -1,4 +1,4 @@
-/** Tasks that show a market and an account. They send nothing. */
+/** Tasks that show a market and an account. Read-only. */
 import type { Provider } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import { abs, maxOf, toDecimal } from '../domain/units.ts'
@@ -25,7 +25,7 @@ export async function showMarket(
   await printParameters(market)
   await printQueue(market, grid)
   await printEnd(market)
-  await printOffices(provider, market)
+  await printRoles(provider, market)
 }
 
 async function printGrid(
@@ -40,8 +40,7 @@ async function printGrid(
     tick: price(grid.tick),
     step: units(grid.step),
     'price feed': grid.feedId,
-    'session feed':
-      grid.sessionFeedId === NO_FEED ? 'none: its session runs around the clock' : grid.sessionFeedId,
+    'session feed': grid.sessionFeedId === NO_FEED ? 'none: the market has no sessions' : grid.sessionFeedId,
     'final price': grid.kind === 0n ? 'none' : `${toDecimal(grid.finalLow)} to ${price(grid.finalHigh)}`,
     'may settle': openFrom === 0n ? 'never: it is not listed' : `from ${timeOfSeconds(openFrom)}`,
     pool: usdm(pool),
@@ -75,7 +74,7 @@ async function printParameters(market: IsolatedTrader): Promise<void> {
       restriction: `${MODES[Number(next.restriction)]} after ${timeOfMillis(next.restrictionFrom)}`,
     }),
   }
-  if (Object.keys(waiting).length > 0) print('changes that wait', waiting)
+  if (Object.keys(waiting).length > 0) print('scheduled changes', waiting)
 }
 
 async function printQueue(market: IsolatedTrader, grid: MarketGridStructOutput): Promise<void> {
@@ -84,14 +83,14 @@ async function printQueue(market: IsolatedTrader, grid: MarketGridStructOutput):
     await market.lastReference(),
     await market.fundingRate(),
   ]
-  print('queue of actions', {
-    'last action': clock.actionId,
+  print('last action', {
+    number: clock.actionId,
     'last batch': clock.batchId === 0n ? 'none' : `${clock.batchId}, part ${clock.part} of ${clock.parts}`,
     'as of': timeOfMillis(clock.asOf),
     'clearing price': clock.batchId === 0n ? '-' : price(clock.price * grid.tick),
     'oracle price': last.observedAt === 0n ? '-' : price(last.oraclePrice),
     'observed at': timeOfMillis(last.observedAt),
-    'funding index': `${last.fundingIndex} wei paid by one step held long since the beginning`,
+    'funding index': `${last.fundingIndex} wei paid by one long step since deployment`,
     'funding rate':
       funding.validUntil === 0n
         ? 'none'
@@ -101,7 +100,7 @@ async function printQueue(market: IsolatedTrader, grid: MarketGridStructOutput):
 
 async function printEnd(market: IsolatedTrader): Promise<void> {
   const [risk, windDown] = [await market.riskTerms(), await market.windDown()]
-  print('risk and end', {
+  print('risk and wind-down', {
     backstop:
       risk.backstop === NOWHERE ? 'none' : `${risk.backstop}, up to ${usdm(risk.backstopCap)} of notional`,
     'last heartbeat': timeOfMillis(windDown.heartbeatAt),
@@ -109,14 +108,14 @@ async function printEnd(market: IsolatedTrader): Promise<void> {
     ended: windDown.endedAt === 0n ? 'no' : `${timeOfMillis(windDown.endedAt)} at ${price(windDown.price)}`,
     ...(windDown.endedAt !== 0n && {
       'pool at the end': usdm(windDown.poolAtEnd),
-      'deficit counted': usdm(windDown.deficit),
+      'reported deficits': usdm(windDown.deficit),
       haircut: windDown.haircutFixed ? `${usdm(windDown.haircutPool)} for all claims` : 'not fixed yet',
     }),
   })
 }
 
-/** Who may do what here: operators by the market, roles by the access manager. */
-async function printOffices(provider: Provider, market: IsolatedTrader): Promise<void> {
+/** Operators, from the market, and members of roles, from the access manager. */
+async function printRoles(provider: Provider, market: IsolatedTrader): Promise<void> {
   const access = ExchangeAccess__factory.connect(await market.authority(), { provider })
   const changes = await market.queryFilter(market.filters.OperatorChanged(), 0)
   const operators: string[] = []
@@ -124,7 +123,7 @@ async function printOffices(provider: Provider, market: IsolatedTrader): Promise
     const status = await market.operatorStatus(operator)
     if (status !== 0n) operators.push(`${operator}${status === 1n ? ' (has not accepted yet)' : ''}`)
   }
-  const offices: Record<string, string> = { operator: operators.join(', ') || 'nobody' }
+  const roles: Record<string, string> = { operator: operators.join(', ') || 'none' }
   const granted = await access.queryFilter(access.filters.RoleGranted(), 0)
   for (const role of ['admin', ...Object.keys(FUNCTIONS.IsolatedTrader)] as Role[]) {
     const members: string[] = []
@@ -134,9 +133,9 @@ async function printOffices(provider: Provider, market: IsolatedTrader): Promise
       if (isMember)
         members.push(`${account} (${delay === 0n ? 'at once' : `after ${duration(Number(delay))}`})`)
     }
-    offices[role] = members.join(', ') || 'nobody'
+    roles[role] = members.join(', ') || 'none'
   }
-  print('offices', offices)
+  print('operators and roles', roles)
 }
 
 // ---------------------------------------------------------------------- an account

@@ -1,4 +1,4 @@
-/** The exchange over a collateral token that exists: parameter `usdm`. */
+/** The exchange with an existing collateral token: parameter `usdm`. */
 import { buildModule } from '@nomicfoundation/hardhat-ignition/modules'
 import { deployExchange } from '../exchange.ts'
 

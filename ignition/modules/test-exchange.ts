@@ -1,4 +1,4 @@
-/** The exchange over a collateral token of its own, which anyone may mint: test chains only. */
+/** The exchange with a collateral token of its own that any account can mint: test chains only. */
 import { buildModule } from '@nomicfoundation/hardhat-ignition/modules'
 import { deployExchange } from '../exchange.ts'
 

@@ -144,7 +144,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     const foreign = signOrder(order(), exchange.spec, user(3)).signature
     const refusal = await refusalOf('validate-order', { trader, order: body(), signature: foreign })
     expect(refusal).to.match(
-      /^the market refuses it: SignerUnauthorized\(maker 0x\w{40}, salt 9007199254740991, signer /,
+      /^the market rejects the order: SignerUnauthorized\(maker 0x\w{40}, salt 9007199254740991, signer /,
     )
     expect(refusal).to.contain(user(3).address)
   })
@@ -181,7 +181,7 @@ describe('tasks: show-market, show-account, hash-order, validate-order', functio
     )
     expect(await refused({ quantity: '0.0005' })).to.match(/quantity must be .*nearest valid: 0\.001/)
     expect(await refused({ quantity_e18_raw: '1' })).to.match(
-      /quantity must be 0\.000000000000000001, as quantity_e18_raw says/,
+      /quantity must be 0\.000000000000000001, equal to quantity_e18_raw/,
     )
     expect(await refused({ leverage: 21 })).to.match(/leverage must be .*received 21 \(nearest valid: 20\)/)
     expect(await refused({ reduce_only: 'yes' })).to.match(
