@@ -1,9 +1,9 @@
 /**
- * How long one batch takes: 1,000 new orders are inserted into a book of resting orders, of which 2,000 lie in the band, and the
- * batch is cleared. Prints a table and one JSON line; times in milliseconds. Needs a core of its own.
+ * Measures the time of one batch: 1,000 new orders are inserted into a book of resting orders, 2,000 of them in the band, and the batch
+ * is cleared. Prints a table and one JSON line; times are milliseconds. Needs a CPU core of its own.
  *
- * V8 otherwise concludes from the first batches, which are larger than its young heap then is, that what a batch makes lives long:
- * every later one then ends up in the old heap, and collecting it takes longer than the batch. A keeper sets the same flag.
+ * The flag below is the keeper's. The first batches exceed the initial size of V8's young heap. Without the flag V8 concludes that the
+ * objects of a batch live long and allocates later batches in the old heap, whose collection takes longer than the batch.
  */
 import { setFlagsFromString } from 'node:v8'
 import { type AuctionInput, clear } from '../domain/auction/auction.ts'
@@ -60,11 +60,11 @@ const spec = {
   finalHigh: 0n,
 } as unknown as MarketSpec
 
-/** The oracle price walks by up to 0.2 %, so that older orders find it above what they reserved at. */
+/** The oracle price varies by up to 0.2 %, so that it exceeds the reserved price of some older orders. */
 const oracleAt = (random: Random): Price =>
   (BigInt(ORACLE_TICKS - 1_000 + random(2_000)) * spec.tick) as Price
 
-/** mulberry32: the same orders in every run. */
+/** mulberry32: every run has the same orders. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -100,7 +100,7 @@ function order(random: Random, seq: number, fields: Partial<RestingOrder>): Rest
   }
 }
 
-/** Levels on a grid: `IN_BAND` orders at the near edge of either side, the others behind the band. */
+/** Price levels on a grid: `IN_BAND` orders close to the oracle price on both sides, the others outside the band. */
 function restingOrder(random: Random, seq: number, levels: number): RestingOrder {
   const side = seq % 2 === 0 ? 'LONG' : 'SHORT'
   const spacing = Math.floor((BAND_TICKS * ORDERS_PER_LEVEL * 2) / IN_BAND)
@@ -111,13 +111,13 @@ function restingOrder(random: Random, seq: number, levels: number): RestingOrder
   return order(random, seq, { side, limit: Math.max(1, limit) as Ticks })
 }
 
-/** A third market orders, the others limits around the oracle price. */
+/** One third are market orders, the others limit orders around the oracle price. */
 const newOrder = (random: Random, seq: number): RestingOrder =>
   random(3) === 0
     ? order(random, seq, { type: 'MARKET' })
     : order(random, seq, { limit: (ORACLE_TICKS - 2_000 + random(4_000)) as Ticks })
 
-/** Every other account holds a position, in profit or loss by up to 2 %. */
+/** Every other account has a position with a profit or loss of up to 2 %. */
 function positionsOf(random: Random): Map<UserId, Position> {
   const positions = new Map<UserId, Position>()
   for (let account = 1; account <= ACCOUNTS; account += 2) {
@@ -179,7 +179,7 @@ function run(resting: number): Run {
   return result
 }
 
-/** The resting orders that were filled come back, so that every batch meets the same book. */
+/** Inserts the filled resting orders again, so that every batch has the same book. */
 function refill(book: Book, random: Random, { fills }: Clearing, resting: number): void {
   for (const { seq } of fills) {
     if (seq >= resting) continue

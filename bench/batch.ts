@@ -1,16 +1,16 @@
 /**
- * What batches and cancels take. First what checking the signatures of a batch costs on the thread that answers and on a thread of its
- * own; then batches of 50 orders and single cancels over REST, at a fixed rate and timed from when each was due, against a complete
- * stack of its own, with the load generator in a process of its own on the same machine. Prints tables and one JSON line; fails where
- * an accepted order is lost.
+ * Measures batches and cancels. First the time to check the signatures of a batch, on the main thread and on a worker thread. Then
+ * batches of 50 orders and single cancels over REST at a fixed rate, each timed from its scheduled time. They run against a complete
+ * stack, with the load generator in a separate process on the same machine. Prints tables and one JSON line. Fails if an accepted order
+ * is lost.
  *
  *   npm run bench:batch -- [--isolated] [--seconds 20]
  *
  * `--isolated` measures the api and Postgres alone.
  */
 import { parseArgs } from 'node:util'
-import { startComplete } from './intake/complete.ts'
-import { startIsolated } from './intake/isolated.ts'
+import { startComplete } from './intake/complete-target.ts'
+import { startIsolated } from './intake/isolated-target.ts'
 import type { LoadRun } from './intake/load.ts'
 import { measurePlacements } from './intake/placements.ts'
 import { measureThreads } from './intake/threads.ts'
@@ -31,19 +31,19 @@ const runs: readonly LoadRun[] = [
 
 const threads = await measureThreads([1, 4, 16, ORDERS])
 console.log(
-  'checking signatures: how long the answering thread is held, and until the result is there, microseconds',
+  'signature checks, microseconds: on the main thread; with a worker: main-thread time, and time until the result',
 )
 console.table(threads)
 
 const measured = await measurePlacements(values.isolated ? startIsolated : startComplete, runs)
 console.table(
-  measured.runs.map(({ cpu_s: _, cpu_us: __, readable, turns, ...run }) => ({
+  measured.runs.map(({ cpu_s: _, cpu_us: __, readable, auctions, ...run }) => ({
     ...run,
     'orders/s': Math.round((run.placed / run.accepted) * run.per_second),
     ...(readable && { 'readable p99': readable.p99_ms }),
-    ...(turns && { 'turn mean': turns.mean_ms }),
+    ...(auctions && { 'auction mean': auctions.mean_ms }),
   })),
 )
-console.log('nothing lost:', measured.counted)
+console.log('stored orders:', measured.counted)
 const stack = values.isolated ? 'api and Postgres' : 'complete'
 console.log(JSON.stringify({ bench: 'batch', stack, threads, ...measured }))

@@ -1,4 +1,4 @@
-/** `npm run gas`: what a settled order and every other call cost, as a table and as one line of JSON. */
+/** `npm run gas`: prints the gas per settled order and of every other call, as a table and as one JSON line. */
 
 import { gasTable, MOVES, SALTS, SIZES } from '../test/contracts/support/gas.ts'
 import { adjustmentGas } from '../test/contracts/support/gas-adjust.ts'

@@ -1,6 +1,6 @@
 /**
- * How long an order takes: accepted, matched in a batch, settled on the chain, readable. Starts a stack of its own, sends buys and
- * sells that cross at a fixed rate, and watches the read model through its notifications.
+ * Measures the stages of an order: response, batch, fill readable, settled on chain, settlement readable. Starts a stack, sends crossing
+ * buys and sells at a fixed rate, and reads journal and read model at each of their notifications.
  *
  *   npm run bench:latency -- [--rate 100] [--seconds 20] [--warmup 5]
  */
@@ -22,25 +22,25 @@ import { type Stack, startStack } from '../stack/stack.ts'
 
 const MARKET = 1
 const QUANTITY = '0.01'
-/** Far enough through the oracle price that every batch clears everything. */
-const THROUGH = 0.001
+/** Distance by which each limit crosses the oracle price, as a fraction of it: far enough that every batch fills every order. */
+const CROSSING = 0.001
 
 interface Sample {
   readonly sentAt: number
   answeredAt: number
 }
 
-/** When a fill was first seen in the read model, and first seen there as mined. */
-interface Seen {
+/** When a fill was first read from the read model, and first read as mined. */
+interface FillTimes {
   readonly orderId: string
   readonly batchId: number
   readonly readableAt: number
   minedAt: number | null
 }
 
-interface Watched {
-  readonly fills: ReadonlyMap<string, Seen>
-  /** When the log said that a batch is settled. */
+interface StageWatch {
+  readonly fills: ReadonlyMap<string, FillTimes>
+  /** By batch id: when the batch's `part_settled` row was read from the journal. */
   readonly settledAt: ReadonlyMap<number, number>
   stop(): Promise<void>
 }
@@ -58,8 +58,8 @@ function readFlags(): Run {
   return { rate: Number(rate), seconds: Number(seconds), warmup: Number(warmup) }
 }
 
-/** Runs `look` now and after every call that came meanwhile, never twice at once. */
-function coalesced(look: () => Promise<void>): () => void {
+/** Runs `read` now, and once more if it was called again meanwhile; never concurrently. */
+function coalesced(read: () => Promise<void>): () => void {
   let busy = false
   let again = false
   return async () => {
@@ -68,21 +68,21 @@ function coalesced(look: () => Promise<void>): () => void {
     busy = true
     while (again) {
       again = false
-      await look()
+      await read()
     }
     busy = false
   }
 }
 
-/** Looks at the newest fills whenever the projector says that it has committed some, and at settlements when the log grows. */
-async function watch({ db, postgres }: Stack): Promise<Watched> {
-  const fills = new Map<string, Seen>()
+/** Reads the newest fills at each notification of the projector, and settlements at each notification of the journal. */
+async function watch({ db, postgres }: Stack): Promise<StageWatch> {
+  const fills = new Map<string, FillTimes>()
   const settledAt = new Map<number, number>()
   const client = new pg.Client(postgres.url)
   await client.connect()
   let [firstBatch, lastRow] = [0, 0]
 
-  const lookAtFills = coalesced(async () => {
+  const readFills = coalesced(async () => {
     const rows = await newestFills(db, firstBatch)
     const now = Date.now()
     for (const { fill_id, order_id, batch_id, status } of rows) {
@@ -97,7 +97,7 @@ async function watch({ db, postgres }: Stack): Promise<Watched> {
       firstBatch = Math.max(firstBatch, batch_id - 20)
     }
   })
-  const lookAtLog = coalesced(async () => {
+  const readJournal = coalesced(async () => {
     const rows = await readRows(db, marketShard(MARKET), lastRow, 10_000)
     const now = Date.now()
     for (const { row } of rows) if (row.kind === 'part_settled') settledAt.set(row.batch_id, now)
@@ -105,8 +105,8 @@ async function watch({ db, postgres }: Stack): Promise<Watched> {
   })
   client.on('notification', ({ channel, payload }) => {
     if (!payload?.startsWith(`${marketShard(MARKET)}:`)) return
-    if (channel === 'projected') lookAtFills()
-    else lookAtLog()
+    if (channel === 'projected') readFills()
+    else readJournal()
   })
   await client.query('listen projected; listen journal')
   return { fills, settledAt, stop: () => client.end() }
@@ -120,7 +120,7 @@ const newestFills = (db: Db, since: number) =>
     .where('batch_id', '>=', since)
     .execute()
 
-/** Every second account buys, the others sell, so that none meets itself. */
+/** Every second account buys and the others sell, so that no account trades with itself. */
 async function send(stack: Stack, { rate, seconds, warmup }: Run) {
   const { base_url, accounts } = stack.file
   const clients = accounts.map(
@@ -128,8 +128,8 @@ async function send(stack: Stack, { rate, seconds, warmup }: Run) {
   )
   let market = await (clients[0] as Client).marketData.market(MARKET)
   const samples = new Map<string, Sample>()
-  const refused = new Map<string, number>()
-  const flying: Promise<void>[] = []
+  const rejected = new Map<string, number>()
+  const inFlight: Promise<void>[] = []
   const began = Date.now()
   const total = rate * (seconds + warmup)
 
@@ -139,10 +139,10 @@ async function send(stack: Stack, { rate, seconds, warmup }: Run) {
     const client = clients[index % clients.length] as Client
     const side = index % 2 === 0 ? 'LONG' : 'SHORT'
     const counted = Date.now() - began > warmup * 1000
-    flying.push(place(client, market, side, counted ? samples : new Map(), refused))
+    inFlight.push(place(client, market, side, counted ? samples : new Map(), rejected))
   }
-  await Promise.all(flying)
-  return { samples, refused, lasted: Date.now() - began }
+  await Promise.all(inFlight)
+  return { samples, rejected, lasted: Date.now() - began }
 }
 
 async function place(
@@ -150,10 +150,10 @@ async function place(
   market: Market,
   side: Side,
   samples: Map<string, Sample>,
-  refused: Map<string, number>,
+  rejected: Map<string, number>,
 ): Promise<void> {
-  const through = 1 + (side === 'LONG' ? THROUGH : -THROUGH)
-  const price = roundPrice(market, ((market.oracle_price ?? 0) * through).toFixed(6), side)
+  const factor = 1 + (side === 'LONG' ? CROSSING : -CROSSING)
+  const price = roundPrice(market, ((market.oracle_price ?? 0) * factor).toFixed(6), side)
   try {
     const order = await client.orders.sign({ marketId: MARKET, side, price, quantity: QUANTITY, leverage: 5 })
     const sentAt = Date.now()
@@ -161,14 +161,14 @@ async function place(
     samples.set(accepted.order_id, { sentAt, answeredAt: Date.now() })
   } catch (error) {
     const code = (error as { code?: string }).code ?? String(error)
-    refused.set(code, (refused.get(code) ?? 0) + 1)
+    rejected.set(code, (rejected.get(code) ?? 0) + 1)
   }
 }
 
 type Stage = 'answered' | 'batch' | 'fill readable' | 'settled' | 'settlement readable'
 
-/** Milliseconds per stage of each order's first fill; all but the first from its acceptance on. */
-async function stages(db: Db, samples: ReadonlyMap<string, Sample>, { fills, settledAt }: Watched) {
+/** Milliseconds per stage of each order's first fill. `answered` is measured from sending, every other stage from acceptance. */
+async function stages(db: Db, samples: ReadonlyMap<string, Sample>, { fills, settledAt }: StageWatch) {
   const batches = await db
     .selectFrom('batches')
     .select(['batch_id', 'created_at'])
@@ -204,7 +204,7 @@ async function stages(db: Db, samples: ReadonlyMap<string, Sample>, { fills, set
 function print(
   { rate, seconds }: Run,
   times: Record<Stage, number[]>,
-  refused: ReadonlyMap<string, number>,
+  rejected: ReadonlyMap<string, number>,
 ): void {
   const figures = Object.entries(times).map(([stage, values]) => ({
     stage,
@@ -214,11 +214,11 @@ function print(
     max_ms: percentile(values, 1),
   }))
   console.log(
-    `\n${rate} orders/s for ${seconds} s; answered: since it was sent; the others: since it was accepted`,
+    `\n${rate} orders/s for ${seconds} s; "answered" is measured from sending, every other stage from acceptance`,
   )
   console.table(figures)
   console.log(
-    JSON.stringify({ bench: 'latency', rate, seconds, refused: Object.fromEntries(refused), figures }),
+    JSON.stringify({ bench: 'latency', rate, seconds, rejected: Object.fromEntries(rejected), figures }),
   )
 }
 
@@ -227,10 +227,10 @@ const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-latency-'))
 const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false }, console.log)
 try {
   const watched = await watch(stack)
-  const { samples, refused } = await send(stack, run)
+  const { samples, rejected } = await send(stack, run)
   await sleep(3_000)
   await watched.stop()
-  print(run, await stages(stack.db, samples, watched), refused)
+  print(run, await stages(stack.db, samples, watched), rejected)
 } finally {
   await stack.stop()
   rmSync(dataDir, { recursive: true, force: true })

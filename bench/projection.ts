@@ -1,6 +1,6 @@
 /**
- * `node bench/projection.ts`: how fast the log of placements becomes the read model, one shard, by rows per transaction. Prints a table
- * and one line of JSON.
+ * `npm run bench:projection`: measures how fast placements of one shard are projected from the journal, by rows per transaction. Prints a
+ * table and one JSON line.
  */
 import { performance } from 'node:perf_hooks'
 import { createDb, createPool, type Db } from '../db/client.ts'
@@ -12,7 +12,7 @@ import { freshDatabase } from '../test/support/postgres.ts'
 
 const ROWS = 40_000
 const ACCOUNTS = 500
-/** Prices in the book: 400 ticks around the oracle, as a lively market has. */
+/** Number of price levels: 400 ticks around the oracle price, as in an active market. */
 const PRICES = 400
 const CHUNKS = [100, 500, 1_000, 4_000]
 const SHARD = 'm1'
@@ -46,7 +46,7 @@ function placed(seq: number): OrderPlaced {
   }
 }
 
-async function writeLog(db: Db): Promise<void> {
+async function writeJournal(db: Db): Promise<void> {
   await createShard(db, SHARD)
   for (let seq = 1; seq <= ROWS; seq += 5_000) {
     const rows: JournalRow[] = Array.from({ length: 5_000 }, (_, at) => placed(seq + at))
@@ -67,7 +67,7 @@ async function measure(db: Db, limit: number): Promise<{ rate: number; cpu: numb
 }
 
 const db = createDb(createPool({ url: await freshDatabase(), connections: 2, name: 'bench' }))
-await writeLog(db)
+await writeJournal(db)
 console.log('rows per chunk      rows/s   µs of this process per row')
 const results: Record<string, number> = {}
 for (const chunk of CHUNKS) {

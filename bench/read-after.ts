@@ -1,7 +1,7 @@
 /**
- * How long a read waits for its own write while the exchange is busy. Placements arrive at a fixed rate from a process of their own;
- * meanwhile other orders are placed here, and each is read by its bookmark the moment its placement is answered. Against a complete
- * stack of its own. Prints a table and one JSON line; fails where a read does not show its write.
+ * Measures how long a bookmarked read waits for its own write under load. A separate process sends placements at a fixed rate. Meanwhile
+ * this process places other orders and reads each by its bookmark as soon as the placement returns. Runs against a complete stack. Prints
+ * a table and one JSON line. Fails if a read does not show its write.
  *
  *   npm run bench:read-after -- [--rate 1000] [--reads 50] [--seconds 20]
  */
@@ -10,13 +10,13 @@ import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { percentile } from '../stack/replay/statistics.ts'
-import { startComplete } from './intake/complete.ts'
-import type { Exchange } from './intake/exchange.ts'
+import { startComplete } from './intake/complete-target.ts'
 import { startGenerator } from './intake/generator.ts'
 import type { LoadRun, Measured } from './intake/load.ts'
 import { accountOf, type BenchMarket, bodyOf, signerOf } from './intake/orders.ts'
+import type { Target } from './intake/target.ts'
 
-/** Salts of the orders that are read, far from those of the load. */
+/** First salt of the orders that are read, far above the salts of the load. */
 const FIRST_SALT = 2 ** 40
 const { values } = parseArgs({
   options: {
@@ -38,14 +38,20 @@ interface Answer {
   }
 }
 
-async function ask(port: number, key: string, method: string, path: string, body?: string): Promise<Answer> {
+async function request(
+  port: number,
+  key: string,
+  method: string,
+  path: string,
+  body?: string,
+): Promise<Answer> {
   const headers = {
     authorization: `Key ${key}`,
     ...(body !== undefined && { 'content-type': 'application/json' }),
   }
-  const request = http.request({ port, host: '127.0.0.1', method, path, headers, agent })
-  request.end(body)
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  const sent = http.request({ port, host: '127.0.0.1', method, path, headers, agent })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [http.IncomingMessage]
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)
   return { status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString()) }
@@ -54,44 +60,46 @@ async function ask(port: number, key: string, method: string, path: string, body
 interface Tally {
   readonly placed: number[]
   readonly waited: number[]
-  readonly refused: Map<string, number>
+  readonly rejected: Map<string, number>
 }
 
 const count = (tally: Tally, { status, body }: Answer): void => {
   const code = body.details?.code ?? String(status)
-  tally.refused.set(code, (tally.refused.get(code) ?? 0) + 1)
+  tally.rejected.set(code, (tally.rejected.get(code) ?? 0) + 1)
 }
 
 /** Places one order and reads it by its bookmark. */
-async function placeAndRead({ port, keys, markets }: Exchange, index: number, tally: Tally): Promise<void> {
-  const who = index % keys.length
-  const key = keys[who] as string
+async function placeAndRead({ port, keys, markets }: Target, index: number, tally: Tally): Promise<void> {
+  const account = index % keys.length
+  const key = keys[account] as string
   const market = markets[index % markets.length] as BenchMarket
-  const body = bodyOf(signerOf(market)(accountOf(who), FIRST_SALT + index), market.spec)
+  const body = bodyOf(signerOf(market)(accountOf(account), FIRST_SALT + index), market.spec)
   const sent = performance.now()
-  const placed = await ask(port, key, 'POST', '/v0/orders', body)
+  const placed = await request(port, key, 'POST', '/v0/orders', body)
   const answered = performance.now()
   const { order, read_after } = placed.body
   if (order === undefined || read_after === undefined) return count(tally, placed)
   tally.placed.push(answered - sent)
   const query = `read_after_shard_id=${read_after.shard_id}&read_after_shard_seq=${read_after.shard_seq}`
-  const read = await ask(port, key, 'GET', `/v0/orders/${order.order_id}?${query}`)
+  const read = await request(port, key, 'GET', `/v0/orders/${order.order_id}?${query}`)
   if (read.status !== 200) return count(tally, read)
   if (read.body.order_hash !== order.order_hash)
-    throw new Error(`${order.order_id}: the read shows another order`)
+    throw new Error(
+      `the bookmarked read of ${order.order_id} returned another order: ${read.body.order_hash}`,
+    )
   tally.waited.push(performance.now() - answered)
 }
 
-/** As many per second, whether or not earlier ones are answered. */
-async function readAtRate(exchange: Exchange): Promise<Tally> {
-  const tally: Tally = { placed: [], waited: [], refused: new Map() }
-  const flying: Promise<void>[] = []
+/** Sends at a fixed rate, whether or not earlier requests have returned. */
+async function readAtRate(exchange: Target): Promise<Tally> {
+  const tally: Tally = { placed: [], waited: [], rejected: new Map() }
+  const inFlight: Promise<void>[] = []
   const began = performance.now()
   for (let index = 0; index < reads * seconds; index++) {
     await sleep(Math.max(0, began + (1000 * index) / reads - performance.now()))
-    flying.push(placeAndRead(exchange, index, tally))
+    inFlight.push(placeAndRead(exchange, index, tally))
   }
-  await Promise.all(flying)
+  await Promise.all(inFlight)
   return tally
 }
 
@@ -104,8 +112,8 @@ const load = (run: LoadRun, onStart?: () => void): Promise<Measured> => {
 try {
   await load({ name: 'warm-up', kind: 'open', rate, seconds: 5 })
   const started = Promise.withResolvers<void>()
-  const [behind, tally] = await Promise.all([
-    // Longer than the reads: they are never without it.
+  const [background, tally] = await Promise.all([
+    // Two seconds longer than the reads, so that every read runs under load.
     load({ name: 'load', kind: 'open', rate, seconds: seconds + 2 }, started.resolve),
     started.promise.then(() => readAtRate(exchange)),
   ])
@@ -120,8 +128,10 @@ try {
     max_ms: Number(percentile(times, 1).toFixed(1)),
   }))
   console.table(figures)
-  const refused = Object.fromEntries(tally.refused)
-  console.log(JSON.stringify({ bench: 'read-after', rate, reads, seconds, load: behind, refused, figures }))
+  const rejected = Object.fromEntries(tally.rejected)
+  console.log(
+    JSON.stringify({ bench: 'read-after', rate, reads, seconds, load: background, rejected, figures }),
+  )
 } finally {
   generator.stop()
   agent.destroy()

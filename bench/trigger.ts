@@ -1,7 +1,7 @@
 /**
- * How soon a conditional order is in the book after the mark has crossed its trigger, and whether it takes part in the next batch. On a
- * stack of its own with simulated prices: one account keeps both sides of the book full, another places market stops around the mark.
- * Everything is read from the journal. Prints a table and one JSON line; fails where a triggered order is missing from its batch.
+ * Measures how soon a conditional order enters the book after the mark price crosses its trigger, and checks that the next batch fills it.
+ * Runs on a stack with simulated prices: one account fills both sides of the book, another places stop-market orders around the mark
+ * price. All times come from the journal. Prints a table and one JSON line. Fails if a triggered order is missing from its batch.
  *
  *   npm run bench:trigger -- [--stops 40] [--seconds 30]
  */
@@ -22,8 +22,8 @@ import { type Stack, startStack } from '../stack/stack.ts'
 
 const MARKET = 1
 const QUANTITY = '0.001'
-/** Ticks between two triggers, and from the mark to what they meet. */
-const APART = 5
+/** Ticks between two triggers, and from the mark price to the resting orders. */
+const SPACING = 5
 const DEPTH = 5_000
 
 const { values } = parseArgs({
@@ -52,7 +52,7 @@ async function fillBook(maker: Client, stopper: Client): Promise<void> {
   ])
   const stopAt = (n: number): NewOrder => {
     const isBuy = n % 2 === 0
-    const distance = APART * (1 + Math.floor(n / 2))
+    const distance = SPACING * (1 + Math.floor(n / 2))
     return {
       ...{ marketId: MARKET, side: isBuy ? 'LONG' : 'SHORT', type: 'STOP_MARKET', quantity: QUANTITY },
       trigger: at(isBuy ? distance : -distance),
@@ -67,7 +67,7 @@ async function fillBook(maker: Client, stopper: Client): Promise<void> {
 
 interface Triggered {
   readonly row: OrderTriggered
-  /** The batch that it was to take part in; null if none has been made since. */
+  /** The next batch after the trigger; null if there was none. */
   readonly batch: BatchCleared | null
 }
 

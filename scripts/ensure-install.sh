@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the packages when package-lock.json is newer than the last install from here, so that `npm start` and
-# `npm test` work from a fresh clone. npm runs scripts on node_modules/.bin/node where that exists; an install
-# under an older Node skips packages that need a newer one without a word, so a newer one is borrowed for it.
+# Installs the packages if package-lock.json is newer than the last install by this script, so that `npm start` and
+# `npm test` work from a fresh clone. npm runs scripts on node_modules/.bin/node if that exists. An install under an
+# older Node.js silently skips packages that need a newer one, so it runs under a newer Node.js from the `node` package.
 set -e
 cd "$(dirname "$0")/.."
 
@@ -18,6 +18,6 @@ fi
 
 PATH="$PWD/node_modules/.bin:$PATH"
 if ! node scripts/node-is-recent.cjs; then
-  echo "Node.js 22.18 or newer is required, this is $(node --version)" >&2
+  echo "Node.js 22.18 or newer is required; found $(node --version)" >&2
   exit 1
 fi

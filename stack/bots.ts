@@ -117,8 +117,9 @@ async function repeat(
 
 async function main(): Promise<void> {
   const { BASE_URL, BOT_ACCOUNTS } = process.env
-  if (!BASE_URL) throw new StackError('BASE_URL is not set')
-  if (!BOT_ACCOUNTS) throw new StackError('BOT_ACCOUNTS is not set: a JSON list of accounts as in stack.json')
+  if (!BASE_URL) throw new StackError('BASE_URL is not set: it must be the base URL of the api')
+  if (!BOT_ACCOUNTS)
+    throw new StackError('BOT_ACCOUNTS is not set: it must be a JSON list of accounts as in stack.json')
   const stop = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort())
 

@@ -1,14 +1,14 @@
-/** CPU time of other processes, by the system's own count. */
+/** Reads the CPU time of other processes from /proc. */
 import { readFileSync } from 'node:fs'
 import { sql } from 'kysely'
-import type { Exchange } from './exchange.ts'
+import type { Target } from './target.ts'
 
-/** Seconds by process id, by name of the program. */
+/** By program name, then by process id: seconds of CPU time. */
 export type CpuTimes = ReadonlyMap<string, ReadonlyMap<number, number>>
 
 const TICKS_PER_SECOND = 100
 
-/** NaN where the system does not tell, or the process is gone. */
+/** NaN if the system has no /proc or the process has ended. */
 function secondsOf(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
@@ -18,7 +18,7 @@ function secondsOf(pid: number): number {
   }
 }
 
-export async function cpuTimes({ db, processes }: Exchange): Promise<CpuTimes> {
+export async function cpuTimes({ db, processes }: Target): Promise<CpuTimes> {
   const { rows } = await sql<{ pid: number }>`select pid from pg_stat_activity`.execute(db)
   const database = new Map(rows.map(({ pid }) => [pid, secondsOf(pid)]))
   const own = Object.entries(processes).map(
@@ -27,7 +27,7 @@ export async function cpuTimes({ db, processes }: Exchange): Promise<CpuTimes> {
   return new Map([...own, ['database', database]])
 }
 
-/** Seconds used between the two, by program. Connections that came or went meanwhile do not count. */
+/** Seconds used between two readings, by program. Processes that are missing in one of them count as zero. */
 export function cpuBetween(before: CpuTimes, after: CpuTimes): Map<string, number> {
   const used = new Map<string, number>()
   for (const [name, times] of after) {

@@ -1,9 +1,9 @@
-/** The load generator, in a process of its own. */
+/** Runs the load generator (`load.ts`) in a child process. */
 import { fork } from 'node:child_process'
 import type { LoadMessage, LoadTask, Measured } from './load.ts'
 
 export interface Generator {
-  /** `onStart`: its orders are signed, and the first request goes out. */
+  /** `onStart` is called when all orders are signed and the first request is about to be sent. */
   run(task: LoadTask, onStart?: () => void): Promise<Measured>
   stop(): void
 }
@@ -13,15 +13,16 @@ export function startGenerator(): Generator {
   return {
     run: (task, onStart = () => {}) =>
       new Promise((resolve, reject) => {
-        const hear = (message: LoadMessage): void => {
+        const onMessage = (message: LoadMessage): void => {
           if (message === 'started') onStart()
           else {
-            child.off('message', hear).off('exit', fail)
+            child.off('message', onMessage).off('exit', fail)
             resolve(message)
           }
         }
-        const fail = (): void => reject(new Error('the load generator has ended'))
-        child.on('message', hear).once('exit', fail)
+        const fail = (): void =>
+          reject(new Error('the load generator exited before it reported its measurement'))
+        child.on('message', onMessage).once('exit', fail)
         child.send(task)
       }),
     stop: () => child.disconnect(),

@@ -1,14 +1,14 @@
-/** The load generator: plain sockets and requests made beforehand, so that it takes as little of the machine as it can. */
+/** The load generator. Plain sockets and requests prepared in advance keep its own CPU use low. */
 import net from 'node:net'
 import { type Account, accountOf, type BenchMarket, bodyOf, signerOf } from './orders.ts'
 
-/** What is sent: single placements, batches of so many orders of one account and market, or cancels of orders placed beforehand. */
+/** The kind of request: single placements, batches of `batchOf` orders of one account and market, or cancels of prepared orders. */
 export type Command = 'place' | 'cancel' | { readonly batchOf: number }
 
 export type LoadRun = {
   readonly name: string
   readonly seconds: number
-  /** Single placements, if it is left out. */
+  /** The default is single placements. */
   readonly command?: Command
 } & ({ readonly kind: 'closed'; readonly clients: number } | { readonly kind: 'open'; readonly rate: number })
 
@@ -21,22 +21,22 @@ export interface LoadTask {
 
 export interface Measured {
   readonly run: string
-  /** Requests. */
+  /** Number of accepted requests. */
   readonly accepted: number
-  /** Orders, those that were placed to be cancelled included. */
+  /** Number of placed orders, including those that were placed to be cancelled. */
   readonly placed: number
-  readonly refused: number
+  readonly rejected: number
   readonly per_second: number
   readonly p50_ms: number
   readonly p99_ms: number
   readonly max_ms: number
-  /** Of the generator itself. */
+  /** CPU seconds of the generator. */
   readonly cpu_s: number
 }
 
-/** More than any closed run can place in its time. */
+/** Requests per second to prepare for a closed run: more than it can send. */
 const CLOSED_RATE = 6_000
-/** At a steady rate a client that is waiting must not hold back the next request. */
+/** Connections of an open run: enough that a slow response does not delay the next request. */
 const OPEN_CONNECTIONS = 256
 
 type Source = () => Buffer
@@ -59,16 +59,16 @@ function createOrders({ keys, markets }: LoadTask, accounts: readonly Account[])
   const signers = markets.map(signerOf)
   /** The next `count` orders, all of one account and market. */
   return (count: number) => {
-    const turn = nextOrder
+    const first = nextOrder
     nextOrder += count
-    const who = Math.floor(turn / count) % keys.length
-    // An account moves on to the next market each time it is its turn.
-    const which = (Math.floor(turn / count) + Math.floor(turn / count / keys.length)) % markets.length
+    const account = Math.floor(first / count) % keys.length
+    // Each account uses the next market in each round over all accounts.
+    const which = (Math.floor(first / count) + Math.floor(first / count / keys.length)) % markets.length
     const sign = signers[which] as (typeof signers)[number]
     const { spec } = markets[which] as BenchMarket
-    const signed = Array.from({ length: count }, (_, at) => sign(accounts[who] as Account, turn + at))
+    const signed = Array.from({ length: count }, (_, at) => sign(accounts[account] as Account, first + at))
     const bodies = signed.map((order) => bodyOf(order, spec))
-    return { apiKey: keys[who] as string, bodies, hashes: signed.map(({ hash }) => hash) }
+    return { apiKey: keys[account] as string, bodies, hashes: signed.map(({ hash }) => hash) }
   }
 }
 
@@ -79,7 +79,7 @@ function placement(next: NextOrders): Buffer {
   return requestOf('/v0/orders', apiKey, bodies[0] as string)
 }
 
-/** With the hashes of its orders. */
+/** A batch request, with the hashes of its orders. */
 function batch(next: NextOrders, size: number) {
   const { apiKey, bodies, hashes } = next(size)
   const name = `"client_request_id":"bench-${process.pid}-${nextBatch++}"`
@@ -89,19 +89,19 @@ function batch(next: NextOrders, size: number) {
 
 const CANCELLED_AT_ONCE = 50
 
-/** Places orders, and gives the requests that cancel them. */
+/** Places orders and returns the requests that cancel them. */
 async function cancels(next: NextOrders, count: number, connection: Connection): Promise<Buffer[]> {
   const requests: Buffer[] = []
   while (requests.length < count) {
     const { apiKey, hashes, request } = batch(next, CANCELLED_AT_ONCE)
     const isAccepted = await new Promise((resolve) => connection.send(request, resolve))
-    if (!isAccepted) throw new Error('the orders to cancel are not taken')
+    if (!isAccepted) throw new Error('the placement of the orders to cancel was rejected')
     requests.push(...hashes.map((hash) => requestOf(`/v0/orders/cancel/by-hash/${hash}`, apiKey, '{}')))
   }
   return requests
 }
 
-/** Requests that are made now, and how many orders they place. */
+/** Prepares all requests of the run. `placedBy` converts accepted requests to placed orders. */
 async function prepare(count: number, task: LoadTask, accounts: readonly Account[], connection: Connection) {
   const next = createOrders(task, accounts)
   const { command = 'place' } = task.run
@@ -112,7 +112,8 @@ async function prepare(count: number, task: LoadTask, accounts: readonly Account
   let taken = 0
   const source: Source = () => {
     const request = requests[taken++]
-    if (request === undefined) throw new Error('the run needs more requests than were made')
+    if (request === undefined)
+      throw new Error(`the run needs more than the ${requests.length} prepared requests`)
     return request
   }
   const placedBy = (accepted: number): number =>
@@ -125,7 +126,7 @@ interface Connection {
   close(): void
 }
 
-/** One request at a time. Answers are read as far as their status and length say. */
+/** A connection with one request in flight. Parses only the status and the length of a response. */
 async function connect(port: number): Promise<Connection> {
   const socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
   await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
@@ -151,22 +152,22 @@ async function connect(port: number): Promise<Connection> {
   }
 }
 
-/** What the generator tells: that its requests are ready, and then what it has measured. */
+/** Messages of the generator: its requests are prepared; its measurement. */
 export type LoadMessage = 'started' | Measured
 
 interface Tally {
   readonly latencies: number[]
-  refused: number
+  rejected: number
 }
 
 function record(tally: Tally, since: number): (isAccepted: boolean) => void {
   return (isAccepted) => {
     if (isAccepted) tally.latencies.push(performance.now() - since)
-    else tally.refused++
+    else tally.rejected++
   }
 }
 
-/** Every client sends its next request when it has the answer to the last. */
+/** Each client sends its next request when the response to the previous one has arrived. */
 async function closedLoop(
   connections: readonly Connection[],
   next: Source,
@@ -195,7 +196,7 @@ async function closedLoop(
   )
 }
 
-/** Requests fall due at a fixed rate, whether or not earlier ones are answered; latency counts from when one was due. */
+/** Requests are scheduled at a fixed rate, whether or not earlier ones have returned. Latency is measured from the scheduled time. */
 async function openLoop(
   connections: readonly Connection[],
   next: Source,
@@ -237,7 +238,7 @@ async function measure(task: LoadTask, accounts: readonly Account[]): Promise<Me
   const connections = await Promise.all(Array.from({ length: clients }, () => connect(port)))
   const count = rate * run.seconds + clients
   const { source: next, placedBy } = await prepare(count, task, accounts, connections[0] as Connection)
-  const tally: Tally = { latencies: [], refused: 0 }
+  const tally: Tally = { latencies: [], rejected: 0 }
   process.send?.('started' satisfies LoadMessage)
   const start = performance.now()
   const cpu = process.cpuUsage()
@@ -251,7 +252,7 @@ async function measure(task: LoadTask, accounts: readonly Account[]): Promise<Me
     run: run.name,
     accepted: sorted.length,
     placed: placedBy(sorted.length),
-    refused: tally.refused,
+    rejected: tally.rejected,
     per_second: Math.round(sorted.length / elapsed),
     p50_ms: quantile(sorted, 0.5),
     p99_ms: quantile(sorted, 0.99),

@@ -1,4 +1,4 @@
-/** Orders that are signed before the clock starts and never cross: buys below the market's first price, sells above it. */
+/** Signs the orders of a load, which never cross: buys are below the market's first price, sells above it. */
 import secp256k1 from 'secp256k1'
 import { keccak } from '../../api/adapters/crypto.ts'
 import { toHex } from '../../domain/hex.ts'
@@ -9,7 +9,7 @@ import { type Address, ONE, type Seconds, type Steps, type Ticks, toDecimal } fr
 
 export interface BenchMarket {
   readonly spec: MarketSpec
-  /** Where its oracle starts. */
+  /** The first oracle price. */
   readonly oracle: Ticks
 }
 
@@ -18,7 +18,7 @@ export interface Account {
   readonly address: Address
 }
 
-/** The same account in every run. */
+/** Deterministic: every run has the same accounts. */
 export function accountOf(index: number): Account {
   const key = keccak(Buffer.from(`bench account ${index}`)).slice()
   const address = toHex(keccak(secp256k1.publicKeyCreate(key, false).subarray(1)).subarray(12)) as Address
@@ -31,7 +31,7 @@ export interface Signed {
   readonly signature: string
 }
 
-/** Distances from the first price: about half of them beyond the band. */
+/** Distances from the first price, as fractions of it: about half of them lie beyond the band. */
 const NEAREST = 0.01
 const STEPS_OUT = 100
 
@@ -42,7 +42,7 @@ function limitOf({ spec, oracle }: BenchMarket, side: Order['side'], salt: numbe
   return Math.min(highestPrice(spec), Math.ceil(oracle * (1 + distance))) as Ticks
 }
 
-/** Signs for one market. */
+/** Signs orders of one market. */
 export function signerOf(market: BenchMarket) {
   const { spec } = market
   const hasher = orderHasher(spec, keccak)

@@ -1,10 +1,11 @@
-/** Gives the load generator its accounts, runs the loads one after another, and collects what they cost. */
+/** Runs the loads one after another and measures latency, CPU time per placement, and the delay of readers and auctions. */
+
+import { type Counts, checkComplete, waitForReadModel } from './completeness.ts'
 import { cpuBetween, cpuTimes } from './cpu.ts'
-import type { Exchange } from './exchange.ts'
+import { type Downstream, watchDownstream } from './downstream.ts'
 import { type Generator, startGenerator } from './generator.ts'
 import type { LoadRun, Measured } from './load.ts'
-import { type Counted, caughtUp, checkNothingLost } from './nothing-lost.ts'
-import { type Behind, watchBehind } from './watch.ts'
+import type { Target } from './target.ts'
 
 export const runsOf = (seconds: number): readonly LoadRun[] => [
   { name: 'warm-up', kind: 'closed', clients: 32, seconds: 5 },
@@ -15,24 +16,24 @@ export const runsOf = (seconds: number): readonly LoadRun[] => [
   { name: '2000/s', kind: 'open', rate: 2000, seconds },
 ]
 
-/** A run as measured, what one placement cost, and what went on behind it. */
-export interface Costed extends Measured, Partial<Behind> {
+/** The measurement of a run, with its CPU time per placement and its downstream delays. */
+export interface RunWithCosts extends Measured, Partial<Downstream> {
   /** Microseconds per placement, by program. */
   readonly cpu_us: Readonly<Record<string, number>>
 }
 
 export interface Placements {
-  readonly runs: readonly Costed[]
-  readonly counted: Counted
+  readonly runs: readonly RunWithCosts[]
+  readonly counted: Counts
 }
 
-async function measureRun(exchange: Exchange, run: LoadRun, generator: Generator): Promise<Costed> {
+async function measureRun(exchange: Target, run: LoadRun, generator: Generator): Promise<RunWithCosts> {
   const { port, keys, markets, keeperUrl, db } = exchange
   const before = await cpuTimes(exchange)
-  const watch = keeperUrl === null ? null : await watchBehind(exchange, keeperUrl)
+  const watch = keeperUrl === null ? null : await watchDownstream(exchange, keeperUrl)
   const measured = await generator.run({ port, keys, markets, run })
   const used = cpuBetween(before, await cpuTimes(exchange))
-  if (keeperUrl !== null) await caughtUp(db)
+  if (keeperUrl !== null) await waitForReadModel(db)
   const behind = await watch?.finish()
   const perOrder = (seconds: number): number => Math.round((seconds / measured.accepted) * 1e6)
   const cpu_us = Object.fromEntries([...used].map(([name, seconds]) => [name, perOrder(seconds)]))
@@ -40,16 +41,16 @@ async function measureRun(exchange: Exchange, run: LoadRun, generator: Generator
 }
 
 export async function measurePlacements(
-  start: () => Promise<Exchange>,
+  start: () => Promise<Target>,
   runs: readonly LoadRun[],
 ): Promise<Placements> {
   const exchange = await start()
   const generator = startGenerator()
   try {
-    const costed: Costed[] = []
+    const costed: RunWithCosts[] = []
     for (const run of runs) costed.push(await measureRun(exchange, run, generator))
     const accepted = costed.reduce((sum, run) => sum + run.placed, 0)
-    const counted = await checkNothingLost(exchange.db, accepted, exchange.keeperUrl !== null)
+    const counted = await checkComplete(exchange.db, accepted, exchange.keeperUrl !== null)
     return { runs: costed, counted }
   } finally {
     generator.stop()

@@ -1,15 +1,15 @@
-/** The whole check of an order's signature against the recovery alone. */
+/** Measures the complete check of an order's signature, and public-key recovery alone. */
 
 import secp256k1 from 'secp256k1'
 import { keccak, recover } from '../../api/adapters/crypto.ts'
 import { orderVerifier } from '../../domain/orders/order-hash.ts'
-import { ISOLATED_MARKETS } from './isolated.ts'
+import { ISOLATED_MARKETS } from './isolated-target.ts'
 import { accountOf, type BenchMarket, type Signed, signerOf } from './orders.ts'
 
 const ORDERS = 2_000
 const ROUNDS = 10
 
-/** Per second, the best of several rounds: what the machine does when nobody else uses it. */
+/** Checks per second, the maximum of several rounds, which other programs on the machine disturb least. */
 function best(work: (signed: Signed) => void, orders: readonly Signed[]): number {
   let fastest = 0
   for (let round = 0; round < ROUNDS; round++) {
@@ -33,7 +33,8 @@ export function measureSignatures() {
   const bare = best(() => secp256k1.ecdsaRecover(rs, 0, hash, false, key), orders)
   const verified = best(({ order, signature }) => {
     const verdict = verify(order, signature)
-    if (!verdict.ok || verdict.value.signer !== account.address) throw new Error('an order does not verify')
+    if (!verdict.ok || verdict.value.signer !== account.address)
+      throw new Error('the signature of a benchmark order was rejected')
   }, orders)
   return { bare, verified, share: verified / bare }
 }

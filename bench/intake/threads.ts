@@ -1,29 +1,29 @@
-/** What it costs to check the signatures of a batch: here, and on a thread of its own. */
+/** Measures the signature checks of a batch on the main thread and on a worker thread. */
 import { createSignaturePool } from '../../api/signatures/pool.ts'
 import { recoverSigner } from '../../api/signatures/recovery.ts'
-import { ISOLATED_MARKETS } from './isolated.ts'
+import { ISOLATED_MARKETS } from './isolated-target.ts'
 import { accountOf, type BenchMarket, signerOf } from './orders.ts'
 
 const ROUNDS = 200
 
-export interface Threads {
+export interface ThreadTimes {
   readonly orders: number
   readonly here_us: number
-  /** This thread's own time, while another one checks. */
+  /** Main-thread time while a worker checks. */
   readonly handed_over_us: number
   readonly until_answer_us: number
 }
 
 const micros = (ms: number): number => Math.round((ms / ROUNDS) * 1000)
 
-/** One line per size of batch. */
-export async function measureThreads(sizes: readonly number[]): Promise<Threads[]> {
+/** Returns one line per batch size. */
+export async function measureThreads(sizes: readonly number[]): Promise<ThreadTimes[]> {
   const market = ISOLATED_MARKETS[0] as BenchMarket
   const { spec } = market
   const sign = signerOf(market)
   const account = accountOf(0)
   const pool = createSignaturePool(1, { fewest: 1 })
-  const lines: Threads[] = []
+  const lines: ThreadTimes[] = []
   for (const orders of sizes) {
     const signed = Array.from({ length: orders }, (_, salt) => ({ spec, ...sign(account, salt) }))
     await pool.recoverSigners(signed)
@@ -42,7 +42,7 @@ export async function measureThreads(sizes: readonly number[]): Promise<Threads[
     }
     const until = performance.now() - sent
     const [here_us, handed_over_us, until_answer_us] = [here, handing, until].map(micros)
-    lines.push({ orders, here_us, handed_over_us, until_answer_us } as Threads)
+    lines.push({ orders, here_us, handed_over_us, until_answer_us } as ThreadTimes)
   }
   await pool.stop()
   return lines

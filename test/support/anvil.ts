@@ -1,7 +1,7 @@
-/** A chain for one test file: `before` starts it, `after` stops it. */
+/** A local chain for one test file: `before` starts it, `after` stops it. */
 import { type Anvil, type AnvilOptions, startAnvil } from '../../stack/anvil.ts'
 
-/** The chain's URL is known once `before` hooks have run. */
+/** `url` throws until the `before` hook has run. */
 export function useAnvil(options: AnvilOptions = {}): { readonly url: string } {
   let anvil: Anvil | undefined
   before(async () => {

@@ -1,4 +1,4 @@
-/** How many tests a run counted. */
+/** Adds up the numbers of tests that mocha and Hardhat print. */
 export interface Counts {
   readonly passed: number
   readonly failed: number
@@ -16,8 +16,9 @@ export const addCounts = (one: Counts, other: Counts): Counts => ({
 })
 
 /**
- * What one line of a reporter counts. Mocha indents its closing lines by two spaces; Hardhat closes with a line per
- * outcome, of which only the Solidity tests are news: `3 passing (1 solidity, 2 mocha)`.
+ * The counts in one line of a reporter's output. Mocha indents its closing lines by two spaces. Hardhat prints one more
+ * closing line per outcome, such as `3 passing (1 solidity, 2 mocha)`, of which only the Solidity tests are not in
+ * mocha's lines.
  */
 export function countsOf(line: string): Counts {
   const mocha = /^ {2}(\d+) (passing|failing|pending)\b/.exec(line)

@@ -3,14 +3,14 @@ import pg from 'pg'
 import { emptyDatabase, freshDatabase } from './postgres.ts'
 
 describe('test/support/postgres', () => {
-  it('gives every caller a database of its own with the whole schema', async () => {
+  it('when a fresh database is requested twice, it returns two databases with the complete schema', async () => {
     const [one, other] = [await freshDatabase(), await freshDatabase()]
     expect(one).to.not.equal(other)
     expect(await countTables(one)).to.be.greaterThan(5)
     expect(await countTables(other)).to.equal(await countTables(one))
   })
 
-  it('gives an empty one where the schema itself is under test', async () => {
+  it('when an empty database is requested, it has no tables', async () => {
     expect(await countTables(await emptyDatabase())).to.equal(0)
   })
 })

@@ -1,4 +1,4 @@
-/** Databases for tests. One server serves the whole run; every test file takes a database of its own. */
+/** Databases for tests: one server per run, one database per test file. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,15 +8,15 @@ import { createDb, createPool, migrate } from '../../db/client.ts'
 import { type Postgres, startPostgres } from '../../stack/postgres.ts'
 
 const TEMPLATE = 'template_migrated'
-/** Any constant: it makes the processes of one run wait for the one that builds the template. */
+/** Key of the advisory lock (any constant): only one process of a run builds the template, and the others wait. */
 const TEMPLATE_LOCK = 7_431_001
 
-/** A server that leaves nothing behind, however this process ends. */
+/** Starts a server that ends with this process, even by kill -9, and deletes its files. */
 export async function startTestPostgres(): Promise<Postgres> {
   return startPostgres({ dir: await mkdtemp(join(tmpdir(), 'clearbatch-test-')), temporary: true })
 }
 
-/** The connection string of a new database with the newest schema and no rows. */
+/** Creates a database with the newest schema and no rows, and returns its connection string. */
 export async function freshDatabase(): Promise<string> {
   return withAdmin(async (admin, server) => {
     await ensureTemplate(admin, server)
@@ -24,14 +24,14 @@ export async function freshDatabase(): Promise<string> {
   })
 }
 
-/** The connection string of a new database with nothing in it. */
+/** Creates a database without any table, and returns its connection string. */
 export async function emptyDatabase(): Promise<string> {
   return withAdmin((admin, server) => createDatabase(admin, server, 'template0'))
 }
 
 let ownServer: Promise<Postgres> | undefined
 
-/** `npm test` names its server in the environment; a file that runs alone starts one. */
+/** The server of `npm test`, from the environment. A test file that runs alone starts its own. */
 async function serverUrl(): Promise<string> {
   const shared = process.env.TEST_POSTGRES_URL
   if (shared !== undefined) return shared
@@ -66,7 +66,7 @@ async function ensureTemplate(admin: pg.Client, server: string): Promise<void> {
   }
 }
 
-/** Under another name until it is complete, so that a failed migration leaves no half template behind. */
+/** The template has another name until it is complete, so that a failed migration leaves no incomplete template. */
 async function buildTemplate(admin: pg.Client, server: string): Promise<void> {
   const unfinished = await createDatabase(admin, server, 'template0')
   const pool = createPool({ url: unfinished, connections: 1, name: 'test template' })

@@ -1,9 +1,9 @@
-/** A way to a server that can be cut and restored: the server goes away and comes back, as far as its clients can tell. */
+/** A TCP proxy that can be cut and restored, to simulate an outage of a server. */
 import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from '../../stack/ports.ts'
 
 export interface CutProxy {
-  /** The target's address, by way of this proxy. */
+  /** The target's URL with the proxy's address. */
   readonly url: string
   cut(): Promise<void>
   restore(): Promise<void>

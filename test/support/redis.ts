@@ -1,10 +1,10 @@
-/** Redis for tests: the one that REDIS_URL names, a numbered database of it per test file. */
+/** Redis for tests: the server at REDIS_URL, with one numbered database per test file. */
 import { Redis } from 'ioredis'
 
-/** Stands in the title of every suite that needs Redis, so that a skipped one says why. */
+/** For the title of every suite that needs Redis: it contains the reason if the suite is skipped. */
 export const ON_REDIS = `on Redis${process.env.REDIS_URL ? '' : ' (skipped: REDIS_URL is not set)'}`
 
-/** The address of one database of the test server; null where there is no server. */
+/** The URL of one database of the test server; null without REDIS_URL. */
 export function redisUrl(database: number): string | null {
   const server = process.env.REDIS_URL
   if (!server) return null
@@ -13,7 +13,7 @@ export function redisUrl(database: number): string | null {
   return url.toString()
 }
 
-/** A connection for the test itself, to an empty database. */
+/** Deletes all data of the database and returns a connection to it. */
 export async function emptyRedis(url: string): Promise<Redis> {
   const redis = new Redis(url)
   await redis.flushdb()

@@ -1,17 +1,17 @@
-/** What placements are measured against. */
+/** The exchange that a benchmark sends its requests to. */
 import type { Db } from '../../db/client.ts'
 import type { BenchMarket } from './orders.ts'
 
-export interface Exchange {
+export interface Target {
   readonly port: number
   /** API keys of funded accounts, in the order of `accountOf`. */
   readonly keys: readonly string[]
   readonly markets: readonly BenchMarket[]
   readonly db: Db
   readonly databaseUrl: string
-  /** Process ids by name. */
+  /** Process ids, by process name. */
   readonly processes: Readonly<Record<string, number>>
-  /** Where the keeper serves its metrics; null where no keeper and no indexer run. */
+  /** Base URL of the keeper's metrics; null if neither keeper nor indexer runs. */
   readonly keeperUrl: string | null
   stop(): Promise<void>
 }

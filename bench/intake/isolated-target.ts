@@ -1,4 +1,4 @@
-/** An api process and Postgres, durable, and nothing else. */
+/** An api process and durable Postgres, without keeper, indexer and chain. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -15,8 +15,8 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import { type Address, type Millis, ONE, type Price, type Ticks } from '../../domain/units.ts'
 import { freePort } from '../../stack/ports.ts'
 import { startPostgres } from '../../stack/postgres.ts'
-import { ACCOUNTS, type Exchange } from './exchange.ts'
 import { accountOf, type BenchMarket } from './orders.ts'
+import { ACCOUNTS, type Target } from './target.ts'
 
 const DAY = String(24 * 3600 * 1000)
 const MANY = '1000000'
@@ -60,7 +60,7 @@ const apiEnv = (url: string, port: number) => ({
   ADDRESS_ACCOUNT_MANAGER: `0x${'cc'.repeat(20)}`,
   ADDRESS_FORWARDER: `0x${'dd'.repeat(20)}`,
   LOG_LEVEL: 'warn',
-  // Nobody feeds prices or follows a chain here.
+  // No process updates prices or chain progress here, so their age must not matter.
   ORACLE_MAX_AGE_MS: DAY,
   CHAIN_MAX_AGE_MS: DAY,
   RATE_LIMIT_ORDERS: MANY,
@@ -69,7 +69,7 @@ const apiEnv = (url: string, port: number) => ({
   RATE_LIMIT_ADDRESS: MANY,
 })
 
-/** Markets, prices, and accounts with a balance and a key each. */
+/** Creates markets, prices and accounts with a balance, and returns an API key for each account. */
 async function seed(db: Db): Promise<string[]> {
   await migrate(db)
   const at = Date.now() as Millis
@@ -102,12 +102,12 @@ async function startApi(url: string, port: number): Promise<ChildProcess> {
   for (;;) {
     const ready = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null)
     if (ready?.ok) return api
-    if (api.exitCode !== null) throw new Error('the api did not start')
+    if (api.exitCode !== null) throw new Error(`the api exited with code ${api.exitCode} before it was ready`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 
-export async function startIsolated(): Promise<Exchange> {
+export async function startIsolated(): Promise<Target> {
   const dir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
   const postgres = await startPostgres({ dir })
   const db = createDb(createPool({ url: postgres.url, connections: 1, name: 'bench' }))

@@ -1,4 +1,4 @@
-/** A whole stack of our own: database, chain, contracts, prices, indexer, keeper and api, with accounts to place from. */
+/** A complete stack with funded accounts: database, chain, contracts, prices, indexer, keeper and api. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,12 +8,12 @@ import { openAdmin } from '../../stack/admin.ts'
 import { dataDirAt } from '../../stack/data-dir.ts'
 import { SEED_MARKETS } from '../../stack/seed-markets.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
-import { ACCOUNTS, type Exchange } from './exchange.ts'
 import { accountOf, type BenchMarket } from './orders.ts'
+import { ACCOUNTS, type Target } from './target.ts'
 
 const DEPOSIT = 100_000_000n * 10n ** 18n
 
-/** Accounts with a deposit on the chain that the indexer has seen, and a key each. */
+/** Deposits for the accounts, waits until the indexer has ingested the deposits, and returns an API key for each. */
 async function openAccounts(stackFile: string): Promise<string[]> {
   const admin = await openAdmin(stackFile)
   try {
@@ -31,7 +31,7 @@ const marketsOf = ({ specs }: Stack): BenchMarket[] =>
     return { spec, oracle: Number((seed?.firstPrice ?? 0n) / spec.tick) as Ticks }
   })
 
-export async function startComplete(): Promise<Exchange> {
+export async function startComplete(): Promise<Target> {
   const dataDir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
   const remove = () => rm(dataDir, { recursive: true, force: true })
   const start = () => startStack({ port: 0, dataDir, fresh: false, bots: false }, () => {})

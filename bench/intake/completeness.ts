@@ -1,34 +1,35 @@
-/** After the load: everything that was accepted is there, once, everywhere. */
+/** Checks after a load that every accepted order is stored exactly once in write side, journal and read model. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 
-const PATIENCE_MS = 120_000
+const CATCH_UP_LIMIT_MS = 120_000
 
-/** Waits until everything logged is in the read model. */
-export async function caughtUp(db: Db): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS
+/** Waits until the read model has every row of the journal. */
+export async function waitForReadModel(db: Db): Promise<void> {
+  const deadline = Date.now() + CATCH_UP_LIMIT_MS
   for (;;) {
     const { rows } = await sql<{ unread: number }>`
       select count(*) as unread from shards s left join read.projection p using (shard) where s.head > coalesce(p.seq, 0)
     `.execute(db)
     if (rows[0]?.unread === 0) return
-    if (Date.now() > deadline) throw new Error('the read model does not catch up')
+    if (Date.now() > deadline)
+      throw new Error(`after ${CATCH_UP_LIMIT_MS} ms ${rows[0]?.unread} shards are not projected`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
 
-export interface Counted {
+export interface Counts {
   readonly orders: number
   readonly order_placed: number
-  /** NaN where nobody projects. */
+  /** NaN if no indexer runs. */
   readonly readable: number
-  /** Accounts whose reservation is not what their orders hold back, here or in the read model. */
+  /** Number of accounts whose reservation differs from the sum of their orders', or from the read model's. */
   readonly wrong_reservations: number
 }
 
-/** Counts everything, and fails where it is not what was accepted. */
-export async function checkNothingLost(db: Db, accepted: number, isProjected: boolean): Promise<Counted> {
-  const { rows } = await sql<Counted>`
+/** Throws if a count differs from the number of accepted orders. */
+export async function checkComplete(db: Db, accepted: number, isProjected: boolean): Promise<Counts> {
+  const { rows } = await sql<Counts>`
     select (select count(*) from orders) as orders,
       (select count(*) from journal where row->>'kind' = 'order_placed') as order_placed,
       (select count(*) from read.orders) as readable,
@@ -42,9 +43,9 @@ export async function checkNothingLost(db: Db, accepted: number, isProjected: bo
           or (${isProjected}::boolean and b.reserved is distinct from a.reserved)
       ) as wrong_reservations
   `.execute(db)
-  const counted = rows[0] as Counted
+  const counted = rows[0] as Counts
   const counts = [counted.orders, counted.order_placed, ...(isProjected ? [counted.readable] : [])]
   if (counts.some((count) => count !== accepted) || counted.wrong_reservations > 0)
-    throw new Error(`${accepted} orders were accepted, but: ${JSON.stringify(counted)}`)
+    throw new Error(`${accepted} orders were accepted, but the database has ${JSON.stringify(counted)}`)
   return isProjected ? counted : { ...counted, readable: Number.NaN }
 }

@@ -1,25 +1,25 @@
-/** What the processes behind the intake did meanwhile: how far readers were behind, and how long auctions took. */
+/** Measures keeper and indexer during a load: delay of the read model, and duration of auctions. */
 import { sql } from 'kysely'
 import pg from 'pg'
-import type { Exchange } from './exchange.ts'
+import type { Target } from './target.ts'
 
-/** Milliseconds from an order's acceptance to the commit that shows it to readers. */
+/** Milliseconds from an order's acceptance to the commit of its read-model row. */
 export interface ReadModelLag {
   readonly p50_ms: number
   readonly p99_ms: number
   readonly max_ms: number
 }
 
-export interface Turns {
-  readonly turns: number
+export interface AuctionTimes {
+  readonly count: number
   readonly mean_ms: number
-  /** Upper bound of the bucket that it falls into. */
+  /** Upper bound of the histogram bucket that contains the 99th percentile. */
   readonly p99_below_ms: number
 }
 
-export interface Behind {
+export interface Downstream {
   readonly readable: ReadModelLag
-  readonly turns: Turns
+  readonly auctions: AuctionTimes
 }
 
 interface Projected {
@@ -28,15 +28,18 @@ interface Projected {
   readonly at: number
 }
 
-export interface Watch {
-  /** After the read model has caught up. */
-  finish(): Promise<Behind>
+export interface DownstreamWatch {
+  /** Must be called after the read model has caught up. */
+  finish(): Promise<Downstream>
 }
 
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 
-export async function watchBehind({ db, databaseUrl }: Exchange, keeperUrl: string): Promise<Watch> {
+export async function watchDownstream(
+  { db, databaseUrl }: Target,
+  keeperUrl: string,
+): Promise<DownstreamWatch> {
   const projected: Projected[] = []
   const client = new pg.Client(databaseUrl)
   await client.connect()
@@ -48,23 +51,23 @@ export async function watchBehind({ db, databaseUrl }: Exchange, keeperUrl: stri
   const { rows: heads } = await sql<{ shard: string; head: number }>`select shard, head from shards`.execute(
     db,
   )
-  const turnsBefore = await turnBuckets(keeperUrl)
+  const bucketsBefore = await auctionBuckets(keeperUrl)
   return {
     async finish() {
-      const turns = turnsBetween(turnsBefore, await turnBuckets(keeperUrl))
+      const auctions = auctionsBetween(bucketsBefore, await auctionBuckets(keeperUrl))
       await client.end()
       const lags: number[] = []
       for (const { shard, head } of heads) lags.push(...(await lagsOf({ db }, shard, head, projected)))
       const sorted = lags.sort((a, b) => a - b)
       const [p50_ms, p99_ms, max_ms] = [0.5, 0.99, 1].map((share) => quantile(sorted, share))
-      return { readable: { p50_ms, p99_ms, max_ms } as ReadModelLag, turns }
+      return { readable: { p50_ms, p99_ms, max_ms } as ReadModelLag, auctions }
     },
   }
 }
 
-/** Of every order of the shard behind `after`. */
+/** The delays of all orders of the shard after sequence `after`. */
 async function lagsOf(
-  { db }: Pick<Exchange, 'db'>,
+  { db }: Pick<Target, 'db'>,
   shard: string,
   after: number,
   projected: readonly Projected[],
@@ -84,11 +87,11 @@ async function lagsOf(
 
 interface Buckets {
   readonly seconds: number
-  /** Turns that took at most so many seconds, all markets together. */
+  /** By upper bound in seconds: the number of auctions of all markets up to that duration. */
   readonly upTo: ReadonlyMap<number, number>
 }
 
-async function turnBuckets(keeperUrl: string): Promise<Buckets> {
+async function auctionBuckets(keeperUrl: string): Promise<Buckets> {
   const text = await (await fetch(`${keeperUrl}/metrics`)).text()
   const upTo = new Map<number, number>()
   for (const [, le, count] of text.matchAll(/^keeper_auction_seconds_bucket\{le="([^"]+)".*\} (\d+)$/gm)) {
@@ -99,15 +102,15 @@ async function turnBuckets(keeperUrl: string): Promise<Buckets> {
   return { seconds: sums.reduce((sum, [, value]) => sum + Number(value), 0), upTo }
 }
 
-function turnsBetween(before: Buckets, after: Buckets): Turns {
+function auctionsBetween(before: Buckets, after: Buckets): AuctionTimes {
   const counts = [...after.upTo].map(
     ([bound, count]) => [bound, count - (before.upTo.get(bound) ?? 0)] as const,
   )
-  const turns = counts.at(-1)?.[1] ?? 0
-  const p99 = counts.find(([, count]) => count >= turns * 0.99)?.[0] ?? Number.NaN
+  const count = counts.at(-1)?.[1] ?? 0
+  const p99 = counts.find(([, upTo]) => upTo >= count * 0.99)?.[0] ?? Number.NaN
   return {
-    turns,
-    mean_ms: Number((((after.seconds - before.seconds) / turns) * 1000).toFixed(1)),
+    count,
+    mean_ms: Number((((after.seconds - before.seconds) / count) * 1000).toFixed(1)),
     p99_below_ms: p99 * 1000,
   }
 }
