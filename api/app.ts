@@ -1,4 +1,4 @@
-/** The http application: plugins, hooks and routes. Knows its ports, not how they are made. */
+/** Builds the HTTP application from its ports: plugins, hooks and routes. */
 import cors from '@fastify/cors'
 import helmet from '@fastify/helmet'
 import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
@@ -43,7 +43,7 @@ export interface AppPorts {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   readonly clock: Clock
   readonly db: Db
-  /** Where limits are counted; null for this process alone. */
+  /** Shared store of rate limit counters; null counts in this process only. */
   readonly limitStore: FastifyRateLimitStoreCtor | null
   readonly metrics: Metrics
   readonly authenticate: Authenticate
@@ -77,7 +77,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   readBodies(app)
   closeQueries(app)
   handleErrors(app as never)
-  // An expectation that is not known is no reason not to answer.
+  // An unknown Expect header is ignored instead of answered with 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   await protect(app, ports)
   observe(app, ports.metrics)
@@ -100,7 +100,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   return app
 }
 
-/** Unique across processes and restarts, and cheap. */
+/** Request ids, unique across processes and restarts. */
 function requestIds(): () => string {
   const process = Math.floor(Math.random() * 36 ** 6).toString(36)
   let count = 0
@@ -123,14 +123,14 @@ function readBodies(app: App): void {
       done(error as Error)
     }
   })
-  // A POST without a body is a POST of an empty object.
+  // A POST without a body is treated as an empty object.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.body === undefined && request.method === 'POST') request.body = {}
     done()
   })
 }
 
-/** What a route does not say of its query must not be there: `?dry_run=true` would not be one. */
+/** Rejects query fields on routes without a query schema: a caller of `?dry_run=true` must not assume a dry run. */
 function closeQueries(app: App): void {
   app.addHook('onRoute', ({ schema }) => {
     if (schema !== undefined && !schema.hide) schema.querystring ??= NO_QUERY

@@ -1,4 +1,4 @@
-/** What the errors of the database mean for a caller. */
+/** Classifies database errors: connection, contention, timeout. */
 import { isOutdatedPlan } from '../db/prepared.ts'
 
 /** A transport failure or a server that is going down: SQLSTATE class 08 and 57P, or a socket error. */
@@ -10,14 +10,14 @@ export function isConnectionError(error: unknown): boolean {
   )
 }
 
-/** Another transaction was in the way, or a change of the schema: the same one can succeed at once. */
+/** A conflict with another transaction or a schema change: an immediate retry can succeed. */
 export function isContention(error: unknown): boolean {
   const { code = '', constraint } = error as { code?: string; constraint?: string }
-  // A twin of the same client request was first: its answer is there now.
-  const hasTwin = code === '23505' && constraint === 'client_requests_pkey'
-  return ['40001', '40P01'].includes(code) || hasTwin || isOutdatedPlan(error)
+  // A concurrent repetition of the same client request has committed first; its stored answer is now readable.
+  const isRepetition = code === '23505' && constraint === 'client_requests_pkey'
+  return ['40001', '40P01'].includes(code) || isRepetition || isOutdatedPlan(error)
 }
 
-/** A lock was not given in time, or the statement took too long. */
+/** A lock timeout or a statement timeout. */
 export const isTimeout = (error: unknown): boolean =>
   ['55P03', '57014'].includes((error as { code?: string }).code ?? '')

@@ -1,4 +1,4 @@
-/** What the api needs from the computer it runs on. */
+/** Ports of the api: clock, notifications, signer recovery, kill points. */
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Order } from '../domain/orders/order.ts'
 import type { RecoveredOrder, SignatureRefusal } from '../domain/orders/order-hash.ts'
@@ -7,7 +7,7 @@ import type { Verdict } from '../domain/verdict.ts'
 /** What the database tells its listeners. */
 export interface Notifications {
   on(channel: string, listener: (payload: string) => void): void
-  /** Called when the connection broke: what was told meanwhile is lost. */
+  /** Called when the connection breaks: notifications until the reconnect are lost. */
   onLost(listener: () => void): void
   isListening(): boolean
 }
@@ -21,5 +21,5 @@ export interface Signed {
 
 export type Recovered = Verdict<RecoveredOrder, SignatureRefusal>
 
-/** Hash and signer of each, in their order. */
+/** Hash and signer of each order, in the order of the argument. */
 export type RecoverSigners = (signed: readonly Signed[]) => Promise<readonly Recovered[]>

@@ -1,12 +1,12 @@
-/** Where requests are counted when several processes share their limits: in Redis, and while that is away in each process alone. */
+/** Counts requests in Redis, so that several processes share their limits; while Redis is unavailable, each process counts by itself. */
 import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import type { Clock } from '../../service/clock.ts'
 
-/** A request waits no longer for its count. */
-const PATIENCE_MS = 250
-/** After a failure Redis is not asked again for so long. */
+/** Maximum time that a request waits for Redis. */
+const REDIS_TIMEOUT_MS = 250
+/** After a failure, time without requests to Redis. */
 const PAUSE_MS = 1_000
 const MAX_KEYS = 100_000
 
@@ -16,7 +16,7 @@ const COUNT = `
   return {count, redis.call('PTTL', KEYS[1])}
 `
 
-/** Requests in the current window, and the milliseconds that are left of it. */
+/** Requests in the current window, and its remaining milliseconds. */
 interface Window {
   readonly current: number
   readonly ttl: number
@@ -24,7 +24,7 @@ interface Window {
 
 type Count = (key: string, windowMs: number) => Window
 
-/** Counts in this process. The keys that were counted first are forgotten first. */
+/** Counts in this process. At most MAX_KEYS keys; the oldest windows are evicted first. */
 function createLocalCount(clock: Clock): Count {
   const windows = new Map<string, { count: number; readonly ends: number }>()
   return (key, windowMs) => {
@@ -46,15 +46,15 @@ export interface SharedLimits {
   stop(): void
 }
 
-export function createSharedLimits(url: string, clock: Clock, log: Logger): SharedLimits {
+export function createSharedLimits(url: string, clock: Clock, logger: Logger): SharedLimits {
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: PATIENCE_MS,
+    commandTimeout: REDIS_TIMEOUT_MS,
     keyPrefix: 'clearbatch-limit-',
   })
-  redis.on('error', (err) => log.warn({ err }, 'redis'))
+  redis.on('error', (err) => logger.warn({ err }, 'redis error'))
   const countLocally = createLocalCount(clock)
   let awayUntil = 0
   redis.on('ready', () => {
@@ -68,7 +68,7 @@ export function createSharedLimits(url: string, clock: Clock, log: Logger): Shar
       return { current, ttl }
     } catch (err) {
       awayUntil = clock.now() + PAUSE_MS
-      log.warn({ err }, 'limits are counted in this process alone')
+      logger.warn({ err }, 'redis unavailable; rate limits are counted in this process')
       return countLocally(key, windowMs)
     }
   }

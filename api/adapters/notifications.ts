@@ -1,4 +1,4 @@
-/** One connection that LISTENs for the whole process, and comes back when it breaks. */
+/** One connection that LISTENs for the whole process and reconnects after a failure. */
 import pg from 'pg'
 import type { Notifications } from '../ports.ts'
 

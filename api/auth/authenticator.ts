@@ -1,4 +1,4 @@
-/** Who asks: an API key or an identity token in the Authorization header. */
+/** Authenticates the caller of a request by the API key or identity token in its Authorization header. */
 
 import { API_KEYS_CHANNEL } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
@@ -16,11 +16,11 @@ export interface AuthenticatorPorts {
   readonly db: Db
   readonly clock: Clock
   readonly notifications: Notifications
-  /** Null where no identity provider is configured. */
+  /** Null if no identity provider is configured. */
   readonly verifyBearer: VerifyBearer | null
 }
 
-/** A replaced key is told by NOTIFY at once; this bounds what a lost notification can cost. */
+/** A NOTIFY drops a replaced key at once; this bounds how long it stays valid if the notification is lost. */
 const CACHE_MS = 15_000
 const CACHE_SIZE = 100_000
 const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i
@@ -60,7 +60,7 @@ export function createAuthenticator({
     if (!row) throw new ApiError('API_KEY_UNKNOWN', { field: 'authorization' })
     const caller = { userId: row.user_id, address: row.address as Address }
     if (cache.size >= CACHE_SIZE) cache.clear()
-    // Without a listener nobody would tell us of a replaced key.
+    // Without a listener a replaced key would stay in the cache.
     if (notifications.isListening()) cache.set(cacheKey, { caller, until: clock.now() + CACHE_MS })
     return caller
   }

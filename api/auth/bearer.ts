@@ -1,4 +1,4 @@
-/** Identity tokens: JWTs of the identity provider, checked against its published keys. */
+/** Verifies identity tokens: JWTs of the identity provider, checked against its published keys. */
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import type { Db } from '../../db/client.ts'
 import { appendRows, lockShard } from '../../db/journal.ts'
@@ -12,19 +12,19 @@ import type { Caller } from './caller.ts'
 
 export type VerifyBearer = (token: string) => Promise<Caller>
 
-/** Asymmetric only: a key set must never be usable as a shared secret. */
+/** Asymmetric algorithms only, so that a published key can never be used as a shared secret. */
 const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
 
 function refusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof errors.JWTExpired)
-    return new ApiError('BEARER_INVALID', { field: 'exp', expected: 'a time to come' })
+    return new ApiError('BEARER_INVALID', { field: 'exp', expected: 'a time in the future' })
   if (error instanceof errors.JWTClaimValidationFailed) {
     return new ApiError('BEARER_INVALID', { field: error.claim, expected: error.reason })
   }
-  const isTokens = error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)
-  // Anything else is the way to the provider, not the token.
-  const isUnreachable = !isTokens || error.code === 'ERR_JOSE_GENERIC'
+  const isTokenError = error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)
+  // All other errors come from the request to the provider, not from the token.
+  const isUnreachable = !isTokenError || error.code === 'ERR_JOSE_GENERIC'
   return isUnreachable
     ? new ApiError('IDENTITY_PROVIDER_UNAVAILABLE', {}, '2')
     : new ApiError('BEARER_INVALID', { field: 'authorization', expected: error.code })

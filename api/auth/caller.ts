@@ -1,4 +1,4 @@
-/** Whoever a request comes from. */
+/** The authenticated account of a request. */
 import type { Address } from '../../domain/units.ts'
 
 export interface Caller {

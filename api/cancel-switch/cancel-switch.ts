@@ -7,7 +7,7 @@ import { isoTime } from '../wire/amounts.ts'
 import { SWITCH_SECONDS, type SwitchAnswer } from './schema.ts'
 
 export interface CancelSwitch {
-  /** Arms it anew from now, or disarms it with 0. */
+  /** Arms the switch from now on, or disarms it with 0. */
   set(userId: number, timeoutSeconds: number): Promise<SwitchAnswer>
   show(userId: number): Promise<SwitchAnswer>
 }

@@ -1,4 +1,4 @@
-/** Why a signature does not fit: the likely mistakes are made again, one at a time, and recovered against. */
+/** Explains a rejected signature: applies each common signing mistake to the order and tests whether the signature then fits. */
 import { toHex, writeHex } from '../../domain/hex.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { Order } from '../../domain/orders/order.ts'
@@ -17,7 +17,7 @@ import { ApiError, type ErrorCode } from '../errors.ts'
 
 interface Fields {
   readonly flags: bigint
-  /** bytes8 sits at the left of its word; some encoders put it to the right. */
+  /** Right-aligns bytes8 in its word, as some encoders do by mistake; the standard aligns it to the left. */
   readonly flagsRight?: boolean
   readonly quantity: bigint
   readonly price: bigint
@@ -99,20 +99,26 @@ const CHAINS = [4326n, 6343n, 1n, 31337n]
 function domainMistakes(spec: MarketSpec, others: readonly MarketSpec[]): Mistake[] {
   return [
     ...CHAINS.filter((chainId) => chainId !== spec.chainId).map((chainId) => ({
-      hint: `It was signed for chain id ${chainId}; this market is on ${spec.chainId}.`,
+      hint: `The order was signed for chain id ${chainId}; sign it for chain id ${spec.chainId}.`,
       domain: { chainId },
     })),
     ...others
       .filter(({ marketId }) => marketId !== spec.marketId)
       .map(({ marketId, trader }) => ({
-        hint: `It was signed for the contract of market ${marketId}.`,
+        hint: `The order was signed for the contract of market ${marketId}; sign it for ${spec.trader}.`,
         domain: { verifyingContract: trader },
       })),
-    { hint: 'The domain version must be 2.0, it was signed with 1.0.', domain: { version: '1.0' } },
-    { hint: 'The domain version must be 2.0, it was signed with 2.', domain: { version: '2' } },
-    { hint: 'The struct must have triggerCondition (version 2).', oldStruct: true },
     {
-      hint: 'The struct and domain are of version 1: use triggerCondition and version 2.0.',
+      hint: 'The order was signed with domain version 1.0; the domain version must be 2.0.',
+      domain: { version: '1.0' },
+    },
+    {
+      hint: 'The order was signed with domain version 2; the domain version must be 2.0.',
+      domain: { version: '2' },
+    },
+    { hint: 'The signed struct lacks triggerCondition; use struct version 2.', oldStruct: true },
+    {
+      hint: 'The signed struct and domain have version 1; use triggerCondition and domain version 2.0.',
       oldStruct: true,
       domain: { version: '1.0' },
     },
@@ -124,21 +130,24 @@ function flagMistakes(order: Order): Mistake[] {
   const bits = flags & 15n
   const { salt } = order
   return [
-    { hint: 'The signed side is the other one.', fields: { flags: flags ^ 1n } },
-    { hint: 'The signed reduce-only bit is not the one submitted.', fields: { flags: flags ^ 2n } },
-    { hint: 'Side and reduce-only bit are not the ones submitted.', fields: { flags: flags ^ 3n } },
+    { hint: 'The signed side is the opposite of the submitted one.', fields: { flags: flags ^ 1n } },
+    { hint: 'The signed reduce-only bit differs from the submitted one.', fields: { flags: flags ^ 2n } },
+    {
+      hint: 'The signed side and reduce-only bit differ from the submitted ones.',
+      fields: { flags: flags ^ 3n },
+    },
     { hint: 'The salt must be shifted left by 4 bits in flags.', fields: { flags: salt | bits } },
     { hint: 'The signed flags lack the side and reduce-only bits.', fields: { flags: salt << 4n } },
     { hint: 'bytes8 flags must be left-aligned in their word.', fields: { flags, flagsRight: true } },
     {
-      hint: 'The signed salt is one higher than the one submitted.',
+      hint: 'The signed salt is one higher than the submitted one.',
       fields: { flags: ((salt + 1n) << 4n) | bits },
     },
     {
-      hint: 'The signed salt is one lower than the one submitted.',
+      hint: 'The signed salt is one lower than the submitted one.',
       fields: { flags: ((salt - 1n) << 4n) | bits },
     },
-    { hint: 'The signed salt is 0, another one was submitted.', fields: { flags: bits } },
+    { hint: 'The signed salt is 0; the submitted one is not.', fields: { flags: bits } },
   ]
 }
 
@@ -147,7 +156,7 @@ const CONDITIONS = [0, 1, 2, 3]
 function conditionMistakes({ type, side }: Order): Mistake[] {
   const right = triggerCondition(type, side)
   return CONDITIONS.filter((condition) => condition !== right).map((condition) => ({
-    hint: `triggerCondition must be ${right} for ${type} ${side}, ${condition} was signed.`,
+    hint: `The signed triggerCondition is ${condition}; it must be ${right} for ${type} ${side}.`,
     fields: { condition },
   }))
 }
@@ -155,23 +164,23 @@ function conditionMistakes({ type, side }: Order): Mistake[] {
 function amountMistakes(spec: MarketSpec, order: Order): Mistake[] {
   const { price, quantity, trigger, leverage, expiration } = fieldsOf(spec, order)
   return [
-    { hint: 'The signed price is 0, as of a market order.', fields: { price: 0n } },
-    { hint: 'The signed price must be times 1e18.', fields: { price: price / ONE } },
-    { hint: 'The signed quantity must be times 1e18.', fields: { quantity: quantity / ONE } },
+    { hint: 'The signed price is 0, as for a market order.', fields: { price: 0n } },
+    { hint: 'The signed price must be multiplied by 1e18.', fields: { price: price / ONE } },
+    { hint: 'The signed quantity must be multiplied by 1e18.', fields: { quantity: quantity / ONE } },
     {
-      hint: 'Price, quantity and leverage must be signed times 1e18.',
+      hint: 'The signed price, quantity and leverage must be multiplied by 1e18.',
       fields: { price: price / ONE, quantity: quantity / ONE, leverage: leverage / ONE },
     },
-    { hint: 'The signed leverage must be times 1e18.', fields: { leverage: leverage / ONE } },
-    { hint: 'The signed leverage is 1, another one was submitted.', fields: { leverage: ONE } },
+    { hint: 'The signed leverage must be multiplied by 1e18.', fields: { leverage: leverage / ONE } },
+    { hint: 'The signed leverage is 1; the submitted one is not.', fields: { leverage: ONE } },
     { hint: 'The signed leverage is 0.', fields: { leverage: 0n } },
-    { hint: 'The signed expiration is 0, another one was submitted.', fields: { expiration: 0n } },
+    { hint: 'The signed expiration is 0; the submitted one is not.', fields: { expiration: 0n } },
     {
-      hint: 'The signed expiration is in milliseconds: use seconds.',
+      hint: 'The signed expiration is in milliseconds; sign it in seconds.',
       fields: { expiration: expiration * 1000n },
     },
-    { hint: 'The signed trigger price is 0, another one was submitted.', fields: { trigger: 0n } },
-    { hint: 'The signed trigger price must be times 1e18.', fields: { trigger: trigger / ONE } },
+    { hint: 'The signed trigger price is 0; the submitted one is not.', fields: { trigger: 0n } },
+    { hint: 'The signed trigger price must be multiplied by 1e18.', fields: { trigger: trigger / ONE } },
     ...conditionMistakes(order),
   ]
 }
@@ -181,7 +190,7 @@ interface SignatureParts {
   readonly recoveryId: 0 | 1
 }
 
-/** r, s and v wherever they can be read, whatever is wrong with the rest. */
+/** r, s and v of a signature whose form may otherwise be wrong; null if they cannot be read. */
 function readSignatureParts(signature: string): SignatureParts | null {
   const bytes = new Uint8Array(65)
   if (
@@ -199,27 +208,27 @@ export interface RejectedSignature {
   readonly order: Order
   readonly signature: string
   readonly others: readonly MarketSpec[]
-  /** What is wrong with the form of the signature; null if only the signer is not the maker. */
+  /** The error in the form of the signature; null if the form is valid and only the signer differs from the maker. */
   readonly refusal: SignatureRefusal | null
-  /** Whether to look for the mistake: that is dozens of recoveries. */
+  /** Whether to search for the mistake, which takes dozens of recoveries. */
   readonly searchMistake: boolean
 }
 
 function findMistake(
   { spec, order, others }: RejectedSignature,
-  isMakers: (hash: Uint8Array) => boolean,
+  isSignedByMaker: (hash: Uint8Array) => boolean,
 ): string | null {
   const [fields, domain] = [fieldsOf(spec, order), domainOf(spec)]
   const digest = digestOf(fields, domain, false)
-  if (isMakers(digest)) {
-    return 'The typed-data hash itself was signed: sign its 32 bytes as a personal message.'
+  if (isSignedByMaker(digest)) {
+    return 'The typed-data hash itself was signed; sign its 32 bytes as a personal message.'
   }
-  if (isMakers(personal(text(toHex(digest))))) {
-    return 'The hex text of the hash was signed as a personal message: sign its 32 bytes.'
+  if (isSignedByMaker(personal(text(toHex(digest))))) {
+    return 'The hex text of the hash was signed as a personal message; sign its 32 bytes.'
   }
   const mistakes = [...domainMistakes(spec, others), ...flagMistakes(order), ...amountMistakes(spec, order)]
   const found = mistakes.find((mistake) =>
-    isMakers(
+    isSignedByMaker(
       personal(
         digestOf(
           { ...fields, ...mistake.fields },
@@ -234,40 +243,40 @@ function findMistake(
 
 const FORM_HINTS: Record<SignatureRefusal['code'], string> = {
   SIGNATURE_FORMAT: 'Send r, s and v (65 bytes) and the suffix 01 as hex with 0x.',
-  SIGNATURE_SUFFIX: 'Append the one byte 01: it selects personal-message verification.',
+  SIGNATURE_SUFFIX: 'Append the byte 01, which selects personal-message verification.',
   SIGNATURE_V: 'v must be 27 or 28.',
-  SIGNATURE_HIGH_S: 'Use the form with the lower s.',
-  SIGNATURE_UNRECOVERABLE: 'r and s fit no public key.',
+  SIGNATURE_HIGH_S: 'Send the equivalent signature with the lower s and the other v.',
+  SIGNATURE_UNRECOVERABLE: 'No public key matches r and s; sign the digest again.',
 }
 
-function formHint(refusal: SignatureRefusal, signature: string, isRight: boolean): string {
-  if (isRight && signature.length === 132)
-    return 'The signature is right but lacks its suffix: append the one byte 01.'
+function formHint(refusal: SignatureRefusal, signature: string, isMakers: boolean): string {
+  if (isMakers && signature.length === 132)
+    return 'The signature is valid except for the missing suffix; append the byte 01.'
   return FORM_HINTS[refusal.code]
 }
 
-const hintWithoutMistake = (isSearched: boolean): string =>
-  isSearched
-    ? 'No usual mistake fits. Compare the digest with yours: either a field differs, or another key signed.'
-    : 'Compare the digest with yours. The usual mistakes are looked for in the first wrong signatures of a batch, and of a second, only.'
+const hintWithoutMistake = (wasSearched: boolean): string =>
+  wasSearched
+    ? 'No common mistake fits. Compare the digest with yours: either a field differs, or another key signed.'
+    : 'Compare the digest with yours. Common mistakes are searched only for the first wrong signatures of a batch and of a second.'
 
-/** The refusal of a signature, with all that is needed to compare it with one's own: digest, domain, signers, and a hint. */
-export function diagnoseSignature(suspect: RejectedSignature): ApiError {
-  const { spec, order, signature, refusal, searchMistake } = suspect
+/** The error for a rejected signature, with the digest, domain, signers and a hint, so that the trader can compare them. */
+export function diagnoseSignature(rejected: RejectedSignature): ApiError {
+  const { spec, order, signature, refusal, searchMistake } = rejected
   const digest = digestOf(fieldsOf(spec, order), domainOf(spec), false)
-  const loose = readSignatureParts(signature)
+  const parts = readSignatureParts(signature)
   const signerOf = (hash: Uint8Array): string | null => {
-    const signer = loose && recover(hash, loose.rs, loose.recoveryId)
+    const signer = parts && recover(hash, parts.rs, parts.recoveryId)
     return signer ? toHex(signer) : null
   }
   const recovered = signerOf(personal(digest))
-  const isRight = recovered === order.maker
+  const isMakers = recovered === order.maker
   const mistake =
-    isRight || loose === null || !searchMistake
+    isMakers || parts === null || !searchMistake
       ? null
-      : findMistake(suspect, (hash) => signerOf(hash) === order.maker)
+      : findMistake(rejected, (hash) => signerOf(hash) === order.maker)
   const hint =
-    mistake ?? (refusal ? formHint(refusal, signature, isRight) : hintWithoutMistake(searchMistake))
+    mistake ?? (refusal ? formHint(refusal, signature, isMakers) : hintWithoutMistake(searchMistake))
   const code: ErrorCode = refusal?.code ?? 'SIGNATURE_MISMATCH'
   const domain = { ...domainOf(spec), chainId: Number(spec.chainId) }
   return new ApiError(code, {

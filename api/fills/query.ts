@@ -1,4 +1,4 @@
-/** Fills in the read model: an account's own, and everybody's without names. */
+/** Fills in the read model: of an account, of an order, of a market. */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Side } from '../../domain/orders/order.ts'
@@ -37,11 +37,11 @@ function newestFills(query: FillQuery, { cursor, limit }: Page): FillQuery {
 export interface PublicFillFilter {
   readonly side?: Side | undefined
   readonly limit: number
-  /** The last one of the page before. */
+  /** Position of the last fill of the previous page. */
   readonly after: PublicPlace | null
 }
 
-/** Where a fill stands among all of its market. */
+/** The position of a fill among all fills of its market. */
 export interface PublicPlace {
   readonly batch: number
   readonly part: number
@@ -70,7 +70,7 @@ export async function fillsOfMarket(
     .execute()
 }
 
-/** How many fills of an order are at each stage. */
+/** Number of fills of an order at each stage. */
 export async function fillStages(db: Db | Tx, orderId: string): Promise<Map<FillRow['status'], number>> {
   const rows = await db
     .selectFrom('read.fills')

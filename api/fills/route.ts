@@ -1,4 +1,4 @@
-/** Reading fills: the caller's own, how far they are on their way to the chain, and everybody's without names. */
+/** Reads of fills: the caller's own, their settlement stages, and the public fills of a market. */
 import { callerOf } from '../http/access.ts'
 import { type App, answers } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
@@ -45,7 +45,7 @@ function ofOrder(app: App, ports: ReadPorts): void {
       config: own,
       schema: {
         tags,
-        summary: 'Fills of one order, newest first',
+        summary: 'List the fills of one order, newest first',
         operationId: 'listOrderFills',
         params: OrderIdParams,
         querystring: OrderFillsQuery,
@@ -72,7 +72,7 @@ function ofUser(app: App, ports: ReadPorts): void {
       config: own,
       schema: {
         tags,
-        summary: "The caller's fills, newest first",
+        summary: "List the caller's fills, newest first",
         operationId: 'listFills',
         params: UserIdParams,
         querystring: FillsQuery,
@@ -96,9 +96,9 @@ function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
     {
       schema: {
         tags,
-        summary: 'Fills of a market, newest first',
+        summary: 'List the fills of a market, newest first',
         description:
-          'Both sides of every trade, one fill per order and part, without a word on whose they are.',
+          'Both sides of every trade, one fill per order and part, without the identity of the owners.',
         operationId: 'listMarketFills',
         params: MarketIdParams,
         querystring: PublicFillsQuery,
@@ -136,7 +136,7 @@ function processing(app: App, { markets, readAfter }: ReadPorts): void {
       config: own,
       schema: {
         tags,
-        summary: 'How far the fills of an order are on their way to the chain',
+        summary: 'Get the settlement stages of the fills of an order',
         operationId: 'getFillProcessingStatus',
         params: OrderIdParams,
         querystring: OrderFillsQuery,

@@ -1,4 +1,4 @@
-/** Rows of fills as their owner sees them, and as everybody does. */
+/** Converts a fill's row to its JSON forms: for its owner, for the public, and as a settlement stage. */
 import type { Selectable } from 'kysely'
 import type { ReadFillsTable } from '../../db/read-schema.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
@@ -9,11 +9,11 @@ import type { Fill, FillProcessing, FillStage, PublicFill } from './schema.ts'
 
 export type FillRow = Selectable<ReadFillsTable>
 
-/** Block time counts whole seconds: what is mined was sent before, whatever the clocks say. */
+/** Block times have a resolution of one second, so a transaction can appear mined before it was sent; the later time is used. */
 const notBefore = (earlier: number | null, time: number | null): number | null =>
   earlier === null || time === null ? time : Math.max(earlier, time)
 
-/** Likewise. */
+/** Time of the last change, never before the times of matching and submission. */
 const changedAt = ({ matched_at, submitted_at, updated_at }: FillRow): number =>
   Math.max(matched_at, submitted_at ?? 0, updated_at)
 
@@ -41,11 +41,11 @@ export function fillView(spec: MarketSpec, row: FillRow): Fill {
   }
 }
 
-/** Names a fill to the public: the other name holds the place of its order. */
+/** The public id of a fill. The owner's `fill_id` contains the sequence of the order and would link fills of one order. */
 export const publicFillId = ({ market_id, batch_id, part, place }: FillRow): string =>
   `${market_id}-${batch_id}-${part}-${place}`
 
-/** Nothing that tells whose it is, or which fills are of the same order. */
+/** Contains nothing that reveals the owner or links fills of one order. */
 export const publicFillView = (spec: MarketSpec, row: FillRow): PublicFill => ({
   fill_id: publicFillId(row),
   market_id: row.market_id,
@@ -63,7 +63,7 @@ export const publicFillView = (spec: MarketSpec, row: FillRow): PublicFill => ({
   updated_at: isoTime(changedAt(row)),
 })
 
-/** How far a fill is on its way to the chain. */
+/** The settlement stage of a fill. */
 const fillStageView = (spec: MarketSpec, row: FillRow): FillStage => {
   const mined = notBefore(row.submitted_at, row.mined_at)
   return {
@@ -86,7 +86,7 @@ const fillStageView = (spec: MarketSpec, row: FillRow): FillStage => {
   }
 }
 
-/** An order's fills on their way to the chain. `stages` counts all of them, `page` holds some. */
+/** Settlement of an order's fills. `stages` counts all fills; `fills` is one page of them. */
 export function fillProcessingView(
   spec: MarketSpec,
   order: OrderRow,

@@ -1,4 +1,4 @@
-/** Who may do what how often: checked for every route before its body is read. */
+/** Authentication and rate limits, checked for every route before its body is read. */
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../auth/authenticator.ts'
@@ -10,7 +10,7 @@ export type Bucket = 'reads' | 'orders' | 'batches' | 'cancels' | 'faucet'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `user`: the caller must be authenticated. `internal`: probes, without limits. */
+    /** `user`: the caller must be authenticated. `internal`: probes, without rate limits. */
     readonly access?: 'public' | 'user' | 'internal'
     readonly bucket?: Bucket
   }
@@ -29,14 +29,14 @@ type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
 function limiters(app: FastifyInstance, limits: Limits) {
   const timeWindow = limits.windowSeconds * 1000
-  const limiter = (most: number, keyGenerator: (request: FastifyRequest) => string): Limiter =>
-    app.createRateLimit({ max: most * limits.windowSeconds, timeWindow, keyGenerator })
+  const limiter = (perSecond: number, keyGenerator: (request: FastifyRequest) => string): Limiter =>
+    app.createRateLimit({ max: perSecond * limits.windowSeconds, timeWindow, keyGenerator })
   const ofAddress = (name: string): Limiter =>
     limiter(limits.address, ({ ip }) => `${name}:${normalizeIP(ip)}`)
   const ofCaller = (name: Bucket): Limiter =>
     limiter(limits[name], ({ caller, ip }) => `${name}:${caller ? caller.userId : normalizeIP(ip)}`)
   return {
-    // Whatever else an address sends, its cancels go through.
+    // Cancels have a limit of their own, so that other requests of an address cannot exhaust it.
     address: { cancels: ofAddress('address-cancels'), others: ofAddress('address') },
     reads: ofCaller('reads'),
     orders: ofCaller('orders'),
@@ -58,7 +58,7 @@ async function spend(
   reply.header('ratelimit-remaining', Math.max(0, state.remaining))
   reply.header('ratelimit-reset', state.ttlInSeconds)
   if (!state.isExceeded) return
-  const expected = `at most ${state.max} in ${state.timeWindow / 1000} s`
+  const expected = `at most ${state.max} requests in ${state.timeWindow / 1000} s`
   throw new ApiError('RATE_LIMITED', { scope, expected }, String(state.ttlInSeconds))
 }
 

@@ -1,11 +1,11 @@
-/** Whatever fails in a request, as an error of the catalogue. */
+/** Converts every failure of a request to an error of the catalogue and sends it. */
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { type Problem, validationError } from './problems.ts'
 
-/** Twice what 100 order hashes take. Time is counted by requests, so none may be much longer than it has to be. */
+/** Twice the size of 100 order hashes. Limits count requests, not bytes, so that bodies must not be much larger than needed. */
 export const BODY_LIMIT = 16 * 1024
 /** A batch of 50 orders is about 40 kB. */
 export const BATCH_BODY_LIMIT = 96 * 1024
@@ -57,7 +57,7 @@ export function sendError(reply: FastifyReply, requestId: string, error: ApiErro
 
 const malformed = (error: Error): ApiError => new ApiError('MALFORMED_REQUEST', { received: error.message })
 
-/** For requests that fastify cannot route at all. */
+/** Answers requests that fastify cannot route. */
 export const answerUnreadable = (
   error: FastifyError,
   request: FastifyRequest,
@@ -65,14 +65,14 @@ export const answerUnreadable = (
 ): FastifyReply => sendError(reply.header('x-request-id', request.id), request.id, malformed(error))
 
 /**
- * For what is no HTTP at all. Where an answer is still to come on the connection, this one would be taken for it: then the connection
- * ends without a word, which says that the outcome is not known.
+ * Answers malformed HTTP requests. If the connection still waits for the answer to an earlier request, the client would take this error
+ * for that answer; the connection is closed without an answer instead, so that the client treats the outcome as unknown.
  */
 export const answerUnparsable =
   (nextId: () => string) =>
   (error: Error, socket: Socket): void => {
-    const isOwing = '_httpMessage' in socket && Boolean(socket._httpMessage)
-    if (!socket.writable || isOwing) return void socket.destroy(error)
+    const isAnswerPending = '_httpMessage' in socket && Boolean(socket._httpMessage)
+    if (!socket.writable || isAnswerPending) return void socket.destroy(error)
     const id = nextId()
     const body = JSON.stringify(errorBody(malformed(error), id))
     socket.end(
@@ -81,7 +81,7 @@ export const answerUnparsable =
     )
   }
 
-/** The methods under which a path is known, as far as routes are added from now on. */
+/** Returns a function that lists the methods of a path, for all routes that are added after this call. */
 function methodsOf(app: FastifyInstance): (path: string) => string[] {
   const routes: { readonly pattern: RegExp; readonly methods: readonly string[] }[] = []
   app.addHook('onRoute', ({ url, method }) => {

@@ -1,6 +1,6 @@
 /**
- * JSON bodies, read so that nothing is lost silently: a number that a double would change is refused and not rounded, and so is a name
- * that an object has twice, of which the last would win.
+ * Parses JSON bodies without silent loss: rejects a number that a double would round, and an object that contains a name twice, of which
+ * `JSON.parse` would return the last value only.
  */
 import { ApiError } from '../errors.ts'
 
@@ -10,7 +10,7 @@ interface Parts {
   readonly exponent: number
 }
 
-/** A JSON number as digits without leading or trailing zeros, and a power of ten: equal numbers have equal parts. */
+/** Splits a JSON number into digits without leading or trailing zeros and a power of ten: equal numbers have equal parts. */
 function partsOf(source: string): Parts {
   const [mantissa = '', power = '0'] = source.replace(/^-/, '').toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')
@@ -22,7 +22,7 @@ function partsOf(source: string): Parts {
   }
 }
 
-/** Where the digits begin and end that are not zeros at either side: in one pass, as a number may be as long as a body. */
+/** Range of the digits without leading and trailing zeros, in one pass because a number may be as long as the body. */
 function spanOf(digits: string): readonly [start: number, end: number] {
   let start = 0
   let end = digits.length
@@ -31,19 +31,19 @@ function spanOf(digits: string): readonly [start: number, end: number] {
   return [start, end]
 }
 
-/** Whether `value`, printed, is the number that `source` says. */
+/** Whether `value` equals the number that is written in `source`. */
 export function keepsPrecision(source: string, value: number): boolean {
   const printed = String(value)
   if (printed === source) return true
   if (!Number.isFinite(value)) return false
-  const [said, kept] = [partsOf(source), partsOf(printed)]
-  return said.digits === kept.digits && said.exponent === kept.exponent
+  const [written, parsed] = [partsOf(source), partsOf(printed)]
+  return written.digits === parsed.digits && written.exponent === parsed.exponent
 }
 
-/** No request nests deeper than a batch of orders does; what does would end in a stack that is too small. */
+/** Maximum nesting: more than any valid request has. It protects later recursive code from stack overflows. */
 const DEEPEST = 8
 
-/** How many names the objects of a value have, all together. Refuses what nests too deep. */
+/** Number of names in all objects of a value. Throws INVALID_FIELD if the value exceeds the maximum nesting. */
 function namesIn(root: unknown): number {
   let names = 0
   let level = isNode(root) ? [root] : []
@@ -63,7 +63,7 @@ function namesIn(root: unknown): number {
 
 const isNode = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** At least as many as there are names: a string that holds quotes may match as well. */
+/** Number of name endings in the text: at least the number of names, because strings that contain quotes may match as well. */
 function nameEnds(text: string): number {
   const end = /"\s*:/g
   let count = 0
@@ -71,18 +71,18 @@ function nameEnds(text: string): number {
   return count
 }
 
-/** A number of 16 digits or more, or with an exponent. A double keeps every other number. What a string holds may match as well. */
+/** A number of 16 digits or more, or with an exponent: a double represents all others exactly. The content of a string may match too. */
 const DOUBTFUL = /[:,[]\s*-?(?:[\d.]{16}|[\d.]+[eE])/
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|[{}[\]:,]/g
 
-/** An object or a list that the scan is in: the names so far, or null in a list; and where it is. */
+/** An object or list around the current token: the names so far, or null in a list; and the current name or index. */
 interface Place {
   readonly names: Set<string> | null
   at: string | number
 }
 
-/** Goes through a text that is JSON: refuses a name that an object has twice, and a number that a double would change. */
+/** Scans a JSON text; throws for a name that occurs twice in an object and for a number that a double would round. */
 function scan(text: string): void {
   const places: Place[] = []
   let last = ''
@@ -94,7 +94,7 @@ function scan(text: string): void {
     else if (token === ',' && typeof place?.at === 'number') place.at++
     else if (token === ':' && place?.names) {
       place.at = JSON.parse(last) as string
-      if (place.names.has(place.at)) throw twice(fieldAt(places))
+      if (place.names.has(place.at)) throw duplicateField(fieldAt(places))
       place.names.add(place.at)
     } else if (/^[-\d]/.test(token) && !keepsPrecision(token, Number(token)))
       throw precisionLost(fieldAt(places), token)
@@ -104,21 +104,21 @@ function scan(text: string): void {
 
 const fieldAt = (places: readonly Place[]): string => places.map(({ at }) => at).join('.') || 'body'
 
-const twice = (field: string): ApiError =>
-  new ApiError('DUPLICATE_FIELD', { field, expected: 'every name once in an object' })
+const duplicateField = (field: string): ApiError =>
+  new ApiError('DUPLICATE_FIELD', { field, expected: 'each name at most once per object' })
 
 function precisionLost(field: string, received: string): ApiError {
   const nearest = Number(received)
-  const expected = 'a decimal string, or a number that a double keeps exactly'
-  const told = Number.isFinite(nearest) ? { nearest_valid: String(nearest) } : {}
-  return new ApiError('PRECISION_LOST', { field, expected, received, ...told })
+  const expected = 'a decimal string, or a number that a double represents exactly'
+  const nearestValid = Number.isFinite(nearest) ? { nearest_valid: String(nearest) } : {}
+  return new ApiError('PRECISION_LOST', { field, expected, received, ...nearestValid })
 }
 
 /** Parses a body; an empty one is an empty object. */
 export function parseJson(text: string): unknown {
   if (text.trim() === '') return {}
   const value = parse(text)
-  // Looking at every token takes longer than reading them, so that is left to texts that need it.
+  // Scanning every token takes longer than parsing, so only doubtful texts are scanned.
   if (nameEnds(text) !== namesIn(value) || DOUBTFUL.test(text)) scan(text)
   return value
 }

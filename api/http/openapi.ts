@@ -1,4 +1,4 @@
-/** The machine-readable description, made of the same schemas that validate. */
+/** Serves the OpenAPI description, generated from the schemas that validate requests, and a page to read it. */
 import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
@@ -6,12 +6,12 @@ import type { FastifyInstance } from 'fastify'
 const DESCRIPTION = `
 Non-custodial derivatives exchange: frequent batch auctions about every 200 ms, settled on the chain.
 
-Numbers in requests are JSON numbers or decimal strings; a JSON number that a double would change is refused.
+Numbers in requests are JSON numbers or decimal strings; a JSON number that a double would round is rejected.
 Every amount in an answer appears twice: \`x\` (number) and \`x_e18_raw\` (string, times 1e18, exact).
-Errors are \`{message, details}\` with \`details.code\`.
+Errors are \`{message, details}\` with \`details.code\`. Errors of commands also have \`details.outcome\`.
 `.trim()
 
-/** The page needs its own script and inline styles; nothing else is ever executed from here. */
+/** The documentation page needs its own script and inline styles. */
 const DOCS_POLICY =
   "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; " +
   "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:"

@@ -1,4 +1,4 @@
-/** What a schema has against a request, as an error of the catalogue. */
+/** Converts the validation problems of a request to one error of the catalogue. */
 import { ApiError } from '../errors.ts'
 
 export interface Problem {
@@ -23,31 +23,31 @@ interface Field {
 }
 type Fields = Readonly<Record<string, Field>>
 
-/** What a refusal uses of a schema. `x-hints`: what to do instead, for fields that are sent or left out by a usual mistake. */
+/** The parts of a schema that errors use. `x-hints` advises what to send instead of fields that are commonly sent or omitted by mistake. */
 interface Described {
   readonly properties?: Fields
   readonly 'x-hints'?: Readonly<Record<string, string>>
 }
 
-/** What would be valid: in the field's own words where it has some. */
+/** What would be valid: the field's `x-expected` if it has one. */
 function expectedOf({ keyword, instancePath, params, message }: Problem, fields: Fields): unknown {
   const [, name = '', item] = instancePath.split('/')
   const field = item === undefined ? fields[name] : fields[name]?.items
   return field?.['x-expected'] ?? field?.enum ?? (keyword === 'type' ? params.type : message)
 }
 
-/** The bound that a number lies beyond. Not 0: that seldom says the least, but that there is none. */
+/** The violated bound of a number, except a minimum of 0, which would not be a useful value. */
 function nearestOf({ keyword, params }: Problem): { readonly nearest_valid?: unknown } {
   const isBound = keyword === 'minimum' || keyword === 'maximum'
   return isBound && params.limit !== 0 ? { nearest_valid: params.limit } : {}
 }
 
-/** A list by its length: that is what can be wrong with it. */
-const told = (value: unknown): unknown => (Array.isArray(value) ? `${value.length} items` : value)
+/** The received value; a list is described by its length, because only its length is validated. */
+const receivedOf = (value: unknown): unknown => (Array.isArray(value) ? `${value.length} items` : value)
 
-const TOLD_NAMES = 10
+const MAX_NAMES = 10
 
-/** The first problem, most telling kind first: an unknown field, a missing one, then a value. */
+/** The error for the first problem, in this order: an unknown field, a missing field, an invalid value. */
 export function validationError(problems: readonly Problem[], part: unknown, schema: unknown): ApiError {
   const { properties: fields = {}, 'x-hints': hints = {} } = (schema ?? {}) as Described
   const hintFor = (field: string) => (Object.hasOwn(hints, field) ? { hint: hints[field] } : {})
@@ -55,7 +55,7 @@ export function validationError(problems: readonly Problem[], part: unknown, sch
     problems.find((problem) => problem.keyword === keyword)?.params[param] as string[] | undefined
   const unknown = namesOf('additionalProperties', 'additionalProperties')
   if (unknown) {
-    const names = unknown.slice(0, TOLD_NAMES)
+    const names = unknown.slice(0, MAX_NAMES)
     const field = names[0] as string
     const received = valueAt(part, `/${field}`)
     return new ApiError('UNKNOWN_FIELD', {
@@ -74,7 +74,7 @@ export function validationError(problems: readonly Problem[], part: unknown, sch
   return new ApiError('INVALID_FIELD', {
     field: fieldOf(problem.instancePath) || 'body',
     expected: expectedOf(problem, fields),
-    received: told(valueAt(part, problem.instancePath)),
+    received: receivedOf(valueAt(part, problem.instancePath)),
     ...nearestOf(problem),
   })
 }

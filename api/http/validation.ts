@@ -1,4 +1,4 @@
-/** Validates requests by their schemas. */
+/** Compiles the validators of request parts from their schemas. */
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
 import type { Problem } from './problems.ts'
 
@@ -6,28 +6,28 @@ type Compile = typeof TypeBoxValidatorCompiler
 
 const WHOLE = /^-?\d{1,20}$/
 
-/** The fields that are whole numbers: what a URL says for them is text, and only digits are read as a number. */
+/** Names of the integer fields. In a URL their values are texts, of which only plain digits are accepted. */
 function integersOf(schema: unknown): string[] {
   const { properties = {} } = schema as { readonly properties?: Record<string, { readonly type?: unknown }> }
   return Object.keys(properties).filter((name) => properties[name]?.type === 'integer')
 }
 
-/** The schema without what it says of the items of lists marked `x-each`: whoever takes those looks at them one by one. */
+/** The schema without the item schemas of lists marked `x-each`, whose items the command validates one by one. */
 function withoutItems<Schema>(schema: Schema): Schema {
   const { properties } = schema as { readonly properties?: Record<string, object> }
   if (properties === undefined) return schema
-  const loose = Object.entries(properties).map(([name, property]) => [
+  const relaxed = Object.entries(properties).map(([name, property]) => [
     name,
     'x-each' in property ? { ...property, items: {} } : property,
   ])
-  return { ...schema, properties: Object.fromEntries(loose) }
+  return { ...schema, properties: Object.fromEntries(relaxed) }
 }
 
 interface Described {
   readonly properties?: Readonly<Record<string, { readonly maxItems?: number }>>
 }
 
-/** Looks at the length of lists alone: what is far too long is not looked through, item by item. */
+/** Checks only the lengths of lists, so that a list that is too long is rejected without validating its items. */
 function tooLong(schema: unknown): (value: unknown) => Problem | undefined {
   const { properties = {} } = schema as Described
   const lists = Object.entries(properties).flatMap(([name, { maxItems }]) =>
@@ -42,7 +42,7 @@ function tooLong(schema: unknown): (value: unknown) => Problem | undefined {
   }
 }
 
-/** As the library's, which would read ` 1`, `0x1` and `1.5` in a URL as 1. */
+/** The library's compiler, with stricter integers in URLs: the library would read ` 1`, `0x1` and `1.5` as 1. */
 export const compileValidator: Compile = (route) => {
   if (route.httpPart === 'body') {
     const check = TypeBoxValidatorCompiler({ ...route, schema: withoutItems(route.schema) })

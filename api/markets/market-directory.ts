@@ -1,4 +1,4 @@
-/** The markets' specifications in memory: they change rarely, and every order needs one. */
+/** A cache of market specifications, which change rarely and are needed for every order. */
 
 import type { Db } from '../../db/client.ts'
 import { loadMarkets } from '../../db/markets.ts'
@@ -24,7 +24,7 @@ export interface MarketDirectory {
 }
 
 const REFRESH_MS = 5_000
-/** A market that is asked for but not known is looked for again, but not more often than this. */
+/** Minimum interval between reloads that are caused by an unknown market. */
 const MISS_MS = 500
 
 export function createMarketDirectory(db: Db, clock: Clock): MarketDirectory {
@@ -54,7 +54,7 @@ export function createMarketDirectory(db: Db, clock: Clock): MarketDirectory {
     const age = clock.now() - loadedAt
     const known = read()
     if (known === undefined && age > MISS_MS) await reload()
-    // An old specification is served while the new one is on its way.
+    // An expired specification is served while the reload runs.
     else if (age > REFRESH_MS) reload().catch(() => {})
     const found = read()
     if (found === undefined)

@@ -1,4 +1,4 @@
-/** An order as the typed data that its maker signs. */
+/** Converts an order to the EIP-712 typed data that its maker signs. */
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import { type Order, triggerCondition } from '../../domain/orders/order.ts'
 import { DOMAIN_NAME, DOMAIN_VERSION, ORDER_FIELDS, packFlags } from '../../domain/orders/order-hash.ts'

@@ -1,4 +1,4 @@
-/** Trying an order without placing it. */
+/** A dry run of a placement. */
 import Type, { type Static } from 'typebox'
 import { Balance } from '../accounts/schema.ts'
 import { PriceBand, reservationFields } from '../orders/reservation-schema.ts'
@@ -7,13 +7,13 @@ import { PlaceOrderBody } from './schema.ts'
 
 const { signature: _, signature_type, ...unsigned } = PlaceOrderBody.properties
 
-/** As a placement, with or without its signature. */
+/** The body of a placement; the signature is optional. */
 export const ValidateBody = closed(
   {
     ...unsigned,
     signature: Type.Optional(
       Type.String({
-        description: 'Hex of r, s, v and the suffix 01. Without it everything else is checked.',
+        description: 'Hex of r, s, v and the suffix 01. If omitted, all other checks run.',
       }),
     ),
     signature_type,
@@ -47,43 +47,45 @@ const TypedData = Type.Object(
   },
   {
     description:
-      'What the order is hashed from. Its EIP-712 hash is `digest`; sign those 32 bytes as a personal message and append the byte 01.',
+      'The typed data of the order. Its EIP-712 hash is `digest`; sign those 32 bytes as a personal message and append the byte 01.',
   },
 )
 
 export const ValidateAnswer = Type.Object({
   valid: Type.Boolean({
-    description: 'Always true: what is not valid is an error, the same as of a placement.',
+    description: 'Always true: an invalid order returns the error that its placement would return.',
   }),
   order_hash: Type.String(),
   digest: Type.String({
     description: 'The 32 bytes to sign as a personal message; the same as `order_hash`.',
   }),
   signer: nullable(
-    Type.String({ description: 'Who signed: the account or a session key of it. Null without a signature.' }),
+    Type.String({
+      description: 'The recovered signer: the account or one of its session keys. Null without a signature.',
+    }),
   ),
   is_duplicate: Type.Boolean({
-    description: 'This order has been placed already; the rest tells of it as it is.',
+    description: 'Whether this order was placed before; the other fields then describe its current state.',
   }),
   status: Type.String({
-    description: 'What it would be: OPEN or PENDING_TRIGGER. Of a duplicate, what it is.',
+    description: 'Status after the placement: OPEN or PENDING_TRIGGER. For a duplicate, its current status.',
   }),
   side: Side,
   ...reservationFields,
   price_band: PriceBand,
   nearest_valid: Type.Object(
     {
-      ...amountOf('lowest_price', 'Lowest limit that would be taken on this side.'),
-      ...amountOf('highest_price', 'Highest limit that would be taken on this side.'),
-      ...amountOf('tick_size', 'Prices are multiples of it.'),
-      ...amountOf('min_quantity', 'Least quantity, full closes excepted.'),
-      ...amountOf('max_quantity', 'Most of one order.'),
-      ...amountOf('step_size', 'Quantities are multiples of it.'),
+      ...amountOf('lowest_price', 'Lowest limit price that is accepted on this side.'),
+      ...amountOf('highest_price', 'Highest limit price that is accepted on this side.'),
+      ...amountOf('tick_size', 'Prices must be multiples of it.'),
+      ...amountOf('min_quantity', 'Minimum quantity, except for full closes.'),
+      ...amountOf('max_quantity', 'Maximum quantity of one order.'),
+      ...amountOf('step_size', 'Quantities must be multiples of it.'),
       max_leverage: Type.Integer(),
     },
-    { description: 'The bounds that it was checked against.' },
+    { description: 'The bounds that the order was checked against.' },
   ),
-  balance: Type.Object(Balance.properties, { description: 'As it would be with the order.' }),
+  balance: Type.Object(Balance.properties, { description: 'The balance after the placement.' }),
   typed_data: TypedData,
 })
 export type ValidateAnswer = Static<typeof ValidateAnswer>

@@ -1,4 +1,4 @@
-/** What happened to orders, in the read model. */
+/** Order events in the read model. */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { marketShard } from '../../domain/journal/journal-row.ts'
@@ -14,7 +14,7 @@ const selectEvents = (db: Db | Tx) =>
     .selectAll('e')
     .select(['o.hash', 'o.market_id'])
 
-/** Of one order, which is of one shard: the last first. */
+/** Events of one order, newest first; they all belong to one shard. */
 export function eventsOfOrder(
   db: Db | Tx,
   orderId: string,
@@ -39,7 +39,7 @@ export interface EventFilter {
   readonly after: EventPlace | null
 }
 
-/** The last to arrive first; one row more than `limit` if there is a next page. */
+/** Last arrival first; one row more than `limit` if there is a next page. */
 export function eventsOfUser(db: Db | Tx, userId: number, filter: EventFilter): Promise<OrderEventRow[]> {
   let query = selectEvents(db).where('e.user_id', '=', userId)
   if (filter.marketId !== undefined) query = query.where('e.shard', '=', marketShard(filter.marketId))
@@ -51,7 +51,7 @@ export function eventsOfUser(db: Db | Tx, userId: number, filter: EventFilter): 
     .execute()
 }
 
-/** A rebuild numbers events anew and a rollback takes some away: the event is looked up, and its number of then serves where it is gone. */
+/** A rebuild renumbers arrivals, so the current arrival of the cursor's event is used; if a rollback removed the event, the cursor's own. */
 function arrivedBefore({ arrival, shard, seq, place }: EventPlace) {
   const changed = sql`select arrival from read.order_changes where shard = ${shard} and seq = ${seq} and place = ${place}`
   const created = sql`select arrival from read.orders where order_id = ${`${shard.slice(1)}-${seq}`} and ${place} = 0`

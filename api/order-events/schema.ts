@@ -1,4 +1,4 @@
-/** What happens to orders. */
+/** Lifecycle events of orders. */
 import Type, { type Static } from 'typebox'
 import { MaybeTrigger } from '../orders/trigger-schema.ts'
 import {
@@ -17,22 +17,24 @@ export const EVENT_KINDS = ['CREATED', 'PARTIALLY_FILLED', 'FILLED', 'CANCELLED'
 const KINDS = 'CREATED, PARTIALLY_FILLED, FILLED, CANCELLED or EXPIRED.'
 
 export const OrderEvent = Type.Object({
-  event_id: Type.String({ description: 'Unique; the same event has the same id in every answer.' }),
+  event_id: Type.String({ description: 'Unique and stable id of the event.' }),
   kind: words(EVENT_KINDS, KINDS),
   order_id: Type.String(),
   order_hash: Type.String(),
   user_id: Type.Integer(),
   market_id: Type.Integer(),
   symbol: Type.String(),
-  shard_seq: Type.String({ description: "Its place in the market's log." }),
-  created_at: Time('When it happened.'),
+  shard_seq: Type.String({ description: "Sequence of the event in the market's journal." }),
+  created_at: Time('Time of the event.'),
   details: Type.Object(
     {
-      status: nullable(Type.String({ description: 'With CREATED: the status it was accepted with.' })),
+      status: nullable(Type.String({ description: 'For CREATED: the status at acceptance.' })),
       status_reason: nullable(Type.String({ description: 'Why the order ended.' })),
-      cancel_reason: nullable(Type.String({ description: 'What the trader said at the cancel.' })),
+      cancel_reason: nullable(Type.String({ description: 'The `reason` of the cancel request.' })),
       fill_id: nullable(Type.String()),
-      batch_id: nullable(Type.Integer({ description: 'The auction of the fill, or that ended the order.' })),
+      batch_id: nullable(
+        Type.Integer({ description: 'The auction of the fill, or the auction that ended the order.' }),
+      ),
       part: nullable(Type.Integer()),
       action_id: nullable(Type.Integer()),
       tx_hash: nullable(Type.String()),
@@ -41,7 +43,7 @@ export const OrderEvent = Type.Object({
       ...maybeAmountOf('fee', 'Fee of the fill.'),
       trigger: MaybeTrigger,
     },
-    { description: 'What does not belong to this kind of event is null.' },
+    { description: 'Fields that do not apply to the kind of event are null.' },
   ),
 })
 export type OrderEvent = Static<typeof OrderEvent>
@@ -49,8 +51,8 @@ export type OrderEvent = Static<typeof OrderEvent>
 export const OrderEvents = Type.Object({ events: Type.Array(OrderEvent), next_cursor: NextCursor })
 export const OrderEventsQuery = closed({ ...pageQuery, ...bookmarkQuery })
 export const UserEventsQuery = closed({
-  market_id: Type.Optional(PositiveInteger('Only this market.')),
-  kind: Type.Optional(words(EVENT_KINDS, 'Only this kind.')),
+  market_id: Type.Optional(PositiveInteger('Only events in this market.')),
+  kind: Type.Optional(words(EVENT_KINDS, 'Only events of this kind.')),
   ...pageQuery,
   ...bookmarkQuery,
 })

@@ -1,4 +1,4 @@
-/** Rows of order events as a trader sees them. */
+/** Converts an order event's row to its JSON form. */
 import type { Selectable } from 'kysely'
 import type { ReadOrderEventsTable } from '../../db/read-schema.ts'
 import type { TriggerEvidence, Wei } from '../../domain/journal/journal-row.ts'
@@ -14,7 +14,7 @@ export type OrderEventRow = Selectable<ReadOrderEventsTable> & {
   readonly market_id: number
 }
 
-/** What the projector writes into `details`, by the kind of event. */
+/** The JSON that the projector writes into `details`; the fields depend on the kind of event. */
 interface Details {
   readonly status?: OrderStatus
   readonly reason?: StatusReason
@@ -31,7 +31,7 @@ interface Details {
   readonly trigger?: TriggerEvidence
 }
 
-/** Where an event stands among all of its account. */
+/** The position of an event among all events of its account. */
 export interface EventPlace {
   readonly arrival: number
   readonly shard: string
@@ -42,7 +42,7 @@ export interface EventPlace {
 export const eventId = ({ shard, seq, place }: Pick<EventPlace, 'shard' | 'seq' | 'place'>): string =>
   `${shard}-${seq}-${place}`
 
-/** Null where the text is no event's id. */
+/** Null if the text is not an event id. */
 export function parseEventId(text: string): Omit<EventPlace, 'arrival'> | null {
   const match = /^(m\d{1,10})-(\d{1,15})-(\d{1,9})$/.exec(text)
   return match && { shard: match[1] as string, seq: Number(match[2]), place: Number(match[3]) }

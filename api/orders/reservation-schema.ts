@@ -1,24 +1,27 @@
-/** What an order would hold back, and the band it is measured against. */
+/** The reservation of an order, and the price band that applies to it. */
 import Type from 'typebox'
 import { amountOf } from '../wire/schema.ts'
 
 export const reservationFields = {
-  ...amountOf('opening_quantity', 'What of it may open or grow a position.'),
-  ...amountOf('closing_quantity', 'What of it would only shrink the position.'),
+  ...amountOf('opening_quantity', 'Part of the quantity that may open or grow a position.'),
+  ...amountOf('closing_quantity', 'Part of the quantity that only shrinks the position.'),
   ...amountOf(
     'reserved_price',
-    'What margin is computed at; of a limit sell: half of what its fee allowance is.',
+    'Price at which the margin is computed; for a limit sell half the price of its fee allowance.',
   ),
-  ...amountOf('margin', 'Margin held back for what opens.'),
-  ...amountOf('fee_allowance', 'Held back for the fees of what opens, at the taker rate.'),
-  ...amountOf('reserved_margin', 'Both together.'),
+  ...amountOf('margin', 'Margin reserved for the opening quantity.'),
+  ...amountOf('fee_allowance', 'Reserved for the fees of the opening quantity, at the taker rate.'),
+  ...amountOf('reserved_margin', 'Sum of margin and fee allowance.'),
 }
 
 export const PriceBand = Type.Object(
   {
-    ...amountOf('lowest', 'Lowest price of a batch now.'),
-    ...amountOf('highest', 'Highest price of a batch now.'),
-    ...amountOf('oracle_price', 'What the band lies around.'),
+    ...amountOf('lowest', 'Lowest price at which a batch can clear now.'),
+    ...amountOf('highest', 'Highest price at which a batch can clear now.'),
+    ...amountOf('oracle_price', 'Oracle price from which the band is computed.'),
   },
-  { description: 'Buys above it and sells below it are refused; on the other side they wait.' },
+  {
+    description:
+      'Buys above the band and sells below it are rejected; orders outside it on the other side rest until they are eligible.',
+  },
 )

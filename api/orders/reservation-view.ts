@@ -1,4 +1,4 @@
-/** What an order holds back, and the band it is measured against, as a trader sees them. */
+/** Converts a reservation and a price band to their JSON forms. */
 import type { Band } from '../../domain/market/band.ts'
 import { feeAllowancePerStep } from '../../domain/market/fees.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
@@ -7,7 +7,7 @@ import { feePriceOf } from '../../domain/orders/reservation.ts'
 import type { Price, Quote, Steps, Ticks } from '../../domain/units.ts'
 import { amount } from '../wire/amounts.ts'
 
-/** As acceptance fixes it, for an order of that quantity. */
+/** The reservation that acceptance fixes for an order of that quantity. */
 export interface Reservation extends Pick<Order, 'side' | 'price' | 'quantity'> {
   readonly openable: Steps
   readonly reserved: Quote

@@ -1,4 +1,4 @@
-/** Rows of orders as a trader sees them. */
+/** Converts an order's row to its JSON form. */
 import type { Selectable } from 'kysely'
 import type { ReadOrdersTable } from '../../db/read-schema.ts'
 import type { TriggerEvidence } from '../../domain/journal/journal-row.ts'
@@ -10,11 +10,11 @@ import type { Trigger } from './trigger-schema.ts'
 
 export type OrderRow = Omit<Selectable<ReadOrdersTable>, 'arrival'>
 
-/** Average price of what is filled: value is the sum of price x steps, in ticks. */
+/** Average price of the filled quantity; `filled_value` is the sum of price × steps, in ticks. */
 const averagePrice = (spec: MarketSpec, { filled, filled_value }: OrderRow): bigint | null =>
   filled === 0 ? null : (filled_value * spec.tick) / BigInt(filled)
 
-/** Amounts are written out: a batch shows fifty orders, and putting them together from parts takes twice the time. */
+/** Amount fields are written out because a batch has fifty orders, and spreading `amount()` objects takes twice the time. */
 export function orderView(spec: MarketSpec, row: OrderRow): Order {
   const price = priceOf(spec, row.price as Ticks)
   const quantity = quantityOf(spec, row.quantity as Steps)
@@ -64,7 +64,7 @@ export function orderView(spec: MarketSpec, row: OrderRow): Order {
   }
 }
 
-/** What triggered an order; null for one that waits still or never waited. */
+/** What triggered the order; null if it still waits or is not conditional. */
 export const triggerView = (evidence: TriggerEvidence | null): Trigger | null =>
   evidence && {
     at: isoTime(evidence.at),

@@ -1,6 +1,6 @@
 /**
- * Reads that must show a write. A bookmark names a shard and a sequence; the read waits until the read model has it, and takes the
- * projected sequence and its data from one snapshot. A read without a bookmark never waits.
+ * Reads that must show an earlier write. A bookmark names a shard and a sequence. A read that carries one waits until the read model has
+ * reached that sequence, and reads the projected sequence and its data from one snapshot. A read without a bookmark never waits.
  */
 import { normalizeIP } from '@fastify/rate-limit'
 import { sql } from 'kysely'
@@ -22,7 +22,7 @@ export interface BookmarkFields {
   readonly read_after_shard_seq?: string
 }
 
-/** Who reads, and after what. */
+/** The caller of a read and its bookmark. */
 export interface Reading {
   readonly query: BookmarkFields
   readonly caller: Pick<Caller, 'userId'> | null
@@ -63,7 +63,7 @@ const incomplete = (field: string) =>
 const unavailable = () => new ApiError('HTV1_READ_AFTER_UNAVAILABLE', {}, '2')
 const pending = (shard: string) => new ApiError('HTV1_READ_AFTER_PENDING', { shard }, '0.5')
 
-/** Null without a bookmark; half a bookmark is refused. */
+/** Null without a bookmark; throws INCOMPLETE_BOOKMARK for one field without the other. */
 export function parseBookmark(fields: BookmarkFields): Bookmark | null {
   const { read_after_shard_id: id, read_after_shard_seq: seq } = fields
   if (id === undefined && seq === undefined) return null
@@ -75,27 +75,27 @@ export function parseBookmark(fields: BookmarkFields): Bookmark | null {
   return { shard: match[1] as string, epoch: Number(match[2]), seq: Number(seq) }
 }
 
-/** Whether the read model shows the write. `beyond`: the log itself does not, which is a copy that lags, or nobody's bookmark. */
+/** Whether the read model shows the write. `beyond`: the journal does not have it, because the database copy lags or the bookmark is invented. */
 type Progress = 'shown' | 'behind' | 'beyond'
 
 /**
- * Of the places to wait, one caller gets so many, and bookmarks beyond the log together so many: whoever asks for too much, or makes
- * bookmarks up under many names, cannot keep others from waiting.
+ * The share of waiting places that one caller can occupy, and that all bookmarks beyond the journal can occupy together, so that neither
+ * one busy caller nor invented bookmarks of many callers exclude other reads.
  */
 const SHARE = 0.25
 
 interface Waiter {
   readonly bookmark: Bookmark
-  /** The account, or the address where there is none. */
-  readonly who: string
+  /** The account, or the address of an unauthenticated caller. */
+  readonly callerKey: string
   readonly isBeyond: boolean
   readonly wake: (error?: ApiError) => void
 }
 
-const isReached = (at: Bookmark, { shard, epoch, seq }: Bookmark): boolean =>
+const hasReached = (at: Bookmark, { shard, epoch, seq }: Bookmark): boolean =>
   at.shard === shard && (at.epoch !== epoch || at.seq >= seq)
 
-/** Compares the bookmark with the read model inside `tx`, whose snapshot the data is read from as well. */
+/** Compares the bookmark with the read model inside `tx`, from whose snapshot the data is read as well. */
 async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<Progress> {
   const row = await tx
     .selectFrom('shards as s')
@@ -108,16 +108,16 @@ async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark): Promise<Prog
   return row.head < seq ? 'beyond' : 'behind'
 }
 
-/** Wakes waiting reads: by NOTIFY, and by one shared poll in case a notification was lost. */
-function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAfterLimits) {
+/** Holds waiting reads and wakes them by NOTIFY, and by one shared poll in case a notification is lost. */
+function createReadQueue({ db, notifications }: ReadAfterPorts, limits: ReadAfterLimits) {
   const waiters = new Set<Waiter>()
-  const held = new Map<string, number>()
+  const placesOf = new Map<string, number>()
   const seen = new Map<string, Bookmark>()
   let poll: NodeJS.Timeout | undefined
 
   const advance = (to: Bookmark): void => {
     seen.set(to.shard, to)
-    for (const waiter of waiters) if (isReached(to, waiter.bookmark)) waiter.wake()
+    for (const waiter of waiters) if (hasReached(to, waiter.bookmark)) waiter.wake()
   }
   const failAll = (): void => {
     for (const waiter of waiters) waiter.wake(unavailable())
@@ -127,39 +127,39 @@ function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAf
     advance({ shard, epoch: Number(epoch), seq: Number(seq) })
   })
 
-  const isFull = ({ who, isBeyond }: Pick<Waiter, 'who' | 'isBeyond'>): boolean => {
+  const isFull = ({ callerKey, isBeyond }: Pick<Waiter, 'callerKey' | 'isBeyond'>): boolean => {
     const places = limits.readAfterWaiters
     if (waiters.size >= places) return true
     const share = Math.ceil(places * SHARE)
-    if ((held.get(who) ?? 0) >= share) return true
+    if ((placesOf.get(callerKey) ?? 0) >= share) return true
     return isBeyond && [...waiters].filter((waiter) => waiter.isBeyond).length >= share
   }
   const enter = (waiter: Waiter): void => {
     waiters.add(waiter)
-    held.set(waiter.who, (held.get(waiter.who) ?? 0) + 1)
+    placesOf.set(waiter.callerKey, (placesOf.get(waiter.callerKey) ?? 0) + 1)
   }
   const leave = (waiter: Waiter): void => {
     if (!waiters.delete(waiter)) return
-    const left = (held.get(waiter.who) ?? 0) - 1
-    left > 0 ? held.set(waiter.who, left) : held.delete(waiter.who)
+    const left = (placesOf.get(waiter.callerKey) ?? 0) - 1
+    left > 0 ? placesOf.set(waiter.callerKey, left) : placesOf.delete(waiter.callerKey)
   }
 
-  const look = async (): Promise<void> => {
+  const pollProgress = async (): Promise<void> => {
     try {
       for (const row of await db.selectFrom('read.projection').selectAll().execute()) advance(row)
     } catch {
       if (!notifications.isListening()) failAll()
     }
-    poll = waiters.size > 0 ? setTimeout(() => void look(), limits.readAfterPollMs) : undefined
+    poll = waiters.size > 0 ? setTimeout(() => void pollProgress(), limits.readAfterPollMs) : undefined
   }
 
   return {
     waiters,
-    /** Resolves when the bookmark may have been reached, or after `ms`. */
-    wait(asking: Omit<Waiter, 'wake'>, ms: number): Promise<void> {
-      const { bookmark } = asking
-      if (isFull(asking)) throw new ApiError('HTV1_READ_AFTER_CAPACITY', {}, '1')
-      // Told between the look at the database and now.
+    /** Resolves when the read model may have reached the bookmark, or after `ms`. */
+    wait(read: Omit<Waiter, 'wake'>, ms: number): Promise<void> {
+      const { bookmark } = read
+      if (isFull(read)) throw new ApiError('HTV1_READ_AFTER_CAPACITY', {}, '1')
+      // The notification may have arrived between the database read and now.
       const last = seen.get(bookmark.shard)
       if (last?.epoch === bookmark.epoch && last.seq >= bookmark.seq) return Promise.resolve()
       return new Promise((resolve, reject) => {
@@ -169,9 +169,9 @@ function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAf
           error ? reject(error) : resolve()
         }
         const timer = setTimeout(wake, ms)
-        const waiter = { ...asking, wake }
+        const waiter = { ...read, wake }
         enter(waiter)
-        poll ??= setTimeout(() => void look(), limits.readAfterPollMs)
+        poll ??= setTimeout(() => void pollProgress(), limits.readAfterPollMs)
       })
     },
     stop() {
@@ -183,7 +183,7 @@ function createWaitingRoom({ db, notifications }: ReadAfterPorts, limits: ReadAf
 
 export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits): ReadAfter {
   const { db, clock } = ports
-  const room = createWaitingRoom(ports, limits)
+  const queue = createReadQueue(ports, limits)
 
   type Attempt<Value> = { readonly value: Value } | { readonly isBeyond: boolean }
   const attempt = <Value>(bookmark: Bookmark, query: (tx: Tx) => Promise<Value>): Promise<Attempt<Value>> =>
@@ -203,23 +203,23 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
     async read({ query: fields, caller, ip }, query) {
       const bookmark = parseBookmark(fields)
       if (bookmark === null) return query(db)
-      const who = caller === null ? normalizeIP(ip) : `user ${caller.userId}`
+      const callerKey = caller === null ? normalizeIP(ip) : `user ${caller.userId}`
       const deadline = clock.now() + limits.readAfterWaitMs
       for (;;) {
         const seen = await attempt(bookmark, query)
         if ('value' in seen) return seen.value
         const left = deadline - clock.now()
         if (left <= 0) throw pending(bookmark.shard)
-        await room.wait({ who, bookmark, isBeyond: seen.isBeyond }, left)
+        await queue.wait({ callerKey, bookmark, isBeyond: seen.isBeyond }, left)
       }
     },
     get waiting() {
-      return room.waiters.size
+      return queue.waiters.size
     },
-    stop: room.stop,
+    stop: queue.stop,
   }
 }
 
-/** The highest projected sequence of a shard, as part of a query on the same snapshot. */
+/** SQL for the highest projected sequence of a shard, for use in a query on the same snapshot. */
 export const projectedSeq = (shard: string) =>
   sql<number>`coalesce((select seq from read.projection where shard = ${shard}), 0)`

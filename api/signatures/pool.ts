@@ -1,6 +1,6 @@
 /**
- * Recovers signers: a few at once where they are asked for, many on other threads. What it costs to hand an order to a thread and its
- * answer back is a tenth of a recovery, but the answer comes a turn of two event loops later: for a single order that does not pay.
+ * Recovers signers: few orders on the calling thread, many on worker threads. Passing an order to a thread costs a tenth of a recovery,
+ * but the result arrives a turn of two event loops later, which does not pay off for a single order.
  */
 import { Worker } from 'node:worker_threads'
 import type { Order } from '../../domain/orders/order.ts'
@@ -25,10 +25,10 @@ export interface SignaturePool {
   stop(): Promise<void>
 }
 
-/** From here on it pays: measured by `npm run bench:batch`. */
+/** Minimum orders for a worker thread, measured by `npm run bench:batch`. */
 const FEWEST = 4
 
-const here = ({ spec, order, signature }: Signed): Recovered => recoverSigner(spec, order, signature)
+const recoverHere = ({ spec, order, signature }: Signed): Recovered => recoverSigner(spec, order, signature)
 
 interface Thread {
   readonly worker: Worker
@@ -45,13 +45,13 @@ function taskOf(id: number, signed: readonly Signed[]): Task {
 }
 
 export interface PoolOptions {
-  /** Fewer are checked at once. */
+  /** Fewer orders than this are recovered on the calling thread. */
   readonly fewest?: number
-  /** What the threads run. */
+  /** The program of the worker threads. */
   readonly program?: URL
 }
 
-/** Threads start with the first task. One that dies is given up: what it owed is done here instead, and a later task starts another. */
+/** Threads start with the first task. If one dies, its pending tasks run on the calling thread and a later task starts a new thread. */
 export function createSignaturePool(
   size: number,
   { fewest = FEWEST, program = new URL('./worker.ts', import.meta.url) }: PoolOptions = {},
@@ -68,14 +68,14 @@ export function createSignaturePool(
       thread.waiting.get(id)?.resolve(recovered)
       thread.waiting.delete(id)
     })
-    const giveUp = (error: Error): void => {
+    const discard = (error: Error): void => {
       const at = threads.indexOf(thread)
       if (at >= 0) threads.splice(at, 1)
       for (const task of thread.waiting.values()) task.reject(error)
       thread.waiting.clear()
     }
-    worker.on('error', giveUp)
-    worker.on('exit', () => giveUp(new Error('the thread has ended')))
+    worker.on('error', discard)
+    worker.on('exit', () => discard(new Error('the worker thread exited')))
     threads.push(thread)
     return thread
   }
@@ -89,13 +89,13 @@ export function createSignaturePool(
 
   return {
     async recoverSigners(signed) {
-      if (size === 0 || isStopped || signed.length < fewest) return signed.map(here)
+      if (size === 0 || isStopped || signed.length < fewest) return signed.map(recoverHere)
       const { worker, waiting } = choose()
       const task = taskOf(ids++, signed)
       const answer = Promise.withResolvers<readonly Recovered[]>()
       waiting.set(task.id, answer)
       worker.postMessage(task)
-      return answer.promise.catch(() => signed.map(here))
+      return answer.promise.catch(() => signed.map(recoverHere))
     },
     async stop() {
       isStopped = true

@@ -1,10 +1,10 @@
-/** Hashes of orders and their signers. */
+/** Hashes orders and recovers their signers. */
 import type { Order } from '../../domain/orders/order.ts'
 import { type OrderVerifier, orderVerifier, type SigningTerms } from '../../domain/orders/order-hash.ts'
 import { keccak, recover } from '../adapters/crypto.ts'
 import type { Recovered } from '../ports.ts'
 
-/** A market's verifier holds what does not change from order to order. */
+/** One verifier per market, because it precomputes the parts of the digest that are equal for all orders. */
 const verifiers = new WeakMap<SigningTerms, OrderVerifier>()
 
 export function recoverSigner(terms: SigningTerms, order: Order, signature: string): Recovered {

@@ -1,4 +1,4 @@
-/** From what a trader has in mind to a quantity. Places nothing. */
+/** Sizing helpers: compute a quantity from a sizing intent or a budget. They place nothing. */
 import { callerOf } from '../http/access.ts'
 import { type App, answers } from '../http/types.ts'
 import { Estimate, EstimateBody, Quantity, QuantityBody } from './schema.ts'
@@ -14,9 +14,9 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
       config: own,
       schema: {
         tags,
-        summary: 'Size an order, and estimate what it would come to',
+        summary: 'Compute the quantity of an order and estimate its result',
         description:
-          'The maximum is what a placement accepts at this moment; one step more is refused for the reason that is told.',
+          '`maximum` is the largest quantity that a placement accepts now; `maximum.binding` states why one step more is rejected.',
         operationId: 'estimateOrder',
         body: EstimateBody,
         response: answers(Estimate),
@@ -30,8 +30,8 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
       config: own,
       schema: {
         tags,
-        summary: 'The quantity that a budget in USDM buys',
-        description: 'Kept for older clients: `POST /v0/orders/estimate` says more.',
+        summary: 'Compute the quantity that a budget in USDM buys',
+        description: 'For older clients; `POST /v0/orders/estimate` returns more.',
         operationId: 'calculateQuantity',
         body: QuantityBody,
         response: answers(Quantity),

@@ -1,4 +1,4 @@
-/** From what a trader has in mind to a quantity, and what it would come to. */
+/** Sizing helpers: sizing intents, the maximum quantity, and the estimated result of an order. */
 import Type, { type Static } from 'typebox'
 import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import { PriceBand, reservationFields } from '../orders/reservation-schema.ts'
@@ -26,13 +26,13 @@ export const EstimateBody = closed(
     order_type: typeInput,
     sizing_intent: words(
       SIZING_INTENTS,
-      'notional: size in USDM. units: size in units. available_margin: percent of what is available. ' +
+      'notional: size in USDM. units: size in units. available_margin: percent of the available balance. ' +
         'max: the largest order. reduce_percentage: percent of the position.',
     ),
     size: Type.Optional(
-      decimalInput('What the intent says; 0 (default) for the maximum alone. Leave it out for max.'),
+      decimalInput('Size in the unit of the intent; 0 (default) for the maximum only. Omit it for max.'),
     ),
-    price: Type.Optional(decimalInput('Limit price: required for limit types.')),
+    price: Type.Optional(decimalInput('Limit price; required for limit types.')),
     trigger_price: Type.Optional(decimalInput('Required for conditional types.')),
     leverage: Type.Optional(wholeInput('A positive whole number; default 1.')),
     reduce_only: Type.Optional(
@@ -57,7 +57,7 @@ export const EstimateBody = closed(
 export type EstimateBody = Static<typeof EstimateBody>
 
 const refusalFields = {
-  code: Type.String({ description: 'As in the errors of a placement, or POSITION_SIZE.' }),
+  code: Type.String({ description: 'Error code of a placement, or POSITION_SIZE.' }),
   message: Type.String(),
   field: Type.String(),
   expected: Type.String(),
@@ -66,51 +66,57 @@ const refusalFields = {
 }
 
 const Maximum = Type.Object({
-  ...amountOf('quantity', 'The largest quantity that a placement accepts now; 0 if none.'),
-  ...amountOf('notional', 'Its notional at the estimated price.'),
-  ...amountOf('reserved_margin', 'What it would hold back: margin and fee allowance.'),
+  ...amountOf('quantity', 'The largest quantity that a placement accepts now; 0 if it accepts none.'),
+  ...amountOf('notional', 'Notional of that quantity at the estimated price.'),
+  ...amountOf('reserved_margin', 'Reservation of that quantity: margin and fee allowance.'),
   binding: Type.Object(refusalFields, {
-    description: 'Why one step more is refused; with quantity 0, why the smallest order is.',
+    description: 'Why one step more is rejected; if the quantity is 0, why the smallest order is rejected.',
   }),
 })
 
 const LeverageEffect = Type.Object({
   leverage: Type.Integer(),
   ...amountOf('quantity', 'The maximum at this leverage.'),
-  binding: Type.String({ description: 'Code of what ends it.' }),
+  binding: Type.String({ description: 'Error code that one step more would have.' }),
 })
 
 const PositionAfter = Type.Object({
-  ...amountOf('size', 'Signed: long positive.'),
-  ...maybeAmountOf('entry_price', 'Average price of what is open; null if flat.'),
+  ...amountOf('size', 'Signed size; positive is long.'),
+  ...maybeAmountOf('entry_price', 'Average entry price; null if flat.'),
   ...amountOf('margin', 'Collateral of the position.'),
-  leverage: Type.Integer({ description: 'Of the last opening order.' }),
+  leverage: Type.Integer({ description: 'Leverage of the last opening order.' }),
   ...maybeAmountOf('effective_leverage', 'Notional divided by equity, at the oracle price; null if flat.'),
   ...maybeAmountOf('margin_ratio', 'Equity divided by notional, at the oracle price; null if flat.'),
-  ...maybeAmountOf('liquidation_price', 'Oracle price at which liquidation begins; null where none does.'),
+  ...maybeAmountOf(
+    'liquidation_price',
+    'Oracle price at which liquidation begins; null if no price liquidates the position.',
+  ),
 })
 
 const Estimated = Type.Object({
-  ...amountOf('quantity', 'On the grid, rounded down. Sign this.'),
-  accepted: Type.Boolean({ description: 'Whether a placement of it would be accepted now.' }),
-  refusal: nullableObject(Type.Object(refusalFields), 'Why not; null if it would be.'),
+  ...amountOf('quantity', 'Quantity to sign: a multiple of the step size, rounded down.'),
+  accepted: Type.Boolean({ description: 'Whether a placement of this quantity would be accepted now.' }),
+  refusal: nullableObject(
+    Type.Object(refusalFields),
+    'Why the placement would be rejected; null if it would be accepted.',
+  ),
   ...maybeAmountOf('price', 'Estimated clearing price.'),
   price_source: nullable(
     Type.String({
       description:
-        'batch: the book as it rests now would clear there. limit, trigger: where the order rests or waits. ' +
-        'oracle: nobody is there.',
+        'batch: clearing price with the current book. limit, trigger: the price at which the order would rest or wait. ' +
+        'oracle: the book has no order to match.',
     }),
   ),
-  ...maybeAmountOf('notional', 'Quantity at that price.'),
-  ...amountOf('fillable_quantity', 'What the book would fill in the next batch.'),
+  ...maybeAmountOf('notional', 'Quantity times that price.'),
+  ...amountOf('fillable_quantity', 'Quantity that the current book would fill in the next batch.'),
   reservation: nullableObject(
     Type.Object(reservationFields),
-    'What it would hold back, whether or not the account can afford it.',
+    'Reservation of the order, even if the available balance does not cover it.',
   ),
-  ...maybeAmountOf('fee', 'Fee if all of it fills at that price.'),
-  ...maybeAmountOf('realized_pnl', 'Profit of what closes, fee not deducted.'),
-  position: nullableObject(PositionAfter, 'The position if all of it fills at that price.'),
+  ...maybeAmountOf('fee', 'Fee if the whole quantity fills at that price.'),
+  ...maybeAmountOf('realized_pnl', 'Profit or loss of the closing quantity before fees.'),
+  position: nullableObject(PositionAfter, 'The position if the whole quantity fills at that price.'),
 })
 
 export const Estimate = Type.Object({
@@ -120,14 +126,14 @@ export const Estimate = Type.Object({
   order_type: typeInput,
   leverage: Type.Integer(),
   reduce_only: Type.Boolean(),
-  sizing_intent: words(SIZING_INTENTS, 'As asked.'),
-  ...amountOf('size', 'As asked.'),
-  ...amountOf('available', 'What the account has for margin and fees.'),
+  sizing_intent: words(SIZING_INTENTS, 'As requested.'),
+  ...amountOf('size', 'As requested.'),
+  ...amountOf('available', 'Balance available for margin and fees.'),
   price_band: PriceBand,
   max_leverage: Type.Integer(),
   maximum: Maximum,
   by_leverage: Type.Array(LeverageEffect, { description: 'The maximum at other leverages.' }),
-  estimate: nullableObject(Estimated, 'Null where only the maximum was asked for.'),
+  estimate: nullableObject(Estimated, 'Null if only the maximum was requested.'),
 })
 export type Estimate = Static<typeof Estimate>
 
@@ -135,8 +141,8 @@ export const QuantityBody = closed(
   {
     market_id: marketInput('Market.'),
     side: Side,
-    usd_amount: decimalInput('Budget in USDM: the notional is at most that.'),
-    order_type: Type.Optional(words(['MARKET', 'LIMIT'], 'Default MARKET, or LIMIT where there is a price.')),
+    usd_amount: decimalInput('Budget in USDM: upper bound of the notional.'),
+    order_type: Type.Optional(words(['MARKET', 'LIMIT'], 'Default MARKET, or LIMIT if `price` is sent.')),
     price: Type.Optional(decimalInput('Limit price.')),
   },
   { examples: [{ market_id: 1, side: 'LONG', usd_amount: 1000 }] },
@@ -147,16 +153,16 @@ export const Quantity = Type.Object({
   market_id: Type.Integer(),
   symbol: Type.String(),
   side: Side,
-  order_type: words(['MARKET', 'LIMIT'], 'As asked, or as it follows.'),
-  ...amountOf('usd_amount', 'As asked.'),
-  ...amountOf('quantity', 'The most that the budget buys, on the grid.'),
+  order_type: words(['MARKET', 'LIMIT'], 'As requested, or the default.'),
+  ...amountOf('usd_amount', 'As requested.'),
+  ...amountOf('quantity', 'The largest multiple of the step size that the budget buys.'),
   ...amountOf(
     'estimated_clearing_price',
-    'The batch over the book as it rests now; the limit where it would rest.',
+    'Clearing price with the current book, or the limit price if the order would rest.',
   ),
   price_source: Type.String({ description: 'batch, limit or oracle.' }),
-  ...amountOf('notional', 'Quantity at that price.'),
-  ...amountOf('fillable_quantity', 'What the book would fill in the next batch.'),
-  ...amountOf('fee', 'Fee if all of it fills at that price.'),
+  ...amountOf('notional', 'Quantity times that price.'),
+  ...amountOf('fillable_quantity', 'Quantity that the current book would fill in the next batch.'),
+  ...amountOf('fee', 'Fee if the whole quantity fills at that price.'),
 })
 export type Quantity = Static<typeof Quantity>

@@ -1,4 +1,4 @@
-/** Sizing helpers: what admission knows, asked without placing anything. */
+/** Computes maxima and estimates by running the rules of admission on the current state. */
 
 import type { Db } from '../../db/client.ts'
 import { priceBand } from '../../domain/market/band.ts'
@@ -30,17 +30,17 @@ export interface Sizing {
 export interface SizingPorts {
   readonly db: Db
   readonly markets: MarketDirectory
-  /** What a placement of this account would be admitted against at this moment. */
+  /** The input that admission would have for a placement of the account now. */
   admissionInputOf(spec: MarketSpec, userId: number): Promise<AdmissionInput>
 }
 
 const HUNDRED = 100n
-/** No budget of the legacy helper is short of margin: it asks for a quantity, not whether it can be paid. */
+/** Available balance for `calculate-quantity`, which does not check whether the account can pay for the order. */
 const BOUNDLESS = (1n << 127n) as Quote
 
 type OrderFields = Omit<EstimateBody, 'sizing_intent' | 'size'>
 
-/** An order of the smallest size, so that everything else about it is checked as in a placement. */
+/** Parses the fields with the smallest quantity, so that all other fields are checked as in a placement. */
 function unsizedOrder(spec: MarketSpec, { address }: Caller, body: OrderFields): UnsizedOrder {
   const quantity_e18_raw = (BigInt(spec.minQuantity) * spec.step).toString()
   const { quantity: _, ...order } = parseOrder(spec, address, {
@@ -67,7 +67,7 @@ function sizingOf(intent: EstimateBody['sizing_intent'], size: bigint): DomainSi
     new ApiError('INVALID_FIELD', { field: 'size', expected, received: decimalText(size), nearest_valid })
   const share = (): Rate => {
     if (size <= HUNDRED * ONE) return (size / HUNDRED) as Rate
-    throw refusal('per cent, from 0 to 100', '100')
+    throw refusal('a percentage from 0 to 100', '100')
   }
   switch (intent) {
     case 'units':
@@ -76,13 +76,13 @@ function sizingOf(intent: EstimateBody['sizing_intent'], size: bigint): DomainSi
       return { intent, notional: size as Quote }
     case 'max':
       if (size === 0n) return { intent }
-      throw refusal('nothing or 0 with max', '0')
+      throw refusal('0 or no size with the intent max', '0')
     default:
       return { intent, share: share() }
   }
 }
 
-/** A budget that buys too little or too much is refused in words of the budget; any other refusal is that of a placement. */
+/** If the budget buys too little or too much, the error names the budget; every other error is that of a placement. */
 function notBought(
   spec: MarketSpec,
   { code, ...refusal }: BindingConstraint,
@@ -115,9 +115,9 @@ export function createSizing({ db, markets, admissionInputOf }: SizingPorts): Si
   }
 
   return {
-    async estimate(caller, { sizing_intent: intent, size: asked = 0, ...body }) {
+    async estimate(caller, { sizing_intent: intent, size: requestedSize = 0, ...body }) {
       const spec = await markets.byId(Number(body.market_id))
-      const size = amountIn('size', asked)
+      const size = amountIn('size', requestedSize)
       const sizing = sizingOf(intent, size)
       const mustReduce = intent === 'reduce_percentage' || isAlwaysReduceOnly(body.order_type)
       const order = unsizedOrder(spec, caller, { reduce_only: mustReduce, ...body })

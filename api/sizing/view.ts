@@ -1,4 +1,4 @@
-/** Sizes and estimates as a trader sees them. */
+/** Converts maxima and estimates to their JSON forms. */
 
 import { type MarketSpec, notionalAt, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { Estimate as DomainEstimate, EstimateInput } from '../../domain/orders/estimate.ts'
@@ -13,7 +13,7 @@ import type { Estimate, Quantity } from './schema.ts'
 
 const MESSAGES: Readonly<Record<BindingConstraint['code'], string>> = {
   ...Object.fromEntries(Object.entries(CATALOGUE).map(([code, { message }]) => [code, message])),
-  POSITION_SIZE: 'A reduce-only order does no more than close the position.',
+  POSITION_SIZE: 'A reduce-only order cannot exceed the position.',
 } as Record<BindingConstraint['code'], string>
 
 const refusalView = ({ nearestValid, ...refusal }: BindingConstraint) => ({
@@ -22,7 +22,7 @@ const refusalView = ({ nearestValid, ...refusal }: BindingConstraint) => ({
   nearest_valid: nearestValid ?? null,
 })
 
-/** What each bound of leverage says: up to ten of them. */
+/** The leverages for which an estimate lists the maximum: at most nine. */
 export const leveragesOf = ({ maxLeverage }: MarketSpec): number[] => {
   const usual = [1, 2, 3, 5, 10, 20, 50, 100].filter((leverage) => leverage < maxLeverage)
   return [...usual, maxLeverage]
@@ -34,7 +34,7 @@ export interface Sized {
   readonly intent: Estimate['sizing_intent']
   readonly size: bigint
   readonly maximum: Maximum
-  /** What an order of the maximum would come to. */
+  /** Estimate of an order of the maximum quantity. */
   readonly atMaximum: DomainEstimate
   readonly byLeverage: readonly (Maximum & { readonly leverage: number })[]
   readonly estimate: DomainEstimate | null
@@ -125,7 +125,7 @@ export interface Bought {
   readonly estimate: DomainEstimate
 }
 
-/** Of an estimate that has a price. */
+/** The estimate must have a price. */
 export function quantityView({ order, spec, budget, estimate }: Bought): Quantity {
   const { steps, fill, outcome } = estimate
   const price = fill?.price ?? (0 as Ticks)

@@ -1,4 +1,4 @@
-/** Amounts in answers, each twice: `x` for people, `x_e18_raw` exact. And amounts in requests. */
+/** Converts amounts between wei and JSON: answers contain each amount twice, as number `x` and as exact string `x_e18_raw`. */
 import { ONE } from '../../domain/units.ts'
 
 const DECIMALS = 18
@@ -25,7 +25,7 @@ type Twice<Name extends string, Value, Raw> = { [Key in Name]: Value } & { [Key 
 export const amount = <Name extends string>(name: Name, wei: bigint): Twice<Name, number, string> =>
   ({ [name]: toNumber(wei), [`${name}_e18_raw`]: wei.toString() }) as Twice<Name, number, string>
 
-/** An amount that may not be known. */
+/** Like `amount`; both fields are null if the amount is unknown. */
 export const maybeAmount = <Name extends string>(
   name: Name,
   wei: bigint | null,
@@ -38,7 +38,7 @@ export const maybeAmount = <Name extends string>(
     string | null
   >
 
-/** As a double is printed: its power of ten is 308 at most. */
+/** A double as JavaScript prints it; the power of ten is at most 308. */
 const PRINTED = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
 
 /** A JSON number, or a decimal string without an exponent, times 1e18; null if it has more than 18 decimals or is not a decimal. */

@@ -1,7 +1,7 @@
-/** Cursors of lists that are ordered by a time and an id, newest first. Opaque to callers, and good for the list that gave them. */
+/** Cursors of lists that are ordered by a number and an id. Opaque to callers and valid only for the list that issued them. */
 import { ApiError } from '../errors.ts'
 
-/** Lists by what they hold and how it is ordered. */
+/** Kinds of lists; a cursor of one kind is invalid for the others. */
 export type List = 'orders' | 'fills' | 'market-fills' | 'order-events' | 'user-events'
 
 export interface Cursor {

@@ -1,4 +1,4 @@
-/** Pieces that every schema is made of. A schema is written once: it validates, types and documents. */
+/** Building blocks of all schemas. A schema is written once; it validates, types, serializes and documents. */
 import Type, {
   type TInteger,
   type TNumber,
@@ -14,11 +14,11 @@ export const closed = <Properties extends Record<string, TSchema>>(
   options: Record<string, unknown> = {},
 ) => Type.Object(properties, { ...options, additionalProperties: false })
 
-/** One of a closed list of words. */
+/** A string of a closed list. */
 export const words = <const Word extends string>(list: readonly Word[], description: string): TUnsafe<Word> =>
   Type.Unsafe<Word>({ type: 'string', enum: [...list], description })
 
-/** A value or null, in the short form that the serializer is fast with. */
+/** A value or null, in the short form that the serializer handles fast. */
 export const nullable = <Schema extends TInteger | TNumber | TString>(
   schema: Schema,
 ): TUnsafe<Type.Static<Schema> | null> =>
@@ -54,7 +54,7 @@ export const maybeAmountOf = <Name extends string>(
     [`${name}_e18_raw`]: nullable(Type.String({ description: `${description} Times 1e18, exact.` })),
   }) as Twice<Name, TUnsafe<number | null>, TUnsafe<string | null>>
 
-/** What a refusal of a request field says instead of the schema's own words. Goes into the field's schema. */
+/** The text for `expected` in errors of this field, instead of one derived from the schema. Spread it into the field's schema. */
 export const expects = (what: string): { readonly 'x-expected': string } => ({ 'x-expected': what })
 
 /** A decimal amount in a request: a JSON number or a decimal string, not negative. */
@@ -67,7 +67,7 @@ export const decimalInput = (description: string): TUnsafe<number | string> =>
     description: `${description} A number or a decimal string.`,
   })
 
-/** A whole number in a request: a JSON number or a string of digits. Its range is the domain's to judge. */
+/** A whole number in a request: a JSON number or a string of digits. The domain checks its range. */
 export const wholeInput = (description: string): TUnsafe<number | string> =>
   Type.Unsafe<number | string>({
     type: ['number', 'string'],
@@ -76,7 +76,7 @@ export const wholeInput = (description: string): TUnsafe<number | string> =>
     description: `${description} A number or a string of digits.`,
   })
 
-/** The number of a market in a body, likewise in two forms. */
+/** The number of a market in a body: a JSON number or a string of digits. */
 export const marketInput = (description: string): TUnsafe<number | string> =>
   Type.Unsafe<number | string>({
     type: ['integer', 'string'],
@@ -90,7 +90,7 @@ export const MAX_INTEGER = Number.MAX_SAFE_INTEGER
 export const PositiveInteger = (description: string) =>
   Type.Integer({ minimum: 1, maximum: MAX_INTEGER, ...expects('a whole number from 1'), description })
 
-/** How many of something: at most `maximum`. */
+/** A count from 1 to `maximum`. */
 export const countInput = (maximum: number, fallback: number, description = '') =>
   Type.Integer({
     ...{ minimum: 1, maximum, default: fallback, description },
@@ -104,10 +104,10 @@ export const Time = (description: string) => Type.String({ format: 'date-time', 
 
 export const ReadAfter = Type.Object(
   { shard_id: Type.String(), shard_seq: Type.String() },
-  { description: 'Bookmark of this write: pass it to a read to see at least this.' },
+  { description: 'Bookmark of this write: a read that carries it shows at least this write.' },
 )
 
-/** Query fields of a read that can wait for a write. */
+/** Query fields of a read that can wait for a write to be projected. */
 export const bookmarkQuery = {
   read_after_shard_id: Type.Optional(Type.String({ description: '`read_after.shard_id` of a write.' })),
   read_after_shard_seq: Type.Optional(
@@ -131,8 +131,8 @@ export const ErrorSchema = Type.Object(
     message: Type.String(),
     details: Type.Object(
       {
-        code: Type.String({ description: 'What happened, for programs. See the list of codes.' }),
-        field: Type.Optional(Type.String({ description: 'The offending field.' })),
+        code: Type.String({ description: 'Stable code of the error for programs.' }),
+        field: Type.Optional(Type.String({ description: 'The field that caused the error.' })),
         outcome: words(['not_placed', 'placed', 'unknown'], 'What became of the command.'),
         retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),
         request_id: Type.String(),
