@@ -19,7 +19,13 @@ import type { Faucet } from './faucet/faucet.ts'
 import { faucetRoutes } from './faucet/route.ts'
 import { fillRoutes } from './fills/route.ts'
 import { controlAccess } from './http/access.ts'
-import { answerUnparsable, answerUnreadable, BODY_LIMIT, handleErrors } from './http/errors.ts'
+import {
+  answerUnparsable,
+  answerUnreadable,
+  BODY_LIMIT,
+  describeErrors,
+  handleErrors,
+} from './http/errors.ts'
 import { parseJson } from './http/json.ts'
 import { describe } from './http/openapi.ts'
 import { probeRoutes } from './http/probes.ts'
@@ -76,6 +82,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   app.setValidatorCompiler(compileValidator)
   readBodies(app)
   closeQueries(app)
+  describeErrors(app as never)
   handleErrors(app as never)
   // An unknown Expect header is ignored instead of answered with 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))

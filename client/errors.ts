@@ -18,7 +18,8 @@ export interface ErrorFacts {
   /** HTTP status; 0 if there was no response. */
   readonly status: number
   readonly code: string
-  readonly outcome: PlacementOutcome
+  /** Null for an error of a read, which has no effect. */
+  readonly outcome: PlacementOutcome | null
   readonly retryable: boolean
   /** From `Retry-After`; null if the response has no such header. */
   readonly retryAfterMs: number | null
@@ -30,7 +31,8 @@ export class ClearbatchError extends Error implements ErrorFacts {
   override readonly name = 'ClearbatchError'
   readonly status: number
   readonly code: string
-  readonly outcome: PlacementOutcome
+  /** Null for an error of a read, which has no effect. */
+  readonly outcome: PlacementOutcome | null
   readonly retryable: boolean
   readonly retryAfterMs: number | null
   readonly requestId: string | null
@@ -50,14 +52,19 @@ export class ClearbatchError extends Error implements ErrorFacts {
 
 const OUTCOMES: readonly unknown[] = ['not_placed', 'placed', 'unknown']
 
-/** If the response names no outcome, it is `unknown` for status 408 and 5xx, and `not_placed` for every other status. */
+/**
+ * An error of the exchange without an outcome is an error of a read. An error without a code comes from another server on the path: its
+ * outcome is `unknown` for status 408 and 5xx, and `not_placed` for every other status.
+ */
 export function errorOfResponse(status: number, body: unknown, retryAfter: string | null): ClearbatchError {
   const { message, details } = shape(body)
   const outcome = OUTCOMES.includes(details.outcome)
     ? (details.outcome as PlacementOutcome)
-    : status === 408 || status >= 500
-      ? 'unknown'
-      : 'not_placed'
+    : typeof details.code === 'string'
+      ? null
+      : status === 408 || status >= 500
+        ? 'unknown'
+        : 'not_placed'
   return new ClearbatchError(message ?? `HTTP ${status}`, {
     status,
     code: typeof details.code === 'string' ? details.code : `HTTP_${status}`,

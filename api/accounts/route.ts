@@ -1,6 +1,6 @@
 /** Reads of the caller's balance, and the public lookup of a user. */
 import { ApiError } from '../errors.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { isoTime } from '../wire/amounts.ts'
 import { BookmarkQuery, UserIdParams } from '../wire/schema.ts'
@@ -21,7 +21,7 @@ export function accountRoutes(app: App, { readAfter }: { readonly readAfter: Rea
         operationId: 'getBalance',
         params: UserIdParams,
         querystring: BookmarkQuery,
-        response: answers(MarginBalance),
+        response: { 200: MarginBalance },
       },
     },
     async (request) => {
@@ -39,7 +39,7 @@ export function accountRoutes(app: App, { readAfter }: { readonly readAfter: Rea
         operationId: 'getUserByAddress',
         params: AddressParams,
         querystring: BookmarkQuery,
-        response: answers(User),
+        response: { 200: User },
       },
     },
     async (request) => {

@@ -1,6 +1,6 @@
 /** Arms, disarms and reads the dead-man switch of the caller. */
 import { callerOf } from '../http/access.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import type { CancelSwitch } from './cancel-switch.ts'
 import { SwitchAnswer, SwitchBody } from './schema.ts'
 
@@ -22,7 +22,7 @@ export function cancelSwitchRoutes(
           '`timeout_seconds`. It fires once. 0 disarms it.',
         operationId: 'cancelAllAfter',
         body: SwitchBody,
-        response: answers(SwitchAnswer),
+        response: { 200: SwitchAnswer },
       },
     },
     (request) => cancelSwitch.set(callerOf(request).userId, request.body.timeout_seconds),
@@ -35,7 +35,7 @@ export function cancelSwitchRoutes(
         tags,
         summary: 'Get the state of the dead-man switch',
         operationId: 'getCancelAllAfter',
-        response: answers(SwitchAnswer),
+        response: { 200: SwitchAnswer },
       },
     },
     (request) => cancelSwitch.show(callerOf(request).userId),

@@ -1,7 +1,7 @@
 /** Requests a payment of test collateral and gas. */
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import type { Faucet } from './faucet.ts'
 import { FaucetAnswer, FaucetBody } from './schema.ts'
 
@@ -18,7 +18,7 @@ export function faucetRoutes(app: App, { faucet }: { readonly faucet: Faucet | n
           'Available on test chains only. Mints to the wallet of the account and deposits nothing into the exchange.',
         operationId: 'faucet',
         body: FaucetBody,
-        response: answers(FaucetAnswer),
+        response: { 200: FaucetAnswer },
       },
     },
     (request) => {

@@ -1,6 +1,6 @@
 /** Reads of fills: the caller's own, their settlement stages, and the public fills of a market. */
 import { callerOf } from '../http/access.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import { MarketIdParams } from '../markets/schema.ts'
 import { ownOrder, type ReadPorts } from '../orders/own-orders.ts'
@@ -49,7 +49,7 @@ function ofOrder(app: App, ports: ReadPorts): void {
         operationId: 'listOrderFills',
         params: OrderIdParams,
         querystring: OrderFillsQuery,
-        response: answers(Fills),
+        response: { 200: Fills },
       },
     },
     async (request) => {
@@ -76,7 +76,7 @@ function ofUser(app: App, ports: ReadPorts): void {
         operationId: 'listFills',
         params: UserIdParams,
         querystring: FillsQuery,
-        response: answers(Fills),
+        response: { 200: Fills },
       },
     },
     async (request) => {
@@ -102,7 +102,7 @@ function ofMarket(app: App, { markets, readAfter }: ReadPorts): void {
         operationId: 'listMarketFills',
         params: MarketIdParams,
         querystring: PublicFillsQuery,
-        response: answers(PublicFills),
+        response: { 200: PublicFills },
       },
     },
     async (request) => {
@@ -140,7 +140,7 @@ function processing(app: App, { markets, readAfter }: ReadPorts): void {
         operationId: 'getFillProcessingStatus',
         params: OrderIdParams,
         querystring: OrderFillsQuery,
-        response: answers(FillProcessing),
+        response: { 200: FillProcessing },
       },
     },
     async (request) => {

@@ -13,6 +13,8 @@ declare module 'fastify' {
     /** `user`: the caller must be authenticated. `internal`: probes, without rate limits. */
     readonly access?: 'public' | 'user' | 'internal'
     readonly bucket?: Bucket
+    /** A POST that only computes: it has no effect, and its errors have no outcome. */
+    readonly readOnly?: boolean
   }
   interface FastifyRequest {
     caller: Caller | null

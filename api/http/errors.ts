@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError, errorBody } from '../errors.ts'
+import { CommandErrorSchema, ErrorSchema } from '../wire/schema.ts'
 import { type Problem, validationError } from './problems.ts'
 
 /** Twice the size of 100 order hashes. Limits count requests, not bytes, so that bodies must not be much larger than needed. */
@@ -50,9 +51,32 @@ function toApiError(error: FastifyError, request: FastifyRequest): ApiError {
   return new ApiError('INTERNAL')
 }
 
-export function sendError(reply: FastifyReply, requestId: string, error: ApiError): FastifyReply {
+const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
+
+interface Operation {
+  readonly method: string | readonly string[]
+  readonly config?: { readonly readOnly?: boolean } | undefined
+}
+
+/** Whether an operation cannot take effect. Its errors then have no outcome. */
+const isRead = ({ method, config }: Operation): boolean =>
+  config?.readOnly === true || [method].flat().every((name) => SAFE_METHODS.includes(name))
+
+/** Documents the errors of each route that is added after this call. */
+export function describeErrors(app: FastifyInstance): void {
+  app.addHook('onRoute', ({ method, config, schema }) => {
+    if (schema?.response === undefined) return
+    const error = isRead({ method, config }) ? ErrorSchema : CommandErrorSchema
+    schema.response = { ...schema.response, '4xx': error, '5xx': error }
+  })
+}
+
+function sendError(reply: FastifyReply, request: FastifyRequest, error: ApiError): FastifyReply {
   if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
-  return reply.code(error.status).send(errorBody(error, requestId))
+  const { method, routeOptions } = request
+  return reply
+    .code(error.status)
+    .send(errorBody(error, request.id, isRead({ method, config: routeOptions?.config })))
 }
 
 const malformed = (error: Error): ApiError => new ApiError('MALFORMED_REQUEST', { received: error.message })
@@ -62,7 +86,7 @@ export const answerUnreadable = (
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
-): FastifyReply => sendError(reply.header('x-request-id', request.id), request.id, malformed(error))
+): FastifyReply => sendError(reply.header('x-request-id', request.id), request, malformed(error))
 
 /**
  * Answers malformed HTTP requests. If the connection still waits for the answer to an earlier request, the client would take this error
@@ -74,7 +98,8 @@ export const answerUnparsable =
     const isAnswerPending = '_httpMessage' in socket && Boolean(socket._httpMessage)
     if (!socket.writable || isAnswerPending) return void socket.destroy(error)
     const id = nextId()
-    const body = JSON.stringify(errorBody(malformed(error), id))
+    // The method is not known, so the request counts as a command, which was not executed.
+    const body = JSON.stringify(errorBody(malformed(error), id, false))
     socket.end(
       'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n' +
         `X-Request-Id: ${id}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
@@ -93,7 +118,7 @@ function methodsOf(app: FastifyInstance): (path: string) => string[] {
 
 export function handleErrors(app: FastifyInstance): void {
   app.setErrorHandler((error: FastifyError, request, reply) =>
-    sendError(reply, request.id, toApiError(error, request)),
+    sendError(reply, request, toApiError(error, request)),
   )
   const knownMethods = methodsOf(app)
   app.setNotFoundHandler((request, reply) => {
@@ -102,7 +127,7 @@ export function handleErrors(app: FastifyInstance): void {
     if (methods.length > 0) reply.header('allow', methods.join(', '))
     return sendError(
       reply,
-      request.id,
+      request,
       new ApiError('ROUTE_NOT_FOUND', {
         received: `${request.method} ${request.url}`,
         ...(methods.length > 0 && { expected: methods.map((method) => `${method} ${path}`) }),

@@ -3,8 +3,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
-import type { TSchema } from 'typebox'
-import { ErrorSchema } from '../wire/schema.ts'
 
 export type App = FastifyInstance<
   RawServerDefault,
@@ -13,10 +11,3 @@ export type App = FastifyInstance<
   FastifyBaseLogger,
   TypeBoxTypeProvider
 >
-
-/** The answers of a route: its own on success, the error body otherwise. */
-export const answers = <Schema extends TSchema>(schema: Schema) => ({
-  200: schema,
-  '4xx': ErrorSchema,
-  '5xx': ErrorSchema,
-})

@@ -1,7 +1,7 @@
 /** Public reads of markets. */
 import Type from 'typebox'
 import { ApiError } from '../errors.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { BookmarkQuery } from '../wire/schema.ts'
 import type { MarketDirectory } from './market-directory.ts'
@@ -25,7 +25,7 @@ export function marketRoutes(app: App, { markets, readAfter }: MarketPorts): voi
         summary: 'List markets',
         operationId: 'listMarkets',
         querystring: MarketsQuery,
-        response: answers(Type.Array(Market)),
+        response: { 200: Type.Array(Market) },
       },
     },
     async (request) => {
@@ -43,7 +43,7 @@ export function marketRoutes(app: App, { markets, readAfter }: MarketPorts): voi
         operationId: 'getMarket',
         params: MarketIdParams,
         querystring: BookmarkQuery,
-        response: answers(Market),
+        response: { 200: Market },
       },
     },
     async (request) => {

@@ -1,6 +1,6 @@
 /** Public reads of order books. */
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import { MarketIdParams } from '../markets/schema.ts'
 import type { ReadAfter, Reading } from '../read-after/read-after.ts'
@@ -40,7 +40,7 @@ export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts
         operationId: 'getOrderbook',
         params: MarketIdParams,
         querystring: BookQuery,
-        response: answers(Book),
+        response: { 200: Book },
       },
     },
     async (request) => {
@@ -57,7 +57,7 @@ export function orderBookRoutes(app: App, { markets, readAfter }: OrderBookPorts
         summary: 'Get the order book of a market by its symbol',
         operationId: 'getOrderbookBySymbol',
         querystring: BookBySymbolQuery,
-        response: answers(BookBySymbol),
+        response: { 200: BookBySymbol },
       },
     },
     async (request) => {

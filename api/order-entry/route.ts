@@ -3,7 +3,7 @@ import type { CommandPipeline } from '../commands/pipeline.ts'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/access.ts'
 import { BATCH_BODY_LIMIT } from '../http/errors.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import { OrderHashParams } from '../orders/schema.ts'
 import {
   CancelAllAnswer,
@@ -52,7 +52,7 @@ function placing(app: App, { commands }: OrderEntryPorts): void {
           'Accepts the order into the book; fills come from later batches. Repeating the same signed order is safe.',
         operationId: 'placeOrder',
         body: PlaceOrderBody,
-        response: answers(PlaceOrderAnswer),
+        response: { 200: PlaceOrderAnswer },
       },
     },
     (request) => commands.place(callerOf(request), request.body),
@@ -60,16 +60,16 @@ function placing(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/validate',
     {
-      config: { access: 'user' },
+      config: { access: 'user', readOnly: true },
       schema: {
         tags,
         summary: 'Validate an order without placing it',
         description:
-          'Runs every check of a placement as a dry run: same errors, nothing is stored. Without a signature, sign the returned ' +
+          'Runs every check of a placement as a dry run: same errors without `outcome`, nothing is stored. Without a signature, sign the returned ' +
           '`digest`.',
         operationId: 'validateOrder',
         body: ValidateBody,
-        response: answers(ValidateAnswer),
+        response: { 200: ValidateAnswer },
       },
     },
     (request) => commands.validate(callerOf(request), request.body),
@@ -90,7 +90,7 @@ function placingMany(app: App, { commands }: OrderEntryPorts): void {
           'rejects the whole batch; `details.index` and `details.errors` list the rejected orders. Repeating the same body is safe.',
         operationId: 'placeOrders',
         body: PlaceBatchBody,
-        response: answers(PlaceBatchAnswer),
+        response: { 200: PlaceBatchAnswer },
       },
     },
     async (request, reply) => {
@@ -113,7 +113,7 @@ function cancelling(app: App, { commands }: OrderEntryPorts): void {
         operationId: 'cancelOrder',
         params: OrderHashParams,
         body: CancelBody,
-        response: answers(CancelAnswer),
+        response: { 200: CancelAnswer },
       },
     },
     (request) => {
@@ -135,7 +135,7 @@ function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
           'Each cancel succeeds or fails by itself, in one transaction. Repeating the same body is safe.',
         operationId: 'cancelOrders',
         body: CancelBatchBody,
-        response: answers(CancelBatchAnswer),
+        response: { 200: CancelBatchAnswer },
       },
     },
     (request) =>
@@ -152,7 +152,7 @@ function cancellingMany(app: App, { commands }: OrderEntryPorts): void {
           'Cancels all orders that were accepted before it, including conditional orders. Repeating it is safe.',
         operationId: 'cancelAllOrders',
         body: CancelAllBody,
-        response: answers(CancelAllAnswer),
+        response: { 200: CancelAllAnswer },
       },
     },
     (request) => {

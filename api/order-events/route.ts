@@ -1,6 +1,6 @@
 /** Reads of order events: of one order, and of all orders of the caller. */
 import { callerOf } from '../http/access.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import { ownOrder, type ReadPorts } from '../orders/own-orders.ts'
 import { orderById } from '../orders/query.ts'
@@ -30,7 +30,7 @@ function orderEvents(app: App, { markets, readAfter }: ReadPorts): void {
         operationId: 'listOrderEvents',
         params: OrderIdParams,
         querystring: OrderEventsQuery,
-        response: answers(OrderEvents),
+        response: { 200: OrderEvents },
       },
     },
     async (request) => {
@@ -72,7 +72,7 @@ function userEvents(app: App, { markets, readAfter }: ReadPorts): void {
         operationId: 'listUserOrderEvents',
         params: UserIdParams,
         querystring: UserEventsQuery,
-        response: answers(OrderEvents),
+        response: { 200: OrderEvents },
       },
     },
     async (request) => {

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../../db/client.ts'
 import { callerOf } from '../http/access.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import { specOf } from '../markets/market-directory.ts'
 import type { Reading } from '../read-after/read-after.ts'
 import { decodeCursor, pageOf } from '../wire/cursor.ts'
@@ -39,7 +39,7 @@ function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
         operationId: 'getOrder',
         params: OrderIdParams,
         querystring: BookmarkQuery,
-        response: answers(Order),
+        response: { 200: Order },
       },
     },
     (request) => {
@@ -58,7 +58,7 @@ function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
         operationId: 'getOrderByHash',
         params: OrderHashParams,
         querystring: BookmarkQuery,
-        response: answers(Order),
+        response: { 200: Order },
       },
     },
     (request) => {
@@ -80,7 +80,7 @@ function orderList(app: App, { markets, readAfter }: ReadPorts): void {
         operationId: 'listOrders',
         params: UserIdParams,
         querystring: OrdersQuery,
-        response: answers(Orders),
+        response: { 200: Orders },
       },
     },
     async (request) => {

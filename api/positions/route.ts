@@ -1,6 +1,6 @@
 /** Reads of the caller's positions. */
 import type { FundingIndex, Price } from '../../domain/units.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'
 import { UserIdParams } from '../wire/schema.ts'
@@ -27,7 +27,7 @@ export function positionRoutes(app: App, { markets, readAfter }: PositionPorts):
         operationId: 'listPositions',
         params: UserIdParams,
         querystring: PositionsQuery,
-        response: answers(Positions),
+        response: { 200: Positions },
       },
     },
     async (request) => {

@@ -1,11 +1,11 @@
 /** Sizing helpers: compute a quantity from a sizing intent or a budget. They place nothing. */
 import { callerOf } from '../http/access.ts'
-import { type App, answers } from '../http/types.ts'
+import type { App } from '../http/types.ts'
 import { Estimate, EstimateBody, Quantity, QuantityBody } from './schema.ts'
 import type { Sizing } from './sizing.ts'
 
 const tags = ['orders']
-const own = { access: 'user' } as const
+const own = { access: 'user', readOnly: true } as const
 
 export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }): void {
   app.post(
@@ -19,7 +19,7 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
           '`maximum` is the largest quantity that a placement accepts now; `maximum.binding` states why one step more is rejected.',
         operationId: 'estimateOrder',
         body: EstimateBody,
-        response: answers(Estimate),
+        response: { 200: Estimate },
       },
     },
     (request) => sizing.estimate(callerOf(request), request.body),
@@ -34,7 +34,7 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
         description: 'For older clients; `POST /v0/orders/estimate` returns more.',
         operationId: 'calculateQuantity',
         body: QuantityBody,
-        response: answers(Quantity),
+        response: { 200: Quantity },
       },
     },
     (request) => sizing.quantity(callerOf(request), request.body),

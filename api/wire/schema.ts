@@ -126,19 +126,22 @@ export const NextCursor = nullable(
   Type.String({ description: 'Pass as `cursor` for the next page; null at the end.' }),
 )
 
-export const ErrorSchema = Type.Object(
-  {
-    message: Type.String(),
-    details: Type.Object(
-      {
-        code: Type.String({ description: 'Stable code of the error for programs.' }),
-        field: Type.Optional(Type.String({ description: 'The field that caused the error.' })),
-        outcome: words(['not_placed', 'placed', 'unknown'], 'What became of the command.'),
-        retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),
-        request_id: Type.String(),
-      },
-      { additionalProperties: true },
-    ),
-  },
-  { description: 'An error.' },
+const errorFields = {
+  code: Type.String({ description: 'Stable code of the error for programs.' }),
+  field: Type.Optional(Type.String({ description: 'The field that caused the error.' })),
+  retryable: Type.Boolean({ description: 'Whether the same request may succeed later.' }),
+  request_id: Type.String(),
+}
+const outcome = words(
+  ['not_placed', 'placed', 'unknown'],
+  'Whether the command took effect: not_placed, placed, or unknown.',
 )
+
+const errorOf = <Details extends Record<string, TSchema>>(details: Details, description: string) =>
+  Type.Object(
+    { message: Type.String(), details: Type.Object(details, { additionalProperties: true }) },
+    { description },
+  )
+
+export const ErrorSchema = errorOf(errorFields, 'An error of a read.')
+export const CommandErrorSchema = errorOf({ ...errorFields, outcome }, 'An error of a command.')
