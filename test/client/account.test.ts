@@ -2,7 +2,12 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { Client } from '../../client/client.ts'
 import { pages } from '../../client/queries.ts'
-import { createUser, startWorld, type User, type World } from '../api/support/exchange-fixture.ts'
+import {
+  createUser,
+  type ExchangeFixture,
+  startExchange,
+  type User,
+} from '../api/support/exchange-fixture.ts'
 import {
   append,
   clearedRow,
@@ -13,14 +18,14 @@ import {
 } from '../api/support/trade-rows.ts'
 
 describe('client/account and client/market-data, against an exchange', () => {
-  let world: World
+  let world: ExchangeFixture
   let buyer: Client
   let seller: Client
   let buyId: string
   let sellId: string
 
   before(async () => {
-    world = await startWorld()
+    world = await startExchange()
     const baseUrl = await world.api.app.listen({ port: 0, host: '127.0.0.1' })
     const clientOf = ({ apiKey, wallet }: User) =>
       new Client({ baseUrl, apiKey, privateKey: wallet.privateKey })
@@ -114,7 +119,7 @@ describe('client/account and client/market-data, against an exchange', () => {
   })
 })
 
-const portOf = ({ api }: World): number => {
+const portOf = ({ api }: ExchangeFixture): number => {
   const address = api.app.server.address()
   return typeof address === 'object' && address !== null ? address.port : 0
 }

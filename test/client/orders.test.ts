@@ -3,15 +3,20 @@ import { id, Wallet } from 'ethers'
 import { after, before, describe, it } from 'mocha'
 import { Client } from '../../client/client.ts'
 import { ClearbatchError } from '../../client/errors.ts'
-import { createUser, startWorld, type User, type World } from '../api/support/exchange-fixture.ts'
+import {
+  createUser,
+  type ExchangeFixture,
+  startExchange,
+  type User,
+} from '../api/support/exchange-fixture.ts'
 
 describe('client/orders, against an exchange', () => {
-  let world: World
+  let world: ExchangeFixture
   let alice: User
   let client: Client
   let baseUrl: string
   before(async () => {
-    world = await startWorld()
+    world = await startExchange()
     alice = await createUser(world.db, 'alice')
     baseUrl = await world.api.app.listen({ port: 0, host: '127.0.0.1' })
     client = new Client({ baseUrl, apiKey: alice.apiKey, privateKey: alice.wallet.privateKey })

@@ -6,34 +6,34 @@ import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { e18, future, perpetual } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { startProxy } from '../../support/proxy.ts'
-import { expectSound } from '../support/accounting.ts'
+import { expectConsistentAccounting } from '../support/accounting.ts'
 import { type ApiProcess, startApiProcess } from '../support/api-process.ts'
 import {
   apiEnv,
   createUser,
   type Env,
+  type ExchangeFixture,
   seedMarkets,
   signedBody,
-  startWorld,
+  startExchange,
   type User,
-  type World,
 } from '../support/exchange-fixture.ts'
 
 describe('under load and in trouble', () => {
   describe('many at once', () => {
-    let world: World
+    let exchange: ExchangeFixture
     before(async () => {
-      world = await startWorld()
+      exchange = await startExchange()
     })
-    after(() => world.stop())
+    after(() => exchange.stop())
 
     it('accepts exactly as many orders as the balance covers, across two markets', async () => {
       // Each holds back 100.05 in one market and 100.2 in the other: 10 + 10 and not one more.
-      const alice = await createUser(world.db, 'alice', '2002.5')
+      const alice = await createUser(exchange.db, 'alice', '2002.5')
       const drafts = Array.from({ length: 100 }, (_, at) =>
         at % 2 === 0 ? { market: perpetual, price: '100' } : { market: future, price: '50', quantity: '2' },
       )
-      const answers = await Promise.all(drafts.map((draft) => world.place(alice, draft)))
+      const answers = await Promise.all(drafts.map((draft) => exchange.place(alice, draft)))
       const accepted = answers.filter(({ status }) => status === 200)
       const refused = answers.filter(({ body }) => body.details?.code === 'INSUFFICIENT_MARGIN')
       expect(accepted.length + refused.length).to.equal(100)
@@ -41,53 +41,53 @@ describe('under load and in trouble', () => {
       expect(spent <= e18('2002.5')).to.equal(true)
       // Whatever the mix, no further order of the cheaper market would have fitted.
       expect(spent + e18('100.05') > e18('2002.5')).to.equal(true)
-      await expectSound(world.db)
+      await expectConsistentAccounting(exchange.db)
     })
 
     it('accepts exactly N of 100 in one market', async () => {
-      const bob = await createUser(world.db, 'bob', '700.4')
-      const answers = await Promise.all(Array.from({ length: 100 }, () => world.place(bob)))
+      const bob = await createUser(exchange.db, 'bob', '700.4')
+      const answers = await Promise.all(Array.from({ length: 100 }, () => exchange.place(bob)))
       expect(answers.filter(({ status }) => status === 200)).to.have.length(7)
       expect(answers.filter(({ body }) => body.details?.code === 'INSUFFICIENT_MARGIN')).to.have.length(93)
-      await expectSound(world.db)
+      await expectConsistentAccounting(exchange.db)
     })
 
     it('keeps its books when placements and cancels of many accounts run into each other', async () => {
-      const users = await Promise.all([1, 2, 3, 4].map((n) => createUser(world.db, `crowd ${n}`, '500')))
+      const users = await Promise.all([1, 2, 3, 4].map((n) => createUser(exchange.db, `crowd ${n}`, '500')))
       const run = async (user: User): Promise<void> => {
         for (let round = 0; round < 10; round++) {
           const market = round % 2 === 0 ? perpetual : future
           const price = market === perpetual ? '100' : '50'
           const answers = await Promise.all(
-            [0.5, 1, 2].map((n) => world.place(user, { market, price, quantity: String(n) })),
+            [0.5, 1, 2].map((n) => exchange.place(user, { market, price, quantity: String(n) })),
           )
           const open = answers.filter(({ status }) => status === 200)
-          await Promise.all(open.slice(0, 2).map(({ body }) => world.cancel(user, body.order.order_hash)))
+          await Promise.all(open.slice(0, 2).map(({ body }) => exchange.cancel(user, body.order.order_hash)))
         }
       }
       await Promise.all(users.map(run))
-      await expectSound(world.db)
+      await expectConsistentAccounting(exchange.db)
     })
 
     it('lets a command that the database refuses fail alone', async () => {
-      const carol = await createUser(world.db, 'carol')
+      const carol = await createUser(exchange.db, 'carol')
       const poison = signedBody(carol, { quantity: '1.234' })
-      await world.db.executeQuery({
+      await exchange.db.executeQuery({
         sql: 'alter table orders add constraint poison check (quantity <> 1234)',
         parameters: [],
         query: { kind: 'RawNode' },
       } as never)
       const bodies = [...Array.from({ length: 9 }, () => signedBody(carol)), poison]
       const answers = await Promise.all(
-        bodies.map(({ body }) => world.send(carol, 'POST', '/v0/orders', body)),
+        bodies.map(({ body }) => exchange.send(carol, 'POST', '/v0/orders', body)),
       )
       expect(answers.slice(0, 9).map(({ status }) => status)).to.deep.equal(Array(9).fill(200))
       expect([answers[9]?.status, answers[9]?.body.details.code]).to.deep.equal([500, 'INTERNAL'])
-      await expectSound(world.db)
+      await expectConsistentAccounting(exchange.db)
     })
 
     it('refuses what waits for too long, or in too long a queue', async () => {
-      const small = await startWorld({ MAX_QUEUE: '5', MAX_GROUP: '1', COMMAND_TIMEOUT_MS: '1000' })
+      const small = await startExchange({ MAX_QUEUE: '5', MAX_GROUP: '1', COMMAND_TIMEOUT_MS: '1000' })
       const user = await createUser(small.db, 'alice')
       const release = await holdShard(small)
       const answers = Array.from({ length: 10 }, () => small.place(user))
@@ -108,7 +108,7 @@ describe('under load and in trouble', () => {
   })
 
   /** Holds market 1 until it is released, as a keeper would. */
-  async function holdShard({ url }: World): Promise<() => Promise<void>> {
+  async function holdShard({ url }: ExchangeFixture): Promise<() => Promise<void>> {
     const pool = createPool({ url, connections: 1, name: 'holder' })
     const client = await pool.connect()
     await client.query(`begin; select 1 from shards where shard = 'm1' for update`)
@@ -121,13 +121,13 @@ describe('under load and in trouble', () => {
 
   describe('lost connections', () => {
     it('says that nothing was stored when the database goes away before the commit, and goes on afterwards', async () => {
-      const world = await startWorld()
-      const alice = await createUser(world.db, 'alice')
-      expect((await world.place(alice)).status).to.equal(200)
-      const release = await holdShard(world)
-      const waiting = world.place(alice)
+      const exchange = await startExchange()
+      const alice = await createUser(exchange.db, 'alice')
+      expect((await exchange.place(alice)).status).to.equal(200)
+      const release = await holdShard(exchange)
+      const waiting = exchange.place(alice)
       await endBackends(
-        world.db,
+        exchange.db,
         "query like '%for update%' and application_name = 'clearbatch api commands'",
       )
       const { status, body } = await waiting
@@ -137,67 +137,67 @@ describe('under load and in trouble', () => {
         true,
       ])
       await release()
-      expect((await world.place(alice)).status).to.equal(200)
-      await expectSound(world.db)
+      expect((await exchange.place(alice)).status).to.equal(200)
+      await expectConsistentAccounting(exchange.db)
 
-      await endBackends(world.db, "application_name like 'clearbatch api%'")
-      const after = await retry(() => world.place(alice))
+      await endBackends(exchange.db, "application_name like 'clearbatch api%'")
+      const after = await retry(() => exchange.place(alice))
       expect(after.status).to.equal(200)
-      expect((await retry(() => world.get(null, '/health/ready'))).status).to.equal(200)
-      await world.stop()
+      expect((await retry(() => exchange.get(null, '/health/ready'))).status).to.equal(200)
+      await exchange.stop()
     })
 
     it('says that the outcome is unknown when the connection breaks at the commit, and sending again settles it', async () => {
-      const world = await startWorld()
-      const alice = await createUser(world.db, 'alice')
+      const exchange = await startExchange()
+      const alice = await createUser(exchange.db, 'alice')
       // The commit runs a deferred trigger that ends its own backend: the client learns nothing.
       await raw(
-        world.db,
+        exchange.db,
         `create function cut() returns trigger language plpgsql as $$
            begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(1); return null; end $$;
          create constraint trigger cut after insert on orders deferrable initially deferred for each row execute function cut()`,
       )
       const { body: order } = signedBody(alice)
-      const { status, body } = await world.send(alice, 'POST', '/v0/orders', order)
+      const { status, body } = await exchange.send(alice, 'POST', '/v0/orders', order)
       expect([status, body.details.code]).to.deep.equal([408, 'OUTCOME_UNKNOWN'])
       expect(body.details).to.include({ outcome: 'unknown', retryable: true })
-      await raw(world.db, 'drop trigger cut on orders')
-      const again = await retry(() => world.send(alice, 'POST', '/v0/orders', order))
+      await raw(exchange.db, 'drop trigger cut on orders')
+      const again = await retry(() => exchange.send(alice, 'POST', '/v0/orders', order))
       expect([again.status, again.body.is_duplicate]).to.deep.equal([200, false])
-      await expectSound(world.db)
-      await world.stop()
+      await expectConsistentAccounting(exchange.db)
+      await exchange.stop()
     })
 
     it('is UNAVAILABLE for a bookmark and DATABASE_UNAVAILABLE without one while the database is away', async () => {
       const url = await freshDatabase()
       const proxy = await startProxy(url)
-      const world = await startWorld({ DATABASE_URL: proxy.url }, url)
-      const alice = await createUser(world.db, 'alice')
-      const { body } = await world.place(alice)
+      const exchange = await startExchange({ DATABASE_URL: proxy.url }, url)
+      const alice = await createUser(exchange.db, 'alice')
+      const { body } = await exchange.place(alice)
       const { shard_id, shard_seq } = body.read_after
       const path = '/v0/orderbook/by-market/1'
       const marked = `${path}?read_after_shard_id=${shard_id}&read_after_shard_seq=${shard_seq}`
 
-      const waiting = world.get(null, marked)
+      const waiting = exchange.get(null, marked)
       await new Promise((resolve) => setTimeout(resolve, 100))
       await proxy.cut()
-      const lost = [await waiting, await world.get(null, marked)]
+      const lost = [await waiting, await exchange.get(null, marked)]
       for (const { status, body: answer, headers } of lost) {
         expect([status, answer.details.code]).to.deep.equal([503, 'HTV1_READ_AFTER_UNAVAILABLE'])
         expect(headers['retry-after']).to.equal('2')
       }
-      const plain = await world.get(null, path)
+      const plain = await exchange.get(null, path)
       expect([plain.status, plain.body.details.code]).to.deep.equal([503, 'DATABASE_UNAVAILABLE'])
-      const place = await world.place(alice)
+      const place = await exchange.place(alice)
       expect([place.status, place.body.details.outcome]).to.deep.equal([503, 'not_placed'])
-      expect((await world.get(null, '/health/ready')).status).to.equal(503)
+      expect((await exchange.get(null, '/health/ready')).status).to.equal(503)
 
       await proxy.restore()
-      expect((await retry(() => world.place(alice))).status).to.equal(200)
-      expect((await retry(() => world.get(null, '/health/ready'))).status).to.equal(200)
-      await world.project()
-      expect((await world.get(null, marked)).status).to.equal(200)
-      await world.stop()
+      expect((await retry(() => exchange.place(alice))).status).to.equal(200)
+      expect((await retry(() => exchange.get(null, '/health/ready'))).status).to.equal(200)
+      await exchange.project()
+      expect((await exchange.get(null, marked)).status).to.equal(200)
+      await exchange.stop()
       await proxy.cut()
     })
   })
@@ -262,7 +262,7 @@ describe('under load and in trouble', () => {
         order: { order_id: string }
       }
       expect([answer.is_duplicate, answer.order.order_id]).to.deep.equal([true, stored[0]?.order_id])
-      await expectSound(db)
+      await expectConsistentAccounting(db)
       next.process.kill('SIGTERM')
       await once(next.process, 'exit')
     })
@@ -284,7 +284,7 @@ describe('under load and in trouble', () => {
       const hashes = bodies.map(({ hash }) => hash)
       const stored = await db.selectFrom('orders').select('hash').where('hash', 'in', hashes).execute()
       expect(stored).to.have.length(statuses.filter((status) => status === 200).length)
-      await expectSound(db)
+      await expectConsistentAccounting(db)
     })
 
     it('names the variable that is missing or wrong, and ends', async () => {

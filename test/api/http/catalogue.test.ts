@@ -34,7 +34,7 @@ describe('the catalogue of errors', () => {
         .filter((path) => path !== 'api/errors.ts' && !path.endsWith('catalogue.test.ts'))
         .map((path) => readFileSync(path, 'utf8'))
         .join('\n')
-    const [sources, tests] = [read('{api,domain}/**/*.ts'), read('test/api/*.test.ts')]
+    const [sources, tests] = [read('{api,domain}/**/*.ts'), read('test/api/**/*.test.ts')]
     for (const code of codes) {
       expect(sources.includes(`'${code}'`), `${code} is raised somewhere`).to.equal(true)
       if (!OUT_OF_REACH.includes(code))

@@ -3,35 +3,35 @@ import { after, before, describe, it } from 'mocha'
 import {
   type Answer,
   createUser,
+  type ExchangeFixture,
   signedBody,
-  startWorld,
+  startExchange,
   type User,
-  type World,
 } from '../support/exchange-fixture.ts'
 
 /** What a trader's program sends by mistake, or a stranger on purpose. Nothing of it is our fault: nothing is a 500. */
 describe('hostile requests', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   let bob: User
   let hash: string
   let orderId: string
 
   before(async () => {
-    world = await startWorld({ READ_AFTER_WAIT_MS: '100' })
-    alice = await createUser(world.db, 'alice')
-    bob = await createUser(world.db, 'bob')
-    const { body } = await world.place(alice)
+    exchange = await startExchange({ READ_AFTER_WAIT_MS: '100' })
+    alice = await createUser(exchange.db, 'alice')
+    bob = await createUser(exchange.db, 'bob')
+    const { body } = await exchange.place(alice)
     hash = body.order.order_hash
     orderId = body.order.order_id
-    await world.project()
+    await exchange.project()
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   const details = ({ status, body }: Answer) => ({ status, ...body.details })
-  const post = (text: string, headers = {}) => world.send(alice, 'POST', '/v0/orders', text, headers)
+  const post = (text: string, headers = {}) => exchange.send(alice, 'POST', '/v0/orders', text, headers)
   const place = (changes: Record<string, unknown>) =>
-    world.send(alice, 'POST', '/v0/orders', { ...signedBody(alice).body, ...changes })
+    exchange.send(alice, 'POST', '/v0/orders', { ...signedBody(alice).body, ...changes })
 
   describe('text that cannot be stored', () => {
     for (const [what, reason] of [
@@ -39,9 +39,9 @@ describe('hostile requests', () => {
       ['half a surrogate pair', 'a\ud800b'],
     ] as const) {
       it(`as the reason of a cancel: ${what}`, async () => {
-        const answer = await world.cancel(alice, hash, { reason })
+        const answer = await exchange.cancel(alice, hash, { reason })
         expect(details(answer)).to.include({ status: 400, code: 'INVALID_FIELD', field: 'reason' })
-        expect((await world.get(alice, `/v0/orders/${orderId}`)).body.status).to.equal('OPEN')
+        expect((await exchange.get(alice, `/v0/orders/${orderId}`)).body.status).to.equal('OPEN')
       })
     }
 
@@ -52,7 +52,7 @@ describe('hostile requests', () => {
       '/v0/orders/%F0%9F%98%80',
     ]) {
       it(`as the id of an order: ${path}`, async () => {
-        expect(details(await world.get(alice, path))).to.include({
+        expect(details(await exchange.get(alice, path))).to.include({
           ...{ status: 400, code: 'INVALID_FIELD', field: 'order_id', expected: '<market>-<number>' },
         })
       })
@@ -64,9 +64,9 @@ describe('hostile requests', () => {
       it(`a market ${market} that the database could not hold filters everything out`, async () => {
         const { userId } = alice
         const pages = [
-          (await world.get(alice, `/v0/orders/by-user/${userId}?market_id=${market}`)).body.orders,
-          (await world.get(alice, `/v0/fills/by-user/${userId}?market_id=${market}`)).body.fills,
-          (await world.get(alice, `/v0/positions/by-user/${userId}?market_id=${market}`)).body.positions,
+          (await exchange.get(alice, `/v0/orders/by-user/${userId}?market_id=${market}`)).body.orders,
+          (await exchange.get(alice, `/v0/fills/by-user/${userId}?market_id=${market}`)).body.fills,
+          (await exchange.get(alice, `/v0/positions/by-user/${userId}?market_id=${market}`)).body.positions,
         ]
         expect(pages).to.deep.equal([[], [], []])
       })
@@ -77,12 +77,12 @@ describe('hostile requests', () => {
         const text = encodeURIComponent(form)
         const expected = 'a whole number from 1'
         if (form !== '') {
-          const own = await world.get(alice, `/v0/balance/${text}/margin`)
+          const own = await exchange.get(alice, `/v0/balance/${text}/margin`)
           expect(details(own)).to.include({ status: 400, field: 'user_id', expected, received: form })
-          const market = await world.get(null, `/v0/markets/${text}`)
+          const market = await exchange.get(null, `/v0/markets/${text}`)
           expect(details(market)).to.include({ status: 400, field: 'market_id', expected, received: form })
         }
-        const page = await world.get(alice, `/v0/orders/by-user/${alice.userId}?limit=${text}`)
+        const page = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?limit=${text}`)
         expect(details(page)).to.include({
           status: 400,
           field: 'limit',
@@ -98,7 +98,7 @@ describe('hostile requests', () => {
         ['1001', 1000],
         ['99999999999999999999', 1000],
       ] as const) {
-        const page = await world.get(null, `/v0/markets?limit=${limit}`)
+        const page = await exchange.get(null, `/v0/markets?limit=${limit}`)
         expect(details(page)).to.include({
           status: 400,
           field: 'limit',
@@ -166,25 +166,25 @@ describe('hostile requests', () => {
 
     it('for a cursor and a bookmark', async () => {
       const page = `/v0/orders/by-user/${alice.userId}`
-      const cursor = details(await world.get(alice, `${page}?cursor=garbage`))
+      const cursor = details(await exchange.get(alice, `${page}?cursor=garbage`))
       expect(cursor)
         .to.include({ status: 400, field: 'cursor', received: 'garbage' })
         .and.have.property('expected')
-      const half = details(await world.get(alice, `${page}?read_after_shard_id=m1.1`))
+      const half = details(await exchange.get(alice, `${page}?read_after_shard_id=m1.1`))
       expect(half).to.include({ status: 400, field: 'read_after_shard_seq' }).and.have.property('expected')
     })
 
     it("for another's account and order", async () => {
-      const balance = details(await world.get(bob, `/v0/balance/${alice.userId}/margin`))
+      const balance = details(await exchange.get(bob, `/v0/balance/${alice.userId}/margin`))
       expect(balance).to.include({
         status: 403,
         field: 'user_id',
         expected: bob.userId,
         received: alice.userId,
       })
-      const order = details(await world.get(bob, `/v0/orders/${orderId}`))
+      const order = details(await exchange.get(bob, `/v0/orders/${orderId}`))
       expect(order).to.include({ status: 403, field: 'order_id', received: orderId })
-      expect(details(await world.get(alice, '/v0/orders/1-999'))).to.include({
+      expect(details(await exchange.get(alice, '/v0/orders/1-999'))).to.include({
         status: 404,
         field: 'order_id',
       })
@@ -193,7 +193,7 @@ describe('hostile requests', () => {
 
   describe('what was received is told in brief', () => {
     it('given a long value, a long name, many names, or a deep value', async () => {
-      const long = details(await world.cancel(alice, hash, { reason: 'x'.repeat(10_000) }))
+      const long = details(await exchange.cancel(alice, hash, { reason: 'x'.repeat(10_000) }))
       expect(long.received).to.equal(`${'x'.repeat(200)}… (10000 characters in all)`)
       const named = details(await place({ ['y'.repeat(10_000)]: 1 }))
       expect(JSON.stringify(named).length).to.be.lessThan(2_000)
@@ -218,28 +218,28 @@ describe('hostile requests', () => {
           ['/v0/orders/place/batch', item(nested(depth))],
           ['/v0/orders/cancel/all', `{"reason":${nested(depth)}}`],
         ] as const) {
-          const answer = details(await world.send(alice, 'POST', path, text))
+          const answer = details(await exchange.send(alice, 'POST', path, text))
           expect(answer, `${path} ${depth}`).to.include({ status: 400, field: 'body', outcome: 'not_placed' })
           expect(answer.expected).to.equal('at most 8 levels of nesting')
         }
       }
-      const deepest = await world.send(alice, 'POST', '/v0/orders/place/batch', item(nested(40_000)))
+      const deepest = await exchange.send(alice, 'POST', '/v0/orders/place/batch', item(nested(40_000)))
       expect(details(deepest)).to.include({ status: 400, field: 'body' })
     })
 
     it('name a field twice: refused before anything happens', async () => {
-      const all = await world.send(alice, 'POST', '/v0/orders/cancel/all', '{"market_id":2,"market_id":1}')
+      const all = await exchange.send(alice, 'POST', '/v0/orders/cancel/all', '{"market_id":2,"market_id":1}')
       expect(details(all)).to.include({ status: 400, code: 'DUPLICATE_FIELD', field: 'market_id' })
       const { body } = signedBody(alice)
       const text = JSON.stringify({ client_request_id: 'twice', mode: 'atomic', orders: [body, body] })
       const again = text.replace(/"side":"LONG"(?!.*"side")/, '"side":"LONG","s\\u0069de":"SHORT"')
-      const batch = await world.send(alice, 'POST', '/v0/orders/place/batch', again)
+      const batch = await exchange.send(alice, 'POST', '/v0/orders/place/batch', again)
       expect(details(batch)).to.include({ status: 400, code: 'DUPLICATE_FIELD', field: 'orders.1.side' })
-      expect((await world.get(alice, `/v0/orders/${orderId}`)).body.status).to.equal('OPEN')
+      expect((await exchange.get(alice, `/v0/orders/${orderId}`)).body.status).to.equal('OPEN')
     })
 
     it('are compressed: refused by the name of the header', async () => {
-      const answer = await world.send(alice, 'POST', '/v0/orders', '{}', { 'content-encoding': 'gzip' })
+      const answer = await exchange.send(alice, 'POST', '/v0/orders', '{}', { 'content-encoding': 'gzip' })
       expect(details(answer)).to.include({
         ...{ status: 400, code: 'UNSUPPORTED_ENCODING', field: 'content-encoding', received: 'gzip' },
       })
@@ -257,7 +257,7 @@ describe('hostile requests', () => {
       const { body } = signedBody(alice)
       const send = (mode: string) => {
         const batch = { client_request_id: `none-${mode}`, mode, orders: [null, body, 5, []] }
-        return world.send(alice, 'POST', '/v0/orders/place/batch', batch)
+        return exchange.send(alice, 'POST', '/v0/orders/place/batch', batch)
       }
       expect(details(await send('atomic'))).to.include({
         status: 400,
@@ -273,52 +273,52 @@ describe('hostile requests', () => {
   it('a list of far too many items is refused by its length', async () => {
     const many = Array.from({ length: 40_000 }, () => 1)
     const orders = { client_request_id: 'many', mode: 'atomic', orders: many }
-    const answer = details(await world.send(alice, 'POST', '/v0/orders/place/batch', orders))
+    const answer = details(await exchange.send(alice, 'POST', '/v0/orders/place/batch', orders))
     expect(answer).to.include({ field: 'orders', expected: '1 to 50 signed orders', received: '40000 items' })
     const hashes = { client_request_id: 'many', orderHashes: many.slice(0, 5_000) }
-    const other = details(await world.send(alice, 'POST', '/v0/orders/cancel/batch', hashes))
+    const other = details(await exchange.send(alice, 'POST', '/v0/orders/cancel/batch', hashes))
     expect(other).to.include({ field: 'orderHashes', received: '5000 items' })
   })
 
   it('a query that a command does not know is refused, and the command is not done', async () => {
-    const before = await world.traces()
+    const before = await exchange.state()
     for (const [path, body] of [
       ['/v0/orders?dry_run=true', signedBody(alice).body],
       ['/v0/orders/cancel/all?dry_run=true', {}],
       [`/v0/orders/cancel/by-hash/${hash}?dry_run=true`, {}],
     ] as const) {
-      const answer = details(await world.send(alice, 'POST', path, body))
+      const answer = details(await exchange.send(alice, 'POST', path, body))
       expect(answer).to.include({ status: 400, code: 'UNKNOWN_FIELD', field: 'dry_run' })
     }
-    expect(await world.traces()).to.deep.equal(before)
-    const shown = details(await world.get(alice, '/v0/orders/cancel/all-after?market_id=1'))
+    expect(await exchange.state()).to.deep.equal(before)
+    const shown = details(await exchange.get(alice, '/v0/orders/cancel/all-after?market_id=1'))
     expect(shown).to.include({ status: 400, field: 'market_id' })
   })
 
   it('a path that is known under another method says under which', async () => {
-    const { statusCode, headers, body } = await world.api.app.inject({ method: 'PUT', url: '/v0/orders/' })
+    const { statusCode, headers, body } = await exchange.api.app.inject({ method: 'PUT', url: '/v0/orders/' })
     expect(statusCode).to.equal(404)
     expect(headers.allow).to.equal('POST')
     expect(JSON.parse(body).details).to.deep.include({
       expected: ['POST /v0/orders/'],
       code: 'ROUTE_NOT_FOUND',
     })
-    const { headers: cancel } = await world.api.app.inject({ url: `/v0/orders/cancel/by-hash/${hash}` })
+    const { headers: cancel } = await exchange.api.app.inject({ url: `/v0/orders/cancel/by-hash/${hash}` })
     expect(cancel.allow).to.equal('POST')
-    const unknown = await world.get(null, '/v0/nothing')
+    const unknown = await exchange.get(null, '/v0/nothing')
     expect(unknown.headers).to.not.have.property('allow')
   })
 
   it('a cursor of another list is refused', async () => {
-    await world.place(alice)
-    await world.project()
-    const { body } = await world.get(alice, `/v0/orders/by-user/${alice.userId}?limit=1`)
+    await exchange.place(alice)
+    await exchange.project()
+    const { body } = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?limit=1`)
     const page = `/v0/fills/by-user/${alice.userId}?cursor=${body.next_cursor}`
-    expect(details(await world.get(alice, page))).to.include({ status: 400, code: 'INVALID_CURSOR' })
+    expect(details(await exchange.get(alice, page))).to.include({ status: 400, code: 'INVALID_CURSOR' })
   })
 
   it('a preflight that is none is answered like one', async () => {
-    const { statusCode } = await world.api.app.inject({ method: 'OPTIONS', url: '/v0/orders' })
+    const { statusCode } = await exchange.api.app.inject({ method: 'OPTIONS', url: '/v0/orders' })
     expect(statusCode).to.equal(204)
   })
 })

@@ -6,7 +6,13 @@ import { readConfig } from '../../../api/config.ts'
 import { createLogger } from '../../../service/logger.ts'
 import { type CutProxy, startProxy } from '../../support/proxy.ts'
 import { emptyRedis, ON_REDIS, redisUrl } from '../../support/redis.ts'
-import { apiEnv, createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import {
+  apiEnv,
+  createUser,
+  type ExchangeFixture,
+  startExchange,
+  type User,
+} from '../support/exchange-fixture.ts'
 
 const DATABASE = 10
 const LIMITS = {
@@ -22,7 +28,7 @@ describe(`limits of two api processes ${ON_REDIS}`, function () {
   const url = redisUrl(DATABASE)
   let redis: Redis
   let proxy: CutProxy
-  let world: World
+  let exchange: ExchangeFixture
   let other: Api
   let alice: User
   let addresses = 0
@@ -32,19 +38,19 @@ describe(`limits of two api processes ${ON_REDIS}`, function () {
     redis = await emptyRedis(url)
     proxy = await startProxy(url)
     const env = { ...LIMITS, REDIS_URL: proxy.url }
-    world = await startWorld(env)
-    other = await compose(readConfig(apiEnv(world.url, env)), createLogger('api', 'silent'))
-    await world.project()
-    await untilCounted(world.api)
+    exchange = await startExchange(env)
+    other = await compose(readConfig(apiEnv(exchange.url, env)), createLogger('api', 'silent'))
+    await exchange.project()
+    await untilCounted(exchange.api)
     await untilCounted(other)
   })
   beforeEach(async () => {
-    alice = await createUser(world.db, `alice ${++addresses}`)
+    alice = await createUser(exchange.db, `alice ${++addresses}`)
   })
   after(async () => {
     if (url === null) return
     await other.stop()
-    await world.stop()
+    await exchange.stop()
     await proxy.cut()
     await redis.flushdb()
     redis.disconnect()
@@ -83,35 +89,35 @@ describe(`limits of two api processes ${ON_REDIS}`, function () {
 
   it('are counted together', async () => {
     const path = `/v0/balance/${alice.userId}/margin`
-    const first = await times(12, () => ask(world.api, { path, user: alice, from: '10.2.0.1' }))
+    const first = await times(12, () => ask(exchange.api, { path, user: alice, from: '10.2.0.1' }))
     const second = await times(10, () => ask(other, { path, user: alice, from: '10.2.0.2' }))
     expect([...first, ...second]).to.deep.equal([...Array(20).fill(200), 429, 429])
-    expect(await ask(world.api, { path, user: alice, from: '10.2.0.3' })).to.equal(429)
+    expect(await ask(exchange.api, { path, user: alice, from: '10.2.0.3' })).to.equal(429)
     expect(await redis.pttl(`clearbatch-limit-reads:${alice.userId}`)).to.be.within(1, 20_000)
   })
 
   it('are one for all addresses of an IPv6 network', async () => {
-    const answers = await times(22, () => ask(world.api, { from: `2001:db8:0:7::${++addresses}` }))
+    const answers = await times(22, () => ask(exchange.api, { from: `2001:db8:0:7::${++addresses}` }))
     expect(answers).to.deep.equal([...Array(20).fill(200), 429, 429])
-    expect(await ask(world.api, { from: '2001:db8:0:8::1' })).to.equal(200)
+    expect(await ask(exchange.api, { from: '2001:db8:0:8::1' })).to.equal(200)
   })
 
   it('hold in each process alone while Redis is away: nothing is refused for it, nothing is unlimited', async () => {
     await proxy.cut()
-    const faucet = () => ask(world.api, { method: 'POST', path: '/v0/faucet', user: alice })
+    const faucet = () => ask(exchange.api, { method: 'POST', path: '/v0/faucet', user: alice })
     expect(await times(22, faucet)).to.deep.equal([...Array(20).fill(408), 429, 429])
-    const login = () => ask(world.api, { path: '/v0/balance/1/margin', from: '10.3.0.1' })
+    const login = () => ask(exchange.api, { path: '/v0/balance/1/margin', from: '10.3.0.1' })
     expect(await times(42, login)).to.deep.equal([...Array(40).fill(401), 429, 429])
     expect(await ask(other)).to.equal(200)
     await proxy.restore()
-    await untilCounted(world.api)
+    await untilCounted(exchange.api)
     await untilCounted(other)
   })
 
   it('do not make a request wait for a Redis that does not answer', async () => {
     await redis.call('CLIENT', 'PAUSE', '1500', 'ALL')
     const started = Date.now()
-    expect(await times(5, () => ask(world.api))).to.deep.equal(Array(5).fill(200))
+    expect(await times(5, () => ask(exchange.api))).to.deep.equal(Array(5).fill(200))
     expect(Date.now() - started).to.be.lessThan(1_200)
   })
 })

@@ -4,13 +4,19 @@ import { expect } from 'chai'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { after, before, describe, it } from 'mocha'
 import { createApiKey } from '../../../api/auth/credentials.ts'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import {
+  createUser,
+  type ExchangeFixture,
+  signedBody,
+  startExchange,
+  type User,
+} from '../support/exchange-fixture.ts'
 
 const ISSUER = 'https://identity.example'
 const AUDIENCE = 'clearbatch'
 
 describe('requests', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   let keySet: Server
   let keys: Awaited<ReturnType<typeof generateKeyPair>>
@@ -22,18 +28,18 @@ describe('requests', () => {
     keySet = createServer((_request, response) => response.end(JSON.stringify({ keys: [jwk] })))
     await new Promise<void>((resolve) => keySet.listen(0, '127.0.0.1', resolve))
     const { port } = keySet.address() as AddressInfo
-    world = await startWorld({
+    exchange = await startExchange({
       AUTH_JWKS_URL: `http://127.0.0.1:${port}/keys`,
       AUTH_ISSUER: ISSUER,
       AUTH_AUDIENCE: AUDIENCE,
       FAUCET_WAIT_MS: '300',
       READ_AFTER_WAIT_MS: '300',
     })
-    alice = await createUser(world.db, 'alice')
-    await world.project()
+    alice = await createUser(exchange.db, 'alice')
+    await exchange.project()
   })
   after(async () => {
-    await world.stop()
+    await exchange.stop()
     keySet.close()
   })
 
@@ -48,7 +54,7 @@ describe('requests', () => {
       .setExpirationTime(expires)
       .sign(keys.privateKey)
   const balance = (authorization: string, userId = alice.userId) =>
-    world.send(null, 'GET', `/v0/balance/${userId}/margin`, undefined, { authorization })
+    exchange.send(null, 'GET', `/v0/balance/${userId}/margin`, undefined, { authorization })
 
   describe('credentials', () => {
     const refusals = [
@@ -70,15 +76,15 @@ describe('requests', () => {
     }
 
     it('keeps no API key, only its hash', async () => {
-      const rows = await world.db.selectFrom('api_keys').selectAll().execute()
+      const rows = await exchange.db.selectFrom('api_keys').selectAll().execute()
       expect(JSON.stringify(rows)).to.not.include(alice.apiKey)
       expect(rows[0]?.key_hash).to.have.length(32)
     })
 
     it('stops taking a key at once when it is replaced', async () => {
-      const user = await createUser(world.db, 'rotating')
+      const user = await createUser(exchange.db, 'rotating')
       expect((await balance(`Key ${user.apiKey}`, user.userId)).status).to.equal(200)
-      const next = await createApiKey(world.db, user.userId)
+      const next = await createApiKey(exchange.db, user.userId)
       // The notification comes by another connection: at once, but not within the same microtask.
       for (let tries = 0; tries < 100; tries++) {
         if ((await balance(`Key ${user.apiKey}`, user.userId)).status === 401) break
@@ -97,7 +103,7 @@ describe('requests', () => {
       const fresh = await token({ wallet_address: wallet })
       const answers = await Promise.all([1, 2, 3].map(() => balance(`Bearer ${fresh}`, 0)))
       expect(answers.map(({ status }) => status)).to.deep.equal([400, 400, 400])
-      const users = await world.db
+      const users = await exchange.db
         .selectFrom('users')
         .selectAll()
         .where('address', '=', wallet.toLowerCase())
@@ -105,8 +111,10 @@ describe('requests', () => {
       expect(users).to.have.length(1)
       const { status, body } = await balance(`Bearer ${fresh}`, users[0]?.user_id)
       expect([status, body.balance?.total]).to.deep.equal([200, 0])
-      await world.project()
-      expect((await world.get(null, `/v0/users/by-eoa/${wallet}`)).body.user_id).to.equal(users[0]?.user_id)
+      await exchange.project()
+      expect((await exchange.get(null, `/v0/users/by-eoa/${wallet}`)).body.user_id).to.equal(
+        users[0]?.user_id,
+      )
     })
 
     it('refuses tokens that are expired, of another issuer or audience, or without a wallet', async () => {
@@ -126,7 +134,7 @@ describe('requests', () => {
     })
 
     it('is 503 when the identity provider cannot be reached', async () => {
-      const other = await startWorld({
+      const other = await startExchange({
         AUTH_JWKS_URL: 'http://127.0.0.1:1/',
         AUTH_ISSUER: ISSUER,
         AUTH_AUDIENCE: AUDIENCE,
@@ -138,7 +146,7 @@ describe('requests', () => {
     })
 
     it('refuses tokens where no identity provider is configured', async () => {
-      const other = await startWorld()
+      const other = await startExchange()
       const { body } = await other.send(null, 'GET', '/v0/balance/1/margin', undefined, {
         authorization: 'Bearer a.b.c',
       })
@@ -148,7 +156,7 @@ describe('requests', () => {
   })
 
   describe('bodies', () => {
-    const post = (text: string, headers = {}) => world.send(alice, 'POST', '/v0/orders', text, headers)
+    const post = (text: string, headers = {}) => exchange.send(alice, 'POST', '/v0/orders', text, headers)
     const withPrice = (price: string): string => {
       const { body } = signedBody(alice)
       return JSON.stringify({ ...body, price: 'PRICE' }).replace('"PRICE"', price)
@@ -207,12 +215,12 @@ describe('requests', () => {
     })
 
     it('refuses what the framework cannot read, in the words of the catalogue', async () => {
-      const { status, body } = await world.send(alice, 'GET', '/v0/orders/%E0%A4%A')
+      const { status, body } = await exchange.send(alice, 'GET', '/v0/orders/%E0%A4%A')
       expect([status, body.details.code], JSON.stringify(body)).to.deep.equal([400, 'MALFORMED_REQUEST'])
     })
 
     it('is 404 for what does not exist', async () => {
-      const { status, body } = await world.send(alice, 'POST', '/v0/nothing', {})
+      const { status, body } = await exchange.send(alice, 'POST', '/v0/nothing', {})
       expect([status, body.details.code]).to.deep.equal([404, 'ROUTE_NOT_FOUND'])
     })
   })
@@ -221,10 +229,10 @@ describe('requests', () => {
     /** What the keeper does: takes the request and stores the transaction's hash. */
     async function relay(set: { status: 'SIGNED' | 'FAILED'; tx_hash: string | null }): Promise<unknown> {
       for (;;) {
-        const open = world.db.selectFrom('faucet_requests').selectAll().where('status', '=', 'REQUESTED')
+        const open = exchange.db.selectFrom('faucet_requests').selectAll().where('status', '=', 'REQUESTED')
         const request = await open.executeTakeFirst()
         if (request !== undefined) {
-          await world.db
+          await exchange.db
             .updateTable('faucet_requests')
             .set(set)
             .where('request_id', '=', request.request_id)
@@ -237,7 +245,7 @@ describe('requests', () => {
 
     it('answers with the hash that the keeper stored', async () => {
       const [answer, payload] = await Promise.all([
-        world.send(alice, 'POST', '/v0/faucet', {}),
+        exchange.send(alice, 'POST', '/v0/faucet', {}),
         relay({ status: 'SIGNED', tx_hash: '0xfeed' }),
       ])
       expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
@@ -247,21 +255,21 @@ describe('requests', () => {
 
     it('is 503 when the transaction could not be sent, and 408 when nobody takes the request', async () => {
       const [failed] = await Promise.all([
-        world.send(alice, 'POST', '/v0/faucet'),
+        exchange.send(alice, 'POST', '/v0/faucet'),
         relay({ status: 'FAILED', tx_hash: null }),
       ])
       expect([failed.status, failed.body.details.code]).to.deep.equal([503, 'FAUCET_FAILED'])
-      const late = await world.send(alice, 'POST', '/v0/faucet')
+      const late = await exchange.send(alice, 'POST', '/v0/faucet')
       expect([late.status, late.body.details.code]).to.deep.equal([408, 'FAUCET_PENDING'])
       expect(late.body.details.outcome).to.equal('unknown')
     })
 
     it('needs a credential, an empty body, and a chain that has one', async () => {
-      expect((await world.send(null, 'POST', '/v0/faucet', {})).status).to.equal(401)
-      expect((await world.send(alice, 'POST', '/v0/faucet', { wallet: '0x' })).body.details.code).to.equal(
+      expect((await exchange.send(null, 'POST', '/v0/faucet', {})).status).to.equal(401)
+      expect((await exchange.send(alice, 'POST', '/v0/faucet', { wallet: '0x' })).body.details.code).to.equal(
         'UNKNOWN_FIELD',
       )
-      const other = await startWorld({ FAUCET: 'off' })
+      const other = await startExchange({ FAUCET: 'off' })
       const user = await createUser(other.db, 'alice')
       const { status, body } = await other.send(user, 'POST', '/v0/faucet', {})
       await other.stop()
@@ -271,7 +279,7 @@ describe('requests', () => {
 
   describe('limits', () => {
     it('counts per credential, tells what is left, and keeps cancels in a bucket of their own', async () => {
-      const other = await startWorld({
+      const other = await startExchange({
         RATE_LIMIT_ORDERS: '2',
         RATE_LIMIT_READS: '1000',
         RATE_LIMIT_WINDOW_SECONDS: '60',
@@ -292,7 +300,7 @@ describe('requests', () => {
     })
 
     it('counts per address, whoever asks', async () => {
-      const other = await startWorld({ RATE_LIMIT_ADDRESS: '1', RATE_LIMIT_WINDOW_SECONDS: '60' })
+      const other = await startExchange({ RATE_LIMIT_ADDRESS: '1', RATE_LIMIT_WINDOW_SECONDS: '60' })
       const statuses: number[] = []
       for (let at = 0; at < 62; at++) statuses.push((await other.get(null, '/v0/time')).status)
       expect((await other.get(null, '/health/live')).status).to.equal(200)
@@ -303,7 +311,7 @@ describe('requests', () => {
 
   describe('the description', () => {
     it('is OpenAPI 3.1.0 of version 0 and knows every endpoint, with its schemas', async () => {
-      const { body } = await world.get(null, '/v0/openapi.json')
+      const { body } = await exchange.get(null, '/v0/openapi.json')
       expect(body).to.include({ openapi: '3.1.0' })
       expect(body.info.version).to.equal('0')
       expect(Object.keys(body.paths).sort()).to.deep.equal(
@@ -348,11 +356,11 @@ describe('requests', () => {
     })
 
     it('has a page for people, with scripts of its own only', async () => {
-      const page = await world.get(null, '/docs/')
+      const page = await exchange.get(null, '/docs/')
       expect(page.status).to.equal(200)
       expect(page.headers['content-type']).to.match(/html/)
       expect(page.headers['content-security-policy']).to.include("script-src 'self'")
-      expect((await world.get(null, '/v0/time')).headers['content-security-policy']).to.equal(
+      expect((await exchange.get(null, '/v0/time')).headers['content-security-policy']).to.equal(
         "default-src 'none';frame-ancestors 'none'",
       )
     })
@@ -360,13 +368,13 @@ describe('requests', () => {
 
   describe('probes', () => {
     it('tell liveness, readiness and metrics', async () => {
-      expect((await world.get(null, '/health/live')).body).to.deep.equal({ status: 'ok' })
-      const ready = await world.get(null, '/health/ready')
+      expect((await exchange.get(null, '/health/live')).body).to.deep.equal({ status: 'ok' })
+      const ready = await exchange.get(null, '/health/ready')
       expect([ready.status, ready.body.checks]).to.deep.equal([
         200,
         { accepting: true, database: true, markets: true, notifications: true },
       ])
-      const metrics = await world.get(null, '/metrics')
+      const metrics = await exchange.get(null, '/metrics')
       expect(metrics.body).to.match(/api_commands_total\{kind="place",result="accepted"\} [1-9]/)
       expect(metrics.body).to.match(/api_request_duration_seconds_bucket\{.*route="\/v0\/orders"/)
     })

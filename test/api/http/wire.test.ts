@@ -2,25 +2,31 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { lockShard } from '../../../db/journal.ts'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
-import { untilBlocked } from '../support/wait.ts'
+import {
+  createUser,
+  type ExchangeFixture,
+  signedBody,
+  startExchange,
+  type User,
+} from '../support/exchange-fixture.ts'
+import { untilLockWait } from '../support/wait.ts'
 
 /** What comes over a connection, byte by byte, where a client library would not let it. */
 describe('the wire', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   let port: number
 
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
-    await world.api.app.listen({ port: 0, host: '127.0.0.1' })
-    port = (world.api.app.server.address() as AddressInfo).port
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
+    await exchange.api.app.listen({ port: 0, host: '127.0.0.1' })
+    port = (exchange.api.app.server.address() as AddressInfo).port
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
-  /** All that is answered until the connection ends, which `Connection: close` sees to. */
-  function exchange(text: string, then: (socket: Socket) => Promise<void> = async () => {}): Promise<string> {
+  /** The answer to raw bytes until the connection ends; the requests send `Connection: close` to end it. */
+  function sendRaw(text: string, then: (socket: Socket) => Promise<void> = async () => {}): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connect(port, '127.0.0.1', () => {
         socket.write(text)
@@ -64,7 +70,7 @@ describe('the wire', () => {
     ],
   ] as const) {
     it(`answers ${what} in the form of an error`, async () => {
-      const answer = await exchange(text)
+      const answer = await sendRaw(text)
       expect(statusOf(answer), answer).to.equal(400)
       const { message, details } = bodyOf(answer)
       expect(message).to.be.a('string')
@@ -75,16 +81,16 @@ describe('the wire', () => {
 
   it('says nothing of an order that is still on its way when its connection breaks', async () => {
     const { body, hash } = signedBody(alice)
-    const answer = await world.db.transaction().execute(async (tx) => {
+    const answer = await exchange.db.transaction().execute(async (tx) => {
       await lockShard(tx, 'm1')
-      return exchange(request('POST', '/v0/orders', JSON.stringify(body)), async (socket) => {
-        await untilBlocked(world.db)
+      return sendRaw(request('POST', '/v0/orders', JSON.stringify(body)), async (socket) => {
+        await untilLockWait(exchange.db)
         socket.write('HELLO\r\n\r\n')
       })
     })
     expect(answer).to.equal('')
     // It was placed all the same: who asks learns it.
-    const again = await world.send(alice, 'POST', '/v0/orders', body)
+    const again = await exchange.send(alice, 'POST', '/v0/orders', body)
     expect(again.body).to.include({ is_duplicate: true })
     expect(again.body.order.order_hash).to.equal(hash)
   })
@@ -93,19 +99,19 @@ describe('the wire', () => {
     const [first, second] = [signedBody(alice), signedBody(alice)]
     const place = ({ body }: typeof first) => request('POST', '/v0/orders', JSON.stringify(body))
     const last = request('POST', '/v0/orders/cancel/all', '{}', 'Connection: close')
-    const answers = (await exchange(place(first) + place(second) + last)).split('HTTP/1.1 ').slice(1)
+    const answers = (await sendRaw(place(first) + place(second) + last)).split('HTTP/1.1 ').slice(1)
     expect(answers.map((answer) => answer.slice(0, 3))).to.deep.equal(['200', '200', '200'])
     expect(answers[0]).to.include(first.hash)
     expect(answers[1]).to.include(second.hash)
   })
 
   it('answers whatever is expected of it', async () => {
-    const odd = await exchange(request('GET', '/v0/time', '', 'Expect: miracles', 'Connection: close'))
+    const odd = await sendRaw(request('GET', '/v0/time', '', 'Expect: miracles', 'Connection: close'))
     expect(statusOf(odd), odd).to.equal(200)
   })
 
   it('names the request that it could not route', async () => {
-    const answer = await exchange(request('GET', '/v0/orders/%ZZ', '', 'Connection: close'))
+    const answer = await sendRaw(request('GET', '/v0/orders/%ZZ', '', 'Connection: close'))
     expect(statusOf(answer)).to.equal(400)
     expect(answer).to.include(`x-request-id: ${bodyOf(answer).details.request_id}`)
   })

@@ -5,9 +5,9 @@ import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { pruneRequests } from '../../../db/client-requests.ts'
 import { future } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
-import { expectSound } from '../support/accounting.ts'
+import { expectConsistentAccounting } from '../support/accounting.ts'
 import { type ApiProcess, startApiProcess } from '../support/api-process.ts'
-import { createUser, seedMarkets, signedBody, startWorld, type User } from '../support/exchange-fixture.ts'
+import { createUser, seedMarkets, signedBody, startExchange, type User } from '../support/exchange-fixture.ts'
 import { bodies, sendBatch } from '../support/place-batch.ts'
 
 interface Json {
@@ -27,7 +27,7 @@ describe('commands over many orders, in trouble', () => {
     alice = await createUser(db, 'alice')
   })
   after(async () => {
-    await expectSound(db)
+    await expectConsistentAccounting(db)
     await db.destroy()
   })
 
@@ -111,10 +111,10 @@ describe('commands over many orders, in trouble', () => {
   })
 
   it('is not known when the connection breaks at the commit; sent again, the answer is there', async () => {
-    const world = await startWorld()
-    const bob = await createUser(world.db, 'bob')
+    const exchange = await startExchange()
+    const bob = await createUser(exchange.db, 'bob')
     const raw = (sql: string): Promise<unknown> =>
-      world.db.executeQuery({ sql, parameters: [], query: { kind: 'RawNode' } } as never)
+      exchange.db.executeQuery({ sql, parameters: [], query: { kind: 'RawNode' } } as never)
     await raw(
       `create function cut() returns trigger language plpgsql as $$
          begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(1); return null; end $$;
@@ -122,41 +122,41 @@ describe('commands over many orders, in trouble', () => {
          for each row execute function cut()`,
     )
     const orders = bodies(bob, [{}, { market: future, price: '50' }])
-    const first = await sendBatch(world, bob, orders, { mode: 'atomic', id: 'cut' })
+    const first = await sendBatch(exchange, bob, orders, { mode: 'atomic', id: 'cut' })
     expect([first.status, first.body.details.code, first.body.details.outcome]).to.deep.equal([
       408,
       'OUTCOME_UNKNOWN',
       'unknown',
     ])
     await raw('drop trigger cut on client_requests')
-    const second = await sendBatch(world, bob, orders, { mode: 'atomic', id: 'cut' })
+    const second = await sendBatch(exchange, bob, orders, { mode: 'atomic', id: 'cut' })
     expect(second.status, JSON.stringify(second.body)).to.equal(200)
     expect(second.body.accepted).to.equal(2)
-    const third = await sendBatch(world, bob, orders, { mode: 'atomic', id: 'cut' })
+    const third = await sendBatch(exchange, bob, orders, { mode: 'atomic', id: 'cut' })
     expect(third.body).to.deep.equal({ ...second.body, is_duplicate: true })
-    await expectSound(world.db)
-    await world.stop()
+    await expectConsistentAccounting(exchange.db)
+    await exchange.stop()
   })
 
   it('goes on after the database has dropped every connection', async () => {
-    const world = await startWorld()
-    const carol = await createUser(world.db, 'carol')
+    const exchange = await startExchange()
+    const carol = await createUser(exchange.db, 'carol')
     const orders = bodies(carol, [{}, { market: future, price: '50' }])
-    const first = await sendBatch(world, carol, orders, { id: 'restart' })
-    await world.db.executeQuery({
+    const first = await sendBatch(exchange, carol, orders, { id: 'restart' })
+    await exchange.db.executeQuery({
       sql: `select pg_terminate_backend(pid) from pg_stat_activity
             where datname = current_database() and application_name like 'clearbatch api%'`,
       parameters: [],
       query: { kind: 'RawNode' },
     } as never)
-    let again = await sendBatch(world, carol, orders, { id: 'restart' })
+    let again = await sendBatch(exchange, carol, orders, { id: 'restart' })
     for (let tries = 0; again.status === 503 && tries < 100; tries++) {
       expect(again.body.details.outcome).to.equal('not_placed')
       await new Promise((resolve) => setTimeout(resolve, 50))
-      again = await sendBatch(world, carol, orders, { id: 'restart' })
+      again = await sendBatch(exchange, carol, orders, { id: 'restart' })
     }
     expect(again.body).to.deep.equal({ ...first.body, is_duplicate: true })
-    await world.stop()
+    await exchange.stop()
   })
 
   it('forgets answers when they are old, and only those', async () => {

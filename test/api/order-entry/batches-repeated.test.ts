@@ -2,61 +2,61 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import { future, perpetual } from '../../support/markets.ts'
-import { expectSound } from '../support/accounting.ts'
+import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
   type Answer,
   createUser,
+  type ExchangeFixture,
   signedBody,
-  startTwin,
-  startWorld,
+  startExchange,
+  startSecondApi,
   type User,
-  type World,
 } from '../support/exchange-fixture.ts'
-import { type Batch, bodies, newId, sendBatch } from '../support/place-batch.ts'
+import { type BatchOptions, bodies, newRequestId, sendBatch } from '../support/place-batch.ts'
 
 describe('a batch of placements sent again', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
   })
   after(async () => {
-    await expectSound(world.db)
-    await world.stop()
+    await expectConsistentAccounting(exchange.db)
+    await exchange.stop()
   })
-  const send = (user: User, orders: unknown, batch?: Batch): Promise<Answer> =>
-    sendBatch(world, user, orders, batch)
+  const send = (user: User, orders: unknown, batch?: BatchOptions): Promise<Answer> =>
+    sendBatch(exchange, user, orders, batch)
 
   it('gives the same answer, whatever has changed since', async () => {
-    const ida = await createUser(world.db, 'ida')
+    const ida = await createUser(exchange.db, 'ida')
     const orders = [
       ...bodies(ida, [{}, { market: future, price: '50' }]),
       { ...signedBody(ida).body, price: '98' },
     ]
     const first = await send(ida, orders, { id: 'again' })
-    await world.cancel(ida, first.body.results[0].order.order_hash)
-    await world.db.updateTable('markets').set({ mode: 'halted' }).execute()
-    const traces = await world.traces()
+    await exchange.cancel(ida, first.body.results[0].order.order_hash)
+    await exchange.db.updateTable('markets').set({ mode: 'halted' }).execute()
+    const traces = await exchange.state()
     const second = await send(ida, orders, { id: 'again' })
-    await world.db.updateTable('markets').set({ mode: 'open' }).execute()
+    await exchange.db.updateTable('markets').set({ mode: 'open' }).execute()
     expect(second.status).to.equal(200)
     expect(second.body).to.deep.equal({ ...first.body, is_duplicate: true })
-    expect(await world.traces()).to.deep.equal(traces)
+    expect(await exchange.state()).to.deep.equal(traces)
   })
 
   it('knows the same body in whatever order its fields come, and refuses another', async () => {
     const orders = bodies(alice, [{}])
-    const id = newId()
+    const id = newRequestId()
     await send(alice, orders, { id })
     const shuffled = {
       orders: orders.map((order) => Object.fromEntries(Object.entries(order).reverse())),
       mode: 'best_effort',
       client_request_id: id,
     }
-    expect((await world.send(alice, 'POST', '/v0/orders/place/batch', shuffled)).body.is_duplicate).to.equal(
-      true,
-    )
+    expect(
+      (await exchange.send(alice, 'POST', '/v0/orders/place/batch', shuffled)).body.is_duplicate,
+    ).to.equal(true)
     for (const other of [
       send(alice, orders, { id, mode: 'atomic' }),
       send(alice, bodies(alice, [{}]), { id }),
@@ -71,20 +71,20 @@ describe('a batch of placements sent again', () => {
   })
 
   it('is done once when it arrives many times at once, on two processes', async () => {
-    const jack = await createUser(world.db, 'jack')
-    const twin = await startTwin(world)
+    const jack = await createUser(exchange.db, 'jack')
+    const twin = await startSecondApi(exchange)
     const orders = bodies(jack, [{}, { market: future, price: '50' }, { price: '98' }])
     const body = { client_request_id: 'twins', mode: 'atomic', orders }
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, at) =>
-        (at % 2 ? world : twin).send(jack, 'POST', '/v0/orders/place/batch', body),
+        (at % 2 ? exchange : twin).send(jack, 'POST', '/v0/orders/place/batch', body),
       ),
     )
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(10).fill(200))
     expect(answers.filter(({ body: { is_duplicate } }) => !is_duplicate)).to.have.length(1)
     expect(new Set(answers.map(({ body: { results } }) => JSON.stringify(results))).size).to.equal(1)
     expect(
-      await world.db.selectFrom('orders').selectAll().where('user_id', '=', jack.userId).execute(),
+      await exchange.db.selectFrom('orders').selectAll().where('user_id', '=', jack.userId).execute(),
     ).to.have.length(3)
     await twin.stop()
   })
@@ -93,7 +93,7 @@ describe('a batch of placements sent again', () => {
   const blocked = async (): Promise<number> => {
     const { rows } = await sql<{ count: number }>`
       select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-    `.execute(world.db)
+    `.execute(exchange.db)
     return rows[0]?.count ?? 0
   }
   const untilBlocked = async (many: number): Promise<void> => {
@@ -105,34 +105,34 @@ describe('a batch of placements sent again', () => {
     ['all of whose orders are', [{ leverage: 10 }]],
   ] as const) {
     it(`gives the same answer while the first is not done, ${what} refused by now`, async () => {
-      const lena = await createUser(world.db, `lena ${drafts.length}`)
-      const sent = { client_request_id: newId(), mode: 'best_effort', orders: bodies(lena, drafts) }
-      const send = (through: World): Promise<Answer> =>
+      const lena = await createUser(exchange.db, `lena ${drafts.length}`)
+      const sent = { client_request_id: newRequestId(), mode: 'best_effort', orders: bodies(lena, drafts) }
+      const send = (through: ExchangeFixture): Promise<Answer> =>
         through.send(lena, 'POST', '/v0/orders/place/batch', sent)
       let first: Promise<Answer> | undefined
       let second: Promise<Answer> | undefined
-      let twin: World | undefined
-      const { spec } = await world.db
+      let twin: ExchangeFixture | undefined
+      const { spec } = await exchange.db
         .selectFrom('markets')
         .select('spec')
         .where('market_id', '=', perpetual.marketId)
         .executeTakeFirstOrThrow()
       const cap = (maxLeverage: number) =>
-        world.db
+        exchange.db
           .updateTable('markets')
           .set({ spec: JSON.stringify({ ...spec, maxLeverage }) })
           .where('market_id', '=', perpetual.marketId)
           .execute()
       const never = new Error('taken back')
       // A row that is in the way of the first copy's last write: it has decided, and can commit once the row is taken back.
-      const holding = world.db.transaction().execute(async (tx) => {
+      const holding = exchange.db.transaction().execute(async (tx) => {
         const kept = { digest: Buffer.of(), answer: '{}', created_at: Date.now() }
         const row = { user_id: lena.userId, client_request_id: sent.client_request_id, ...kept }
         await tx.insertInto('client_requests').values(row).execute()
-        first = send(world)
+        first = send(exchange)
         await untilBlocked(1)
         await cap(5)
-        twin = await startTwin(world)
+        twin = await startSecondApi(exchange)
         second = send(twin)
         await untilBlocked(2)
         throw never
@@ -147,7 +147,7 @@ describe('a batch of placements sent again', () => {
   }
 
   it('belongs to its account', async () => {
-    const kate = await createUser(world.db, 'kate')
+    const kate = await createUser(exchange.db, 'kate')
     await send(alice, bodies(alice, [{}]), { id: 'mine' })
     expect((await send(kate, bodies(kate, [{}]), { id: 'mine' })).body).to.include({
       is_duplicate: false,

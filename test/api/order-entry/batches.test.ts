@@ -1,35 +1,35 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { e18, future, perpetual } from '../../support/markets.ts'
-import { expectSound } from '../support/accounting.ts'
+import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
   type Answer,
   createUser,
-  type Draft,
+  type ExchangeFixture,
+  type OrderTerms,
   signedBody,
-  startWorld,
+  startExchange,
   type User,
-  type World,
 } from '../support/exchange-fixture.ts'
-import { type Batch, bodies, codesOf, newId, sendBatch } from '../support/place-batch.ts'
+import { type BatchOptions, bodies, codesOf, newRequestId, sendBatch } from '../support/place-batch.ts'
 
 describe('POST /v0/orders/place/batch', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
   })
   after(async () => {
-    await expectSound(world.db)
-    await world.stop()
+    await expectConsistentAccounting(exchange.db)
+    await exchange.stop()
   })
 
-  const send = (user: User, orders: unknown, batch?: Batch): Promise<Answer> =>
-    sendBatch(world, user, orders, batch)
+  const send = (user: User, orders: unknown, batch?: BatchOptions): Promise<Answer> =>
+    sendBatch(exchange, user, orders, batch)
   const reservedOf = async ({ userId }: User): Promise<bigint> =>
     (
-      await world.db
+      await exchange.db
         .selectFrom('accounts')
         .select('reserved')
         .where('user_id', '=', userId)
@@ -37,10 +37,10 @@ describe('POST /v0/orders/place/batch', () => {
     ).reserved
 
   it('accepts fifty orders of one market by one transaction, in their order, with one balance', async () => {
-    const bob = await createUser(world.db, 'bob')
+    const bob = await createUser(exchange.db, 'bob')
     const drafts = Array.from(
       { length: 50 },
-      (_, at): Draft => ({ price: String(95 + (at % 10)), quantity: '0.1' }),
+      (_, at): OrderTerms => ({ price: String(95 + (at % 10)), quantity: '0.1' }),
     )
     const { status, body } = await send(bob, bodies(bob, drafts), { id: 'fifty' })
     expect(status, JSON.stringify(body)).to.equal(200)
@@ -60,7 +60,7 @@ describe('POST /v0/orders/place/batch', () => {
 
   it('takes orders one after the other: what one holds back, the next cannot have', async () => {
     // 100.05 each: two fit.
-    const carol = await createUser(world.db, 'carol', '250')
+    const carol = await createUser(exchange.db, 'carol', '250')
     const answer = await send(carol, bodies(carol, [{}, {}, {}, { quantity: '0.4' }]))
     expect(codesOf(answer)).to.deep.equal([null, null, 'INSUFFICIENT_MARGIN', null])
     expect([answer.body.accepted, answer.body.refused]).to.deep.equal([3, 1])
@@ -74,17 +74,17 @@ describe('POST /v0/orders/place/batch', () => {
   })
 
   it('gives the capacity to reduce a position out once', async () => {
-    const dave = await createUser(world.db, 'dave', '1')
+    const dave = await createUser(exchange.db, 'dave', '1')
     const matched = {
       matched_entry_notional: e18('100'),
       matched_folded_margin: e18('100'),
       matched_leverage: 1,
     }
-    await world.db
+    await exchange.db
       .insertInto('positions')
       .values({ user_id: dave.userId, market_id: 1, matched_size: 1000, ...matched })
       .execute()
-    const drafts: Draft[] = [
+    const drafts: OrderTerms[] = [
       { side: 'SHORT', quantity: '0.6' },
       { side: 'SHORT', quantity: '0.4' },
       { side: 'SHORT', quantity: '0.1' },
@@ -93,7 +93,7 @@ describe('POST /v0/orders/place/batch', () => {
   })
 
   it('knows an order that it has just taken, and a salt that is used', async () => {
-    const erin = await createUser(world.db, 'erin')
+    const erin = await createUser(exchange.db, 'erin')
     const first = signedBody(erin, { salt: 5n }).body
     const other = signedBody(erin, { salt: 5n, price: '99' }).body
     const answer = await send(erin, [first, first, other])
@@ -101,12 +101,12 @@ describe('POST /v0/orders/place/batch', () => {
     expect(
       answer.body.results.slice(0, 2).map((result: { is_duplicate: boolean }) => result.is_duplicate),
     ).to.deep.equal([false, true])
-    const again = await world.send(erin, 'POST', '/v0/orders', first)
+    const again = await exchange.send(erin, 'POST', '/v0/orders', first)
     expect(again.body).to.include({ is_duplicate: true })
   })
 
   it('does not name an order that it takes back with the rest', async () => {
-    const ivan = await createUser(world.db, 'ivan')
+    const ivan = await createUser(exchange.db, 'ivan')
     const orders = [
       signedBody(ivan).body,
       signedBody(ivan, { salt: 5n }).body,
@@ -116,15 +116,15 @@ describe('POST /v0/orders/place/batch', () => {
     expect([status, body.details.code]).to.deep.equal([409, 'SALT_USED'])
     expect(body.details).to.include({ field: 'orders.2.salt', same_as: 'orders.1' })
     expect(JSON.stringify(body)).to.not.include('order_id').and.not.include('order_hash')
-    const known = (await world.send(ivan, 'POST', '/v0/orders', orders[1])).body.order.order_id
+    const known = (await exchange.send(ivan, 'POST', '/v0/orders', orders[1])).body.order.order_id
     const stands = await send(ivan, [orders[2]], { mode: 'atomic' })
     expect(stands.body.details).to.include({ code: 'SALT_USED', order_id: known })
   })
 
   it('counts open orders one after the other', async () => {
-    const frank = await createUser(world.db, 'frank')
+    const frank = await createUser(exchange.db, 'frank')
     for (let batch = 0; batch < 9; batch++) {
-      const drafts = Array.from({ length: 50 }, (): Draft => ({ quantity: '0.01' }))
+      const drafts = Array.from({ length: 50 }, (): OrderTerms => ({ quantity: '0.01' }))
       expect((await send(frank, bodies(frank, drafts))).body.accepted).to.equal(50)
     }
     await send(
@@ -145,15 +145,15 @@ describe('POST /v0/orders/place/batch', () => {
   })
 
   it('spans markets: one transaction, and a bookmark that stands for all of them', async () => {
-    const gina = await createUser(world.db, 'gina')
-    await world.project()
-    const drafts: Draft[] = [{}, { market: future, price: '50' }, { price: '99' }]
+    const gina = await createUser(exchange.db, 'gina')
+    await exchange.project()
+    const drafts: OrderTerms[] = [{}, { market: future, price: '50' }, { price: '99' }]
     const { body } = await send(gina, bodies(gina, drafts))
     expect(
       body.results.map((result: { read_after: { shard_id: string } }) => result.read_after.shard_id),
     ).to.deep.equal(['m1.1', 'm2.1', 'm1.1'])
     expect(body.read_after.shard_id).to.equal('accounts.1')
-    const { row } = await world.db
+    const { row } = await exchange.db
       .selectFrom('journal')
       .select('row')
       .where('shard', '=', 'accounts')
@@ -169,18 +169,18 @@ describe('POST /v0/orders/place/batch', () => {
     })
 
     const read = `/v0/orders/by-user/${gina.userId}?read_after_shard_id=accounts.1&read_after_shard_seq=${body.read_after.shard_seq}`
-    const waiting = world.get(gina, read)
-    await world.project('accounts', 'm1')
+    const waiting = exchange.get(gina, read)
+    await exchange.project('accounts', 'm1')
     expect(
       (
-        await world.db
+        await exchange.db
           .selectFrom('read.projection')
           .selectAll()
           .where('shard', '=', 'accounts')
           .executeTakeFirst()
       )?.seq,
     ).to.equal(Number(body.read_after.shard_seq) - 1)
-    await world.project()
+    await exchange.project()
     expect((await waiting).body.orders).to.have.length(3)
   })
 
@@ -222,18 +222,18 @@ describe('POST /v0/orders/place/batch', () => {
   })
 
   it('refuses an item of a market that takes no orders, and takes the others', async () => {
-    await world.db.updateTable('markets').set({ mode: 'halted' }).where('market_id', '=', 2).execute()
+    await exchange.db.updateTable('markets').set({ mode: 'halted' }).where('market_id', '=', 2).execute()
     const answer = await send(alice, bodies(alice, [{ market: future, price: '50' }, {}]))
-    await world.db.updateTable('markets').set({ mode: 'open' }).where('market_id', '=', 2).execute()
+    await exchange.db.updateTable('markets').set({ mode: 'open' }).where('market_id', '=', 2).execute()
     expect(codesOf(answer)).to.deep.equal(['MARKET_NOT_OPEN', null])
     expect(answer.body.results[0].error.details.retryable).to.equal(true)
   })
 
   describe('atomic', () => {
     it('takes all or none, across markets, and says what is wrong with each', async () => {
-      const hans = await createUser(world.db, 'hans', '250')
-      const before = await world.traces()
-      const drafts: Draft[] = [
+      const hans = await createUser(exchange.db, 'hans', '250')
+      const before = await exchange.state()
+      const drafts: OrderTerms[] = [
         {},
         { market: future, price: '50' },
         { quantity: '3' },
@@ -258,9 +258,9 @@ describe('POST /v0/orders/place/batch', () => {
         [3, 'INSUFFICIENT_MARGIN'],
         [4, 'PRICE_BAND'],
       ])
-      expect(await world.traces()).to.deep.equal(before)
+      expect(await exchange.state()).to.deep.equal(before)
       // The same id may be used again: nothing was done under it.
-      const id = newId()
+      const id = newRequestId()
       expect(
         (await send(hans, bodies(hans, [{}, { quantity: '3' }]), { mode: 'atomic', id })).status,
       ).to.equal(400)
@@ -268,7 +268,7 @@ describe('POST /v0/orders/place/batch', () => {
     })
 
     it('refuses before it looks at the account where an order is wrong by itself', async () => {
-      const before = await world.traces()
+      const before = await exchange.state()
       const orders = [
         signedBody(alice).body,
         { ...signedBody(alice).body, leverage: 99 },
@@ -277,20 +277,20 @@ describe('POST /v0/orders/place/batch', () => {
       const answer = await send(alice, orders, { mode: 'atomic' })
       expect(answer.body.details).to.include({ code: 'LEVERAGE_CAP', field: 'orders.1.leverage', index: 1 })
       expect(answer.body.details.errors).to.have.length(2)
-      expect(await world.traces()).to.deep.equal(before)
+      expect(await exchange.state()).to.deep.equal(before)
     })
 
     it('is 503 where the market takes no orders, and can be sent again', async () => {
-      await world.db.updateTable('markets').set({ mode: 'halted' }).where('market_id', '=', 2).execute()
+      await exchange.db.updateTable('markets').set({ mode: 'halted' }).where('market_id', '=', 2).execute()
       const orders = bodies(alice, [{}, { market: future, price: '50' }])
-      const id = newId()
+      const id = newRequestId()
       const refused = await send(alice, orders, { mode: 'atomic', id })
       expect([refused.status, refused.body.details.code, refused.headers['retry-after']]).to.deep.equal([
         503,
         'MARKET_NOT_OPEN',
         '5',
       ])
-      await world.db.updateTable('markets').set({ mode: 'open' }).where('market_id', '=', 2).execute()
+      await exchange.db.updateTable('markets').set({ mode: 'open' }).where('market_id', '=', 2).execute()
       expect((await send(alice, orders, { mode: 'atomic', id })).body).to.include({
         accepted: 2,
         is_duplicate: false,
@@ -315,8 +315,13 @@ describe('POST /v0/orders/place/batch', () => {
   ]
   for (const [what, changes, code, field] of malformed) {
     it(`refuses ${what}: ${code}`, async () => {
-      const body = { client_request_id: newId(), mode: 'atomic', orders: bodies(alice, [{}]), ...changes }
-      const answer = await world.send(alice, 'POST', '/v0/orders/place/batch', body)
+      const body = {
+        client_request_id: newRequestId(),
+        mode: 'atomic',
+        orders: bodies(alice, [{}]),
+        ...changes,
+      }
+      const answer = await exchange.send(alice, 'POST', '/v0/orders/place/batch', body)
       expect(
         [answer.status, answer.body.details?.code, answer.body.details?.field],
         JSON.stringify(answer.body),
@@ -342,8 +347,8 @@ describe('POST /v0/orders/place/batch', () => {
   })
 
   it('needs a credential', async () => {
-    const body = { client_request_id: newId(), mode: 'atomic', orders: bodies(alice, [{}]) }
-    expect((await world.send(null, 'POST', '/v0/orders/place/batch', body)).status).to.equal(401)
+    const body = { client_request_id: newRequestId(), mode: 'atomic', orders: bodies(alice, [{}]) }
+    expect((await exchange.send(null, 'POST', '/v0/orders/place/batch', body)).status).to.equal(401)
   })
 
   it('explains the first wrong signatures of a batch, and is quick about the others', async () => {
@@ -356,13 +361,15 @@ describe('POST /v0/orders/place/batch', () => {
       (result: { error: { details: { hint: string } } }) => result.error.details.hint,
     )
     expect(codesOf(answer)).to.deep.equal(Array(50).fill('SIGNATURE_MISMATCH'))
-    expect(hints.slice(0, 3)).to.deep.equal(Array(3).fill('The signed side is the other one.'))
+    expect(hints.slice(0, 3)).to.deep.equal(
+      Array(3).fill('The signed side is the opposite of the submitted one.'),
+    )
     expect(new Set(hints.slice(3)).size).to.equal(1)
     expect(hints[3]).to.match(/digest/)
   })
 
   it("refuses another account's signed orders", async () => {
-    const mallory = await createUser(world.db, 'mallory')
+    const mallory = await createUser(exchange.db, 'mallory')
     expect(codesOf(await send(mallory, bodies(alice, [{}])))).to.deep.equal(['SIGNATURE_MISMATCH'])
     expect(perpetual.marketId).to.equal(1)
   })

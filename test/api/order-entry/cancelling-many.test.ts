@@ -1,15 +1,15 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { future } from '../../support/markets.ts'
-import { expectSound } from '../support/accounting.ts'
+import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
   type Answer,
   createUser,
-  type Draft,
-  startTwin,
-  startWorld,
+  type ExchangeFixture,
+  type OrderTerms,
+  startExchange,
+  startSecondApi,
   type User,
-  type World,
 } from '../support/exchange-fixture.ts'
 
 let ids = 0
@@ -17,33 +17,37 @@ const newId = (): string => `cancel-${++ids}`
 const UNKNOWN = `0x${'ab'.repeat(32)}`
 
 describe('cancelling many', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
   })
   after(async () => {
-    await expectSound(world.db)
-    await world.stop()
+    await expectConsistentAccounting(exchange.db)
+    await exchange.stop()
   })
 
-  const place = async (user: User, drafts: readonly Draft[]): Promise<string[]> => {
+  const place = async (user: User, drafts: readonly OrderTerms[]): Promise<string[]> => {
     const hashes: string[] = []
     for (const draft of drafts) {
-      const { status, body } = await world.place(user, draft)
+      const { status, body } = await exchange.place(user, draft)
       expect(status, JSON.stringify(body)).to.equal(200)
       hashes.push(body.order.order_hash)
     }
     return hashes
   }
   const batch = (user: User, orderHashes: unknown, more: Record<string, unknown> = {}): Promise<Answer> =>
-    world.send(user, 'POST', '/v0/orders/cancel/batch', { client_request_id: newId(), orderHashes, ...more })
+    exchange.send(user, 'POST', '/v0/orders/cancel/batch', {
+      client_request_id: newId(),
+      orderHashes,
+      ...more,
+    })
   const all = (user: User, body: unknown = {}): Promise<Answer> =>
-    world.send(user, 'POST', '/v0/orders/cancel/all', body)
+    exchange.send(user, 'POST', '/v0/orders/cancel/all', body)
   const reservedOf = async ({ userId }: User): Promise<bigint> =>
     (
-      await world.db
+      await exchange.db
         .selectFrom('accounts')
         .select('reserved')
         .where('user_id', '=', userId)
@@ -98,7 +102,7 @@ describe('cancelling many', () => {
     it('sent again: what was done then, with each order as it is now, and nothing more', async () => {
       const hashes = await place(alice, [{}, { price: '99' }])
       const [settling] = await place(alice, [{ quantity: '1' }])
-      await world.db
+      await exchange.db
         .updateTable('orders')
         .set({ settling: 400 })
         .where('hash', '=', settling as string)
@@ -119,13 +123,13 @@ describe('cancelling many', () => {
         status_reason: 'USER_CANCELLED',
         ended_at: Date.now(),
       } as const
-      await world.db
+      await exchange.db
         .updateTable('orders')
         .set(end)
         .set({ closing_reason: null })
         .where('hash', '=', settling as string)
         .execute()
-      const traces = await world.traces()
+      const traces = await exchange.state()
       const second = await batch(alice, request.orderHashes, request)
       expect(second.body.is_duplicate).to.equal(true)
       expect(summary(second)).to.deep.equal([
@@ -136,7 +140,7 @@ describe('cancelling many', () => {
       ])
       expect(second.body.results[2].order.filled_quantity).to.equal(0.4)
       expect(second.body.read_after).to.deep.equal(first.body.read_after)
-      expect(await world.traces()).to.deep.equal(traces)
+      expect(await exchange.state()).to.deep.equal(traces)
       const other = await batch(alice, hashes, { client_request_id: 'retried' })
       expect([other.status, other.body.details.code]).to.deep.equal([409, 'CLIENT_REQUEST_REUSED'])
     })
@@ -145,18 +149,18 @@ describe('cancelling many', () => {
       const [hash] = await place(alice, [{}])
       await batch(alice, [hash], { client_request_id: 'one name' })
       const body = { client_request_id: 'one name', mode: 'atomic', orders: [{}] }
-      expect((await world.send(alice, 'POST', '/v0/orders/place/batch', body)).body.details.code).to.equal(
+      expect((await exchange.send(alice, 'POST', '/v0/orders/place/batch', body)).body.details.code).to.equal(
         'CLIENT_REQUEST_REUSED',
       )
     })
 
     it('is done once when it arrives many times at once, on two processes', async () => {
-      const twin = await startTwin(world)
+      const twin = await startSecondApi(exchange)
       const hashes = await place(alice, [{}, { market: future, price: '50' }])
       const body = { client_request_id: newId(), orderHashes: hashes }
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, at) =>
-          (at % 2 ? world : twin).send(alice, 'POST', '/v0/orders/cancel/batch', body),
+          (at % 2 ? exchange : twin).send(alice, 'POST', '/v0/orders/cancel/batch', body),
         ),
       )
       expect(answers.map(summary)).to.deep.equal(Array(10).fill([CANCELLED, CANCELLED]))
@@ -165,7 +169,7 @@ describe('cancelling many', () => {
     })
 
     it("refuses another account's orders for themselves", async () => {
-      const bob = await createUser(world.db, 'bob')
+      const bob = await createUser(exchange.db, 'bob')
       const [hers] = await place(alice, [{}])
       const [his] = await place(bob, [{}])
       expect(summary(await batch(bob, [hers, his]))).to.deep.equal(['NOT_YOURS', CANCELLED])
@@ -207,14 +211,14 @@ describe('cancelling many', () => {
 
   describe('POST /v0/orders/cancel/all', () => {
     it('cancels what is live in every market, and lists it', async () => {
-      const carol = await createUser(world.db, 'carol')
+      const carol = await createUser(exchange.db, 'carol')
       const hashes = await place(carol, [
         {},
         { market: future, price: '50' },
         { type: 'STOP_LIMIT', trigger: '110', price: '111' },
       ])
       const [settling] = await place(carol, [{ quantity: '1' }])
-      await world.db
+      await exchange.db
         .updateTable('orders')
         .set({ settling: 400 })
         .where('hash', '=', settling as string)
@@ -238,7 +242,7 @@ describe('cancelling many', () => {
     })
 
     it('keeps to one market where one is named', async () => {
-      const dave = await createUser(world.db, 'dave')
+      const dave = await createUser(exchange.db, 'dave')
       await place(dave, [{}, { market: future, price: '50' }])
       const answer = await all(dave, { market_id: '2' })
       expect(answer.body.cancelled_count).to.equal(1)
@@ -247,8 +251,8 @@ describe('cancelling many', () => {
     })
 
     it('has nothing to do without orders, and says so', async () => {
-      const erin = await createUser(world.db, 'erin')
-      const traces = await world.traces()
+      const erin = await createUser(exchange.db, 'erin')
+      const traces = await exchange.state()
       const { status, body } = await all(erin)
       expect([status, body.cancelled_count, body.is_duplicate, body.results]).to.deep.equal([
         200,
@@ -256,11 +260,11 @@ describe('cancelling many', () => {
         true,
         [],
       ])
-      expect(await world.traces()).to.deep.equal(traces)
+      expect(await exchange.state()).to.deep.equal(traces)
     })
 
     it('has a bookmark that stands for what ended before, also where nothing was left to cancel', async () => {
-      const wanda = await createUser(world.db, 'wanda')
+      const wanda = await createUser(exchange.db, 'wanda')
       await place(wanda, [{}])
       const first = (await all(wanda)).body
       expect(first.cancelled_count).to.equal(1)
@@ -269,15 +273,15 @@ describe('cancelling many', () => {
     })
 
     it('cancels what it was sent behind, though nobody has answered that yet', async () => {
-      const frank = await createUser(world.db, 'frank')
+      const frank = await createUser(exchange.db, 'frank')
       await place(frank, [{}])
-      const placing = Array.from({ length: 20 }, () => world.place(frank, { quantity: '0.01' }))
+      const placing = Array.from({ length: 20 }, () => exchange.place(frank, { quantity: '0.01' }))
       await Promise.race(placing)
       const answer = await all(frank, { market_id: 1 })
       const placed = await Promise.all(placing)
       expect(placed.every(({ status }) => status === 200)).to.equal(true)
       expect(answer.status).to.equal(200)
-      const live = await world.db
+      const live = await exchange.db
         .selectFrom('orders')
         .select('order_id')
         .where('user_id', '=', frank.userId)
@@ -287,19 +291,19 @@ describe('cancelling many', () => {
     })
 
     it('goes through while the market is halted, its oracle stale and the chain unseen', async () => {
-      const gina = await createUser(world.db, 'gina')
+      const gina = await createUser(exchange.db, 'gina')
       const hashes = await place(gina, [{}, {}, {}])
-      await world.db.updateTable('markets').set({ mode: 'halted' }).execute()
-      await world.db.updateTable('oracle_reports').set({ observed_at: 1 }).execute()
-      await world.db.updateTable('chain_progress').set({ completed_at: 1 }).execute()
+      await exchange.db.updateTable('markets').set({ mode: 'halted' }).execute()
+      await exchange.db.updateTable('oracle_reports').set({ observed_at: 1 }).execute()
+      await exchange.db.updateTable('chain_progress').set({ completed_at: 1 }).execute()
       const answers = [
-        await world.cancel(gina, hashes[0] as string),
+        await exchange.cancel(gina, hashes[0] as string),
         await batch(gina, [hashes[1]]),
         await all(gina),
       ]
-      await world.db.updateTable('markets').set({ mode: 'open' }).execute()
-      await world.db.updateTable('oracle_reports').set({ observed_at: Date.now() }).execute()
-      await world.db.updateTable('chain_progress').set({ completed_at: Date.now() }).execute()
+      await exchange.db.updateTable('markets').set({ mode: 'open' }).execute()
+      await exchange.db.updateTable('oracle_reports').set({ observed_at: Date.now() }).execute()
+      await exchange.db.updateTable('chain_progress').set({ completed_at: Date.now() }).execute()
       expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200])
       expect(answers[2]?.body.cancelled_count).to.equal(1)
     })
@@ -322,10 +326,10 @@ describe('cancelling many', () => {
 
   describe('the dead-man switch', () => {
     const arm = (user: User, timeout_seconds: unknown): Promise<Answer> =>
-      world.send(user, 'POST', '/v0/orders/cancel/all-after', { timeout_seconds })
-    const show = (user: User): Promise<Answer> => world.get(user, '/v0/orders/cancel/all-after')
+      exchange.send(user, 'POST', '/v0/orders/cancel/all-after', { timeout_seconds })
+    const show = (user: User): Promise<Answer> => exchange.get(user, '/v0/orders/cancel/all-after')
     const stored = ({ userId }: User) =>
-      world.db.selectFrom('cancel_switches').selectAll().where('user_id', '=', userId).executeTakeFirst()
+      exchange.db.selectFrom('cancel_switches').selectAll().where('user_id', '=', userId).executeTakeFirst()
 
     it('is armed by the server time, extended by arming it again, and disarmed by 0', async () => {
       const before = Date.now()
@@ -355,7 +359,7 @@ describe('cancelling many', () => {
     })
 
     it("is each account's own", async () => {
-      const hans = await createUser(world.db, 'hans')
+      const hans = await createUser(exchange.db, 'hans')
       await arm(alice, 60)
       expect((await show(hans)).body.armed).to.equal(false)
       await arm(alice, 0)
@@ -371,9 +375,9 @@ describe('cancelling many', () => {
 
     it('needs a credential', async () => {
       expect(
-        (await world.send(null, 'POST', '/v0/orders/cancel/all-after', { timeout_seconds: 5 })).status,
+        (await exchange.send(null, 'POST', '/v0/orders/cancel/all-after', { timeout_seconds: 5 })).status,
       ).to.equal(401)
-      expect((await world.get(null, '/v0/orders/cancel/all-after')).status).to.equal(401)
+      expect((await exchange.get(null, '/v0/orders/cancel/all-after')).status).to.equal(401)
     })
   })
 })

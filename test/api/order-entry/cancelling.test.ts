@@ -1,24 +1,30 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { lockShard } from '../../../db/journal.ts'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
-import { until, untilBlocked } from '../support/wait.ts'
+import {
+  createUser,
+  type ExchangeFixture,
+  signedBody,
+  startExchange,
+  type User,
+} from '../support/exchange-fixture.ts'
+import { until, untilLockWait } from '../support/wait.ts'
 
 describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   let bob: User
 
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
-    bob = await createUser(world.db, 'bob')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
+    bob = await createUser(exchange.db, 'bob')
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   const reservedOf = async ({ userId }: User): Promise<bigint> =>
     (
-      await world.db
+      await exchange.db
         .selectFrom('accounts')
         .select('reserved')
         .where('user_id', '=', userId)
@@ -27,8 +33,8 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
 
   it('cancels, frees the reservation, keeps the reason, and says where to read it', async () => {
     const before = await reservedOf(alice)
-    const { body: placed } = await world.place(alice)
-    const { status, body } = await world.cancel(
+    const { body: placed } = await exchange.place(alice)
+    const { status, body } = await exchange.cancel(
       alice,
       placed.order.order_hash.toUpperCase().replace('0X', '0x'),
       { reason: 'changed my mind' },
@@ -44,7 +50,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     })
     expect(await reservedOf(alice)).to.equal(before)
     expect(Number(body.read_after.shard_seq)).to.equal(Number(placed.read_after.shard_seq) + 1)
-    const { row } = await world.db
+    const { row } = await exchange.db
       .selectFrom('journal')
       .select('row')
       .where('shard', '=', 'm1')
@@ -59,21 +65,21 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
   })
 
   it('is safe to repeat, with or without a body', async () => {
-    const { body: placed } = await world.place(alice)
+    const { body: placed } = await exchange.place(alice)
     const hash = placed.order.order_hash
-    const first = await world.cancel(alice, hash)
-    const traces = await world.traces()
-    const second = await world.cancel(alice, hash, {})
+    const first = await exchange.cancel(alice, hash)
+    const traces = await exchange.state()
+    const second = await exchange.cancel(alice, hash, {})
     expect(second.status).to.equal(200)
     expect(second.body).to.include({ cancelled: true, is_duplicate: true })
     expect(second.body.order).to.deep.equal(first.body.order)
-    expect(await world.traces()).to.deep.equal(traces)
+    expect(await exchange.state()).to.deep.equal(traces)
   })
 
   it('counts once when it arrives many times at once', async () => {
-    const { body: placed } = await world.place(alice)
+    const { body: placed } = await exchange.place(alice)
     const answers = await Promise.all(
-      Array.from({ length: 10 }, () => world.cancel(alice, placed.order.order_hash)),
+      Array.from({ length: 10 }, () => exchange.cancel(alice, placed.order.order_hash)),
     )
     expect(answers.filter(({ body }) => !body.is_duplicate)).to.have.length(1)
     expect(answers.every(({ body }) => body.cancelled)).to.equal(true)
@@ -82,15 +88,15 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
   it('finds an order whose placement is still on its way, and waits for it', async () => {
     const { body, hash } = signedBody(alice)
     const metric = async (line: string): Promise<boolean> =>
-      (await world.api.app.inject('/metrics')).body.includes(line)
-    const answers = await world.db.transaction().execute(async (tx) => {
+      (await exchange.api.app.inject('/metrics')).body.includes(line)
+    const answers = await exchange.db.transaction().execute(async (tx) => {
       await lockShard(tx, 'm1')
       // The first placement waits for the lock, the second for the first.
-      const first = world.place(alice)
-      await untilBlocked(world.db)
-      const placed = world.send(alice, 'POST', '/v0/orders', body)
+      const first = exchange.place(alice)
+      await untilLockWait(exchange.db)
+      const placed = exchange.send(alice, 'POST', '/v0/orders', body)
       await until(() => metric('api_commands_waiting 1'))
-      const cancelled = world.cancel(alice, hash)
+      const cancelled = exchange.cancel(alice, hash)
       await until(() => metric('api_commands_waiting 2'))
       return [first, placed, cancelled] as const
     })
@@ -101,28 +107,28 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
   })
 
   it('waits for the batch while some of the order is settling, and frees the rest', async () => {
-    const { body: placed } = await world.place(alice, { quantity: '1' })
+    const { body: placed } = await exchange.place(alice, { quantity: '1' })
     const id = placed.order.order_id
-    const { reserved } = await world.db
+    const { reserved } = await exchange.db
       .selectFrom('orders')
       .select('reserved')
       .where('order_id', '=', id)
       .executeTakeFirstOrThrow()
     const held = (reserved * 4n) / 10n
-    await world.db
+    await exchange.db
       .updateTable('orders')
       .set({ settling: 400, held, reserved: reserved - held, openable: 600 })
       .where('order_id', '=', id)
       .execute()
     const before = await reservedOf(alice)
-    const { body } = await world.cancel(alice, placed.order.order_hash)
+    const { body } = await exchange.cancel(alice, placed.order.order_hash)
     expect(body).to.include({ cancelled: true, is_duplicate: false })
     expect(body.order).to.include({
       status: 'CANCEL_PENDING_FINALIZE',
       status_reason: null,
       settling_quantity: 0.4,
     })
-    const row = await world.db
+    const row = await exchange.db
       .selectFrom('orders')
       .selectAll()
       .where('order_id', '=', id)
@@ -135,23 +141,23 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
       openable: 0,
     })
     expect(await reservedOf(alice)).to.equal(before - (reserved - held))
-    const again = await world.cancel(alice, placed.order.order_hash)
+    const again = await exchange.cancel(alice, placed.order.order_hash)
     expect(again.body).to.include({ cancelled: true, is_duplicate: true })
   })
 
   it('answers the status of an order that had ended otherwise', async () => {
-    const { body: placed } = await world.place(alice)
+    const { body: placed } = await exchange.place(alice)
     const end = { status: 'FILLED', status_reason: 'FILLED', filled: 1000, ended_at: Date.now() } as const
-    await world.db.updateTable('orders').set(end).where('order_id', '=', placed.order.order_id).execute()
-    const { status, body } = await world.cancel(alice, placed.order.order_hash)
+    await exchange.db.updateTable('orders').set(end).where('order_id', '=', placed.order.order_id).execute()
+    const { status, body } = await exchange.cancel(alice, placed.order.order_hash)
     expect(status).to.equal(200)
     expect(body).to.include({ cancelled: false, is_duplicate: false })
     expect(body.order.status).to.equal('FILLED')
   })
 
   it('frees what a plain order held of the position, for the next one', async () => {
-    const carol = await createUser(world.db, 'carol', '1')
-    await world.db
+    const carol = await createUser(exchange.db, 'carol', '1')
+    await exchange.db
       .insertInto('positions')
       .values({
         user_id: carol.userId,
@@ -162,13 +168,13 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
         matched_leverage: 1,
       })
       .execute()
-    const first = await world.place(carol, { side: 'SHORT', quantity: '1' })
+    const first = await exchange.place(carol, { side: 'SHORT', quantity: '1' })
     expect(first.status).to.equal(200)
-    expect((await world.place(carol, { side: 'SHORT', quantity: '1' })).body.details.code).to.equal(
+    expect((await exchange.place(carol, { side: 'SHORT', quantity: '1' })).body.details.code).to.equal(
       'INSUFFICIENT_MARGIN',
     )
-    await world.cancel(carol, first.body.order.order_hash)
-    expect((await world.place(carol, { side: 'SHORT', quantity: '1' })).status).to.equal(200)
+    await exchange.cancel(carol, first.body.order.order_hash)
+    expect((await exchange.place(carol, { side: 'SHORT', quantity: '1' })).status).to.equal(200)
   })
 
   const refusals = [
@@ -204,27 +210,27 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
   ]
   for (const { what, hash, body, status, code, field } of refusals) {
     it(`refuses ${what}: ${code}`, async () => {
-      const { body: placed } = await world.place(alice)
-      const traces = await world.traces()
-      const answer = await world.cancel(alice, hash ?? placed.order.order_hash, body)
+      const { body: placed } = await exchange.place(alice)
+      const traces = await exchange.state()
+      const answer = await exchange.cancel(alice, hash ?? placed.order.order_hash, body)
       expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
       expect(answer.body.details).to.include({ code, ...(field && { field }) })
-      expect(await world.traces()).to.deep.equal(traces)
+      expect(await exchange.state()).to.deep.equal(traces)
     })
   }
 
   it('takes a reason of exactly 200 characters', async () => {
-    const { body: placed } = await world.place(alice)
-    expect((await world.cancel(alice, placed.order.order_hash, { reason: 'x'.repeat(200) })).status).to.equal(
-      200,
-    )
+    const { body: placed } = await exchange.place(alice)
+    expect(
+      (await exchange.cancel(alice, placed.order.order_hash, { reason: 'x'.repeat(200) })).status,
+    ).to.equal(200)
   })
 
   it("refuses another account's order, also when it is cancelled already", async () => {
-    const { body: placed } = await world.place(alice)
-    const traces = await world.traces()
-    const { status, body } = await world.cancel(bob, placed.order.order_hash)
+    const { body: placed } = await exchange.place(alice)
+    const traces = await exchange.state()
+    const { status, body } = await exchange.cancel(bob, placed.order.order_hash)
     expect([status, body.details.code]).to.deep.equal([403, 'NOT_YOURS'])
-    expect(await world.traces()).to.deep.equal(traces)
+    expect(await exchange.state()).to.deep.equal(traces)
   })
 })

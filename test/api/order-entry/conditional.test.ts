@@ -2,21 +2,21 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { ORDER_TYPES } from '../../../domain/orders/order.ts'
 import { binary, e18 } from '../../support/markets.ts'
-import { expectSound } from '../support/accounting.ts'
-import { createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import { expectConsistentAccounting } from '../support/accounting.ts'
+import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 
 const CONDITIONAL = ORDER_TYPES.filter((type) => type !== 'MARKET' && type !== 'LIMIT')
 
 describe('placing conditional orders', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
   })
   after(async () => {
-    await expectSound(world.db)
-    await world.stop()
+    await expectConsistentAccounting(exchange.db)
+    await exchange.stop()
   })
 
   for (const type of CONDITIONAL) {
@@ -25,7 +25,7 @@ describe('placing conditional orders', () => {
         const reduceOnly =
           !type.startsWith('STOP_L') && !type.startsWith('STOP_M') ? true : type.startsWith('STOP_LOSS')
         const price = type.endsWith('LIMIT') ? { price: '110' } : {}
-        const { status, body } = await world.place(alice, {
+        const { status, body } = await exchange.place(alice, {
           type,
           side,
           trigger: '110',
@@ -51,7 +51,7 @@ describe('placing conditional orders', () => {
   }
 
   it('reserves a binary stop on the side that it loses on', async () => {
-    const { body } = await world.place(alice, {
+    const { body } = await exchange.place(alice, {
       market: binary,
       type: 'STOP_LIMIT',
       side: 'SHORT',
@@ -64,11 +64,11 @@ describe('placing conditional orders', () => {
   })
 
   it('is recognised when it comes again, and can be cancelled while it waits', async () => {
-    const first = await world.place(alice, { type: 'STOP_MARKET', trigger: '120', salt: 42n })
-    const again = await world.place(alice, { type: 'STOP_MARKET', trigger: '120', salt: 42n })
+    const first = await exchange.place(alice, { type: 'STOP_MARKET', trigger: '120', salt: 42n })
+    const again = await exchange.place(alice, { type: 'STOP_MARKET', trigger: '120', salt: 42n })
     expect(again.body).to.include({ is_duplicate: true })
     expect(again.body.order).to.deep.equal(first.body.order)
-    const cancelled = await world.cancel(alice, first.body.order.order_hash)
+    const cancelled = await exchange.cancel(alice, first.body.order.order_hash)
     expect(cancelled.body.order).to.include({
       status: 'CANCELLED',
       status_reason: 'USER_CANCELLED',
@@ -77,21 +77,21 @@ describe('placing conditional orders', () => {
   })
 
   it('counts a waiting order for what it may reduce, so that a position is not closed twice', async () => {
-    const bob = await createUser(world.db, 'bob', '1')
+    const bob = await createUser(exchange.db, 'bob', '1')
     const matched = {
       matched_entry_notional: e18('100'),
       matched_folded_margin: e18('100'),
       matched_leverage: 1,
     }
-    await world.db
+    await exchange.db
       .insertInto('positions')
       .values({ user_id: bob.userId, market_id: 1, matched_size: 1000, ...matched })
       .execute()
-    const stop = await world.place(bob, { type: 'STOP_MARKET', side: 'SHORT', trigger: '90' })
+    const stop = await exchange.place(bob, { type: 'STOP_MARKET', side: 'SHORT', trigger: '90' })
     expect(stop.body.order, JSON.stringify(stop.body)).to.include({
       status: 'PENDING_TRIGGER',
       reserved_margin: 0,
     })
-    expect((await world.place(bob, { side: 'SHORT' })).body.details.code).to.equal('INSUFFICIENT_MARGIN')
+    expect((await exchange.place(bob, { side: 'SHORT' })).body.details.code).to.equal('INSUFFICIENT_MARGIN')
   })
 })

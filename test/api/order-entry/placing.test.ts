@@ -1,21 +1,27 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import {
+  createUser,
+  type ExchangeFixture,
+  signedBody,
+  startExchange,
+  type User,
+} from '../support/exchange-fixture.ts'
 
 describe('POST /v0/orders', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
 
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   it('accepts a limit order into the book, with its reservation, and tells where it is', async () => {
     const { body: request, hash } = signedBody(alice, { price: '100', quantity: '2', leverage: 5 })
-    const { status, body } = await world.send(alice, 'POST', '/v0/orders', request)
+    const { status, body } = await exchange.send(alice, 'POST', '/v0/orders', request)
 
     expect(status, JSON.stringify(body)).to.equal(200)
     expect(body.is_duplicate).to.equal(false)
@@ -43,19 +49,19 @@ describe('POST /v0/orders', () => {
     expect(body.order.reserved_margin).to.equal(40.1)
     expect(body.balance).to.include({ total: 1_000_000, available: 999_959.9, reserved: 40.1 })
 
-    const row = await world.db
+    const row = await exchange.db
       .selectFrom('orders')
       .selectAll()
       .where('hash', '=', hash)
       .executeTakeFirstOrThrow()
     expect(row).to.include({ status: 'OPEN', filled: 0, settling: 0, signer: alice.address, openable: 2000 })
-    const account = await world.db
+    const account = await exchange.db
       .selectFrom('accounts')
       .selectAll()
       .where('user_id', '=', alice.userId)
       .executeTakeFirstOrThrow()
     expect(account.reserved).to.equal(e18('40.1'))
-    const logged = await world.db
+    const logged = await exchange.db
       .selectFrom('journal')
       .selectAll()
       .where('shard', '=', 'm1')
@@ -78,7 +84,7 @@ describe('POST /v0/orders', () => {
       { market: binary, price: '0.6', quantity: '10', side: 'SHORT' },
     ] as const
     for (const draft of drafts) {
-      const { status, body } = await world.place(alice, draft)
+      const { status, body } = await exchange.place(alice, draft)
       expect(status, JSON.stringify(body)).to.equal(200)
       expect(body.order.status).to.equal('OPEN')
     }
@@ -95,7 +101,7 @@ describe('POST /v0/orders', () => {
       ...rest
     } = body
     const request = { ...rest, price: 100.1, quantity_e18_raw: e18('1.001').toString() }
-    const { status, body: answer } = await world.send(alice, 'POST', '/v0/orders', request)
+    const { status, body: answer } = await exchange.send(alice, 'POST', '/v0/orders', request)
     expect(status, JSON.stringify(answer)).to.equal(200)
     expect(answer.order).to.include({ price: 100.1, quantity: 1.001, leverage: 1, expiration_seconds: 0 })
   })
@@ -103,7 +109,7 @@ describe('POST /v0/orders', () => {
   it('takes whole numbers as strings of digits too', async () => {
     const { body } = signedBody(alice, { leverage: 3, expiration: 4_000_000_000 })
     const request = { ...body, market_id: '1', leverage: '3', expiration_seconds: '4000000000' }
-    const { status, body: answer } = await world.send(alice, 'POST', '/v0/orders', request)
+    const { status, body: answer } = await exchange.send(alice, 'POST', '/v0/orders', request)
     expect(status, JSON.stringify(answer)).to.equal(200)
     expect(answer.order).to.include({ market_id: 1, leverage: 3, expiration_seconds: 4_000_000_000 })
   })
@@ -111,26 +117,26 @@ describe('POST /v0/orders', () => {
   it('answers the same signed order again with the same order, also after it has expired', async () => {
     const soon = Math.floor(Date.now() / 1000) + 3600
     const { body } = signedBody(alice, { expiration: soon })
-    const first = await world.send(alice, 'POST', '/v0/orders', body)
-    const traces = await world.traces()
-    const second = await world.send(alice, 'POST', '/v0/orders', body)
+    const first = await exchange.send(alice, 'POST', '/v0/orders', body)
+    const traces = await exchange.state()
+    const second = await exchange.send(alice, 'POST', '/v0/orders', body)
     expect(second.status).to.equal(200)
     expect(second.body.is_duplicate).to.equal(true)
     expect(second.body.order).to.deep.equal(first.body.order)
     expect(second.body.balance).to.deep.equal(first.body.balance)
-    expect(await world.traces()).to.deep.equal(traces)
+    expect(await exchange.state()).to.deep.equal(traces)
 
-    await world.db
+    await exchange.db
       .updateTable('orders')
       .set({ status: 'EXPIRED', status_reason: 'EXPIRED', ended_at: Date.now(), reserved: 0n })
       .where('hash', '=', first.body.order.order_hash)
       .execute()
-    await world.db
+    await exchange.db
       .updateTable('accounts')
       .set((set) => ({ reserved: set('reserved', '-', BigInt(first.body.order.reserved_margin_e18_raw)) }))
       .where('user_id', '=', alice.userId)
       .execute()
-    const third = await world.send(alice, 'POST', '/v0/orders', body)
+    const third = await exchange.send(alice, 'POST', '/v0/orders', body)
     expect(third.status).to.equal(200)
     expect(third.body).to.deep.include({ is_duplicate: true })
     expect(third.body.order).to.include({ status: 'EXPIRED', status_reason: 'EXPIRED' })
@@ -139,19 +145,19 @@ describe('POST /v0/orders', () => {
   it('stores the same order once when it arrives many times at once', async () => {
     const { body, hash } = signedBody(alice)
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => world.send(alice, 'POST', '/v0/orders', body)),
+      Array.from({ length: 20 }, () => exchange.send(alice, 'POST', '/v0/orders', body)),
     )
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(20).fill(200))
     expect(answers.filter(({ body: { is_duplicate } }) => !is_duplicate)).to.have.length(1)
     expect(new Set(answers.map(({ body: answer }) => answer.order.order_id)).size).to.equal(1)
-    const rows = await world.db.selectFrom('orders').select('order_id').where('hash', '=', hash).execute()
+    const rows = await exchange.db.selectFrom('orders').select('order_id').where('hash', '=', hash).execute()
     expect(rows).to.have.length(1)
   })
 
   it('refuses another order with a salt that was used, in this market only', async () => {
-    await world.place(alice, { salt: 777_777n, price: '100' })
-    const traces = await world.traces()
-    const { status, body } = await world.place(alice, { salt: 777_777n, price: '99' })
+    await exchange.place(alice, { salt: 777_777n, price: '100' })
+    const traces = await exchange.state()
+    const { status, body } = await exchange.place(alice, { salt: 777_777n, price: '99' })
     expect(status).to.equal(409)
     expect(body.details).to.include({
       code: 'SALT_USED',
@@ -159,15 +165,15 @@ describe('POST /v0/orders', () => {
       received: '777777',
       outcome: 'not_placed',
     })
-    expect(await world.traces()).to.deep.equal(traces)
-    const elsewhere = await world.place(alice, { salt: 777_777n, market: future, price: '50' })
+    expect(await exchange.state()).to.deep.equal(traces)
+    const elsewhere = await exchange.place(alice, { salt: 777_777n, market: future, price: '50' })
     expect(elsewhere.status).to.equal(200)
   })
 
   it('reserves nothing for what reduces a position, and gives the capacity out once', async () => {
-    const bob = await createUser(world.db, 'bob', '10')
+    const bob = await createUser(exchange.db, 'bob', '10')
     const position = { size: 1000, entry_notional: e18('100'), folded_margin: e18('100'), leverage: 1 }
-    await world.db
+    await exchange.db
       .insertInto('positions')
       .values({
         user_id: bob.userId,
@@ -179,47 +185,47 @@ describe('POST /v0/orders', () => {
         matched_leverage: 1,
       })
       .execute()
-    const closing = await world.place(bob, { side: 'SHORT', quantity: '0.6' })
+    const closing = await exchange.place(bob, { side: 'SHORT', quantity: '0.6' })
     expect(closing.body.order, JSON.stringify(closing.body)).to.include({
       status: 'OPEN',
       reserved_margin: 0,
     })
     expect(closing.body.balance).to.include({ total: 110, available: 10, position_margin: 100 })
     // 0.4 are left to close, 0.05 open: 5 of margin and the allowance at twice the band's edge, 0.05 x 210 x 0.0005.
-    const flipping = await world.place(bob, { side: 'SHORT', quantity: '0.45' })
+    const flipping = await exchange.place(bob, { side: 'SHORT', quantity: '0.45' })
     expect(flipping.body.order, JSON.stringify(flipping.body)).to.include({ reserved_margin: 5.00525 })
-    const reducing = await world.place(bob, { side: 'SHORT', quantity: '1', reduceOnly: true })
+    const reducing = await exchange.place(bob, { side: 'SHORT', quantity: '1', reduceOnly: true })
     expect(reducing.body.order).to.include({ status: 'OPEN', reserved_margin: 0 })
-    const tooMuch = await world.place(bob, { side: 'SHORT', quantity: '0.1' })
+    const tooMuch = await exchange.place(bob, { side: 'SHORT', quantity: '0.1' })
     expect(tooMuch.body.details).to.include({ code: 'INSUFFICIENT_MARGIN', nearest_valid: '0.049' })
   })
 
   it('lets a reduce-only order over exactly the position be smaller than the minimum', async () => {
-    const carol = await createUser(world.db, 'carol')
+    const carol = await createUser(exchange.db, 'carol')
     const matched = {
       matched_entry_notional: e18('0.5'),
       matched_folded_margin: e18('0.5'),
       matched_leverage: 1,
     }
-    await world.db
+    await exchange.db
       .insertInto('positions')
       .values({ user_id: carol.userId, market_id: 1, matched_size: 5, ...matched })
       .execute()
-    const other = await world.place(carol, { side: 'SHORT', quantity: '0.004', reduceOnly: true })
+    const other = await exchange.place(carol, { side: 'SHORT', quantity: '0.004', reduceOnly: true })
     expect(other.body.details).to.include({ code: 'MIN_ORDER_SIZE', field: 'quantity' })
-    const exact = await world.place(carol, { side: 'SHORT', quantity: '0.005', reduceOnly: true })
+    const exact = await exchange.place(carol, { side: 'SHORT', quantity: '0.005', reduceOnly: true })
     expect(exact.status, JSON.stringify(exact.body)).to.equal(200)
   })
 
   it('numbers the orders of a market without gaps, in the order of its log', async () => {
-    const dave = await createUser(world.db, 'dave')
-    await Promise.all(Array.from({ length: 30 }, () => world.place(dave, { quantity: '0.01' })))
-    const { head } = await world.db
+    const dave = await createUser(exchange.db, 'dave')
+    await Promise.all(Array.from({ length: 30 }, () => exchange.place(dave, { quantity: '0.01' })))
+    const { head } = await exchange.db
       .selectFrom('shards')
       .select('head')
       .where('shard', '=', 'm1')
       .executeTakeFirstOrThrow()
-    const seqs = await world.db
+    const seqs = await exchange.db
       .selectFrom('journal')
       .select('seq')
       .where('shard', '=', 'm1')

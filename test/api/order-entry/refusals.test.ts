@@ -5,11 +5,11 @@ import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import {
   type Answer,
   createUser,
+  type ExchangeFixture,
   setOracle,
   signedBody,
-  startWorld,
+  startExchange,
   type User,
-  type World,
 } from '../support/exchange-fixture.ts'
 import { expectRefusal, type Refusal } from '../support/refusal.ts'
 
@@ -48,39 +48,39 @@ const FORM: readonly Refusal[] = [
   },
   {
     when: 'a conditional order has no trigger',
-    draft: { type: 'STOP_LIMIT' },
+    terms: { type: 'STOP_LIMIT' },
     code: 'TRIGGER_REQUIRED',
     field: 'trigger_price',
   },
   {
     when: 'a trigger is off the tick',
-    draft: { type: 'STOP_MARKET', trigger: '100.04' },
+    terms: { type: 'STOP_MARKET', trigger: '100.04' },
     code: 'TICK_SIZE',
     field: 'trigger_price',
     nearest: '100',
   },
   {
     when: 'a take-profit may open a position',
-    draft: { type: 'TAKE_PROFIT_MARKET', trigger: '110' },
+    terms: { type: 'TAKE_PROFIT_MARKET', trigger: '110' },
     code: 'REDUCE_ONLY_REQUIRED',
     field: 'reduce_only',
     nearest: 'true',
   },
   {
     when: 'a stop-loss may open a position',
-    draft: { type: 'STOP_LOSS_LIMIT', trigger: '90', side: 'SHORT' },
+    terms: { type: 'STOP_LOSS_LIMIT', trigger: '90', side: 'SHORT' },
     code: 'REDUCE_ONLY_REQUIRED',
     field: 'reduce_only',
   },
   {
     when: 'a conditional market order has a price',
-    draft: { type: 'STOP_MARKET', trigger: '110', price: '100' },
+    terms: { type: 'STOP_MARKET', trigger: '110', price: '100' },
     code: 'PRICE_NOT_ALLOWED',
     field: 'price',
   },
   {
     when: 'a stop limit is beyond the band around its trigger',
-    draft: { type: 'STOP_LIMIT', trigger: '110', price: '115.6' },
+    terms: { type: 'STOP_LIMIT', trigger: '110', price: '115.6' },
     code: 'PRICE_BAND',
     field: 'price',
     nearest: '115.5',
@@ -94,7 +94,7 @@ const FORM: readonly Refusal[] = [
   { when: 'a limit order has no price', body: { price: undefined }, code: 'PRICE_REQUIRED', field: 'price' },
   {
     when: 'a market order has a price',
-    draft: { type: 'MARKET', price: '100' },
+    terms: { type: 'MARKET', price: '100' },
     code: 'PRICE_NOT_ALLOWED',
     field: 'price',
   },
@@ -106,14 +106,14 @@ const FORM: readonly Refusal[] = [
   },
   {
     when: 'the price is off the tick',
-    draft: { price: '100.04' },
+    terms: { price: '100.04' },
     code: 'TICK_SIZE',
     field: 'price',
     nearest: '100',
   },
   {
     when: 'the quantity is off the step',
-    draft: { quantity: '1.0005' },
+    terms: { quantity: '1.0005' },
     code: 'STEP_SIZE',
     field: 'quantity',
     nearest: '1',
@@ -132,35 +132,35 @@ const FORM: readonly Refusal[] = [
   },
   {
     when: 'the quantity is below the minimum',
-    draft: { quantity: '0.009' },
+    terms: { quantity: '0.009' },
     code: 'MIN_ORDER_SIZE',
     field: 'quantity',
     nearest: '0.01',
   },
   {
     when: 'the quantity is above the maximum',
-    draft: { quantity: '10000.001' },
+    terms: { quantity: '10000.001' },
     code: 'MAX_ORDER_SIZE',
     field: 'quantity',
     nearest: '10000',
   },
   {
     when: 'the price is below the minimum',
-    draft: { price: '0.9' },
+    terms: { price: '0.9' },
     code: 'MIN_ORDER_PRICE',
     field: 'price',
     nearest: '1',
   },
   {
     when: 'a binary price is 1',
-    draft: { market: binary, price: '1' },
+    terms: { market: binary, price: '1' },
     code: 'MAX_ORDER_PRICE',
     field: 'price',
     nearest: '0.999',
   },
   {
     when: 'the leverage is above the cap',
-    draft: { leverage: 21 },
+    terms: { leverage: 21 },
     code: 'LEVERAGE_CAP',
     field: 'leverage',
     nearest: '20',
@@ -182,23 +182,23 @@ const FORM: readonly Refusal[] = [
   },
   {
     when: 'the expiration has passed',
-    draft: { expiration: 1_500_000_000 },
+    terms: { expiration: 1_500_000_000 },
     code: 'ORDER_EXPIRED',
     field: 'expiration_seconds',
   },
 ]
 
 describe('POST /v0/orders refuses', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
 
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice', '1000')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice', '1000')
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
-  const refuse = (refusal: Refusal): Promise<Answer> => expectRefusal(world, alice, refusal)
+  const refuse = (refusal: Refusal): Promise<Answer> => expectRefusal(exchange, alice, refusal)
 
   describe('what the order says by itself:', () => {
     for (const refusal of FORM)
@@ -214,91 +214,93 @@ describe('POST /v0/orders refuses', () => {
     it('a buy above the band, with the nearest price inside; below it is accepted', async () => {
       await refuse({
         when: '',
-        draft: { price: '105.1' },
+        terms: { price: '105.1' },
         code: 'PRICE_BAND',
         field: 'price',
         nearest: '105',
       })
       await refuse({
         when: '',
-        draft: { price: '94.9', side: 'SHORT' },
+        terms: { price: '94.9', side: 'SHORT' },
         code: 'PRICE_BAND',
         field: 'price',
         nearest: '95',
       })
-      const passive = await world.place(alice, { price: '50', quantity: '0.01' })
+      const passive = await exchange.place(alice, { price: '50', quantity: '0.01' })
       expect(passive.status).to.equal(200)
     })
 
     it('an order that the balance does not cover, with the quantity that it would', async () => {
       const { body } = await refuse({
         when: '',
-        draft: { quantity: '20' },
+        terms: { quantity: '20' },
         code: 'INSUFFICIENT_MARGIN',
         field: 'quantity',
       })
-      const largest = await world.place(alice, { quantity: body.details.nearest_valid })
+      const largest = await exchange.place(alice, { quantity: body.details.nearest_valid })
       expect(largest.status, JSON.stringify(largest.body)).to.equal(200)
-      await world.cancel(alice, largest.body.order.order_hash)
+      await exchange.cancel(alice, largest.body.order.order_hash)
     })
 
     it('a reduce-only order without a position', () =>
       refuse({
         when: '',
-        draft: { reduceOnly: true },
+        terms: { reduceOnly: true },
         code: 'REDUCE_ONLY_NO_POSITION',
         field: 'reduce_only',
       }).then(() => {}))
 
     it('an opening order on a position below its requirement', async () => {
-      const bob = await createUser(world.db, 'bob')
+      const bob = await createUser(exchange.db, 'bob')
       const matched = {
         matched_entry_notional: e18('120'),
         matched_folded_margin: e18('21'),
         matched_leverage: 20,
       }
-      await world.db
+      await exchange.db
         .insertInto('positions')
         .values({ user_id: bob.userId, market_id: 1, matched_size: 1000, ...matched })
         .execute()
-      const { status, body } = await world.place(bob, { quantity: '0.1' })
+      const { status, body } = await exchange.place(bob, { quantity: '0.1' })
       expect([status, body.details.code]).to.deep.equal([400, 'MARGIN_REQUIREMENT'])
     })
 
     it('a position beyond what its slot holds', async () => {
-      const carol = await createUser(world.db, 'carol', '4000000000')
+      const carol = await createUser(exchange.db, 'carol', '4000000000')
       const matched = { matched_folded_margin: e18('2400000000'), matched_leverage: 1 }
-      await world.db
+      await exchange.db
         .insertInto('positions')
         .values({ user_id: carol.userId, market_id: 1, matched_size: 2 ** 34, ...matched })
         .execute()
-      const { status, body } = await world.place(carol, { quantity: '1' })
+      const { status, body } = await exchange.place(carol, { quantity: '1' })
       expect([status, body.details.code], JSON.stringify(body)).to.deep.equal([400, 'POSITION_LIMIT'])
     })
 
     it('the 501st open order in one market, and takes it in another', async () => {
-      const dave = await createUser(world.db, 'dave')
+      const dave = await createUser(exchange.db, 'dave')
       const bodies = Array.from({ length: 500 }, () => signedBody(dave, { quantity: '0.01' }).body)
-      const placed = await Promise.all(bodies.map((body) => world.send(dave, 'POST', '/v0/orders', body)))
+      const placed = await Promise.all(bodies.map((body) => exchange.send(dave, 'POST', '/v0/orders', body)))
       expect(placed.filter(({ status }) => status === 200)).to.have.length(500)
-      const one = await world.place(dave, { quantity: '0.01' })
+      const one = await exchange.place(dave, { quantity: '0.01' })
       expect([one.status, one.body.details.code]).to.deep.equal([400, 'OPEN_ORDER_LIMIT'])
-      expect((await world.place(dave, { market: future, price: '50', quantity: '0.1' })).status).to.equal(200)
-      await world.cancel(dave, placed[7]?.body.order.order_hash)
-      expect((await world.place(dave, { quantity: '0.01' })).status).to.equal(200)
+      expect((await exchange.place(dave, { market: future, price: '50', quantity: '0.1' })).status).to.equal(
+        200,
+      )
+      await exchange.cancel(dave, placed[7]?.body.order.order_hash)
+      expect((await exchange.place(dave, { quantity: '0.01' })).status).to.equal(200)
     })
 
     const setMode = async (mode: MarketMode): Promise<void> => {
-      await world.db.updateTable('markets').set({ mode }).where('market_id', '=', 1).execute()
+      await exchange.db.updateTable('markets').set({ mode }).where('market_id', '=', 1).execute()
     }
     for (const mode of ['cancel_only', 'halted'] as const) {
       it(`orders in a market that is ${mode}, and takes cancels`, async () => {
-        const { body } = await world.place(alice, { quantity: '0.01' })
+        const { body } = await exchange.place(alice, { quantity: '0.01' })
         restore.push(() => setMode('open'))
         await setMode(mode)
         const { headers } = await refuse({ when: '', status: 503, code: 'MARKET_NOT_OPEN' })
         expect(Number(headers['retry-after'])).to.be.greaterThan(0)
-        expect((await world.cancel(alice, body.order.order_hash)).body.cancelled).to.equal(true)
+        expect((await exchange.cancel(alice, body.order.order_hash)).body.cancelled).to.equal(true)
       })
     }
 
@@ -309,17 +311,17 @@ describe('POST /v0/orders refuses', () => {
     })
 
     it('orders while the oracle price is stale or missing', async () => {
-      restore.push(() => setOracle(world.db, perpetual, '100'))
-      await setOracle(world.db, perpetual, '100', Date.now() - 3_600_000)
+      restore.push(() => setOracle(exchange.db, perpetual, '100'))
+      await setOracle(exchange.db, perpetual, '100', Date.now() - 3_600_000)
       const { body } = await refuse({ when: '', status: 503, code: 'ORACLE_STALE' })
       expect(body.details.retryable).to.equal(true)
-      await world.db.deleteFrom('oracle_reports').where('market_id', '=', 1).execute()
+      await exchange.db.deleteFrom('oracle_reports').where('market_id', '=', 1).execute()
       await refuse({ when: '', status: 503, code: 'ORACLE_STALE' })
     })
 
     it('orders while nobody has seen the chain', async () => {
       const see = (completed_at: number) =>
-        world.db.updateTable('chain_progress').set({ completed_at }).execute()
+        exchange.db.updateTable('chain_progress').set({ completed_at }).execute()
       restore.push(() => see(Date.now()))
       await see(Date.now() - 3_600_000)
       await refuse({ when: '', status: 503, code: 'CHAIN_UNSEEN' })

@@ -1,20 +1,26 @@
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import { after, before, describe, it } from 'mocha'
-import { createUser, signedBody, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import {
+  createUser,
+  type ExchangeFixture,
+  signedBody,
+  startExchange,
+  type User,
+} from '../support/exchange-fixture.ts'
 
 const DAY = 86_400
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
 describe('orders signed by a session key', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   let keys = 0
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   interface KeyState {
     readonly permissions?: number
@@ -31,7 +37,7 @@ describe('orders signed by a session key', () => {
       revoked_at: null,
       ...state,
     }
-    await world.db
+    await exchange.db
       .insertInto('session_keys')
       .values({ owner: owner.address, key: key.address.toLowerCase(), block: 1, ...values })
       .execute()
@@ -41,7 +47,7 @@ describe('orders signed by a session key', () => {
   it('are accepted, and end with the key', async () => {
     const expires_at = nowSeconds() + 1000
     const signer = await register(alice, { expires_at })
-    const { status, body } = await world.place(alice, { signer })
+    const { status, body } = await exchange.place(alice, { signer })
     expect(status, JSON.stringify(body)).to.equal(200)
     expect(body.order).to.include({
       signer: signer.address.toLowerCase(),
@@ -50,14 +56,14 @@ describe('orders signed by a session key', () => {
     })
     const aliveUntil = async (hash: string) =>
       (
-        await world.db
+        await exchange.db
           .selectFrom('orders')
           .select('alive_until')
           .where('hash', '=', hash)
           .executeTakeFirstOrThrow()
       ).alive_until
     expect(await aliveUntil(body.order.order_hash)).to.equal(expires_at - 1)
-    const sooner = await world.place(alice, { signer, expiration: expires_at - 500 })
+    const sooner = await exchange.place(alice, { signer, expiration: expires_at - 500 })
     expect(await aliveUntil(sooner.body.order.order_hash)).to.equal(expires_at - 500)
   })
 
@@ -68,7 +74,7 @@ describe('orders signed by a session key', () => {
       signedBody(alice).body,
       signedBody(alice, { signer }).body,
     ]
-    const { body } = await world.send(alice, 'POST', '/v0/orders/place/batch', {
+    const { body } = await exchange.send(alice, 'POST', '/v0/orders/place/batch', {
       client_request_id: 'keys',
       mode: 'atomic',
       orders,
@@ -88,37 +94,37 @@ describe('orders signed by a session key', () => {
   for (const [what, state, code] of refusals) {
     it(`are refused when the key ${what}: ${code}`, async () => {
       const signer = await register(alice, state)
-      const traces = await world.traces()
-      const { status, body } = await world.place(alice, { signer })
+      const traces = await exchange.state()
+      const { status, body } = await exchange.place(alice, { signer })
       expect([status, body.details.code, body.details.field]).to.deep.equal([400, code, 'signature'])
       expect(body.details).to.include({
         recovered_signer: signer.address.toLowerCase(),
         expected_signer: alice.address,
       })
-      expect(await world.traces()).to.deep.equal(traces)
+      expect(await exchange.state()).to.deep.equal(traces)
     })
   }
 
   it('are refused from the moment of the revocation, also by a process that knows the key', async () => {
     const signer = await register(alice)
     const { body: order } = signedBody(alice, { signer })
-    expect((await world.send(alice, 'POST', '/v0/orders', order)).status).to.equal(200)
-    await world.db
+    expect((await exchange.send(alice, 'POST', '/v0/orders', order)).status).to.equal(200)
+    await exchange.db
       .updateTable('session_keys')
       .set({ revoked_at: nowSeconds() })
       .where('key', '=', signer.address.toLowerCase())
       .execute()
-    expect((await world.place(alice, { signer })).body.details.code).to.equal('SESSION_KEY_REVOKED')
+    expect((await exchange.place(alice, { signer })).body.details.code).to.equal('SESSION_KEY_REVOKED')
     // What was accepted before is still told.
-    expect((await world.send(alice, 'POST', '/v0/orders', order)).body).to.include({ is_duplicate: true })
-    await world.db.deleteFrom('session_keys').where('key', '=', signer.address.toLowerCase()).execute()
-    expect((await world.place(alice, { signer })).body.details.code).to.equal('SIGNATURE_MISMATCH')
+    expect((await exchange.send(alice, 'POST', '/v0/orders', order)).body).to.include({ is_duplicate: true })
+    await exchange.db.deleteFrom('session_keys').where('key', '=', signer.address.toLowerCase()).execute()
+    expect((await exchange.place(alice, { signer })).body.details.code).to.equal('SIGNATURE_MISMATCH')
   })
 
   it("are refused when the key is another account's, with the signature explained", async () => {
-    const bob = await createUser(world.db, 'bob')
+    const bob = await createUser(exchange.db, 'bob')
     const signer = await register(bob)
-    const { body } = await world.place(alice, { signer })
+    const { body } = await exchange.place(alice, { signer })
     expect(body.details).to.include({
       code: 'SIGNATURE_MISMATCH',
       recovered_signer: signer.address.toLowerCase(),

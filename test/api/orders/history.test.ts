@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import type { JournalRow, OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
-import { createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 import {
   append,
   clearedRow,
@@ -13,7 +13,7 @@ import {
 } from '../support/trade-rows.ts'
 
 describe('what happened to orders and fills', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   let bob: User
   const ids: Record<string, string> = {}
@@ -21,9 +21,9 @@ describe('what happened to orders and fills', () => {
   let trades: Trade[] = []
 
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
-    bob = await createUser(world.db, 'bob')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
+    bob = await createUser(exchange.db, 'bob')
     const drafts = [
       ['buy', alice, { price: '99', quantity: '2' }],
       ['sell', bob, { side: 'SHORT', price: '101', quantity: '1' }],
@@ -31,11 +31,11 @@ describe('what happened to orders and fills', () => {
       ['gone', alice, { price: '98', quantity: '1' }],
     ] as const
     for (const [name, user, draft] of drafts) {
-      const { body } = await world.place(user, draft)
+      const { body } = await exchange.place(user, draft)
       ids[name] = body.order.order_id
       hashes[name] = body.order.order_hash
     }
-    await world.cancel(alice, hashes.gone ?? '', { reason: 'enough' })
+    await exchange.cancel(alice, hashes.gone ?? '', { reason: 'enough' })
     const leg = (name: string, user: User, status: 'OPEN' | 'FILLED') => ({
       orderId: ids[name] ?? '',
       user,
@@ -57,7 +57,7 @@ describe('what happened to orders and fills', () => {
     ]
     const [first, second, third] = trades as [Trade, Trade, Trade]
     await append(
-      world,
+      exchange,
       ...[clearedRow(first), submittedRow(first), settledRow(first), confirmedRow(first)],
       ...[clearedRow(second), submittedRow(second)],
       clearedRow(third),
@@ -65,9 +65,9 @@ describe('what happened to orders and fills', () => {
       triggeredRow(),
       endedRow(),
     )
-    await world.project()
+    await exchange.project()
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   /** By the place of its row in the log. */
   const STOP = '1-14'
@@ -115,7 +115,7 @@ describe('what happened to orders and fills', () => {
 
   describe('events of an order', () => {
     it('tell its life, newest first, each with what belongs to it', async () => {
-      const { status, body } = await world.get(alice, `/v0/orders/${ids.gone}/events`)
+      const { status, body } = await exchange.get(alice, `/v0/orders/${ids.gone}/events`)
       expect(status, JSON.stringify(body)).to.equal(200)
       expect(kinds(body)).to.deep.equal(['CANCELLED', 'CREATED'])
       const [cancelled, created] = body.events
@@ -135,7 +135,7 @@ describe('what happened to orders and fills', () => {
     })
 
     it('tell a fill with price, quantity, fee, batch and transaction', async () => {
-      const { body } = await world.get(bob, `/v0/orders/${ids.sell}/events`)
+      const { body } = await exchange.get(bob, `/v0/orders/${ids.sell}/events`)
       expect(kinds(body)).to.deep.equal(['FILLED', 'CREATED'])
       expect(body.events[0].details.status_reason).to.equal('FILLED')
       expect(body.events[0].details).to.deep.include({
@@ -151,21 +151,21 @@ describe('what happened to orders and fills', () => {
         ...{ oracle_price: 95, oracle_price_e18_raw: e18('95').toString() },
         ...{ oracle_price_at: '1970-01-01T00:00:09.050Z', batch_id: 4 },
       }
-      const { body: order } = await world.get(alice, `/v0/orders/${STOP}`)
+      const { body: order } = await exchange.get(alice, `/v0/orders/${STOP}`)
       expect(order).to.deep.include({ trigger: evidence, trigger_price: 95, status: 'CANCELLED' })
-      const { body } = await world.get(alice, `/v0/orders/${STOP}/events`)
+      const { body } = await exchange.get(alice, `/v0/orders/${STOP}/events`)
       expect(kinds(body)).to.deep.equal(['CANCELLED', 'CREATED'])
       expect(body.events[0].details.trigger).to.deep.equal(evidence)
       expect(body.events[1].details.trigger).to.equal(null)
-      const { body: plain } = await world.get(alice, `/v0/orders/${ids.buy}`)
+      const { body: plain } = await exchange.get(alice, `/v0/orders/${ids.buy}`)
       expect(plain.trigger).to.equal(null)
     })
 
     it('come in pages', async () => {
       const path = `/v0/orders/${ids.gone}/events`
-      const all = (await world.get(alice, path)).body
-      const first = (await world.get(alice, `${path}?limit=1`)).body
-      const second = (await world.get(alice, `${path}?limit=1&cursor=${first.next_cursor}`)).body
+      const all = (await exchange.get(alice, path)).body
+      const first = (await exchange.get(alice, `${path}?limit=1`)).body
+      const second = (await exchange.get(alice, `${path}?limit=1&cursor=${first.next_cursor}`)).body
       expect([...first.events, ...second.events]).to.deep.equal(all.events)
       expect(second.next_cursor).to.equal(null)
     })
@@ -174,7 +174,7 @@ describe('what happened to orders and fills', () => {
   describe('events of a user', () => {
     it('are those of all orders, newest first, filtered and in pages', async () => {
       const path = `/v0/users/${alice.userId}/order-events`
-      const { body } = await world.get(alice, path)
+      const { body } = await exchange.get(alice, path)
       expect(kinds(body).sort()).to.deep.equal(
         ['CANCELLED', 'CANCELLED', 'CREATED', 'CREATED', 'CREATED', 'PARTIALLY_FILLED'].sort(),
       )
@@ -185,16 +185,16 @@ describe('what happened to orders and fills', () => {
       const paged: unknown[] = []
       let cursor = ''
       do {
-        const page = (await world.get(alice, `${path}?limit=2${cursor}`)).body
+        const page = (await exchange.get(alice, `${path}?limit=2${cursor}`)).body
         paged.push(...page.events)
         cursor = page.next_cursor === null ? '' : `&cursor=${page.next_cursor}`
       } while (cursor !== '')
       expect(paged).to.deep.equal(body.events)
 
-      const created = (await world.get(alice, `${path}?kind=CREATED&market_id=1`)).body
+      const created = (await exchange.get(alice, `${path}?kind=CREATED&market_id=1`)).body
       expect(kinds(created)).to.deep.equal(['CREATED', 'CREATED', 'CREATED'])
-      expect((await world.get(alice, `${path}?market_id=2`)).body.events).to.deep.equal([])
-      expect((await world.get(alice, `${path}?market_id=9007199254740991`)).body.events).to.deep.equal([])
+      expect((await exchange.get(alice, `${path}?market_id=2`)).body.events).to.deep.equal([])
+      expect((await exchange.get(alice, `${path}?market_id=9007199254740991`)).body.events).to.deep.equal([])
     })
 
     for (const query of [
@@ -203,7 +203,7 @@ describe('what happened to orders and fills', () => {
       'kind=DONE',
     ]) {
       it(`refuse ?${query}`, async () => {
-        const { status, body } = await world.get(alice, `/v0/users/${alice.userId}/order-events?${query}`)
+        const { status, body } = await exchange.get(alice, `/v0/users/${alice.userId}/order-events?${query}`)
         expect([status, body.details.field]).to.deep.equal([400, query.split('=')[0]])
       })
     }
@@ -211,7 +211,7 @@ describe('what happened to orders and fills', () => {
 
   describe('the way of fills to the chain', () => {
     it('tells stage, transaction, batch and times of each fill, and whether anything is pending', async () => {
-      const { status, body } = await world.get(alice, `/v0/orders/${ids.buy}/fill-processing-status`)
+      const { status, body } = await exchange.get(alice, `/v0/orders/${ids.buy}/fill-processing-status`)
       expect(status, JSON.stringify(body)).to.equal(200)
       expect(body).to.deep.include({
         ...{ order_id: ids.buy, status: 'OPEN', settlement_pending: true, confirmation_pending: true },
@@ -230,21 +230,21 @@ describe('what happened to orders and fills', () => {
     })
 
     it('says that nothing is pending once all is sealed, and for an order without fills', async () => {
-      const done = (await world.get(bob, `/v0/orders/${ids.sell}/fill-processing-status`)).body
+      const done = (await exchange.get(bob, `/v0/orders/${ids.sell}/fill-processing-status`)).body
       expect(done).to.include({ settlement_pending: false, confirmation_pending: false, status: 'FILLED' })
-      const none = (await world.get(alice, `/v0/orders/${ids.gone}/fill-processing-status`)).body
+      const none = (await exchange.get(alice, `/v0/orders/${ids.gone}/fill-processing-status`)).body
       expect(none).to.deep.include({ settlement_pending: false, fills: [], next_cursor: null })
     })
 
     it('tells a block that left the chain, a part that is sent again, and one that fails', async () => {
       const second = trades[1] as Trade
       const path = `/v0/orders/${ids.buy}/fill-processing-status`
-      const stageOf = async () => (await world.get(alice, path)).body.fills[1]
-      await append(world, settledRow(second))
-      await world.project()
+      const stageOf = async () => (await exchange.get(alice, path)).body.fills[1]
+      await append(exchange, settledRow(second))
+      await exchange.project()
       expect(await stageOf()).to.include({ stage: 'MINED', block_number: 7 })
-      await append(world, settledRow(second, true))
-      await world.project()
+      await append(exchange, settledRow(second, true))
+      await exchange.project()
       expect(await stageOf()).to.include({
         stage: 'RETRYING',
         block_number: null,
@@ -252,11 +252,11 @@ describe('what happened to orders and fills', () => {
         tx_hash: '0xabc2',
       })
       const { fills } = clearedRow(second)
-      await append(world, {
+      await append(exchange, {
         ...{ kind: 'batch_voided', batch_id: 2, from_part: 1, why: 'PRICE_STALE', at: 9_999, reopened: [] },
         fills,
       })
-      await world.project()
+      await exchange.project()
       expect(await stageOf()).to.include({
         stage: 'FAILED',
         failure: 'PRICE_STALE',
@@ -267,7 +267,7 @@ describe('what happened to orders and fills', () => {
 
   describe('fills of a market', () => {
     it('are told to everyone, newest first, without a word on whose they are', async () => {
-      const { status, body } = await world.get(null, '/v0/fills/by-market/1')
+      const { status, body } = await exchange.get(null, '/v0/fills/by-market/1')
       expect(status, JSON.stringify(body)).to.equal(200)
       expect(body.fills.map(({ batch_id }: { batch_id: number }) => batch_id)).to.deep.equal([
         3, 3, 2, 2, 1, 1,
@@ -292,12 +292,12 @@ describe('what happened to orders and fills', () => {
     })
 
     it('come in pages whose cursors tell as little', async () => {
-      const all = (await world.get(null, '/v0/fills/by-market/1')).body.fills
+      const all = (await exchange.get(null, '/v0/fills/by-market/1')).body.fills
       const paged: unknown[] = []
       let cursor: string | null = null
       do {
         const at: string = cursor === null ? '' : `&cursor=${cursor}`
-        const { body } = await world.get(null, `/v0/fills/by-market/1?limit=1${at}`)
+        const { body } = await exchange.get(null, `/v0/fills/by-market/1?limit=1${at}`)
         paged.push(...body.fills)
         cursor = body.next_cursor
         if (cursor !== null) {
@@ -305,15 +305,15 @@ describe('what happened to orders and fills', () => {
         }
       } while (cursor !== null)
       expect(paged).to.deep.equal(all)
-      const sells = (await world.get(null, '/v0/fills/by-market/1?side=SHORT')).body.fills
+      const sells = (await exchange.get(null, '/v0/fills/by-market/1?side=SHORT')).body.fills
       expect(sells).to.have.length(3)
     })
 
     it('refuse a market that is not there, and a cursor of another list', async () => {
-      const unknown = await world.get(null, '/v0/fills/by-market/99')
+      const unknown = await exchange.get(null, '/v0/fills/by-market/99')
       expect([unknown.status, unknown.body.details.code]).to.deep.equal([404, 'MARKET_NOT_FOUND'])
       const cursor = Buffer.from('5:1-1-1-7').toString('base64url')
-      const { body } = await world.get(null, `/v0/fills/by-market/1?cursor=${cursor}`)
+      const { body } = await exchange.get(null, `/v0/fills/by-market/1?cursor=${cursor}`)
       expect(body.details).to.include({ code: 'INVALID_CURSOR', field: 'cursor' })
     })
   })
@@ -325,12 +325,12 @@ describe('what happened to orders and fills', () => {
       `/v0/users/${alice.userId}/order-events`,
     ]
     for (const path of paths) {
-      const others = await world.get(bob, path)
+      const others = await exchange.get(bob, path)
       expect([others.status, others.body.details.code], path).to.deep.equal([403, 'NOT_YOURS'])
-      expect((await world.get(null, path)).body.details.code, path).to.equal('CREDENTIAL_MISSING')
+      expect((await exchange.get(null, path)).body.details.code, path).to.equal('CREDENTIAL_MISSING')
     }
     for (const path of ['/v0/orders/1-999/events', '/v0/orders/1-999/fill-processing-status']) {
-      const { status, body } = await world.get(alice, path)
+      const { status, body } = await exchange.get(alice, path)
       expect([status, body.details.code], path).to.deep.equal([404, 'ORDER_NOT_FOUND'])
     }
   })

@@ -1,19 +1,19 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { e18, perpetual } from '../../support/markets.ts'
-import { createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 import { append, clearedRow, settledRow, type Trade } from '../support/trade-rows.ts'
 
 describe('reading', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   let bob: User
   const placed: Record<string, { order_id: string; order_hash: string }> = {}
 
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice')
-    bob = await createUser(world.db, 'bob')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
+    bob = await createUser(exchange.db, 'bob')
     const drafts = [
       ['low', alice, { price: '99', quantity: '1' }],
       ['same', alice, { price: '99', quantity: '0.5' }],
@@ -23,10 +23,10 @@ describe('reading', () => {
       ['market', bob, { side: 'SHORT', type: 'MARKET', quantity: '0.5' }],
     ] as const
     for (const [name, user, draft] of drafts) {
-      const { body } = await world.place(user, draft)
+      const { body } = await exchange.place(user, draft)
       placed[name] = body.order
     }
-    await world.cancel(alice, placed.gone?.order_hash ?? '', { reason: 'enough' })
+    await exchange.cancel(alice, placed.gone?.order_hash ?? '', { reason: 'enough' })
     // Half of alice's best buy against bob's market sell.
     const trade: Trade = {
       ...{ batch: 1, price: 995, steps: 500 },
@@ -34,7 +34,7 @@ describe('reading', () => {
       sell: { orderId: placed.market?.order_id ?? '', user: bob, status: 'FILLED' },
     }
     await append(
-      world,
+      exchange,
       {
         kind: 'prices_updated',
         oracle_price: e18('100').toString(),
@@ -45,14 +45,14 @@ describe('reading', () => {
       clearedRow(trade),
       settledRow(trade),
     )
-    await world.project()
+    await exchange.project()
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   describe('orders', () => {
     it('gives one by id and by hash, every amount twice', async () => {
       const { order_id, order_hash } = placed.high as { order_id: string; order_hash: string }
-      const byId = await world.get(alice, `/v0/orders/${order_id}`)
+      const byId = await exchange.get(alice, `/v0/orders/${order_id}`)
       expect(byId.status, JSON.stringify(byId.body)).to.equal(200)
       expect(byId.body).to.include({
         ...{
@@ -65,12 +65,12 @@ describe('reading', () => {
         },
         ...{ average_price: 99.5, average_price_e18_raw: e18('99.5').toString(), settling_quantity: 0 },
       })
-      const byHash = await world.get(alice, `/v0/orders/by-hash/${order_hash}`)
+      const byHash = await exchange.get(alice, `/v0/orders/by-hash/${order_hash}`)
       expect(byHash.body).to.deep.equal(byId.body)
     })
 
     it('says why an order has ended', async () => {
-      const { body } = await world.get(alice, `/v0/orders/${placed.gone?.order_id}`)
+      const { body } = await exchange.get(alice, `/v0/orders/${placed.gone?.order_id}`)
       expect(body).to.include({
         status: 'CANCELLED',
         status_reason: 'USER_CANCELLED',
@@ -80,15 +80,15 @@ describe('reading', () => {
 
     it('lists newest first, filtered, in pages', async () => {
       const path = `/v0/orders/by-user/${alice.userId}`
-      const all = (await world.get(alice, path)).body
+      const all = (await exchange.get(alice, path)).body
       expect(all.orders).to.have.length(4)
       expect(all.next_cursor).to.equal(null)
       const times = all.orders.map(({ created_at }: { created_at: string }) => created_at)
       expect([...times].sort().reverse()).to.deep.equal(times)
 
       const ids = all.orders.map(({ order_id }: { order_id: string }) => order_id)
-      const first = (await world.get(alice, `${path}?limit=3`)).body
-      const second = (await world.get(alice, `${path}?limit=3&cursor=${first.next_cursor}`)).body
+      const first = (await exchange.get(alice, `${path}?limit=3`)).body
+      const second = (await exchange.get(alice, `${path}?limit=3&cursor=${first.next_cursor}`)).body
       const paged = [...first.orders, ...second.orders].map(({ order_id }: { order_id: string }) => order_id)
       expect(paged).to.deep.equal(ids)
       expect(second.next_cursor).to.equal(null)
@@ -102,12 +102,12 @@ describe('reading', () => {
         ['status=OPEN&side=LONG&market_id=1', 3],
       ]
       for (const [query, count] of counts) {
-        expect((await world.get(alice, `${path}?${query}`)).body.orders, query).to.have.length(count)
+        expect((await exchange.get(alice, `${path}?${query}`)).body.orders, query).to.have.length(count)
       }
     })
 
     it('names a cursor that it did not give: INVALID_CURSOR', async () => {
-      const { body } = await world.get(alice, `/v0/orders/by-user/${alice.userId}?cursor=nonsense`)
+      const { body } = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?cursor=nonsense`)
       expect(body.details).to.include({ code: 'INVALID_CURSOR', field: 'cursor', received: 'nonsense' })
     })
 
@@ -120,7 +120,7 @@ describe('reading', () => {
       ['marketid=1', 'marketid'],
     ]) {
       it(`refuses ?${query}`, async () => {
-        const { status, body } = await world.get(alice, `/v0/orders/by-user/${alice.userId}?${query}`)
+        const { status, body } = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?${query}`)
         expect([status, body.details.field], JSON.stringify(body)).to.deep.equal([400, field])
       })
     }
@@ -128,7 +128,7 @@ describe('reading', () => {
 
   describe('fills', () => {
     it('gives those of an order and of a user, with the fee of the own side', async () => {
-      const ofOrder = (await world.get(bob, `/v0/orders/${placed.market?.order_id}/fills`)).body
+      const ofOrder = (await exchange.get(bob, `/v0/orders/${placed.market?.order_id}/fills`)).body
       expect(ofOrder.fills).to.have.length(1)
       expect(ofOrder.fills[0]).to.include({
         ...{ order_id: placed.market?.order_id, market_id: 1, batch_id: 1, side: 'SHORT', status: 'MINED' },
@@ -141,18 +141,19 @@ describe('reading', () => {
         },
         ...{ tx_hash: '0xabc1', block_number: 7, part: 1, action_id: 1 },
       })
-      expect((await world.get(bob, `/v0/fills/by-user/${bob.userId}`)).body).to.deep.equal(ofOrder)
-      const alices = (await world.get(alice, `/v0/fills/by-user/${alice.userId}?market_id=1&side=LONG`)).body
+      expect((await exchange.get(bob, `/v0/fills/by-user/${bob.userId}`)).body).to.deep.equal(ofOrder)
+      const alices = (await exchange.get(alice, `/v0/fills/by-user/${alice.userId}?market_id=1&side=LONG`))
+        .body
       expect(alices.fills[0]).to.include({ fee: 0, fee_e18_raw: '0', taker_quantity: 0 })
       expect(
-        (await world.get(alice, `/v0/fills/by-user/${alice.userId}?side=SHORT`)).body.fills,
+        (await exchange.get(alice, `/v0/fills/by-user/${alice.userId}?side=SHORT`)).body.fills,
       ).to.deep.equal([])
     })
   })
 
   describe('positions and balance', () => {
     it('gives open positions at mark and oracle price', async () => {
-      const { body } = await world.get(bob, `/v0/positions/by-user/${bob.userId}`)
+      const { body } = await exchange.get(bob, `/v0/positions/by-user/${bob.userId}`)
       expect(body.positions).to.have.length(1)
       expect(body.positions[0]).to.include({
         ...{ market_id: 1, side: 'SHORT', size: -0.5, size_e18_raw: e18('-0.5').toString(), pending_size: 0 },
@@ -160,12 +161,12 @@ describe('reading', () => {
         // (99.5 - 100.5) x 0.5; equity 49.75 - 0.25 at the oracle price, notional 50.
         ...{ unrealized_pnl: -0.5, notional: 50, margin_ratio: 0.99, fees: 0.024875 },
       })
-      const none = await world.get(bob, `/v0/positions/by-user/${bob.userId}?market_id=2`)
+      const none = await exchange.get(bob, `/v0/positions/by-user/${bob.userId}?market_id=2`)
       expect(none.body.positions).to.deep.equal([])
     })
 
     it('gives total, available and what lies between', async () => {
-      const { body } = await world.get(alice, `/v0/balance/${alice.userId}/margin`)
+      const { body } = await exchange.get(alice, `/v0/balance/${alice.userId}/margin`)
       expect(body).to.include({ user_id: alice.userId, asset: 'USDM' })
       expect(body.balance.position_margin).to.equal(49.75)
       expect(body.balance.available).to.be.closeTo(body.balance.free - body.balance.reserved, 1e-9)
@@ -186,10 +187,10 @@ describe('reading', () => {
         `/v0/balance/${alice.userId}/margin`,
       ]
       for (const path of paths) {
-        expect((await world.get(alice, path)).status, path).to.equal(200)
-        const others = await world.get(bob, path)
+        expect((await exchange.get(alice, path)).status, path).to.equal(200)
+        const others = await exchange.get(bob, path)
         expect([others.status, others.body.details.code], path).to.deep.equal([403, 'NOT_YOURS'])
-        const nobody = await world.get(null, path)
+        const nobody = await exchange.get(null, path)
         expect([nobody.status, nobody.body.details.code], path).to.deep.equal([401, 'CREDENTIAL_MISSING'])
       }
     })
@@ -200,17 +201,17 @@ describe('reading', () => {
         `/v0/orders/by-hash/0x${'00'.repeat(32)}`,
         '/v0/orders/1-999/fills',
       ]) {
-        const { status, body } = await world.get(alice, path)
+        const { status, body } = await exchange.get(alice, path)
         expect([status, body.details.code], path).to.deep.equal([404, 'ORDER_NOT_FOUND'])
       }
-      const unknown = await world.get(null, `/v0/users/by-eoa/0x${'00'.repeat(20)}`)
+      const unknown = await exchange.get(null, `/v0/users/by-eoa/0x${'00'.repeat(20)}`)
       expect([unknown.status, unknown.body.details.code]).to.deep.equal([404, 'USER_NOT_FOUND'])
     })
   })
 
   describe('public data', () => {
     it('gives markets as an array, filtered and limited', async () => {
-      const { body } = await world.get(null, '/v0/markets')
+      const { body } = await exchange.get(null, '/v0/markets')
       expect(body.map(({ symbol }: { symbol: string }) => symbol)).to.deep.equal([
         'BTC-PERP',
         'ACME-VALUATION',
@@ -245,15 +246,15 @@ describe('reading', () => {
         },
         ...{ oracle_price: 100, mark_price: 100.5, last_price: 99.5, initial_margin_requirement: 0.045 },
       })
-      expect((await world.get(null, '/v0/markets?type=binary_future')).body).to.have.length(1)
-      expect((await world.get(null, '/v0/markets?limit=2')).body).to.have.length(2)
-      expect((await world.get(null, '/v0/markets?type=spot')).status).to.equal(400)
-      expect((await world.get(null, '/v0/markets/1')).body).to.deep.equal(body[0])
-      expect((await world.get(null, '/v0/markets/99')).body.details.code).to.equal('MARKET_NOT_FOUND')
+      expect((await exchange.get(null, '/v0/markets?type=binary_future')).body).to.have.length(1)
+      expect((await exchange.get(null, '/v0/markets?limit=2')).body).to.have.length(2)
+      expect((await exchange.get(null, '/v0/markets?type=spot')).status).to.equal(400)
+      expect((await exchange.get(null, '/v0/markets/1')).body).to.deep.equal(body[0])
+      expect((await exchange.get(null, '/v0/markets/99')).body.details.code).to.equal('MARKET_NOT_FOUND')
     })
 
     it('gives the book by market and by symbol, best first, with exactly six fields per level', async () => {
-      const { body } = await world.get(null, '/v0/orderbook/by-market/1')
+      const { body } = await exchange.get(null, '/v0/orderbook/by-market/1')
       const levels = [
         {
           side: 'LONG',
@@ -274,30 +275,32 @@ describe('reading', () => {
       ]
       expect(body.long_levels).to.deep.equal(levels)
       expect(body.short_levels.map(({ price }: { price: number }) => price)).to.deep.equal([101])
-      const bySymbol = (await world.get(null, '/v0/orderbook?symbol=BTC-PERP')).body
+      const bySymbol = (await exchange.get(null, '/v0/orderbook?symbol=BTC-PERP')).body
       expect(bySymbol.bids).to.deep.equal(body.long_levels)
       expect(bySymbol.asks).to.deep.equal(body.short_levels)
-      expect((await world.get(null, '/v0/orderbook/by-market/1?depth=1')).body.long_levels).to.have.length(1)
-      expect((await world.get(null, '/v0/orderbook?symbol=NONE')).status).to.equal(404)
-      expect((await world.get(null, '/v0/orderbook')).body.details).to.include({
+      expect((await exchange.get(null, '/v0/orderbook/by-market/1?depth=1')).body.long_levels).to.have.length(
+        1,
+      )
+      expect((await exchange.get(null, '/v0/orderbook?symbol=NONE')).status).to.equal(404)
+      expect((await exchange.get(null, '/v0/orderbook')).body.details).to.include({
         code: 'MISSING_FIELD',
         field: 'symbol',
       })
     })
 
     it('gives contracts, time, users and status', async () => {
-      expect((await world.get(null, '/v0/contracts/shared')).body).to.deep.equal({
+      expect((await exchange.get(null, '/v0/contracts/shared')).body).to.deep.equal({
         addressCollateralToken: `0x${'aa'.repeat(20)}`,
         addressMarginBank: `0x${'bb'.repeat(20)}`,
         addressAccountManager: `0x${'cc'.repeat(20)}`,
         addressForwarder: `0x${'dd'.repeat(20)}`,
         chain_id: 6343,
       })
-      const time = (await world.get(null, '/v0/time')).body
+      const time = (await exchange.get(null, '/v0/time')).body
       expect(Math.abs(time.unix_ms - Date.now())).to.be.lessThan(60_000)
-      const user = await world.get(null, `/v0/users/by-eoa/${alice.wallet.address}`)
+      const user = await exchange.get(null, `/v0/users/by-eoa/${alice.wallet.address}`)
       expect(user.body).to.include({ user_id: alice.userId, address: alice.address })
-      const { body } = await world.get(null, '/v0/status')
+      const { body } = await exchange.get(null, '/v0/status')
       expect(body.status).to.equal('ok')
       expect(body.markets[0]).to.include({
         market_id: 1,

@@ -1,42 +1,42 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { createUser, startWorld, type User, type World } from '../support/exchange-fixture.ts'
+import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 
 const query = ({ shard_id, shard_seq }: { shard_id: string; shard_seq: string }): string =>
   `read_after_shard_id=${shard_id}&read_after_shard_seq=${shard_seq}`
 
 describe('a read with a bookmark', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
 
   before(async () => {
-    world = await startWorld({
+    exchange = await startExchange({
       READ_AFTER_POLL_MS: '50',
     })
-    alice = await createUser(world.db, 'alice')
-    await world.project()
+    alice = await createUser(exchange.db, 'alice')
+    await exchange.project()
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   it('shows the write as soon as it is projected, and without a bookmark does not wait', async () => {
-    const { body: placed } = await world.place(alice)
+    const { body: placed } = await exchange.place(alice)
     const path = `/v0/orders/${placed.order.order_id}`
-    const blind = await world.get(alice, path)
+    const blind = await exchange.get(alice, path)
     expect([blind.status, blind.body.details.code]).to.deep.equal([404, 'ORDER_NOT_FOUND'])
 
-    const waiting = world.get(alice, `${path}?${query(placed.read_after)}`)
-    await world.project('m1')
+    const waiting = exchange.get(alice, `${path}?${query(placed.read_after)}`)
+    await exchange.project('m1')
     const { status, body } = await waiting
     expect(status, JSON.stringify(body)).to.equal(200)
     expect(body.order_id).to.equal(placed.order.order_id)
-    expect((await world.get(alice, `${path}?${query(placed.read_after)}`)).status).to.equal(200)
+    expect((await exchange.get(alice, `${path}?${query(placed.read_after)}`)).status).to.equal(200)
   })
 
   it('is woken by the poll where a notification was lost', async () => {
-    const { body: placed } = await world.place(alice)
-    const waiting = world.get(alice, `/v0/orders/by-user/${alice.userId}?${query(placed.read_after)}`)
+    const { body: placed } = await exchange.place(alice)
+    const waiting = exchange.get(alice, `/v0/orders/by-user/${alice.userId}?${query(placed.read_after)}`)
     const { shard_seq } = placed.read_after
-    await world.db
+    await exchange.db
       .updateTable('read.projection')
       .set({ seq: Number(shard_seq) })
       .where('shard', '=', 'm1')
@@ -45,8 +45,8 @@ describe('a read with a bookmark', () => {
   })
 
   it('waits for its own shard only', async () => {
-    const { body: placed } = await world.place(alice)
-    const { status } = await world.get(
+    const { body: placed } = await exchange.place(alice)
+    const { status } = await exchange.get(
       alice,
       `/v0/balance/${alice.userId}/margin?read_after_shard_id=accounts.1&read_after_shard_seq=1`,
     )
@@ -56,19 +56,22 @@ describe('a read with a bookmark', () => {
 
   for (const half of ['read_after_shard_id=m1.1', 'read_after_shard_seq=1']) {
     it(`is 400 with ${half} alone`, async () => {
-      const { status, body } = await world.get(alice, `/v0/orders/by-user/${alice.userId}?${half}`)
+      const { status, body } = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?${half}`)
       expect([status, body.details.code]).to.deep.equal([400, 'INCOMPLETE_BOOKMARK'])
     })
   }
 
   it('never shows data older than its bookmark while the projection runs', async () => {
-    const { body: placed } = await world.place(alice, { quantity: '0.01' })
+    const { body: placed } = await exchange.place(alice, { quantity: '0.01' })
     let seen = Number(placed.read_after.shard_seq)
     const reads: Promise<unknown>[] = []
     for (let round = 0; round < 20; round++) {
-      const { body } = await world.place(alice, { quantity: '0.01' })
+      const { body } = await exchange.place(alice, { quantity: '0.01' })
       seen = Number(body.read_after.shard_seq)
-      const read = world.get(alice, `/v0/orders/by-user/${alice.userId}?limit=1000&${query(body.read_after)}`)
+      const read = exchange.get(
+        alice,
+        `/v0/orders/by-user/${alice.userId}?limit=1000&${query(body.read_after)}`,
+      )
       reads.push(
         read.then(({ status, body: page }) => {
           expect(status).to.equal(200)
@@ -76,7 +79,7 @@ describe('a read with a bookmark', () => {
           expect(ids).to.include(body.order.order_id)
         }),
       )
-      await world.project('m1')
+      await exchange.project('m1')
     }
     await Promise.all(reads)
     expect(seen).to.be.greaterThan(20)

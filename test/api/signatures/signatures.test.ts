@@ -5,13 +5,13 @@ import { future, perpetual } from '../../support/markets.ts'
 import {
   type Answer,
   createUser,
+  type ExchangeFixture,
   flagsOf,
   ORDER_TYPES,
   signedBody,
-  startTwin,
-  startWorld,
+  startExchange,
+  startSecondApi,
   type User,
-  type World,
 } from '../support/exchange-fixture.ts'
 import { expectRefusal, type Refusal } from '../support/refusal.ts'
 
@@ -35,7 +35,7 @@ const SIGNATURES: readonly Refusal[] = [
     when: 'the suffix is missing',
     forgery: { sign: asPersonal },
     code: 'SIGNATURE_FORMAT',
-    hint: /right but lacks its suffix/,
+    hint: /valid except for the missing suffix/,
   },
   {
     when: 'the suffix is another',
@@ -83,7 +83,7 @@ const SIGNATURES: readonly Refusal[] = [
     when: 'the version is 1.0',
     forgery: { domain: { version: '1.0' } },
     code: 'SIGNATURE_MISMATCH',
-    hint: /2\.0, it was signed with 1\.0/,
+    hint: /signed with domain version 1\.0; the domain version must be 2\.0/,
   },
   {
     when: 'the struct is old',
@@ -101,7 +101,7 @@ const SIGNATURES: readonly Refusal[] = [
     when: 'the side is the other',
     body: { side: 'SHORT' },
     code: 'SIGNATURE_MISMATCH',
-    hint: /side is the other/,
+    hint: /side is the opposite/,
   },
   {
     when: 'reduce_only was not signed',
@@ -111,69 +111,69 @@ const SIGNATURES: readonly Refusal[] = [
   },
   {
     when: 'the salt is one off',
-    draft: { salt: 50_000n },
+    terms: { salt: 50_000n },
     body: { salt: '50001' },
     code: 'SIGNATURE_MISMATCH',
     hint: /salt is one lower/,
   },
   {
     when: 'the salt is not shifted',
-    draft: { salt: 9_000_000n },
+    terms: { salt: 9_000_000n },
     forgery: { message: { flags: `0x${(9_000_000n | 1n).toString(16).padStart(16, '0')}` } },
     code: 'SIGNATURE_MISMATCH',
     hint: /shifted left/,
   },
   {
     when: 'the side bit is missing',
-    draft: { salt: 9_000_001n },
+    terms: { salt: 9_000_001n },
     forgery: { message: { flags: flagsOf(9_000_001n, 'SHORT', false) } },
     code: 'SIGNATURE_MISMATCH',
-    hint: /side is the other/,
+    hint: /side is the opposite/,
   },
   {
     when: 'the leverage is unscaled',
-    draft: { leverage: 5 },
+    terms: { leverage: 5 },
     forgery: { message: { leverage: 5n } },
     code: 'SIGNATURE_MISMATCH',
-    hint: /leverage must be times 1e18/,
+    hint: /leverage must be multiplied by 1e18/,
   },
   {
     when: 'the quantity is unscaled',
     forgery: { message: { quantity: 1n } },
     code: 'SIGNATURE_MISMATCH',
-    hint: /quantity must be times 1e18/,
+    hint: /quantity must be multiplied by 1e18/,
   },
   {
     when: 'the expiration is in milliseconds',
-    draft: { expiration: 4_000_000_000 },
+    terms: { expiration: 4_000_000_000 },
     forgery: { message: { expiration: 4_000_000_000_000n } },
     code: 'SIGNATURE_MISMATCH',
     hint: /milliseconds/,
   },
   {
     when: 'a stop was signed as a take-profit',
-    draft: { type: 'STOP_MARKET', trigger: '110' },
+    terms: { type: 'STOP_MARKET', trigger: '110' },
     forgery: { message: { triggerCondition: 2 } },
     code: 'SIGNATURE_MISMATCH',
-    hint: /must be 1 for STOP_MARKET LONG, 2 was signed/,
+    hint: /is 2; it must be 1 for STOP_MARKET LONG/,
   },
   {
     when: 'a stop-loss was signed without a condition',
-    draft: { type: 'STOP_LOSS_MARKET', side: 'SHORT', trigger: '90', reduceOnly: true },
+    terms: { type: 'STOP_LOSS_MARKET', side: 'SHORT', trigger: '90', reduceOnly: true },
     forgery: { message: { triggerCondition: 0 } },
     code: 'SIGNATURE_MISMATCH',
-    hint: /must be 2 for STOP_LOSS_MARKET SHORT, 0 was signed/,
+    hint: /is 0; it must be 2 for STOP_LOSS_MARKET SHORT/,
   },
   {
     when: 'the condition is none that there is',
-    draft: { type: 'TAKE_PROFIT_LIMIT', side: 'SHORT', trigger: '110', price: '109', reduceOnly: true },
+    terms: { type: 'TAKE_PROFIT_LIMIT', side: 'SHORT', trigger: '110', price: '109', reduceOnly: true },
     forgery: { message: { triggerCondition: 3 } },
     code: 'SIGNATURE_MISMATCH',
-    hint: /must be 1 for TAKE_PROFIT_LIMIT SHORT, 3 was signed/,
+    hint: /is 3; it must be 1 for TAKE_PROFIT_LIMIT SHORT/,
   },
   {
     when: 'the trigger price was not signed',
-    draft: { type: 'STOP_MARKET', trigger: '110' },
+    terms: { type: 'STOP_MARKET', trigger: '110' },
     forgery: { message: { triggerPrice: 0 } },
     code: 'SIGNATURE_MISMATCH',
     hint: /trigger price is 0/,
@@ -182,13 +182,13 @@ const SIGNATURES: readonly Refusal[] = [
     when: 'the trigger condition is 1',
     forgery: { message: { triggerCondition: 1 } },
     code: 'SIGNATURE_MISMATCH',
-    hint: /triggerCondition must be 0/,
+    hint: /triggerCondition is \d; it must be 0/,
   },
   {
     when: 'the price is another',
     body: { price: '101' },
     code: 'SIGNATURE_MISMATCH',
-    hint: /No usual mistake/,
+    hint: /No common mistake/,
   },
   {
     when: 'another key signed',
@@ -199,16 +199,16 @@ const SIGNATURES: readonly Refusal[] = [
 ]
 
 describe('POST /v0/orders refuses a signature, with a hint:', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
 
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice', '1000')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice', '1000')
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
-  const refuse = (refusal: Refusal): Promise<Answer> => expectRefusal(world, alice, refusal)
+  const refuse = (refusal: Refusal): Promise<Answer> => expectRefusal(exchange, alice, refusal)
 
   for (const refusal of SIGNATURES) {
     it(`when ${refusal.when}: ${refusal.code}`, () =>
@@ -220,7 +220,7 @@ describe('POST /v0/orders refuses a signature, with a hint:', () => {
     const { hash } = signedBody(alice, { salt: 31_337n }, forgery)
     const { body } = await refuse({
       when: '',
-      draft: { salt: 31_337n },
+      terms: { salt: 31_337n },
       forgery,
       code: 'SIGNATURE_MISMATCH',
     })
@@ -238,7 +238,7 @@ describe('POST /v0/orders refuses a signature, with a hint:', () => {
   })
 
   it('look for the mistake so often in a second, and always tell what to compare', async () => {
-    const busy = await startTwin(world, { SIGNATURE_EXPLANATIONS: '2' })
+    const busy = await startSecondApi(exchange, { SIGNATURE_EXPLANATIONS: '2' })
     const send = (): Promise<Answer> =>
       busy.send(alice, 'POST', '/v0/orders', signedBody(alice, {}, { sign: digestOnly }).body)
     const answers = await Promise.all(Array.from({ length: 12 }, send))

@@ -7,10 +7,10 @@ import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import {
   type Answer,
   createUser,
-  type Draft,
-  startWorld,
+  type ExchangeFixture,
+  type OrderTerms,
+  startExchange,
   type User,
-  type World,
 } from '../support/exchange-fixture.ts'
 
 /** The oracle price in ticks. */
@@ -80,7 +80,7 @@ const isMarket = (type: OrderType): boolean => type.endsWith('MARKET')
 const isPlain = (type: OrderType): boolean => type === 'MARKET' || type === 'LIMIT'
 const mustReduce = (type: OrderType): boolean => /^(TAKE_PROFIT|STOP_LOSS)/.test(type)
 
-function draftOf({ spec, oracle }: Market, { type, leverage, price, trigger, ...terms }: Terms): Draft {
+function draftOf({ spec, oracle }: Market, { type, leverage, price, trigger, ...terms }: Terms): OrderTerms {
   const at = (per: number): string => times(spec.tick, Math.max(10, Math.round((oracle * per) / 1_000)))
   return {
     ...terms,
@@ -95,13 +95,13 @@ function draftOf({ spec, oracle }: Market, { type, leverage, price, trigger, ...
 
 describe('the maximum', function () {
   this.timeout(120_000)
-  let world: World
+  let exchange: ExchangeFixture
   let users = 0
 
   before(async () => {
-    world = await startWorld()
+    exchange = await startExchange()
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   /** As the keeper would have left it. */
   async function hold(user: User, { spec, oracle }: Market, { size, entry, margin }: Held): Promise<void> {
@@ -109,7 +109,7 @@ describe('the maximum', function () {
     const at = BigInt(Math.round((oracle * entry) / 100))
     const entry_notional = (BigInt(Math.abs(size)) * at * spec.tick * spec.step) / e18('1')
     const folded_margin = (entry_notional * BigInt(margin)) / 100n
-    await world.db
+    await exchange.db
       .insertInto('positions')
       .values({
         ...{
@@ -126,21 +126,24 @@ describe('the maximum', function () {
       .execute()
   }
 
-  const estimate = (user: User, { market, side, type, leverage, price, trigger }: Draft): Promise<Answer> =>
-    world.send(user, 'POST', '/v0/orders/estimate', {
+  const estimate = (
+    user: User,
+    { market, side, type, leverage, price, trigger }: OrderTerms,
+  ): Promise<Answer> =>
+    exchange.send(user, 'POST', '/v0/orders/estimate', {
       ...{ market_id: market?.marketId, side, order_type: type, leverage, sizing_intent: 'max' },
       ...(price !== undefined && { price }),
       ...(trigger !== undefined && { trigger_price: trigger }),
     })
 
-  async function check(user: User, { spec }: Market, draft: Draft): Promise<string> {
+  async function check(user: User, { spec }: Market, draft: OrderTerms): Promise<string> {
     const { status, body } = await estimate(user, draft)
     const told = JSON.stringify([{ ...draft, market: spec.symbol }, body])
     expect(status, told).to.equal(200)
     const { maximum } = body
     const most = Number(BigInt(maximum.quantity_e18_raw) / spec.step)
     const { code } = maximum.binding
-    const place = (count: number) => world.place(user, { ...draft, quantity: times(spec.step, count) })
+    const place = (count: number) => exchange.place(user, { ...draft, quantity: times(spec.step, count) })
     // A reduce-only order of more than the position is taken, but does no more: there the maximum is what is of use.
     if (code !== 'POSITION_SIZE') {
       const { body: refused } = await place(most === 0 ? spec.minQuantity : most + 1)
@@ -160,11 +163,14 @@ describe('the maximum', function () {
       const bindings: string[] = []
       await fc.assert(
         fc.asyncProperty(scene, async ({ free, held, book, terms }) => {
-          const user = await createUser(world.db, `sizer-${++users}`, String(free))
+          const user = await createUser(exchange.db, `sizer-${++users}`, String(free))
           await hold(user, market, held)
           // What is not accepted is not in the book.
           for (const { terms, steps } of book)
-            await world.place(user, { ...draftOf(market, terms), quantity: times(market.spec.step, steps) })
+            await exchange.place(user, {
+              ...draftOf(market, terms),
+              quantity: times(market.spec.step, steps),
+            })
           bindings.push(await check(user, market, draftOf(market, terms)))
         }),
         { numRuns: 60 },

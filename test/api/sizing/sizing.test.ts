@@ -5,10 +5,10 @@ import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import {
   type Answer,
   createUser,
+  type ExchangeFixture,
   setOracle,
-  startWorld,
+  startExchange,
   type User,
-  type World,
 } from '../support/exchange-fixture.ts'
 import { append } from '../support/trade-rows.ts'
 
@@ -25,32 +25,32 @@ const times = (unit: bigint, count: number): string => {
 }
 
 describe('sizing', () => {
-  let world: World
+  let exchange: ExchangeFixture
   let alice: User
   let maker: User
 
   before(async () => {
-    world = await startWorld()
-    alice = await createUser(world.db, 'alice', '10000')
-    maker = await createUser(world.db, 'maker', '1000000')
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice', '10000')
+    maker = await createUser(exchange.db, 'maker', '1000000')
     for (const [price, side] of [
       ['100.5', 'SHORT'],
       ['101', 'SHORT'],
       ['99.5', 'LONG'],
     ] as const)
-      await world.place(maker, { side, price, quantity: '10' })
-    await append(world, {
+      await exchange.place(maker, { side, price, quantity: '10' })
+    await append(exchange, {
       ...{ kind: 'prices_updated', oracle_price: e18('100').toString(), oracle_at: 1_000 },
       ...{ mark_price: e18('100').toString(), at: 1_000 },
     })
-    await world.project()
+    await exchange.project()
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   const estimate = (user: User, body: object): Promise<Answer> =>
-    world.send(user, 'POST', '/v0/orders/estimate', body)
+    exchange.send(user, 'POST', '/v0/orders/estimate', body)
   const quantity = (user: User, body: object): Promise<Answer> =>
-    world.send(user, 'POST', '/v0/orders/calculate-quantity', body)
+    exchange.send(user, 'POST', '/v0/orders/calculate-quantity', body)
 
   describe('POST /v0/orders/estimate', () => {
     const market = { market_id: 1, side: 'LONG', order_type: 'MARKET', leverage: 10 }
@@ -181,14 +181,14 @@ describe('sizing', () => {
     })
 
     it('needs a credential', async () => {
-      expect((await world.send(null, 'POST', '/v0/orders/estimate', {})).status).to.equal(401)
-      expect((await world.send(null, 'POST', '/v0/orders/calculate-quantity', {})).status).to.equal(401)
+      expect((await exchange.send(null, 'POST', '/v0/orders/estimate', {})).status).to.equal(401)
+      expect((await exchange.send(null, 'POST', '/v0/orders/calculate-quantity', {})).status).to.equal(401)
     })
 
     it('places nothing', async () => {
-      const before = await world.traces()
+      const before = await exchange.state()
       await estimate(alice, { ...market, sizing_intent: 'max' })
-      expect(await world.traces()).to.deep.equal(before)
+      expect(await exchange.state()).to.deep.equal(before)
     })
   })
 
@@ -204,7 +204,7 @@ describe('sizing', () => {
         ...{ matched_size: size, matched_entry_notional: notional },
         ...{ matched_folded_margin: own, matched_leverage: 1 },
       }
-      await world.db
+      await exchange.db
         .insertInto('positions')
         .values({ user_id: user.userId, market_id: spec.marketId, ...mined, ...matched })
         .execute()
@@ -216,15 +216,15 @@ describe('sizing', () => {
         const held = size === 0 ? 'nothing' : size > 0 ? 'a long' : 'a short'
         it(`is accepted and one step more refused in ${spec.symbol} with ${held}, for every side, type and leverage`, async () => {
           const middle = MIDDLE.get(spec) as number
-          await setOracle(world.db, spec, times(spec.tick, middle))
-          const user = await createUser(world.db, `sizer-${++users}`, '900')
+          await setOracle(exchange.db, spec, times(spec.tick, middle))
+          const user = await createUser(exchange.db, `sizer-${++users}`, '900')
           if (size !== 0) await hold(user, spec, size)
           const resting = {
             market: spec,
             price: times(spec.tick, middle - 3),
             quantity: times(spec.step, 40),
           }
-          expect((await world.place(user, resting)).status).to.equal(200)
+          expect((await exchange.place(user, resting)).status).to.equal(200)
           for (const side of ['LONG', 'SHORT'] as const) {
             for (const leverage of [1, 5]) {
               for (const terms of [
@@ -252,17 +252,17 @@ describe('sizing', () => {
       const most = Number(BigInt(body.maximum.quantity_e18_raw) / spec.step)
       expect(most, `${told} ${JSON.stringify(body)}`).to.be.greaterThan(0)
       const place = (count: number) =>
-        world.place(user, { market: spec, ...terms, quantity: times(spec.step, count) })
+        exchange.place(user, { market: spec, ...terms, quantity: times(spec.step, count) })
       const { body: refused } = await place(most + 1)
       expect(refused.details?.code, `${told}: one step more`).to.equal(body.maximum.binding.code)
       const { status, body: placed } = await place(most)
       expect(status, `${told}: ${JSON.stringify(placed)}`).to.equal(200)
       expect(placed.order.reserved_margin_e18_raw).to.equal(body.maximum.reserved_margin_e18_raw)
-      await world.cancel(user, placed.order.order_hash)
+      await exchange.cancel(user, placed.order.order_hash)
     }
 
     it('is the position for what only reduces, and a share of it by reduce_percentage', async () => {
-      const user = await createUser(world.db, 'reducer', '1')
+      const user = await createUser(exchange.db, 'reducer', '1')
       await hold(user, perpetual, 2_000)
       const of = async (size: number) =>
         (
@@ -315,7 +315,7 @@ describe('sizing', () => {
     })
 
     it('does not ask what the account can pay', async () => {
-      const poor = await createUser(world.db, 'poor', '0')
+      const poor = await createUser(exchange.db, 'poor', '0')
       const { body } = await quantity(poor, { market_id: 1, side: 'LONG', usd_amount: 5_000 })
       expect(body.quantity).to.be.greaterThan(49)
     })
@@ -338,7 +338,7 @@ describe('sizing', () => {
 
   describe('without a fresh oracle price or chain', () => {
     it('answers as a placement would', async () => {
-      await setOracle(world.db, future, '50', Date.now() - 3_600_000)
+      await setOracle(exchange.db, future, '50', Date.now() - 3_600_000)
       const body = { market_id: 2, side: 'LONG', order_type: 'MARKET', sizing_intent: 'max' }
       const { status, body: answer, headers } = await estimate(alice, body)
       expect([status, answer.details.code]).to.deep.equal([503, 'ORACLE_STALE'])
@@ -346,7 +346,11 @@ describe('sizing', () => {
     })
 
     it('tells a market that takes no orders as what ends the maximum', async () => {
-      await world.db.updateTable('markets').set({ mode: 'cancel_only' }).where('market_id', '=', 3).execute()
+      await exchange.db
+        .updateTable('markets')
+        .set({ mode: 'cancel_only' })
+        .where('market_id', '=', 3)
+        .execute()
       const body = { market_id: 3, side: 'LONG', order_type: 'MARKET', sizing_intent: 'max' }
       const { body: answer } = await estimate(alice, body)
       expect(answer.maximum.quantity).to.equal(0)

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Db } from '../../../db/client.ts'
 
 /** The reservation of every account is what its orders hold back, and every log is without gaps. */
-export async function expectSound(db: Db): Promise<void> {
+export async function expectConsistentAccounting(db: Db): Promise<void> {
   const accounts = await db.selectFrom('accounts').selectAll().orderBy('user_id').execute()
   for (const { user_id, free, reserved } of accounts) {
     const orders = await db.selectFrom('orders').selectAll().where('user_id', '=', user_id).execute()

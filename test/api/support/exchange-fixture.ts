@@ -22,7 +22,7 @@ export interface User {
 }
 
 /** The body of a placement, human units; what is left out is filled in. */
-export interface Draft {
+export interface OrderTerms {
   readonly market?: MarketSpec
   readonly side?: 'LONG' | 'SHORT'
   readonly type?: string
@@ -65,7 +65,7 @@ export const ORDER_TYPES = {
   ],
 }
 
-const personally = (digest: string, wallet: Wallet): string =>
+const asPersonalMessage = (digest: string, wallet: Wallet): string =>
   `${wallet.signMessageSync(Buffer.from(digest.slice(2), 'hex'))}01`
 
 let nextSalt = 1n
@@ -80,7 +80,7 @@ function conditionOf(type: string, side: string): number {
 }
 
 /** A request body, signed with ethers: independent of the exchange's own hashing. */
-export function signedBody(user: User, draft: Draft = {}, forgery: Forgery = {}) {
+export function signedBody(user: User, draft: OrderTerms = {}, forgery: Forgery = {}) {
   const { market = perpetual, side = 'LONG', type = 'LIMIT', reduceOnly = false } = draft
   const { quantity = '1', leverage = 1, expiration = 0, salt = nextSalt++ } = draft
   const price = draft.price ?? (type.endsWith('MARKET') ? '0' : '100')
@@ -117,7 +117,7 @@ export function signedBody(user: User, draft: Draft = {}, forgery: Forgery = {})
       expiration_seconds: expiration,
       reduce_only: reduceOnly,
       salt: salt.toString(),
-      signature: (forgery.sign ?? personally)(digest, draft.signer ?? user.wallet),
+      signature: (forgery.sign ?? asPersonalMessage)(digest, draft.signer ?? user.wallet),
       signature_type: 1,
     } as Record<string, unknown>,
   }
@@ -217,7 +217,7 @@ const answerOf = (response: LightMyRequestResponse): Answer => ({
   headers: response.headers,
 })
 
-export interface World {
+export interface ExchangeFixture {
   readonly api: Api
   readonly db: Db
   readonly url: string
@@ -230,32 +230,32 @@ export interface World {
     headers?: Env,
   ): Promise<Answer>
   get(user: User | null, path: string): Promise<Answer>
-  place(user: User, draft?: Draft): Promise<Answer>
+  place(user: User, draft?: OrderTerms): Promise<Answer>
   cancel(user: User, hash: string, body?: unknown): Promise<Answer>
   /** All that placing could have left behind: to compare before and after a refusal. */
-  traces(): Promise<unknown>
+  state(): Promise<unknown>
   /** Brings the read model to the head of the log; of the named shards alone, if any are named. */
   project(...shards: string[]): Promise<void>
   stop(): Promise<void>
 }
 
 /** `database`: what the test itself uses, if the api is given another way to it. */
-export async function startWorld(env: Env = {}, database?: string): Promise<World> {
+export async function startExchange(env: Env = {}, database?: string): Promise<ExchangeFixture> {
   const url = database ?? (await freshDatabase())
   const db = createDb(createPool({ url, connections: 2, name: 'test' }))
   await seedMarkets(db)
-  return serve(db, url, env)
+  return startApi(db, url, env)
 }
 
 /** Another api process on the same database. */
-export const startTwin = ({ url }: World, env: Env = {}): Promise<World> =>
-  serve(createDb(createPool({ url, connections: 2, name: 'twin' })), url, env)
+export const startSecondApi = ({ url }: ExchangeFixture, env: Env = {}): Promise<ExchangeFixture> =>
+  startApi(createDb(createPool({ url, connections: 2, name: 'twin' })), url, env)
 
-async function serve(db: Db, url: string, env: Env): Promise<World> {
+async function startApi(db: Db, url: string, env: Env): Promise<ExchangeFixture> {
   const config = readConfig(apiEnv(url, env))
   const api = await compose(config, createLogger('api', config.logLevel))
 
-  const send: World['send'] = async (user, method, path, body, headers = {}) => {
+  const send: ExchangeFixture['send'] = async (user, method, path, body, headers = {}) => {
     const authorization = user === null ? {} : { authorization: `Key ${user.apiKey}` }
     const payload =
       body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }
@@ -271,7 +271,7 @@ async function serve(db: Db, url: string, env: Env): Promise<World> {
     get: (user, path) => send(user, 'GET', path),
     place: (user, draft) => send(user, 'POST', '/v0/orders', signedBody(user, draft).body),
     cancel: (user, hash, body) => send(user, 'POST', `/v0/orders/cancel/by-hash/${hash}`, body),
-    traces: async () => ({
+    state: async () => ({
       orders: await db.selectFrom('orders').selectAll().orderBy('order_id').execute(),
       accounts: await db.selectFrom('accounts').selectAll().orderBy('user_id').execute(),
       shards: await db.selectFrom('shards').selectAll().orderBy('shard').execute(),

@@ -1,24 +1,30 @@
 /** Placing in batches. */
-import { type Answer, type Draft, signedBody, type User, type World } from './exchange-fixture.ts'
+import {
+  type Answer,
+  type ExchangeFixture,
+  type OrderTerms,
+  signedBody,
+  type User,
+} from './exchange-fixture.ts'
 
 let ids = 0
-export const newId = (): string => `request-${++ids}`
+export const newRequestId = (): string => `request-${++ids}`
 
-export interface Batch {
+export interface BatchOptions {
   readonly mode?: string
   readonly id?: string
 }
 
-export const bodies = (user: User, drafts: readonly Draft[]) =>
+export const bodies = (user: User, drafts: readonly OrderTerms[]) =>
   drafts.map((draft) => signedBody(user, draft).body)
 
 export const sendBatch = (
-  world: World,
+  exchange: ExchangeFixture,
   user: User,
   orders: unknown,
-  { mode = 'best_effort', id = newId() }: Batch = {},
+  { mode = 'best_effort', id = newRequestId() }: BatchOptions = {},
 ): Promise<Answer> =>
-  world.send(user, 'POST', '/v0/orders/place/batch', { client_request_id: id, mode, orders })
+  exchange.send(user, 'POST', '/v0/orders/place/batch', { client_request_id: id, mode, orders })
 
 /** Of each result; null where it was accepted. */
 export const codesOf = ({ body }: Answer): (string | null)[] =>

@@ -2,16 +2,16 @@
 import { expect } from 'chai'
 import {
   type Answer,
-  type Draft,
+  type ExchangeFixture,
   type Forgery,
+  type OrderTerms,
   signedBody,
   type User,
-  type World,
 } from './exchange-fixture.ts'
 
 export interface Refusal {
   readonly when: string
-  readonly draft?: Draft
+  readonly terms?: OrderTerms
   readonly forgery?: Forgery
   /** Laid over the body after signing; undefined takes a field away. */
   readonly body?: Record<string, unknown>
@@ -23,11 +23,15 @@ export interface Refusal {
 }
 
 /** Sends it and expects the refusal: code, status, field, nearest valid value, hint; nothing stored, nothing reserved. */
-export async function expectRefusal(world: World, user: User, refusal: Refusal): Promise<Answer> {
-  const { draft, forgery, body: changes, status = 400, code, field, nearest, hint } = refusal
-  const before = await world.traces()
-  const { body } = signedBody(user, draft, forgery)
-  const answer = await world.send(user, 'POST', '/v0/orders', { ...body, ...changes })
+export async function expectRefusal(
+  exchange: ExchangeFixture,
+  user: User,
+  refusal: Refusal,
+): Promise<Answer> {
+  const { terms, forgery, body: changes, status = 400, code, field, nearest, hint } = refusal
+  const before = await exchange.state()
+  const { body } = signedBody(user, terms, forgery)
+  const answer = await exchange.send(user, 'POST', '/v0/orders', { ...body, ...changes })
   expect(answer.body.details, JSON.stringify(answer.body)).to.include({ code, outcome: 'not_placed' })
   expect(answer.status).to.equal(status)
   expect(answer.body.message).to.be.a('string').and.not.equal('')
@@ -35,6 +39,6 @@ export async function expectRefusal(world: World, user: User, refusal: Refusal):
   if (field !== undefined) expect(answer.body.details.field).to.equal(field)
   if (nearest !== undefined) expect(answer.body.details.nearest_valid).to.deep.equal(nearest)
   if (hint !== undefined) expect(answer.body.details.hint).to.match(hint)
-  expect(await world.traces(), 'nothing is stored, nothing is reserved').to.deep.equal(before)
+  expect(await exchange.state(), 'nothing is stored, nothing is reserved').to.deep.equal(before)
   return answer
 }

@@ -8,7 +8,7 @@ import type {
   PartSubmitted,
 } from '../../../domain/journal/journal-row.ts'
 import { e18 } from '../../support/markets.ts'
-import type { User, World } from './exchange-fixture.ts'
+import type { ExchangeFixture, User } from './exchange-fixture.ts'
 
 /** One side of the trade. */
 export interface Leg {
@@ -111,5 +111,5 @@ export const confirmedRow = (trade: Trade): JournalRow => ({
 })
 
 /** Behind the head of market 1's log. */
-export const append = ({ db }: World, ...rows: JournalRow[]): Promise<unknown> =>
+export const append = ({ db }: ExchangeFixture, ...rows: JournalRow[]): Promise<unknown> =>
   db.transaction().execute(async (tx) => appendRows(tx, await lockShard(tx, 'm1'), rows))

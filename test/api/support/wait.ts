@@ -9,7 +9,7 @@ export async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 /** Resolves when somebody in this database waits for a lock. Asked outside of any transaction: within one the answer never changes. */
-export const untilBlocked = (db: Db): Promise<void> =>
+export const untilLockWait = (db: Db): Promise<void> =>
   until(async () => {
     const { rows } = await sql<{ waiting: boolean }>`
       select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waiting
