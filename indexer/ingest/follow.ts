@@ -1,4 +1,7 @@
-/** Ingests the chain block by block, from the last stored block to the node's head; after a fork, rolls back to the last common block first. */
+/**
+ * Ingests the chain block by block, from the last stored block to the node's head. After a fork it first rolls back to the last common
+ * block. For each block, `decode/` turns its logs into facts and `blocks.ts` records them with their effects (`apply.ts`).
+ */
 
 import { blockAtOrBelow, loadProgress, recordHead, type StoredBlock } from '../../db/chain.ts'
 import type { Db } from '../../db/client.ts'
@@ -89,6 +92,7 @@ export class Follower {
     this.#completed = { head, at }
   }
 
+  /** Checks that the node and the database belong to the same chain. Throws OtherChainError otherwise. */
   async #bind(): Promise<void> {
     const { db, chain } = this.#ports
     const { chainId, startBlock } = this.#options
@@ -115,14 +119,17 @@ export class Follower {
     while (next <= head.number) {
       const to = Math.min(next + range - 1, head.number - liveDepth)
       const done =
-        to > next ? await this.#backfill(next, to, contracts) : await this.#live(next, head, contracts)
+        to > next
+          ? await this.#ingestRange(next, to, contracts)
+          : await this.#ingestLive(next, head, contracts)
       if (!done) return false
       next = Math.max(next, to) + 1
     }
     return true
   }
 
-  async #live(number: number, head: ChainBlock, contracts: Contracts): Promise<boolean> {
+  /** One block near the head, with its logs by its hash: a fork in between cannot mix two blocks. */
+  async #ingestLive(number: number, head: ChainBlock, contracts: Contracts): Promise<boolean> {
     const block = number === head.number ? head : await this.#ports.chain.block(number)
     if (block === null)
       throw new InconsistentNodeError(`the node has block ${head.number}, but not ${number}`)
@@ -134,7 +141,7 @@ export class Follower {
    * Fetches the logs of many blocks with one request. The last block's hash commits to all blocks before it: if the hash is the same
    * before and after the request, the range is complete and of one fork. Only blocks with logs, and the last one, are stored.
    */
-  async #backfill(from: number, to: number, contracts: Contracts): Promise<boolean> {
+  async #ingestRange(from: number, to: number, contracts: Contracts): Promise<boolean> {
     const { chain } = this.#ports
     const last = await chain.block(to)
     const logs = await chain.logsBetween(from, to, addressesOf(contracts))

@@ -80,6 +80,7 @@ export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
   }
 }
 
+/** Applies the journal rows in order. Book levels follow from each change of an order; events are derived after the row's changes. */
 export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): ReadChanges {
   const users = new RowChanges<ReadUser>([])
   const markets = new RowChanges(before.markets)

@@ -34,8 +34,8 @@ export class ShardLoops {
   constructor(ports: ShardLoopPorts, options: ShardLoopOptions) {
     this.#ports = ports
     this.#options = options
-    this.#discovery = this.#loop('shards', async () => {
-      for (const shard of await registerShards(ports.db)) this.#follow(shard)
+    this.#discovery = this.#createLoop('shards', async () => {
+      for (const shard of await registerShards(ports.db)) this.#startLoop(shard)
       return false
     })
   }
@@ -57,15 +57,15 @@ export class ShardLoops {
     for (const shard of this.#waiting) if (shard !== advanced) this.#shards.get(shard)?.wake()
   }
 
-  /** Resolves once the chunks under way are committed. */
+  /** Resolves when the running chunks are committed. */
   async stop(): Promise<void> {
     await this.#discovery.stop()
     await Promise.all([...this.#shards.values()].map((loop) => loop.stop()))
   }
 
-  #follow(shard: string): void {
+  #startLoop(shard: string): void {
     if (this.#shards.has(shard)) return
-    const loop = this.#loop(shard, () => this.#project(shard))
+    const loop = this.#createLoop(shard, () => this.#project(shard))
     this.#shards.set(shard, loop)
     loop.start()
   }
@@ -86,7 +86,7 @@ export class ShardLoops {
     return progress.rows === this.#options.limit
   }
 
-  #loop(name: string, run: () => Promise<boolean>): Loop {
+  #createLoop(name: string, run: () => Promise<boolean>): Loop {
     const { logger, metrics } = this.#ports
     return new Loop({
       run,
