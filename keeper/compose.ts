@@ -16,8 +16,8 @@ import { createQueues } from './adapters/queue.ts'
 import { createAuctionStore } from './auction/store.ts'
 import type { Config } from './config.ts'
 import { createFaucetStore } from './faucet/store.ts'
-import { type OwnedLoop, runOwned } from './leader/leader-loop.ts'
-import { auctionWork, faucetWork, type Pauses, settlementWork } from './leader/work.ts'
+import { auctionJob, faucetJob, type Intervals, settlementJob } from './leader/leader-jobs.ts'
+import { type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { createMetrics, type KeeperMetrics } from './metrics.ts'
 import type { Signer, WakeQueues } from './ports.ts'
 import { settleQueue } from './queues.ts'
@@ -27,7 +27,7 @@ import { createRelayerStore } from './relayer/store.ts'
 import { createSettlementStore } from './settlement/store.ts'
 import { createVoidStore } from './settlement/void-store.ts'
 import { createSwitchStore } from './switches/store.ts'
-import { runSwitches } from './switches/switches.ts'
+import { fireSwitches } from './switches/switches.ts'
 
 export interface Keeper {
   /** Stops matching, waits for the receipts of what is in flight, and releases every lease. */
@@ -35,7 +35,7 @@ export interface Keeper {
 }
 
 /** Bound of the time until a market that is listed while the keeper runs gets its jobs. */
-const MARKETS_EVERY_MS = 5000
+const MARKET_POLL_MS = 5000
 
 function adaptersOf(
   config: Config,
@@ -75,12 +75,13 @@ type Adapters = ReturnType<typeof adaptersOf>
 
 function signerOf({ relayerKeys, chainId }: Config, name: string): { signer: Signer; lane: RelayerLane } {
   const key = relayerKeys.get(name)
-  if (key === undefined) throw new Error(`RELAYER_KEYS has no key for lane ${name}`)
+  if (key === undefined)
+    throw new Error(`RELAYER_KEYS has no key for relayer lane ${name}: add ${name} to it`)
   const signer = createSigner(chainId, key)
   return { signer, lane: { name, relayer: signer.address, chainId } }
 }
 
-const pausesOf = ({ auctionIntervalMs, sweepMs, pollMs }: Config): Pauses => ({
+const intervalsOf = ({ auctionIntervalMs, sweepMs, pollMs }: Config): Intervals => ({
   auctionMs: auctionIntervalMs,
   sweepMs,
   pollMs,
@@ -92,31 +93,31 @@ function runMarket(
   db: Db,
   queues: WakeQueues,
   spec: MarketSpec,
-): OwnedLoop[] {
+): LeaderLoop[] {
   const { signer, lane } = signerOf(config, `m${spec.marketId}`)
-  const pauses = pausesOf(config)
+  const intervals = intervalsOf(config)
   const rule = settleQueue(spec.marketId)
   const send = queues.sender(rule)
   const store = createAuctionStore(db)
   const wake = (batchId: number): void => send({ market_id: spec.marketId, batch_id: batchId })
-  const settlement: OwnedLoop = runOwned(
+  const settlement: LeaderLoop = runLeaderLoop(
     adapters,
     `settle:${lane.name}`,
-    settlementWork(
+    settlementJob(
       { ...adapters, signer, store: createSettlementStore(db) },
-      { spec, lane, pauses },
-      { onNews: () => settlement.wake(), listen: () => queues.receiver(rule, () => settlement.wake()) },
+      { spec, lane, intervals },
+      { onChange: () => settlement.wake(), listen: () => queues.receiver(rule, () => settlement.wake()) },
     ),
   )
-  const auction = runOwned(
+  const auction = runLeaderLoop(
     adapters,
     `auction:${lane.name}`,
-    auctionWork({ ...adapters, store, wake }, spec, pauses),
+    auctionJob({ ...adapters, store, wake }, spec, intervals),
   )
   return [auction, settlement]
 }
 
-function runFaucet(config: Config, adapters: Adapters, db: Db): OwnedLoop[] {
+function runFaucet(config: Config, adapters: Adapters, db: Db): LeaderLoop[] {
   if (!config.relayerKeys.has('faucet')) return []
   const { signer, lane } = signerOf(config, 'faucet')
   const parts = {
@@ -126,32 +127,32 @@ function runFaucet(config: Config, adapters: Adapters, db: Db): OwnedLoop[] {
     store: createFaucetStore(db),
     token: config.collateralToken as Address,
   }
-  const loop: OwnedLoop = runOwned(
+  const loop: LeaderLoop = runLeaderLoop(
     adapters,
     'faucet',
-    faucetWork(parts, lane, pausesOf(config), () => loop.wake()),
+    faucetJob(parts, lane, intervalsOf(config), () => loop.wake()),
   )
   return [loop]
 }
 
-const runDeadMan = (adapters: Adapters, db: Db): OwnedLoop =>
-  runOwned(adapters, 'switches', {
-    step: (fence) => runSwitches({ ...adapters, switches: createSwitchStore(db) }, fence),
+const runSwitches = (adapters: Adapters, db: Db): LeaderLoop =>
+  runLeaderLoop(adapters, 'switches', {
+    step: (fence) => fireSwitches({ ...adapters, switches: createSwitchStore(db) }, fence),
   })
 
-/** Takes up every market there is, and later every new one. */
-async function runMarkets(db: Db, run: (spec: MarketSpec) => OwnedLoop[], onError: (err: unknown) => void) {
-  const loops: OwnedLoop[] = []
+/** Starts the jobs of every listed market, and of markets listed later. */
+async function runMarkets(db: Db, run: (spec: MarketSpec) => LeaderLoop[], onError: (err: unknown) => void) {
+  const loops: LeaderLoop[] = []
   const known = new Set<number>()
-  const look = async (): Promise<void> => {
+  const startNew = async (): Promise<void> => {
     for (const spec of await loadMarkets(db)) {
       if (known.has(spec.marketId)) continue
       known.add(spec.marketId)
       loops.push(...run(spec))
     }
   }
-  await look()
-  const timer = setInterval(() => void look().catch(onError), MARKETS_EVERY_MS)
+  await startNew()
+  const timer = setInterval(() => void startNew().catch(onError), MARKET_POLL_MS)
   return { loops, stop: () => clearInterval(timer) }
 }
 
@@ -160,7 +161,7 @@ const checksOf = (db: Db, watch: HeadWatch): Check[] => [
     name: 'database',
     check: async () => (await sql`select 1`.execute(db)).rows.length === 1 || 'no response',
   },
-  { name: 'chain', check: async () => watch.isSeen() || 'the node has not responded for 5 s' },
+  { name: 'chain', check: async () => watch.isResponding() || 'the node has not responded for 5 s' },
 ]
 
 export async function compose(config: Config, logger: Logger): Promise<Keeper> {
@@ -174,8 +175,8 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const lanes = [...config.relayerKeys.keys()].map((name) => signerOf(config, name).lane)
   const adapters = adaptersOf(config, logger, db, metrics, () => lanes)
   await adapters.watch.start()
-  const others = [...runFaucet(config, adapters, db), runDeadMan(adapters, db)]
-  const onError = (err: unknown): void => logger.error({ err }, 'the markets could not be read')
+  const others = [...runFaucet(config, adapters, db), runSwitches(adapters, db)]
+  const onError = (err: unknown): void => logger.error({ err }, 'loading the markets failed; will retry')
   const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, queues, spec), onError)
   const checks = checksOf(db, adapters.watch)
   const health = await serveHealth({ host, port, registry: metrics.registry, checks })

@@ -7,14 +7,14 @@ export interface Config extends ProcessConfig {
   readonly redisUrl: string | null
   readonly rpcUrl: string
   readonly chainId: number
-  /** Private key of each lane: `m<market_id>`, and `faucet`. */
+  /** Private key of each relayer lane: `m<market_id>`, and `faucet`. */
   readonly relayerKeys: ReadonlyMap<string, string>
   readonly collateralToken: string
   readonly faucet: { readonly collateral: bigint; readonly gas: bigint }
   readonly auctionIntervalMs: number
   readonly leaseMs: number
   readonly sweepMs: number
-  /** How often a transaction is asked for whose receipt did not come with the answer. */
+  /** Interval of receipt polling, for nodes that do not respond with the receipt. */
   readonly pollMs: number
   readonly maxInFlight: number
   readonly confirmations: number
@@ -27,7 +27,7 @@ export interface Config extends ProcessConfig {
   }
   readonly rpcTimeoutMs: number
   readonly sendTimeoutMs: number
-  /** A relayer that has less is reported. */
+  /** Below this balance of a relayer an error is logged, wei. */
   readonly lowBalance: bigint
 }
 

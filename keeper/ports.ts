@@ -1,4 +1,4 @@
-/** What several of the keeper's jobs need: the chain, metrics, wake-ups. What one job needs stands in its folder. */
+/** Ports that several jobs use: the chain, metrics, wake-ups. The ports of one job are in its folder. */
 
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { ReportRules } from '../domain/prices/report.ts'
@@ -22,7 +22,7 @@ export interface Metrics {
   head(block: number, time: Millis): void
 }
 
-/** Wake-ups between processes. They may be lost, late or doubled. */
+/** Wake-ups between processes. They may be lost, late or duplicated. */
 export interface WakeQueues {
   sender<Payload extends object>(rule: QueueRule<Payload>): (payload: Payload) => void
   receiver<Payload extends object>(rule: QueueRule<Payload>, onWake: () => void): { close(): Promise<void> }
@@ -53,7 +53,7 @@ export interface Receipt {
   readonly succeeded: boolean
 }
 
-/** `rejected`: certainly not in the pool. `known`: it or another one with its nonce is. `unknown`: assume that it is. */
+/** `rejected`: not in the pool. `known`: it or another transaction with its nonce is in the pool. `unknown`: may be in the pool. */
 export type SendResult =
   | { readonly kind: 'receipt'; readonly receipt: Receipt }
   | { readonly kind: 'sent' }
@@ -65,11 +65,11 @@ export interface Head {
   readonly baseFee: bigint
 }
 
-/** A relayer's key. It never leaves the adapter. */
+/** Signs with a relayer's key. The key never leaves the adapter. */
 export interface Signer {
   readonly address: Address
   sign(call: Call, nonce: number, fee: Fee): SignedTransaction
-  /** The same transaction for another fee. */
+  /** The same transaction with another fee. */
   replace(raw: `0x${string}`, fee: Fee): SignedTransaction
   feeOf(raw: `0x${string}`): Fee
 }
@@ -79,20 +79,20 @@ export interface Chain {
   head(): Promise<Head>
   send(raw: `0x${string}`): Promise<SendResult>
   receipt(hash: string): Promise<Receipt | null>
-  /** Transactions of the address that are mined. */
+  /** Number of mined transactions of the address, which is its next nonce. */
   transactionCount(address: Address): Promise<number>
   balance(address: Address): Promise<bigint>
-  /** Whom the error of a reverted transaction names: found by running it again on the block that refused it. */
-  blame(raw: `0x${string}`, block: number): Promise<Culprit>
-  /** What the market's contract accepts as an oracle report. */
+  /** The culprit that a reverted transaction's custom error names, found by simulating it on the block that reverted it. */
+  findCulprit(raw: `0x${string}`, block: number): Promise<Culprit>
+  /** The contract's rules for oracle reports. */
   reportRules(trader: Address): Promise<Omit<ReportRules, 'kind'>>
 }
 
-/** The calls that the keeper makes, as the contracts read them. */
+/** Encoded contract calls of the keeper. */
 export interface Calls {
   settleBatch(spec: MarketSpec, part: SettlementPart): Call
   mint(token: Address, to: Address, amount: bigint): Call
   transfer(to: Address, value: bigint): Call
-  /** Uses up a nonce and does nothing else. */
-  nothing(self: Address): Call
+  /** Uses a nonce and does nothing else. */
+  noop(self: Address): Call
 }

@@ -1,6 +1,6 @@
 /**
- * The queues, one row each. A queue only wakes a worker: what there is to do stands in Postgres, and a sweep finds it where the
- * wake-up was lost. A second wake-up with the job id of one that still waits is dropped.
+ * The queues. A queue only wakes a worker: the work is in Postgres, and a sweep finds it if the wake-up is lost. A wake-up with the job id
+ * of a waiting one is dropped.
  */
 export interface QueueRule<Payload> {
   readonly name: string
@@ -12,7 +12,7 @@ export interface SettleWakeUp {
   readonly batch_id: number
 }
 
-/** One per market, read by the owner of its lane alone. */
+/** One per market. Only the owner of the market's settlement lease receives from it. */
 export const settleQueue = (marketId: number): QueueRule<SettleWakeUp> => ({
   name: `settle-m${marketId}`,
   jobId: ({ market_id, batch_id }) => `m${market_id}-b${batch_id}`,

@@ -1,4 +1,4 @@
-/** The chain over JSON-RPC: what the keeper signs, how it is sent, and what becomes of it. Keys stay in here. */
+/** The chain over JSON-RPC: encodes and signs calls, sends transactions, reads receipts. Private keys stay in this file. */
 import { computeAddress, hexlify, Interface, SigningKey, Transaction } from 'ethers'
 import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
@@ -10,7 +10,7 @@ import type { Call, Calls, Chain, Fee, Receipt, SendResult, Signer } from '../po
 
 // ---------------------------------------------------------------------- json-rpc
 
-/** The node understood the request and answered with an error. */
+/** An error object in the node's JSON-RPC response. */
 class RpcError extends Error {
   readonly code: number
   readonly data: unknown
@@ -46,14 +46,14 @@ const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
 // ---------------------------------------------------------------------- sending
 
-/** It is in the pool or mined already, or another transaction with its nonce is. */
+/** The transaction, or another one with its nonce, is in the pool or mined. */
 const KNOWN = /already known|known transaction|already imported|nonce too low|underpriced|already been used/i
-/** It can never have entered the pool. */
+/** The transaction cannot have entered the pool. */
 const REJECTED =
   /insufficient funds|intrinsic gas|exceeds? (the )?(block )?gas limit|oversized|less than block base fee|invalid sender|chain ?id|decode/i
 const NO_SUCH_METHOD = -32601
 
-/** From the best to the last resort: the first two answer with the receipt. */
+/** In order of preference: the first two respond with the receipt. */
 const SENDERS = [
   'eth_sendRawTransactionSync',
   'realtime_sendRawTransaction',
@@ -83,7 +83,7 @@ export function classify(error: unknown): SendResult {
   return { kind: REJECTED.test(message) ? 'rejected' : 'unknown', error: message }
 }
 
-/** Sends by the best method that the node has; which one that is does not change while it runs. */
+/** Sends by the first method that the node supports, and keeps that method. */
 function createSender(request: Request, timeoutMs: number): Chain['send'] {
   let method = 0
   return async (raw) => {
@@ -108,7 +108,7 @@ const ERRORS = new Interface(
   ),
 )
 
-/** The contracts put whom an error is about first: an order's maker and salt, or an account. */
+/** Custom errors start with their culprit: an order's maker and salt, or an account. */
 export function culpritOf(data: string): Culprit {
   const found = data.length < 10 ? null : ERRORS.parseError(data)
   if (found === null) return { kind: 'unnamed', error: data.slice(0, 10) }
@@ -121,7 +121,7 @@ export function culpritOf(data: string): Culprit {
   return { kind: name === 'AsOfStale' ? 'late' : 'unnamed', error }
 }
 
-/** Nodes put an error's bytes at different depths. */
+/** Nodes nest the revert data at different depths. */
 function errorData(error: RpcError): string {
   const { data } = error
   if (typeof data === 'string') return data
@@ -129,12 +129,12 @@ function errorData(error: RpcError): string {
   return typeof inner === 'string' ? inner : '0x'
 }
 
-async function blame(request: Request, raw: `0x${string}`, block: number): Promise<Culprit> {
+async function findCulprit(request: Request, raw: `0x${string}`, block: number): Promise<Culprit> {
   const { from, to, data, gasLimit, value } = Transaction.from(raw)
   const call = { from, to, data, gas: quantity(gasLimit), value: quantity(value) }
   try {
     await request('eth_call', [call, quantity(block)])
-    return { kind: 'unnamed', error: 'it does not fail when run again' }
+    return { kind: 'unnamed', error: 'no revert in the simulation' }
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
     return culpritOf(errorData(error))
@@ -171,7 +171,7 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
     transactionCount: async (address) =>
       Number(await request('eth_getTransactionCount', [address, 'latest'])),
     balance: async (address) => BigInt(await request<string>('eth_getBalance', [address, 'latest'])),
-    blame: (raw, block) => blame(request, raw, block),
+    findCulprit: (raw, block) => findCulprit(request, raw, block),
     async reportRules(trader) {
       const data = TRADER.encodeFunctionData('parameters')
       const answer = await request<string>('eth_call', [{ to: trader, data }, 'latest'])
@@ -208,7 +208,7 @@ export function createSigner(chainId: number, privateKey: string): Signer {
 const TRADER = IIsolatedTrader__factory.createInterface()
 const TOKEN = new Interface(['function mint(address to, uint256 amount)'])
 
-/** Never estimated: the node's answer would cost a round trip per part and can be wrong by the time it is used. */
+/** Static: an estimate would cost a round trip per part and can be outdated when it is used. */
 export interface GasLimits {
   readonly part: bigint
   readonly order: bigint
@@ -229,5 +229,5 @@ export const createCalls = (gas: GasLimits): Calls => ({
     gas: gas.simple,
   }),
   transfer: (to, value) => ({ to, data: '0x', value, gas: gas.simple }),
-  nothing: (self) => ({ to: self, data: '0x', value: 0n, gas: gas.simple }),
+  noop: (self) => ({ to: self, data: '0x', value: 0n, gas: gas.simple }),
 })

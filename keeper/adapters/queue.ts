@@ -1,4 +1,4 @@
-/** BullMQ: on Redis where there is one, else in a schema of its own in Postgres. It wakes; it holds no truth. */
+/** Wake-up queues on BullMQ: on Redis if `REDIS_URL` is set, otherwise in a Postgres schema. They carry no state that matters. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresBackend, type PgPool, Queue, runMigrations, Worker, withBackend } from 'bullmq'
 import { Redis } from 'ioredis'
@@ -8,7 +8,7 @@ import type { WakeQueues } from '../ports.ts'
 import type { QueueRule } from '../queues.ts'
 
 const SCHEMA = 'bullmq'
-/** Kept for a look at what has run; the work itself is told of in Postgres. */
+/** Failed wake-ups stay visible to an operator; the state of the work is in Postgres. */
 const KEEP = { removeOnComplete: true, removeOnFail: 100 } as const
 
 interface Sender {
@@ -16,11 +16,11 @@ interface Sender {
   close(): Promise<void>
 }
 
-/** What this file uses of a BullMQ worker, which is made without `autorun`. */
+/** The part of a BullMQ worker that this file uses. Workers are created without `autorun`. */
 interface Receiver {
   on(event: 'error', listener: (error: Error) => void): unknown
   waitUntilReady(): Promise<unknown>
-  /** Ends when it is closed. */
+  /** Resolves when the worker is closed. */
   run(): Promise<void>
   close(): Promise<void>
 }
@@ -34,9 +34,10 @@ interface Backend {
 function redisBackend(url: string, logger: Logger): Backend {
   const producer = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
   const consumer = new Redis(url, { maxRetriesPerRequest: null })
-  for (const client of [producer, consumer]) client.on('error', (err) => logger.warn({ err }, 'redis'))
+  for (const client of [producer, consumer])
+    client.on('error', (err) => logger.warn({ err }, 'redis connection error'))
   return {
-    sender: (name) => watched(new Queue(name, { connection: producer }), logger),
+    sender: (name) => logErrors(new Queue(name, { connection: producer }), logger),
     receiver: (name, onWake) => new Worker(name, async () => onWake(), { connection: consumer, ...RECEIVER }),
     async close() {
       producer.disconnect()
@@ -53,12 +54,12 @@ async function postgresBackend(url: string, logger: Logger): Promise<Backend> {
     application_name: 'keeper queue',
     options: `-c search_path=${SCHEMA}`,
   })
-  pool.on('error', (err) => logger.warn({ err }, 'queue connection'))
+  pool.on('error', (err) => logger.warn({ err }, 'queue connection error'))
   const client = await pool.connect()
   await runMigrations(client, SCHEMA).finally(() => client.release())
   const bound = withBackend(createPostgresBackend)
   return {
-    sender: (name) => watched(new bound.Queue(name, { connection: pool as unknown as PgPool }), logger),
+    sender: (name) => logErrors(new bound.Queue(name, { connection: pool as unknown as PgPool }), logger),
     receiver: (name, onWake) =>
       new bound.Worker(name, async () => onWake(), { connection: pool as unknown as PgPool, ...RECEIVER }),
     close: () => pool.end(),
@@ -67,48 +68,48 @@ async function postgresBackend(url: string, logger: Logger): Promise<Backend> {
 
 const RECEIVER = { autorun: false, removeOnComplete: { count: 0 }, removeOnFail: { count: 100 } }
 
-/** An error of a queue is never fatal: the sweep finds the work. */
-function watched<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
+/** A queue error is never fatal: the sweep finds the work. */
+function logErrors<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
   of: T,
   logger: Logger,
 ): T {
-  of.on('error', (err) => logger.warn({ err }, 'queue'))
+  of.on('error', (err) => logger.warn({ err }, 'queue error'))
   return of
 }
 
 const CLOSE_LIMIT_MS = 1_500
 
-/** A receiver that has only just begun to connect may never close. It holds no truth: nothing is lost by not waiting for it. */
-const inTime = async (closing: Promise<void>): Promise<void> =>
+/** Bounds a close: a receiver that has just started to connect may never close, and not waiting for it loses nothing. */
+const withinLimit = async (closing: Promise<void>): Promise<void> =>
   Promise.race([closing, sleep(CLOSE_LIMIT_MS, undefined, { ref: false })])
 
 const REOPEN_MS = 1_000
 
-/** The connection is being made again by those who lost it; anything else would fail again at once. */
-const heals = (err: Error): boolean =>
+/** True if the client library reconnects by itself. Any other error would repeat at once. */
+const reconnectsByItself = (err: Error): boolean =>
   ('code' in err && /^E[A-Z]/.test(String(err.code))) || err.message === 'Connection is closed.'
 
 /**
- * Listens until it is closed. After an error a new receiver is opened, a second later: BullMQ itself would try again without a pause, and
- * one that never became ready would not let go of the event loop any more.
+ * Receives until closed. After an error that the connection does not repair, a new receiver is opened `REOPEN_MS` later: BullMQ itself
+ * would retry without a pause, and a receiver that never became ready would block the event loop.
  */
-function listening(open: () => Receiver, logger: Logger): { close(): Promise<void> } {
+function listenUntilClosed(open: () => Receiver, logger: Logger): { close(): Promise<void> } {
   const closing = new AbortController()
   const closed = new Promise<void>((resolve) => closing.signal.addEventListener('abort', () => resolve()))
   const listen = async (): Promise<void> => {
     const receiver = open()
     const broken = new Promise<void>((resolve) =>
       receiver.on('error', (err) => {
-        logger.warn({ err }, 'queue')
-        if (!heals(err)) resolve()
+        logger.warn({ err }, 'queue error')
+        if (!reconnectsByItself(err)) resolve()
       }),
     )
     const running = receiver
       .waitUntilReady()
       .then(() => (closing.signal.aborted ? undefined : receiver.run()))
-    running.catch((err: unknown) => logger.warn({ err }, 'queue'))
+    running.catch((err: unknown) => logger.warn({ err }, 'queue error'))
     await Promise.race([closed, broken, running.catch(() => {})])
-    await inTime(receiver.close()).catch((err: unknown) => logger.warn({ err }, 'queue'))
+    await withinLimit(receiver.close()).catch((err: unknown) => logger.warn({ err }, 'queue error'))
   }
   const listened = (async (): Promise<void> => {
     while (!closing.signal.aborted) {
@@ -146,13 +147,15 @@ export async function createQueues(
       return (payload: Payload) => {
         queue
           .add('wake', payload, { jobId: rule.jobId(payload), ...KEEP })
-          .catch((err: unknown) => logger.warn({ err, queue: rule.name }, 'a wake-up was lost'))
+          .catch((err: unknown) =>
+            logger.warn({ err, queue: rule.name }, 'wake-up lost; the sweep finds the work'),
+          )
       }
     },
-    receiver: (rule, onWake) => opened(listening(() => backend.receiver(rule.name, onWake), logger)),
+    receiver: (rule, onWake) => opened(listenUntilClosed(() => backend.receiver(rule.name, onWake), logger)),
     async close() {
-      await Promise.all(open.map((one) => inTime(one.close())))
-      await inTime(backend.close())
+      await Promise.all(open.map((one) => withinLimit(one.close())))
+      await withinLimit(backend.close())
     },
   }
 }

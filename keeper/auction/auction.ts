@@ -1,4 +1,4 @@
-/** One turn of a market's auction: read the log, decide, write. What it remembers is thrown away after any error. */
+/** One auction of a market: reads the journal, decides, and writes the batch in one transaction. */
 
 import type { Fence } from '../../db/fence.ts'
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
@@ -14,7 +14,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Metrics } from '../ports.ts'
-import { catchUp, type Desk, isIdle, type MarketView, usableReport } from './market-memory.ts'
+import { catchUp, isIdle, type MarketMemory, type MarketView, usableReport } from './market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
 export interface AuctionPorts {
@@ -23,33 +23,33 @@ export interface AuctionPorts {
   readonly killPoint: KillPointHook<'after-batch-commit'>
   readonly metrics: Metrics
   readonly logger: Logger
-  /** Tells the market's settlement that there is work. Losing this loses nothing. */
+  /** Wakes the market's settlement. A lost wake-up loses nothing: settlement also sweeps. */
   readonly wake: (batchId: number) => void
 }
 
 export interface Auction {
-  /** The batch it made, if any. */
-  turn(fence: Fence): Promise<number | null>
+  /** Returns the number of the new batch; null if there is none. After an error the memory is discarded. */
+  run(fence: Fence): Promise<number | null>
 }
 
-/** No rate has been set in any market yet: the index stands where it began. */
+/** No market has a funding rate yet, so the index is still 0. */
 const FUNDING_INDEX = 0n as FundingIndex
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
-export function createAuction(ports: AuctionPorts, spec: MarketSpec, desk: Desk): Auction {
-  async function turn(fence: Fence): Promise<number | null> {
-    const before = desk.view
-    desk.view = null
+export function createAuction(ports: AuctionPorts, spec: MarketSpec, memory: MarketMemory): Auction {
+  async function run(fence: Fence): Promise<number | null> {
+    const before = memory.view
+    memory.view = null
     const peek = await ports.store.peek(spec.marketId)
     const started = ports.clock.now()
-    desk.pace = updatePace(desk.pace, peek.backlog, started)
+    memory.pace = updatePace(memory.pace, peek.backlog, started)
     if (before !== null && isIdle(before, peek, maxOf(started, peek.lastAsOf))) {
-      desk.view = before
+      memory.view = before
       return null
     }
-    const work = (open: MarketTransaction) => runTurn(ports, { spec, desk }, open, before)
+    const work = (transaction: MarketTransaction) => runAuction(ports, { spec, memory }, transaction, before)
     const done = await ports.store.turn(spec.marketId, fence, work)
-    desk.view = done.view
+    memory.view = done.view
     ports.metrics.auction(spec.marketId, (ports.clock.now() - started) / 1000)
     if (done.batchId === null) return null
     ports.killPoint('after-batch-commit')
@@ -57,31 +57,31 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, desk: Desk)
     return done.batchId
   }
 
-  return { turn }
+  return { run }
 }
 
-interface Terms {
+interface AuctionScope {
   readonly spec: MarketSpec
-  readonly desk: Desk
+  readonly memory: MarketMemory
 }
 
-async function runTurn(
+async function runAuction(
   ports: AuctionPorts,
-  terms: Terms,
-  turn: MarketTransaction,
+  scope: AuctionScope,
+  transaction: MarketTransaction,
   before: MarketView | null,
 ) {
-  const { spec } = terms
-  const { peek } = turn
-  const { feed, positions } = await catchUp(spec, turn, before)
+  const { spec } = scope
+  const { peek } = transaction
+  const { feed, positions } = await catchUp(spec, transaction, before)
   const now = ports.clock.now()
   const asOf = maxOf(now, peek.lastAsOf)
   const due = feed.overdue(asOf)
-  const report = usableReport(terms.desk, peek, now)
+  const report = usableReport(scope.memory, peek, now)
   const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, peek)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, orders: orders.map((seq) => feed.idOf(seq)), reason }
-    ports.logger.error(details, 'the auction matched what the chain would refuse: left out')
+    ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
   }
   const view: MarketView = {
     feed,
@@ -89,7 +89,7 @@ async function runTurn(
     positions,
     cleared: outcome === null ? null : { report: peek.report, mode: peek.mode },
   }
-  const batchId = await write(spec, turn, view, { due, outcome, report, asOf })
+  const batchId = await write(spec, transaction, view, { due, outcome, report, asOf })
   const matched = outcome?.matched
   if (matched) ports.metrics.batch(spec.marketId, matched.clearing.fills.length, matched.parts.length)
   return { view, batchId }
@@ -111,32 +111,32 @@ const auction = (
     reference: lastPrice,
   })
 
-interface Found {
+interface AuctionResult {
   readonly due: readonly Cancel[]
   readonly outcome: BatchOutcome | null
   readonly report: OracleReport | null
   readonly asOf: Millis
 }
 
-/** Writes what was found, if anything. Returns the batch's number. */
+/** Writes the result, if there is anything to write. Returns the batch's number; null if nothing was matched. */
 async function write(
   spec: MarketSpec,
-  turn: MarketTransaction,
+  transaction: MarketTransaction,
   { feed }: MarketView,
-  found: Found,
+  result: AuctionResult,
 ): Promise<number | null> {
-  const { due, outcome, report, asOf } = found
+  const { due, outcome, report, asOf } = result
   const ends = [...due, ...(outcome?.clearing.cancels ?? [])]
   const matched = outcome?.matched ?? null
   if (ends.length === 0 && matched === null) return null
 
   const traders = new Set(matched?.positions.keys())
   const ended = ends.map(({ seq }) => feed.get(seq)?.account as UserId)
-  const funds = await turn.lockFunds(new Set([...traders, ...ended]))
+  const funds = await transaction.lockFunds(new Set([...traders, ...ended]))
   const decision = decideBatch(spec, feed, due, outcome, (account) => funds.get(account) ?? NO_FUNDS)
-  const orders = await turn.orders([...affectedOrders(decision, feed)].map((seq) => feed.idOf(seq)))
-  const slots = await turn.slots(traders)
-  const batchId = turn.peek.lastBatchId + 1
-  await turn.save(planBatch({ spec, asOf, batchId, oracle: report, decision, orders, slots }))
+  const orders = await transaction.orders([...affectedOrders(decision, feed)].map((seq) => feed.idOf(seq)))
+  const slots = await transaction.slots(traders)
+  const batchId = transaction.peek.lastBatchId + 1
+  await transaction.save(planBatch({ spec, asOf, batchId, oracle: report, decision, orders, slots }))
   return matched === null ? null : batchId
 }

@@ -11,7 +11,7 @@ import type { UsedReport } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Seq, Ticks, UserId } from '../../domain/units.ts'
 
-/** What can make a market's next turn differ from its last one. One cheap read, without a lock. */
+/** Everything that can make a market's next auction differ from its last one. One cheap read, without a lock. */
 export interface MarketSnapshot {
   readonly head: number
   readonly mode: MarketMode
@@ -27,9 +27,9 @@ export interface MarketSnapshot {
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
 export interface MarketTransaction {
   readonly peek: MarketSnapshot
-  /** Null where they are too many to be worth replaying. */
+  /** Journal rows after `seq`; null if there are too many to replay. */
   rowsAfter(seq: number): Promise<readonly JournalEntry[] | null>
-  /** All orders that are open or wait for a trigger, and the matched positions of all accounts that ever had one. */
+  /** All orders that are open or wait for a trigger, and the matched position of every account that ever had one. */
   loadBook(): Promise<{
     readonly orders: readonly OpenOrder[]
     readonly positions: ReadonlyMap<UserId, Position>
@@ -41,12 +41,12 @@ export interface MarketTransaction {
   liveOrders(accounts: ReadonlySet<UserId>): Promise<readonly OpenOrder[]>
   /** Partial slots held by live orders, by account. */
   slots(accounts: ReadonlySet<UserId>): Promise<ReadonlyMap<UserId, Set<number>>>
-  /** Writes everything of a turn. */
+  /** Writes a plan: its orders, batch, reservations and journal rows. */
   save(plan: MarketPlan): Promise<void>
 }
 
 export interface AuctionStore {
   peek(marketId: MarketId): Promise<MarketSnapshot>
-  /** Runs `work` in one transaction; what it writes is committed with it or not at all. */
-  turn<T>(marketId: MarketId, fence: Fence, work: (turn: MarketTransaction) => Promise<T>): Promise<T>
+  /** Runs `work` in one transaction, which commits what `work` saves. */
+  turn<T>(marketId: MarketId, fence: Fence, work: (transaction: MarketTransaction) => Promise<T>): Promise<T>
 }

@@ -1,4 +1,4 @@
-/** The faucet's relay: test collateral and a little gas for a wallet, signed and kept before they are sent. */
+/** Faucet payouts: test collateral and gas for a wallet. Transactions are stored before they are sent. */
 
 import type { Fence } from '../../db/fence.ts'
 import type { Address, Millis } from '../../domain/units.ts'
@@ -19,21 +19,21 @@ export interface FaucetPorts {
   readonly logger: Logger
   readonly fee: () => Fee
   readonly token: Address
-  /** What a request gets that names no amounts, wei. */
+  /** Amounts for a request that states none, wei. */
   readonly collateral: bigint
   readonly gas: bigint
 }
 
-/** Requests looked at in one go. */
-const AT_ONCE = 20
+/** Most requests of one step. */
+const PAYOUTS_PER_STEP = 20
 
-/** One look at the requests. Safe to repeat: a request is signed for in the transaction that marks it. */
-export async function faucetRequests(
+/** One pass over the requests. Safe to repeat: a payout is signed in the transaction that marks its request. */
+export async function payRequests(
   ports: FaucetPorts,
   lane: RelayerLane,
   fence: Fence,
 ): Promise<'idle' | 'waiting'> {
-  const requests = await ports.store.requested(AT_ONCE)
+  const requests = await ports.store.requested(PAYOUTS_PER_STEP)
   for (const request of requests) await pay(ports, lane, fence, request)
   const open = await ports.relayers.open(lane)
   await ports.delivery.check(fence, open, () => false)

@@ -7,14 +7,14 @@ import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 export interface FaucetRequest {
   readonly requestId: number
   readonly to: Address
-  /** Test collateral and gas, wei; null where the request names none: the keeper's own amounts. */
+  /** Test collateral and gas, wei; null if the request states none and the configured amounts apply. */
   readonly collateral: bigint | null
   readonly gas: bigint | null
 }
 
 export interface FaucetStore {
   requested(limit: number): Promise<readonly FaucetRequest[]>
-  /** Keeps the transactions of a request, the first of which is the one it is known by: one transaction. */
+  /** Signs and stores the transactions of a request in one transaction. The hash of the first identifies the request. */
   sign(
     request: FaucetRequest,
     lane: RelayerLane,
@@ -22,6 +22,6 @@ export interface FaucetStore {
     now: Millis,
     sign: (firstNonce: number) => readonly SignedTransaction[],
   ): Promise<readonly StoredTransaction[]>
-  /** Marks requests whose transactions are mined. */
+  /** Marks the requests whose first transaction is mined or reverted. */
   finish(lane: RelayerLane): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Runs a step again and again while this process owns a lease, and waits for the lease while another one does. */
+/** Runs a job in a loop while this process owns the job's lease; waits for the lease while another process owns it. */
 
 import type { Fence } from '../../db/fence.ts'
 import { LeaseLost } from '../../db/fence.ts'
@@ -6,36 +6,36 @@ import type { Leases } from '../../db/leases.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 
-export interface OwnedWork {
-  /** Under a new lease, before the first step. */
+export interface LeaderJob {
+  /** Runs before the first step under a new lease. */
   start?(fence: Fence): Promise<void>
-  /** Returns how long to wait before the next step, unless woken. */
+  /** Returns the pause before the next step, ms; `wake` ends the pause. */
   step(fence: Fence): Promise<number>
-  /** What was read under the lease is not to be trusted any more: an error, or the lease is gone. */
-  forget?(): void
-  /** Before the lease is given back in order. */
+  /** Discards what was read under the lease: after an error, or when the lease is lost. */
+  reset?(): void
+  /** Runs before the lease is released in order. */
   finish?(fence: Fence): Promise<void>
 }
 
-export interface OwnedLoopPorts {
+export interface LeaderLoopPorts {
   readonly leases: Leases
   readonly clock: Clock
   readonly logger: Logger
   readonly leaseMs: number
 }
 
-export interface OwnedLoop {
+export interface LeaderLoop {
   readonly name: string
   wake(): void
-  isOwner(): boolean
-  /** Finishes the step that runs and gives the lease back. */
+  isLeader(): boolean
+  /** Finishes the running step and releases the lease. */
   stop(): Promise<void>
 }
 
-/** After an error, so that a broken dependency is not hammered. */
+/** Pause after an error, so that a failing dependency is not called in a tight loop. */
 const PAUSE_MS = 250
 
-export function runOwned(ports: OwnedLoopPorts, name: string, work: OwnedWork): OwnedLoop {
+export function runLeaderLoop(ports: LeaderLoopPorts, lease: string, job: LeaderJob): LeaderLoop {
   const { leases, logger, leaseMs } = ports
   const sleeper = new Sleeper()
   let isStopping = false
@@ -47,12 +47,12 @@ export function runOwned(ports: OwnedLoopPorts, name: string, work: OwnedWork): 
       renewed = renew(owned)
     }, leaseMs / 3)
     try {
-      await work.start?.(owned)
-      while (!isStopping && fence === owned) await sleeper.sleep(await work.step(owned))
-      if (fence === owned) await work.finish?.(owned)
+      await job.start?.(owned)
+      while (!isStopping && fence === owned) await sleeper.sleep(await job.step(owned))
+      if (fence === owned) await job.finish?.(owned)
     } finally {
       clearInterval(renewal)
-      // One that is under way would take the lease again after it was given back.
+      // A renewal in flight would otherwise acquire the lease again after its release.
       await renewed
     }
   }
@@ -63,34 +63,36 @@ export function runOwned(ports: OwnedLoopPorts, name: string, work: OwnedWork): 
       if (fence === owned) fence = null
       sleeper.wake()
     } catch (err) {
-      logger.warn({ lease: name, err }, 'a lease could not be renewed')
+      logger.warn({ lease, err }, 'lease renewal failed')
     }
   }
 
   async function run(): Promise<void> {
     while (!isStopping) {
       try {
-        fence ??= await leases.acquire(name)
+        fence ??= await leases.acquire(lease)
         if (fence === null) await sleeper.sleep(leaseMs / 3)
         else await own(fence)
       } catch (err) {
-        work.forget?.()
+        job.reset?.()
         if (err instanceof LeaseLost) fence = null
-        logger.error({ lease: name, err }, 'a step failed')
+        logger.error({ lease, err }, 'step failed; will retry')
         await sleeper.sleep(PAUSE_MS)
       }
-      if (fence === null) work.forget?.()
+      if (fence === null) job.reset?.()
     }
     if (fence !== null)
-      await leases.release(fence).catch((err: unknown) => logger.warn({ lease: name, err }, 'not released'))
+      await leases
+        .release(fence)
+        .catch((err: unknown) => logger.warn({ lease, err }, 'lease release failed; it expires by itself'))
     fence = null
   }
 
   const running = run()
   return {
-    name,
+    name: lease,
     wake: () => sleeper.wake(),
-    isOwner: () => fence !== null,
+    isLeader: () => fence !== null,
     async stop() {
       isStopping = true
       sleeper.wake()
@@ -99,7 +101,7 @@ export function runOwned(ports: OwnedLoopPorts, name: string, work: OwnedWork): 
   }
 }
 
-/** A pause that a wake-up ends, also one that comes before the pause. */
+/** A pause that a wake-up ends. A wake-up before the pause skips it. */
 class Sleeper {
   #isWoken = false
   #end: (() => void) | null = null

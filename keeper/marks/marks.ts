@@ -1,4 +1,4 @@
-/** A market's mark: told once a second where it is news, and at once where it triggers conditional orders. */
+/** A market's mark price: published once a second if it has changed, and at once if it triggers conditional orders. */
 
 import type { Fence } from '../../db/fence.ts'
 import type { MarketBook } from '../../domain/book/market-book.ts'
@@ -10,7 +10,7 @@ import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
 import type { Millis, Quote } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
-import { catchUp, type Desk, type MarketView, usableReport } from '../auction/market-memory.ts'
+import { catchUp, type MarketMemory, type MarketView, usableReport } from '../auction/market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
 import type { Metrics } from '../ports.ts'
 
@@ -22,22 +22,23 @@ export interface MarkPorts {
 
 export interface Marks {
   /**
-   * Looks at the mark once. A conditional order triggers by a mark at which a batch can run: while the market is closed, its oracle
-   * price stale or its settlement behind, it waits, so that no stop is lost for want of a batch. Does nothing while nobody knows the book.
+   * Computes the mark and publishes it if due. A conditional order triggers only by a mark at which a batch can run: while the market is
+   * closed, its oracle price stale or its settlement behind, the order waits, so that no stop is lost for lack of a batch. Does nothing
+   * until the auction has loaded the book.
    */
   update(fence: Fence): Promise<void>
 }
 
-const PAUSE_MS = 1000
-/** Prices that stand still are still told with a newer time, this often. */
-const REPEAT_MS = 5000
+const PUBLISH_INTERVAL_MS = 1000
+/** Unchanged prices are published again, with a newer time, at this interval. */
+const REPUBLISH_MS = 5000
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
 /** The average behind the mark lives in memory: a new owner starts from the oracle price. */
-export function createMarks(ports: MarkPorts, spec: MarketSpec, desk: Desk): Marks {
+export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMemory): Marks {
   const { store, clock } = ports
   let basis: MarkBasis | null = null
-  let looked = 0
+  let checkedAt = 0
   let last: MarketPrices | null = null
 
   function quote(
@@ -51,31 +52,31 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, desk: Desk): Mar
     return { oracle, mark: markPrice(input, basis), at: now }
   }
 
-  function reachedBy(
+  function triggeredBy(
     { mark, at }: MarketPrices,
     { waiting }: MarketBook,
     peek: MarketSnapshot,
   ): readonly WaitingOrder[] {
-    return usableReport(desk, peek, at) === null ? [] : waiting.triggered(mark, spec.tick)
+    return usableReport(memory, peek, at) === null ? [] : waiting.triggered(mark, spec.tick)
   }
 
-  async function write(turn: MarketTransaction, before: MarketView, now: Millis): Promise<MarketView> {
-    const { peek } = turn
-    const { feed, positions } = await catchUp(spec, turn, before)
+  async function write(transaction: MarketTransaction, before: MarketView, now: Millis): Promise<MarketView> {
+    const { peek } = transaction
+    const { feed, positions } = await catchUp(spec, transaction, before)
     const view: MarketView = { feed, positions, seq: peek.head, cleared: before.cleared }
     if (peek.report === null) return view
     const prices = quote(feed, peek, peek.report, now)
-    const triggered = reachedBy(prices, feed, peek)
+    const triggered = triggeredBy(prices, feed, peek)
     const accounts = new Set(triggered.map(({ account }) => account))
-    const funds = await turn.lockFunds(accounts)
+    const funds = await transaction.lockFunds(accounts)
     const plan = planMark({
       ...{ spec, prices, head: peek.head, batchId: peek.lastBatchId + 1 },
       triggered: triggered.map(({ seq }) => seq),
-      orders: await turn.liveOrders(accounts),
+      orders: await transaction.liveOrders(accounts),
       positions: (account) => positions.get(account) ?? FLAT,
       fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
     })
-    await turn.save(plan)
+    await transaction.save(plan)
     last = prices
     ports.metrics.triggered(spec.marketId, triggered.length)
     return view
@@ -83,24 +84,24 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, desk: Desk): Mar
 
   return {
     async update(fence) {
-      const { view } = desk
+      const { view } = memory
       const now = clock.now()
-      const isDue = now - looked >= PAUSE_MS
+      const isDue = now - checkedAt >= PUBLISH_INTERVAL_MS
       if (view === null || (!isDue && view.feed.waiting.size === 0)) return
       const peek = await store.peek(spec.marketId)
       if (peek.report === null) return
-      if (isDue) looked = now
+      if (isDue) checkedAt = now
       const prices = quote(view.feed, peek, peek.report, now)
-      const isWanted = isDue && (last === null || isNews(last, prices))
-      if (!isWanted && reachedBy(prices, view.feed, peek).length === 0) return
-      // Kept only where the turn is committed.
-      desk.view = null
-      desk.view = await store.turn(spec.marketId, fence, (turn) => write(turn, view, now))
+      const isWanted = isDue && (last === null || hasChanged(last, prices))
+      if (!isWanted && triggeredBy(prices, view.feed, peek).length === 0) return
+      // Restored only if the transaction commits.
+      memory.view = null
+      memory.view = await store.turn(spec.marketId, fence, (transaction) => write(transaction, view, now))
     },
   }
 }
 
-const isNews = (last: MarketPrices, { oracle, mark }: MarketPrices): boolean =>
+const hasChanged = (last: MarketPrices, { oracle, mark }: MarketPrices): boolean =>
   mark !== last.mark ||
   oracle.price !== last.oracle.price ||
-  oracle.observedAt - last.oracle.observedAt >= REPEAT_MS
+  oracle.observedAt - last.oracle.observedAt >= REPUBLISH_MS

@@ -1,6 +1,6 @@
 /**
- * Brings one relayer's signed transactions onto the chain. What was signed is sent until its nonce is used, in its own words or,
- * where it is stuck or dead, replaced at a higher fee; every hash of a nonce is kept, and any of them may win.
+ * Sends one relayer's signed transactions until the nonce of each is used. A stuck or dead transaction is replaced at a higher fee. Every
+ * hash of a nonce is stored, because any of them can be mined.
  */
 
 import type { Fence } from '../../db/fence.ts'
@@ -12,9 +12,9 @@ import type { Calls, Chain, Fee, Metrics, Receipt, SendResult, SignedTransaction
 import type { RelayerLane, RelayerStore, StoredTransaction } from './ports.ts'
 
 export interface DeliveryPolicy {
-  /** A transaction that no node has answered for is sent again after this long. */
+  /** A transaction without a response of the node is sent again after this time. */
   readonly resendAfterMs: number
-  /** The next transaction in line is replaced where it is not mined after this long. */
+  /** The transaction with the lowest open nonce is replaced if it is not mined within this time. */
   readonly stuckAfterMs: number
   readonly feeCap: bigint
   readonly priorityFee: bigint
@@ -31,14 +31,15 @@ export interface DeliveryPorts {
   readonly logger: Logger
   readonly policy: DeliveryPolicy
   readonly fee: () => Fee
-  /** Something has happened to a transaction. */
-  readonly onNews: () => void
+  /** The state of a transaction has changed. */
+  readonly onChange: () => void
 }
 
-/** A nonce whose transaction is to be replaced by nothing, because it could only fail. */
+/** True if the nonce's transaction could only revert, so that a no-op replaces it. */
 export type IsDead = (nonce: number) => boolean
 
-export const NOTHING = 'nothing'
+/** Purpose of a transaction that only uses its nonce. */
+export const NOOP_PURPOSE = 'nothing'
 
 export class Delivery {
   readonly #ports: DeliveryPorts
@@ -51,27 +52,30 @@ export class Delivery {
     this.#lane = lane
   }
 
-  /** Sends without waiting for an answer. The answer is recorded when it comes. */
+  /** Sends in the background. The response is recorded when it arrives. */
   start(transaction: StoredTransaction): void {
     const { hash } = transaction
     if (this.#sending.has(hash)) return
     const sending = this.#send(transaction)
       .catch((error: unknown) =>
-        this.#ports.logger.error({ tx_hash: hash, err: error }, 'the answer was not recorded'),
+        this.#ports.logger.error(
+          { tx_hash: hash, err: error },
+          'recording the response to a transaction failed',
+        ),
       )
       .finally(() => {
         this.#sending.delete(hash)
-        this.#ports.onNews()
+        this.#ports.onChange()
       })
     this.#sending.set(hash, sending)
   }
 
-  /** Resolves when every answer that is under way has come and is recorded. */
+  /** Resolves when the response to every send in flight is recorded. */
   async settled(): Promise<void> {
     await Promise.all(this.#sending.values())
   }
 
-  /** Sends everything again whose nonce the chain does not know as used, in order of nonces, whatever is believed of it. */
+  /** Sends every transaction again whose nonce is unused on chain, in order of nonces, whatever its stored status. */
   async recover(): Promise<void> {
     const { chain, relayers, clock, logger } = this.#ports
     this.#recoveredAt = clock.now()
@@ -81,27 +85,27 @@ export class Delivery {
     if (lost.length > 0) {
       logger.warn(
         { lane: this.#lane.name, tx_hashes: lost.map(({ hash }) => hash) },
-        'blocks have left the chain: sending again',
+        'mined transactions left the chain; sending them again',
       )
       await relayers.reopen(this.#lane, [...new Set(lost.map(({ nonce }) => nonce))])
     }
     for (const transaction of newestPerNonce(unused)) this.start(transaction)
   }
 
-  /** The same, but not more often than a transaction is sent again. */
-  async recoverNowAndThen(): Promise<void> {
+  /** `recover`, at most once per `resendAfterMs`. */
+  async recoverIfDue(): Promise<void> {
     const { clock, policy } = this.#ports
     if (clock.now() - this.#recoveredAt >= policy.resendAfterMs) await this.recover()
   }
 
-  /** Looks after transactions that nobody waits for. */
+  /** Fetches receipts of open transactions that have no send in flight; resends or replaces those without a receipt. */
   async check(fence: Fence, open: readonly StoredTransaction[], isDead: IsDead): Promise<void> {
     const idle = open.filter(({ hash }) => !this.#sending.has(hash))
     if (idle.length === 0) return
     for (const [nonce, hashes] of byNonce(idle)) {
       const receipt = await this.#findReceipt(hashes)
       if (receipt !== null) await this.#record(nonce, receipt, (hashes[0] as StoredTransaction).signedAt)
-      else await this.#nudge(fence, hashes, isDead(nonce))
+      else await this.#resendOrReplace(fence, hashes, isDead(nonce))
     }
   }
 
@@ -120,9 +124,8 @@ export class Delivery {
     const error = result.kind === 'sent' ? null : result.error
     await relayers.noteSend(hash, clock.now(), error)
     const details = { lane: this.#lane.name, tx_hash: hash, nonce, error }
-    if (result.kind === 'rejected') logger.error(details, 'a transaction was rejected')
-    else if (result.kind === 'unknown')
-      logger.warn(details, 'it is not known whether a transaction was taken')
+    if (result.kind === 'rejected') logger.error(details, 'transaction rejected by the node')
+    else if (result.kind === 'unknown') logger.warn(details, 'transaction sent, result unknown; will retry')
   }
 
   async #record(nonce: number, receipt: Receipt, signedAt: Millis): Promise<void> {
@@ -131,8 +134,8 @@ export class Delivery {
     const { hash, block, succeeded } = receipt
     metrics.stage('signed_to_mined', (clock.now() - signedAt) / 1000)
     metrics.transactionEnded(succeeded ? 'mined' : 'reverted')
-    logger.info({ lane: this.#lane.name, tx_hash: hash, nonce, block, succeeded }, 'receipt')
-    this.#ports.onNews()
+    logger.info({ lane: this.#lane.name, tx_hash: hash, nonce, block, succeeded }, 'receipt recorded')
+    this.#ports.onChange()
   }
 
   async #findReceipt(hashes: readonly StoredTransaction[]): Promise<Receipt | null> {
@@ -144,7 +147,7 @@ export class Delivery {
   }
 
   /** `hashes`: all open transactions of one nonce, the oldest first. */
-  async #nudge(fence: Fence, hashes: readonly StoredTransaction[], isDead: boolean): Promise<void> {
+  async #resendOrReplace(fence: Fence, hashes: readonly StoredTransaction[], isDead: boolean): Promise<void> {
     const newest = hashes.at(-1) as StoredTransaction
     const now = this.#ports.clock.now()
     const { resendAfterMs, stuckAfterMs } = this.#ports.policy
@@ -160,27 +163,27 @@ export class Delivery {
 
   async #replace(fence: Fence, old: StoredTransaction, isDead: boolean): Promise<void> {
     const { signer, calls, relayers, clock, logger, policy } = this.#ports
-    const fee = raised(signer.feeOf(old.raw), this.#ports.fee())
+    const fee = raiseFee(signer.feeOf(old.raw), this.#ports.fee())
     const details = { lane: this.#lane.name, tx_hash: old.hash, nonce: old.nonce }
     if (fee.maxFeePerGas > policy.feeCap) {
-      logger.error(details, 'a transaction is stuck and its fee at the cap')
+      logger.error(details, 'transaction stuck and its fee at FEE_CAP; sending it again')
       this.start(old)
       return
     }
-    const empties = isDead && old.purpose !== NOTHING
-    const signed: SignedTransaction = empties
-      ? signer.sign(calls.nothing(this.#lane.relayer), old.nonce, fee)
+    const isNoop = isDead && old.purpose !== NOOP_PURPOSE
+    const signed: SignedTransaction = isNoop
+      ? signer.sign(calls.noop(this.#lane.relayer), old.nonce, fee)
       : signer.replace(old.raw, fee)
-    const purpose = empties ? NOTHING : old.purpose
+    const purpose = isNoop ? NOOP_PURPOSE : old.purpose
     const transaction = { ...signed, nonce: old.nonce, purpose, signedAt: clock.now() }
     await relayers.addReplacement(fence, this.#lane, transaction)
-    logger.warn({ ...details, replacement: signed.hash, purpose }, 'a stuck transaction is replaced')
+    logger.warn({ ...details, replacement: signed.hash, purpose }, 'stuck transaction replaced')
     this.start({ ...transaction, status: 'SIGNED', block: null, error: null, broadcastAt: null })
   }
 }
 
-/** Nodes take a replacement whose both fees are a tenth higher; an eighth leaves room for rounding. */
-function raised(old: Fee, now: Fee): Fee {
+/** Nodes accept a replacement if both fees are at least 10 % higher; 12.5 % leaves room for rounding. */
+function raiseFee(old: Fee, now: Fee): Fee {
   const eighthMore = (fee: bigint): bigint => fee + fee / 8n + 1n
   return {
     maxFeePerGas: maxOf(eighthMore(old.maxFeePerGas), now.maxFeePerGas),

@@ -1,4 +1,4 @@
-/** Keeps an eye on the chain's head: the fee to sign with, whether the node answers, and what the relayers have left. */
+/** Polls the chain's head and the relayers' balances: the fee to sign with, whether the node responds, low balances. */
 
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
@@ -9,10 +9,10 @@ import type { RelayerLane } from './ports.ts'
 export interface HeadWatch {
   start(): Promise<void>
   stop(): void
-  /** The fee of a transaction signed now. Fails while the chain has not been seen at all. */
+  /** The fee of a transaction signed now. Throws until the first head is fetched. */
   fee(): Fee
-  /** Whether the node has answered lately. */
-  isSeen(): boolean
+  /** True if the node has responded within the last 5 s. */
+  isResponding(): boolean
 }
 
 export interface HeadWatchPorts {
@@ -25,57 +25,57 @@ export interface HeadWatchPorts {
   readonly lanes: () => readonly RelayerLane[]
 }
 
-const LOOK_MS = 1000
-const BALANCES_EVERY = 30
-const SEEN_MS = 5000
+const POLL_MS = 1000
+const POLLS_PER_BALANCE_CHECK = 30
+const RESPONSIVE_MS = 5000
 
 export function createHeadWatch(ports: HeadWatchPorts): HeadWatch {
   const { chain, clock, metrics, logger, policy } = ports
   let head: Head | null = null
   let seenAt = Number.NEGATIVE_INFINITY
-  let looks = 0
+  let polls = 0
   let timer: NodeJS.Timeout | undefined
-  let isLooking = false
+  let isPolling = false
 
   const balances = async (): Promise<void> => {
     for (const { name, relayer } of ports.lanes()) {
       const balance = await chain.balance(relayer)
       metrics.balance(name, balance)
       if (balance < ports.lowBalance)
-        logger.error({ lane: name, relayer, balance: String(balance) }, 'a relayer runs out of gas')
+        logger.error({ lane: name, relayer, balance: String(balance) }, 'relayer balance low')
     }
   }
 
-  const look = async (): Promise<void> => {
-    if (isLooking) return
-    isLooking = true
+  const poll = async (): Promise<void> => {
+    if (isPolling) return
+    isPolling = true
     try {
       head = await chain.head()
       seenAt = clock.now()
       metrics.head(head.block, head.time)
-      if (looks++ % BALANCES_EVERY === 0) await balances()
+      if (polls++ % POLLS_PER_BALANCE_CHECK === 0) await balances()
     } catch (err) {
-      logger.warn({ err }, 'the node does not answer')
+      logger.warn({ err }, 'fetching the chain head failed; will retry')
     } finally {
-      isLooking = false
+      isPolling = false
     }
   }
 
   return {
     async start() {
-      timer = setInterval(() => void look(), LOOK_MS)
-      await look()
+      timer = setInterval(() => void poll(), POLL_MS)
+      await poll()
     },
     stop: () => clearInterval(timer),
     fee() {
-      if (head === null) throw new Error('the chain has not been seen yet')
+      if (head === null) throw new Error('no chain head fetched yet')
       return feeAt(head, policy)
     },
-    isSeen: () => clock.now() - seenAt < SEEN_MS,
+    isResponding: () => clock.now() - seenAt < RESPONSIVE_MS,
   }
 }
 
-/** Twice the base fee and a tip: room for the base fee to grow while a transaction waits. */
+/** Twice the base fee plus a tip: the base fee may double while a transaction waits. */
 export function feeAt({ baseFee }: Head, { priorityFee, feeCap }: DeliveryPolicy): Fee {
   const wanted = 2n * baseFee + priorityFee
   return { maxFeePerGas: wanted < feeCap ? wanted : feeCap, maxPriorityFeePerGas: priorityFee }

@@ -3,7 +3,7 @@ import type { Fence } from '../../db/fence.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import type { Receipt, SignedTransaction } from '../ports.ts'
 
-/** One key and its row of nonces. */
+/** One relayer key and its sequence of nonces. */
 export interface RelayerLane {
   readonly name: string
   readonly relayer: Address
@@ -17,28 +17,28 @@ export interface StoredTransaction extends SignedTransaction {
   readonly purpose: string
   readonly status: TransactionStatus
   readonly block: number | null
-  /** What the node last answered. */
+  /** The node's last error. */
   readonly error: string | null
   readonly signedAt: Millis
   readonly broadcastAt: Millis | null
 }
 
 export interface RelayerStore {
-  /** Makes the lane known. `firstNonce` counts only where nothing was ever signed. */
+  /** Registers the lane. The next nonce becomes the greater of `firstNonce` and the stored one. */
   register(lane: RelayerLane, firstNonce: number): Promise<void>
-  /** Not yet in a block, all hashes of a nonce, by nonce and time of signing. */
+  /** Transactions not in a block, all hashes of each nonce, by nonce and time of signing. */
   open(lane: RelayerLane): Promise<readonly StoredTransaction[]>
-  /** Everything signed with this nonce or a later one, whatever has become of it. */
+  /** Everything signed with this nonce or a later one, in any status. */
   from(lane: RelayerLane, nonce: number): Promise<readonly StoredTransaction[]>
-  /** Keeps another transaction with the nonce of an open one. */
+  /** Stores another transaction with the nonce of an open one. */
   addReplacement(
     fence: Fence,
     lane: RelayerLane,
     transaction: Pick<StoredTransaction, 'hash' | 'raw' | 'nonce' | 'purpose' | 'signedAt'>,
   ): Promise<void>
   noteSend(hash: string, at: Millis, error: string | null): Promise<void>
-  /** Records a receipt: the nonce is used, its other hashes are replaced. Wakes whoever follows the chain. */
+  /** Records a receipt: the nonce is used, its other hashes become REPLACED. Notifies the indexer. */
   noteReceipt(lane: RelayerLane, nonce: number, receipt: Receipt): Promise<void>
-  /** Their block left the chain: they wait for a receipt again. */
+  /** For nonces whose block left the chain: their transactions are BROADCAST again. */
   reopen(lane: RelayerLane, nonces: readonly number[]): Promise<void>
 }

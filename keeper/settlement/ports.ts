@@ -27,12 +27,12 @@ export interface RelayerLaneView {
   readonly transactions: readonly StoredTransaction[]
 }
 
-/** Signs the part once its numbers are known. Must not wait: it runs inside the transaction that gives the numbers out. */
+/** Signs the part once its numbers are assigned. Synchronous: it runs inside the transaction that assigns them. */
 export type SignPart = (part: SettlementPart, nonce: number) => SignedTransaction
 
 export interface SettlementStore {
   view(marketId: MarketId, lane: RelayerLane): Promise<RelayerLaneView>
-  /** Gives the next queued action its number and nonce, signs it and keeps it: one transaction. Null where none is queued. */
+  /** Assigns action number and nonce to the next queued action, signs and stores it in one transaction. Null if none is queued. */
   signNext(
     marketId: MarketId,
     lane: RelayerLane,
@@ -40,7 +40,7 @@ export interface SettlementStore {
     now: Millis,
     sign: SignPart,
   ): Promise<StoredTransaction | null>
-  /** The part is on its way: tells the market's log. Does nothing the second time. */
+  /** Appends `part_submitted` to the market's journal. Does nothing if the row exists. */
   noteSubmitted(marketId: MarketId, fence: Fence, nonce: number, at: Millis): Promise<void>
 }
 
@@ -50,7 +50,7 @@ export interface VoidTransaction {
   readonly orders: readonly OpenOrder[]
   readonly mined: ReadonlyMap<UserId, Position>
   readonly funds: ReadonlyMap<UserId, Funds>
-  /** Whether the last action that reached the chain before these had also reverted without naming anyone. */
+  /** True if the last mined action before these also reverted without a culprit. */
   readonly isAfterUnnamed: boolean
   save(voiding: Voided): Promise<void>
 }
@@ -63,11 +63,11 @@ export interface Voided extends OrderPlan {
 }
 
 export interface VoidStore {
-  /** False, without `work` being run, while the indexer has not recorded everything before `fromQueueNo` as mined. */
+  /** Returns false without running `work` until the indexer has recorded every action before `fromQueueNo`. */
   turn(
     marketId: MarketId,
     fence: Fence,
     fromQueueNo: number,
-    work: (turn: VoidTransaction) => Promise<void>,
+    work: (transaction: VoidTransaction) => Promise<void>,
   ): Promise<boolean>
 }

@@ -1,4 +1,4 @@
-/** Settles a market's batches: signs its queued parts in order, several in flight, and sees to those that will not be mined. */
+/** Settles a market's batches: signs queued parts in order, several in flight, and voids parts that will not be mined. */
 
 import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -8,7 +8,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Calls, Chain, Fee, Metrics, Signer } from '../ports.ts'
-import { type Delivery, NOTHING } from '../relayer/delivery.ts'
+import { type Delivery, NOOP_PURPOSE } from '../relayer/delivery.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import type { PendingAction, RelayerLaneView, SettlementStore, VoidStore } from './ports.ts'
 import { voidFrom } from './void-batches.ts'
@@ -24,30 +24,34 @@ export interface SettlePorts {
   readonly killPoint: KillPointHook<'after-signing'>
   readonly metrics: Metrics
   readonly logger: Logger
-  /** Parts of one market between signing and receipt, at most. */
+  /** Most parts of one market between signing and receipt. */
   readonly maxInFlight: number
-  /** How many blocks deep a revert must lie before it is believed. */
+  /** Blocks on top of a revert before it counts as final. */
   readonly confirmations: number
   readonly fee: () => Fee
 }
 
-/** `idle`: nothing to do until woken. `waiting`: look again soon. */
+/** `idle`: nothing to do until woken. `waiting`: run again soon. */
 export type Progress = 'idle' | 'waiting'
 
-/** What has become of an action. `dead`: never signed, and too old to be. `lost`: its nonce is used, and not for it. */
-export type Fate = 'queued' | 'dead' | 'open' | 'mined' | 'lost'
+/** `dead`: not signed, and too old to be mined. `lost`: its nonce is used by a reverted or another transaction. */
+export type ActionState = 'queued' | 'dead' | 'open' | 'mined' | 'lost'
 
-const FORGOTTEN_MS = 2000
+const INDEXER_LATE_MS = 2000
 
-export function fateOf(action: PendingAction, transactions: readonly StoredTransaction[], now: Millis): Fate {
+export function actionStateOf(
+  action: PendingAction,
+  transactions: readonly StoredTransaction[],
+  now: Millis,
+): ActionState {
   if (action.nonce === null) return now - action.asOf > ACTION_LIFETIME ? 'dead' : 'queued'
   const own = transactions.filter(({ nonce }) => nonce === action.nonce)
-  if (own.some(({ status, purpose }) => status === 'MINED' && purpose !== NOTHING)) return 'mined'
+  if (own.some(({ status, purpose }) => status === 'MINED' && purpose !== NOOP_PURPOSE)) return 'mined'
   if (own.some(({ status }) => status === 'MINED' || status === 'REVERTED')) return 'lost'
   return 'open'
 }
 
-/** One look at the market's lane. Safe to repeat at any time: what was done is read from the database each time. */
+/** One pass over the market's actions. Safe to repeat: every pass reads the state from the database. */
 export async function settleMarket(
   ports: SettlePorts,
   spec: MarketSpec,
@@ -56,37 +60,45 @@ export async function settleMarket(
 ): Promise<Progress> {
   const { actions, transactions } = await ports.store.view(spec.marketId, lane)
   const now = ports.clock.now()
-  const fates = actions.map((action) => fateOf(action, transactions, now))
-  await tellSubmitted(ports, spec, fence, actions)
+  const states = actions.map((action) => actionStateOf(action, transactions, now))
+  await recordSubmissions(ports, spec, fence, actions)
 
   const open = transactions.filter(({ status }) => status === 'SIGNED' || status === 'BROADCAST')
   const isDead = (nonce: number): boolean =>
     actions.some((action) => action.nonce === nonce && now - action.asOf > ACTION_LIFETIME)
   await ports.delivery.check(fence, open, isDead)
 
-  const inFlight = fates.filter((fate) => fate === 'open').length
-  report(ports, lane, fates, inFlight)
-  const bad = fates.findIndex((fate) => fate === 'lost' || fate === 'dead')
-  if (bad >= 0) {
-    if (inFlight === 0) await takeBack(ports, spec, fence, { actions, transactions }, bad)
+  const inFlight = states.filter((state) => state === 'open').length
+  reportGauges(ports, lane, states, inFlight)
+  const failed = states.findIndex((state) => state === 'lost' || state === 'dead')
+  if (failed >= 0) {
+    if (inFlight === 0) await voidUnsettled(ports, spec, fence, { actions, transactions }, failed)
     return 'waiting'
   }
-  if (isForgotten(actions, fates, now)) await ports.delivery.recoverNowAndThen()
+  if (isMissedByIndexer(actions, states, now)) await ports.delivery.recoverIfDue()
   const signed = await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
   return inFlight + signed > 0 ? 'waiting' : 'idle'
 }
 
-/** Has a receipt but is not in the indexer's chain: the block that held it may be gone. */
-const isForgotten = (actions: readonly PendingAction[], fates: readonly Fate[], now: Millis): boolean =>
-  actions.some(({ asOf }, at) => fates[at] === 'mined' && now - asOf > FORGOTTEN_MS)
+/** An action has a receipt, but the indexer has not recorded it: its block may have left the chain. */
+const isMissedByIndexer = (
+  actions: readonly PendingAction[],
+  states: readonly ActionState[],
+  now: Millis,
+): boolean => actions.some(({ asOf }, at) => states[at] === 'mined' && now - asOf > INDEXER_LATE_MS)
 
-function report({ metrics }: SettlePorts, lane: RelayerLane, fates: readonly Fate[], inFlight: number): void {
+function reportGauges(
+  { metrics }: SettlePorts,
+  lane: RelayerLane,
+  states: readonly ActionState[],
+  inFlight: number,
+): void {
   metrics.inFlight(lane.name, inFlight)
-  metrics.queued(lane.name, fates.filter((fate) => fate === 'queued').length)
+  metrics.queued(lane.name, states.filter((state) => state === 'queued').length)
 }
 
-/** After a crash between signing and telling, the market's log has not heard of the part. */
-async function tellSubmitted(
+/** After a crash between signing and `noteSubmitted`, the journal has no `part_submitted` row yet. */
+async function recordSubmissions(
   { store, clock }: SettlePorts,
   { marketId }: MarketSpec,
   fence: Fence,
@@ -119,23 +131,23 @@ async function signQueued(
   return Math.max(0, most)
 }
 
-/** Nothing is in flight any more, and the action at `bad` will not be mined: everything from it on is voided. */
-async function takeBack(
+/** Voids everything from the action at `failed` on. Nothing is in flight, and that action will not be mined. */
+async function voidUnsettled(
   ports: SettlePorts,
   spec: MarketSpec,
   fence: Fence,
   { actions, transactions }: RelayerLaneView,
-  bad: number,
+  failed: number,
 ): Promise<void> {
-  const { queueNo, nonce } = actions[bad] as PendingAction
+  const { queueNo, nonce } = actions[failed] as PendingAction
   const reverted = transactions.find(
     (transaction) => transaction.nonce === nonce && transaction.status === 'REVERTED',
   )
-  if (reverted !== undefined && !(await isSealed(ports, reverted))) return
+  if (reverted !== undefined && !(await isConfirmed(ports, reverted))) return
   await voidFrom(ports, spec, fence, { queueNo, reverted: reverted ?? null })
 }
 
-async function isSealed(
+async function isConfirmed(
   { chain, confirmations }: SettlePorts,
   { hash }: StoredTransaction,
 ): Promise<boolean> {

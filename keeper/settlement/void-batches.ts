@@ -1,4 +1,4 @@
-/** Takes back what a failed settlement leaves behind: whom does the chain name, what goes back to the book, what ends. */
+/** Voids the batches of a failed settlement: finds the culprit, returns the other orders to the book, ends the culprit's orders. */
 
 import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -13,21 +13,21 @@ import type { VoidStore } from './ports.ts'
 
 export interface VoidPorts {
   readonly voids: VoidStore
-  readonly chain: Chain
+  readonly chain: Pick<Chain, 'findCulprit'>
   readonly clock: Clock
   readonly logger: Logger
 }
 
 export interface Failure {
   readonly queueNo: number
-  /** Null where nothing reached the chain in time. */
+  /** Null if no transaction was mined in time. */
   readonly reverted: StoredTransaction | null
 }
 
 const LATE: Culprit = { kind: 'late', error: 'not mined in time' }
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
-/** Does nothing until the indexer has recorded everything before the failure: the mined positions are what is gone back to. */
+/** Does nothing until the indexer has recorded every action before the failure: positions are reset to the mined ones. */
 export async function voidFrom(
   ports: VoidPorts,
   spec: MarketSpec,
@@ -37,8 +37,8 @@ export async function voidFrom(
   const culprit = await culpritOf(ports.chain, reverted)
   const isUnnamed = culprit.kind === 'unnamed'
   const at = ports.clock.now()
-  await ports.voids.turn(spec.marketId, fence, queueNo, async (turn) => {
-    const { batches, orders, mined, funds, isAfterUnnamed } = turn
+  await ports.voids.turn(spec.marketId, fence, queueNo, async (transaction) => {
+    const { batches, orders, mined, funds, isAfterUnnamed } = transaction
     const voiding = planVoid({
       spec,
       at,
@@ -49,7 +49,7 @@ export async function voidFrom(
       fundsOf: (account) => funds.get(account) ?? NO_FUNDS,
     })
     const cancelOnly = isUnnamed && isAfterUnnamed
-    await turn.save({ ...voiding, error: culprit.error, isUnnamed, cancelOnly })
+    await transaction.save({ ...voiding, error: culprit.error, isUnnamed, cancelOnly })
     const details = {
       market_id: spec.marketId,
       batch_ids: batches.map(({ batchId }) => batchId),
@@ -60,13 +60,13 @@ export async function voidFrom(
     if (cancelOnly)
       ports.logger.error(
         details,
-        'two settlements in a row failed and name nobody: the market is cancel-only',
+        'two settlements in a row reverted without a culprit: market set to cancel-only',
       )
-    else ports.logger.error(details, 'a settlement failed: voided')
+    else ports.logger.error(details, 'settlement failed: batches voided')
   })
 }
 
-async function culpritOf(chain: Chain, reverted: StoredTransaction | null): Promise<Culprit> {
+async function culpritOf(chain: VoidPorts['chain'], reverted: StoredTransaction | null): Promise<Culprit> {
   if (reverted === null || reverted.block === null) return LATE
-  return chain.blame(reverted.raw, reverted.block)
+  return chain.findCulprit(reverted.raw, reverted.block)
 }

@@ -1,4 +1,4 @@
-/** The dead-man switch: what an account had open when its switch fired is cancelled, in every market. */
+/** Dead-man switches: when the switch of an account fires, the account's open orders are cancelled in every market. */
 
 import type { Fence } from '../../db/fence.ts'
 import type { Millis } from '../../domain/units.ts'
@@ -14,15 +14,15 @@ export interface SwitchPorts {
   readonly logger: Logger
 }
 
-/** How late a switch may be taken up that was armed meanwhile. */
-const LOOK_MS = 250
+/** Bound of the delay of a switch that is armed while the job waits. */
+const POLL_MS = 250
 
 /**
- * Takes what is due, and sees every fired switch through. One transaction per market cancels for all of them at once; a switch is
- * forgotten last, so a crash between two markets loses nothing, and what was cancelled before it is simply not there any more.
- * Returns how long to wait.
+ * Fires the switches that are due and completes all fired ones. One transaction per market cancels the orders of all fired accounts. A
+ * fired switch is deleted last, so a crash between two markets loses nothing: the next pass repeats the markets, and finds no orders
+ * where they are already cancelled. Returns the pause before the next pass, ms.
  */
-export async function runSwitches(ports: SwitchPorts, fence: Fence): Promise<number> {
+export async function fireSwitches(ports: SwitchPorts, fence: Fence): Promise<number> {
   const { switches, clock } = ports
   await switches.fire(fence, clock.now())
   const fired = await switches.fired()
@@ -32,25 +32,25 @@ export async function runSwitches(ports: SwitchPorts, fence: Fence): Promise<num
   return 0
 }
 
-/** A market in trouble does not keep the others waiting; its trouble is told when they are done. */
+/** An error in one market does not delay the others: the first error is thrown after all markets. */
 async function cancelEverywhere(
   { switches, clock, killPoint, logger }: SwitchPorts,
   fence: Fence,
   fired: readonly FiredSwitch[],
 ): Promise<void> {
-  const problems: unknown[] = []
+  const errors: unknown[] = []
   let orders = 0
   for (const marketId of await switches.markets()) {
     try {
       orders += await switches.cancel(fence, marketId, fired, clock.now())
-    } catch (problem) {
-      problems.push(problem)
+    } catch (error) {
+      errors.push(error)
     }
     killPoint('after-switch-market')
   }
-  logger.info({ accounts: fired.length, orders, failed: problems.length }, 'dead-man switches have fired')
-  if (problems.length > 0) throw problems[0]
+  logger.info({ accounts: fired.length, orders, failed: errors.length }, 'dead-man switches fired')
+  if (errors.length > 0) throw errors[0]
 }
 
 const pauseUntil = (next: Millis | null, now: Millis): number =>
-  next === null ? LOOK_MS : Math.max(0, Math.min(LOOK_MS, next - now))
+  next === null ? POLL_MS : Math.max(0, Math.min(POLL_MS, next - now))

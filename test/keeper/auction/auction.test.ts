@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'mocha'
 import { type Fence, LeaseLost } from '../../../db/fence.ts'
 import { createLeases } from '../../../db/leases.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createDesk } from '../../../keeper/auction/market-memory.ts'
+import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { perpetual } from '../../support/markets.ts'
 import { expectConsistent, expectSameBook } from '../support/invariants.ts'
 import { RULES, type Trader, World } from '../support/world.ts'
@@ -29,12 +29,12 @@ describe('a turn of the auction', () => {
   })
 
   const auction = () =>
-    createAuction(world.auctionPorts(), perpetual, createDesk({ ...RULES, kind: perpetual.kind }))
+    createAuction(world.auctionPorts(), perpetual, createMarketMemory({ ...RULES, kind: perpetual.kind }))
 
   it('given orders that cross, it stores batch, fills and a queued part, and keeps the orders open', async () => {
     const buy = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     const sell = await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    expect(await auction().turn(fence)).to.equal(1)
+    expect(await auction().run(fence)).to.equal(1)
 
     const [bought, sold] = [await world.orderOf(buy), await world.orderOf(sell)]
     expect([bought.status, bought.settling, bought.partialSlot]).to.deep.equal(['OPEN', 20, 0])
@@ -65,13 +65,13 @@ describe('a turn of the auction', () => {
     await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 1010 })
     const heads = () => world.db.selectFrom('shards').selectAll().execute()
     const before = await heads()
-    expect(await auction().turn(fence)).to.equal(null)
+    expect(await auction().run(fence)).to.equal(null)
     expect(await heads()).to.deep.equal(before)
   })
 
   it('given a market order without opposite liquidity, it ends the order in its batch', async () => {
     const order = await world.place({ by: alice, side: 'LONG', steps: 50 })
-    expect(await auction().turn(fence)).to.equal(null)
+    expect(await auction().run(fence)).to.equal(null)
     expect(await world.orderOf(order)).to.include({
       status: 'CANCELLED',
       statusReason: 'MARKET_REMAINDER',
@@ -83,7 +83,7 @@ describe('a turn of the auction', () => {
   it('given a market order that is filled in part, it closes the rest and keeps the order open', async () => {
     const order = await world.place({ by: alice, side: 'LONG', steps: 50 })
     await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    expect(await auction().turn(fence)).to.equal(1)
+    expect(await auction().run(fence)).to.equal(1)
     const { status, closingReason, settling, reserved, partialSlot } = await world.orderOf(order)
     expect({ status, closingReason, settling, reserved, partialSlot }).to.deep.equal({
       status: 'OPEN',
@@ -106,10 +106,10 @@ describe('a turn of the auction', () => {
       expiration: seconds + 10,
     })
     const own = auction()
-    await own.turn(fence)
+    await own.run(fence)
     expect(await world.orderOf(order)).to.include({ status: 'OPEN' })
     world.clock.value += 11_000
-    await own.turn(fence)
+    await own.run(fence)
     expect(await world.orderOf(order)).to.include({
       status: 'EXPIRED',
       statusReason: 'EXPIRED',
@@ -128,9 +128,9 @@ describe('a turn of the auction', () => {
     })
     await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     const own = auction()
-    await own.turn(fence)
+    await own.run(fence)
     world.clock.value += 2_000
-    await own.turn(fence)
+    await own.run(fence)
     const after = await world.orderOf(order)
     expect(after).to.include({
       status: 'CANCEL_PENDING_FINALIZE',
@@ -147,48 +147,48 @@ describe('a turn of the auction', () => {
     world.clock.value += 10_001
     const market = await world.place({ by: bob, side: 'LONG', steps: 5 })
     const own = auction()
-    expect(await own.turn(fence)).to.equal(null)
+    expect(await own.run(fence)).to.equal(null)
     expect(await world.orderOf(market)).to.include({ status: 'OPEN' })
     world.clock.value += 1_999
-    await own.turn(fence)
+    await own.run(fence)
     expect(await world.orderOf(market)).to.include({ status: 'OPEN' })
     world.clock.value += 1
-    await own.turn(fence)
+    await own.run(fence)
     expect(await world.orderOf(market)).to.include({ status: 'CANCELLED', statusReason: 'NO_BATCH_IN_TIME' })
     expect(await world.orderOf(limit)).to.include({ status: 'OPEN' })
     await world.report(1000)
-    expect(await own.turn(fence)).to.equal(1)
+    expect(await own.run(fence)).to.equal(1)
   })
 
   it('given a market that is cancel-only, it does not match', async () => {
     await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await world.place({ by: bob, side: 'SHORT', steps: 50, limit: 990 })
     await world.db.updateTable('markets').set({ mode: 'cancel_only' }).execute()
-    expect(await auction().turn(fence)).to.equal(null)
+    expect(await auction().run(fence)).to.equal(null)
   })
 
   it('given an unsettled batch of half an action’s life, it does not match', async () => {
     const own = auction()
     await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    await own.turn(fence)
+    await own.run(fence)
     world.clock.value += 4_999
     await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
-    expect(await own.turn(fence)).to.equal(2)
+    expect(await own.run(fence)).to.equal(2)
     world.clock.value += 1
     await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
-    expect(await own.turn(fence)).to.equal(null)
+    expect(await own.run(fence)).to.equal(null)
   })
 
   it('follows placements and cancels from the log between turns', async () => {
     const own = auction()
     const buy = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    await own.turn(fence)
+    await own.run(fence)
     await world.cancel(buy)
     await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    expect(await own.turn(fence)).to.equal(null)
+    expect(await own.run(fence)).to.equal(null)
     await world.place({ by: alice, side: 'LONG', steps: 7, limit: 1000 })
-    expect(await own.turn(fence)).to.equal(1)
+    expect(await own.run(fence)).to.equal(1)
     expect((await world.rows('batch_cleared'))[0]).to.include({ volume: 7 })
   })
 
@@ -203,13 +203,13 @@ describe('a turn of the auction', () => {
     const own = createAuction(
       { ...ports, store: counted },
       perpetual,
-      createDesk({ ...RULES, kind: 'perpetual' }),
+      createMarketMemory({ ...RULES, kind: 'perpetual' }),
     )
     await world.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
-    for (let tick = 0; tick < 5; tick++) await own.turn(fence)
+    for (let tick = 0; tick < 5; tick++) await own.run(fence)
     expect(turns).to.equal(1)
     await world.report(1001, world.clock.value + 1)
-    await own.turn(fence)
+    await own.run(fence)
     expect(turns).to.equal(2)
   })
 
@@ -217,11 +217,11 @@ describe('a turn of the auction', () => {
     const own = auction()
     await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    await own.turn(fence)
+    await own.run(fence)
     const first = world.clock.value
     world.clock.value -= 500
     await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    await own.turn(fence)
+    await own.run(fence)
     const batches = await world.db.selectFrom('batches').select('as_of').orderBy('batch_id').execute()
     expect(batches.map(({ as_of }) => as_of)).to.deep.equal([first, first])
   })
@@ -231,7 +231,7 @@ describe('a turn of the auction', () => {
       await world.place({ by: alice, side: 'LONG', steps: 10, limit: 1010 })
       await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
     }
-    await auction().turn(fence)
+    await auction().run(fence)
     const actions = await world.db
       .selectFrom('actions')
       .select(['part', 'queue_no'])
@@ -257,10 +257,10 @@ describe('a turn of the auction', () => {
     const own = auction()
     const first = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
-    await own.turn(fence)
+    await own.run(fence)
     const second = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
-    await own.turn(fence)
+    await own.run(fence)
     expect((await world.orderOf(first)).partialSlot).to.equal(0)
     expect((await world.orderOf(second)).partialSlot).to.equal(1)
   })
@@ -273,10 +273,10 @@ describe('a turn of the auction', () => {
       await world.db.updateTable('leases').set({ expires_at: 0 }).execute()
       const newer = await world.lease('auction:m1', 'two')
       expect(newer.token).to.equal(fence.token + 1)
-      await expectRejected(stale.turn(fence), LeaseLost)
+      await expectRejected(stale.run(fence), LeaseLost)
       expect(await world.db.selectFrom('batches').selectAll().execute()).to.have.length(0)
-      expect(await auction().turn(newer)).to.equal(1)
-      await expectRejected(stale.turn(fence), LeaseLost)
+      expect(await auction().run(newer)).to.equal(1)
+      await expectRejected(stale.run(fence), LeaseLost)
       expect(await world.db.selectFrom('batches').selectAll().execute()).to.have.length(1)
     })
 
@@ -293,7 +293,7 @@ describe('a turn of the auction', () => {
         const token = (fences[0] ?? fences[1])?.token as number
         const results = await Promise.allSettled(
           auctions.map((own, at) =>
-            own.turn({ name: 'auction:m1', owner: ['red', 'blue'][at] as string, token }),
+            own.run({ name: 'auction:m1', owner: ['red', 'blue'][at] as string, token }),
           ),
         )
         batches += results.filter((result) => result.status === 'fulfilled' && result.value !== null).length

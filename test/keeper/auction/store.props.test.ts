@@ -5,8 +5,7 @@ import type { Fence } from '../../../db/fence.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
-import { createDesk } from '../../../keeper/auction/market-memory.ts'
-import type { Chain } from '../../../keeper/ports.ts'
+import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import type { StoredTransaction } from '../../../keeper/relayer/ports.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
@@ -86,7 +85,11 @@ class Run {
     for (let at = 0; at < TRADERS; at++) run.traders.push(await run.world.trader(`trader ${at}`, '60'))
     run.auctioning = await run.world.lease('auction')
     run.settling = await run.world.lease('settle')
-    run.auction = createAuction(run.world.auctionPorts(), spec, createDesk({ ...RULES, kind: spec.kind }))
+    run.auction = createAuction(
+      run.world.auctionPorts(),
+      spec,
+      createMarketMemory({ ...RULES, kind: spec.kind }),
+    )
     return run
   }
 
@@ -101,7 +104,7 @@ class Run {
         return
       }
       case 'tick':
-        if ((await this.auction.turn(this.auctioning)) !== null) this.fills++
+        if ((await this.auction.run(this.auctioning)) !== null) this.fills++
         return
       case 'wait':
         world.clock.value += step.ms
@@ -167,7 +170,7 @@ class Run {
       { kind: 'late', error: 'late' },
     ]
     const culprit = culprits[choice] as Culprit
-    const chain = { blame: async () => culprit } as unknown as Chain
+    const chain = { findCulprit: async () => culprit }
     const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
     const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, logger: quiet }
     await voidFrom(ports, world.spec, this.settling, { queueNo: action.queue_no, reverted })

@@ -4,7 +4,7 @@ import type { Fence } from '../../../db/fence.ts'
 import type { OrderType } from '../../../domain/orders/order.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createDesk, type Desk } from '../../../keeper/auction/market-memory.ts'
+import { createMarketMemory, type MarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { createMarks } from '../../../keeper/marks/marks.ts'
 import { perpetual } from '../../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
@@ -20,16 +20,16 @@ describe('conditional orders in the keeper', () => {
 
   /** What a keeper does every 200 ms, with a memory of its own. */
   class Keeper {
-    readonly desk: Desk = createDesk({ ...RULES, kind: perpetual.kind })
+    readonly memory: MarketMemory = createMarketMemory({ ...RULES, kind: perpetual.kind })
     readonly #ports = world.auctionPorts()
-    readonly #marks = createMarks(this.#ports, perpetual, this.desk)
-    readonly #auction = createAuction(this.#ports, perpetual, this.desk)
+    readonly #marks = createMarks(this.#ports, perpetual, this.memory)
+    readonly #auction = createAuction(this.#ports, perpetual, this.memory)
 
     /** Returns the batch, if there is one. */
     async step(): Promise<number | null> {
       world.clock.value += 200
       await this.#marks.update(fence)
-      return this.#auction.turn(fence)
+      return this.#auction.run(fence)
     }
   }
 
@@ -254,7 +254,7 @@ describe('conditional orders in the keeper', () => {
     [
       'a node that has never answered',
       async () => {
-        keeper.desk.rules = null
+        keeper.memory.rules = null
       },
     ],
   ] as const) {

@@ -37,7 +37,7 @@ describe('settlement', function () {
   async function match(steps = 20, limit = 1000): Promise<number> {
     await world.place({ by: alice, side: 'LONG', steps, limit })
     await world.place({ by: bob, side: 'SHORT', steps, limit })
-    return (await auction.turn(auctioning)) as number
+    return (await auction.run(auctioning)) as number
   }
 
   async function expectGapless(): Promise<void> {
@@ -77,7 +77,7 @@ describe('settlement', function () {
       await world.place({ by: alice, side: 'LONG', steps: 10, limit: 1000 })
       await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
     }
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     const settlement = world.settlement()
     await settlement.start()
     await settlement.settleAll(settling)
@@ -95,17 +95,17 @@ describe('settlement', function () {
     await settlement.start()
     for (let count = 0; count < 3; count++) {
       await world.place({ by: bob, side: 'SHORT', steps: 30, limit: 1000 })
-      await auction.turn(auctioning)
+      await auction.run(auctioning)
     }
     await settlement.settleAll(settling)
     expect(await world.orderOf(buy)).to.include({ filled: 90, partialSlot: 0, status: 'OPEN' })
     await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await settlement.settleAll(settling)
     expect(await world.orderOf(buy)).to.include({ filled: 100, status: 'FILLED' })
     const next = await world.place({ by: alice, side: 'LONG', steps: 100, limit: 1000 })
     await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 1000 })
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await settlement.settleAll(settling)
     expect(await world.orderOf(next)).to.include({ filled: 10, partialSlot: 0 })
   })

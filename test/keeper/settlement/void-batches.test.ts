@@ -55,12 +55,12 @@ describe('a settlement that fails', function () {
   it('given a named order, it ends that one; the others return with their seq and match again', async () => {
     await buy(alice, 10)
     await sell(bob, 10)
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     const bad = await buy(alice, 20, { signer: stranger })
     const good = await sell(bob, 20)
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     const later = [await buy(carol, 30), await sell(alice, 30)]
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await settleAll()
 
     expect(await batchStates()).to.deep.equal(['SETTLED', 'VOIDED', 'VOIDED'])
@@ -84,7 +84,7 @@ describe('a settlement that fails', function () {
       [3, later.toSorted()],
     ])
 
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await settleAll()
     const settled = (await world.actions()).at(-1)
     expect(settled).to.include({ status: 'MINED', action_id: 2 })
@@ -96,7 +96,7 @@ describe('a settlement that fails', function () {
     const poor = await world.trader('poor', '100000')
     const bad = [await buy(poor, 10), await buy(poor, 5)]
     const good = await sell(bob, 15)
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await settleAll()
     for (const orderId of bad) {
       expect(await world.orderOf(orderId)).to.include({
@@ -115,20 +115,20 @@ describe('a settlement that fails', function () {
     const orders = [await buy(alice, 10), await sell(bob, 10)]
     const modeOf = async () =>
       (await world.db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await settleAll()
     expect(await modeOf()).to.equal('open')
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await settleAll()
     expect(await modeOf()).to.equal('cancel_only')
-    expect(await auction.turn(auctioning)).to.equal(null)
+    expect(await auction.run(auctioning)).to.equal(null)
     for (const orderId of orders) expect(await world.cancel(orderId)).to.equal(true)
   })
 
   it('given a cancel meanwhile, the order ends with the trader’s reason', async () => {
     await buy(alice, 20, { signer: stranger })
     const order = await sell(bob, 50)
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await world.cancel(order)
     expect(await world.orderOf(order)).to.include({ status: 'CANCEL_PENDING_FINALIZE' })
     await settleAll()
@@ -142,7 +142,7 @@ describe('a settlement that fails', function () {
   it('given a young market order without a mined fill, it re-enters', async () => {
     await buy(alice, 20, { signer: stranger })
     const market = await world.place({ by: bob, side: 'SHORT', steps: 30 })
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     expect(await world.orderOf(market)).to.include({ closingReason: 'MARKET_REMAINDER' })
     await settleAll()
     const after = await world.orderOf(market)
@@ -153,7 +153,7 @@ describe('a settlement that fails', function () {
   it('given an old market order, it ends', async () => {
     await buy(alice, 20, { signer: stranger })
     const market = await world.place({ by: bob, side: 'SHORT', steps: 30 })
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     world.clock.value += 2_000
     await settleAll()
     expect(await world.orderOf(market)).to.include({
@@ -169,13 +169,13 @@ describe('a settlement that fails', function () {
       bad.push(await buy(alice, 10, signer))
       await sell(bob, 10)
     }
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await settleAll()
     expect((await world.actions()).map(({ status }) => status)).to.deep.equal(['MINED', 'REVERTED'])
     expect(await world.position(alice)).to.equal(1000n)
     expect(await world.orderOf(bad.at(-1) as string)).to.include({ statusReason: 'SETTLEMENT_REVERTED' })
     expect((await world.orders()).filter(({ status }) => status === 'OPEN')).to.have.length(19)
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     await settleAll()
     expect(await world.position(alice)).to.equal(1090n)
   })
@@ -183,7 +183,7 @@ describe('a settlement that fails', function () {
   it('given a part that was never signed in its life, it is voided without a transaction', async () => {
     const order = await buy(alice, 10)
     await sell(bob, 10)
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     world.clock.value += 10_001
     await settleAll()
     expect(await world.orderOf(order)).to.include({ status: 'OPEN', settling: 0 })
@@ -194,7 +194,7 @@ describe('a settlement that fails', function () {
   it('given a transaction that no block took in its life, its nonce is used up by nothing', async () => {
     await buy(alice, 10)
     await sell(bob, 10)
-    await auction.turn(auctioning)
+    await auction.run(auctioning)
     const swallowed: string[] = []
     const swallowing = (through: Chain): Chain => ({
       ...through,

@@ -9,7 +9,7 @@ import { createChain as createFollowerChain } from '../../../indexer/adapters/ch
 import { Follower } from '../../../indexer/ingest/follow.ts'
 import { createCalls, createChain, createSigner } from '../../../keeper/adapters/chain.ts'
 import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
-import { createDesk } from '../../../keeper/auction/market-memory.ts'
+import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
@@ -126,8 +126,8 @@ export class ChainWorld extends World {
         db: this.db,
         chain,
         clock: this.clock,
-        logger: quiet as never,
-        metrics: metrics as never,
+        logger: quiet,
+        metrics: metrics,
         killPoint: () => {},
       },
       {
@@ -169,7 +169,11 @@ export class ChainWorld extends World {
   }
 
   auction(): Auction {
-    return createAuction(this.auctionPorts(), this.spec, createDesk({ ...RULES, kind: this.spec.kind }))
+    return createAuction(
+      this.auctionPorts(),
+      this.spec,
+      createMarketMemory({ ...RULES, kind: this.spec.kind }),
+    )
   }
 
   /** A keeper's settlement as it is after a start: it remembers nothing. */
@@ -227,7 +231,7 @@ export class Settlement {
       ...common,
       relayers: createRelayerStore(world.db),
       policy: POLICY,
-      onNews: () => {},
+      onChange: () => {},
     }
     this.delivery = new Delivery(delivery, world.lane)
     this.#ports = {

@@ -18,12 +18,11 @@ import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
 import { applyFacts, rollBackFacts } from '../../../indexer/ingest/apply.ts'
 import { usableReport } from '../../../keeper/auction/market-memory.ts'
-import type { Chain } from '../../../keeper/ports.ts'
 import type { StoredTransaction } from '../../../keeper/relayer/ports.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { createSwitchStore } from '../../../keeper/switches/store.ts'
-import { runSwitches } from '../../../keeper/switches/switches.ts'
+import { fireSwitches } from '../../../keeper/switches/switches.ts'
 import { Model } from '../../support/order-model.ts'
 import type { ModelOrder, Observed } from '../../support/order-model-terms.ts'
 import { mineOne } from './mine.ts'
@@ -255,9 +254,9 @@ export class ModelRun {
     clock.value += 200
     const keeper = this.#keeper
     const before = await keeper.store.peek(spec.marketId)
-    const mayTrigger = usableReport(keeper.desk, before, clock.now()) !== null
+    const mayTrigger = usableReport(keeper.memory, before, clock.now()) !== null
     const crashesAfterTriggers = await keeper.step()
-    const mayMatch = usableReport(keeper.desk, before, clock.now()) !== null
+    const mayMatch = usableReport(keeper.memory, before, clock.now()) !== null
     const rows = await db
       .selectFrom('journal')
       .select('row')
@@ -299,7 +298,7 @@ export class ModelRun {
       killPoint: () => {},
       logger: quiet,
     }
-    await runSwitches(ports, this.#fences.get('switches') as Fence)
+    await fireSwitches(ports, this.#fences.get('switches') as Fence)
     for (const [account, fireAt] of this.#armed) {
       if (fireAt > world.clock.value) continue
       this.#armed.delete(account)
@@ -332,7 +331,7 @@ export class ModelRun {
       [{ kind: 'late', error: 'late' }, () => false],
     ]
     const [culprit, isCulprit] = culprits[choice] as (typeof culprits)[number]
-    const chain = { blame: async () => culprit } as unknown as Chain
+    const chain = { findCulprit: async () => culprit }
     const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
     const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, logger: quiet }
     await voidFrom(ports, world.spec, this.#fences.get('settle') as Fence, { queueNo, reverted })

@@ -1,6 +1,6 @@
 import type { Fence } from '../../../db/fence.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createDesk } from '../../../keeper/auction/market-memory.ts'
+import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import type { AuctionStore } from '../../../keeper/auction/ports.ts'
 import { createMarks } from '../../../keeper/marks/marks.ts'
 import { RULES, type World } from './world.ts'
@@ -10,7 +10,7 @@ class PowerCut extends Error {}
 /** What a keeper process does for a market every 200 ms, with a memory of its own, and a power supply that a test can cut. */
 export class SteppedKeeper {
   readonly store: AuctionStore
-  readonly desk
+  readonly memory
   readonly #fence: Fence
   readonly #marks
   readonly #auction
@@ -29,16 +29,16 @@ export class SteppedKeeper {
         }),
     }
     this.#fence = fence
-    this.desk = createDesk({ ...RULES, kind: world.spec.kind })
-    this.#marks = createMarks({ ...ports, store: this.store }, world.spec, this.desk)
-    this.#auction = createAuction({ ...ports, store: this.store }, world.spec, this.desk)
+    this.memory = createMarketMemory({ ...RULES, kind: world.spec.kind })
+    this.#marks = createMarks({ ...ports, store: this.store }, world.spec, this.memory)
+    this.#auction = createAuction({ ...ports, store: this.store }, world.spec, this.memory)
   }
 
   /** Whether the power went. */
   async step(): Promise<boolean> {
     try {
       await this.#marks.update(this.#fence)
-      await this.#auction.turn(this.#fence)
+      await this.#auction.run(this.#fence)
       return false
     } catch (error) {
       if (error instanceof PowerCut) return true

@@ -5,10 +5,10 @@ import { type Fence, LeaseLost } from '../../../db/fence.ts'
 import { listMarket } from '../../../db/markets.ts'
 import type { Address, MarketId } from '../../../domain/units.ts'
 import { createAuction } from '../../../keeper/auction/auction.ts'
-import { createDesk } from '../../../keeper/auction/market-memory.ts'
+import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import type { SwitchStore } from '../../../keeper/switches/ports.ts'
 import { createSwitchStore } from '../../../keeper/switches/store.ts'
-import { runSwitches } from '../../../keeper/switches/switches.ts'
+import { fireSwitches } from '../../../keeper/switches/switches.ts'
 import { perpetual } from '../../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import { mineOne } from '../support/mine.ts'
@@ -58,7 +58,7 @@ describe("the dead-man switch's executor", () => {
   }
   const run = (changes: { readonly store?: SwitchStore; readonly killPoint?: () => void } = {}) => {
     const { store = createSwitchStore(world.db), killPoint = () => {} } = changes
-    return runSwitches({ switches: store, clock: world.clock, killPoint, logger: quiet }, fence)
+    return fireSwitches({ switches: store, clock: world.clock, killPoint, logger: quiet }, fence)
   }
   const buy = (by: Trader, on = world) => on.place({ by, side: 'LONG', steps: 10, limit: 990 })
   const stop = (by: Trader) =>
@@ -108,8 +108,8 @@ describe("the dead-man switch's executor", () => {
     const order = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1000 })
     await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
     const auctioning = await world.lease('auction:m1')
-    const desk = createDesk({ ...RULES, kind: perpetual.kind })
-    await createAuction(world.auctionPorts(), perpetual, desk).turn(auctioning)
+    const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
+    await createAuction(world.auctionPorts(), perpetual, memory).run(auctioning)
     await arm(alice, 5)
     world.clock.value += 5_000
     await run()

@@ -1,0 +1,138 @@
+/** The leader jobs of a market's auction, a market's settlement, and the faucet. */
+import type { MarketSpec } from '../../domain/market/market.ts'
+import type { ReportRules } from '../../domain/prices/report.ts'
+import { type AuctionPorts, createAuction } from '../auction/auction.ts'
+import { createMarketMemory } from '../auction/market-memory.ts'
+import { type FaucetPorts, payRequests } from '../faucet/payouts.ts'
+import { createMarks } from '../marks/marks.ts'
+import type { Chain } from '../ports.ts'
+import { Delivery, type DeliveryPorts } from '../relayer/delivery.ts'
+import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
+import { type SettlePorts, settleMarket } from '../settlement/settle-market.ts'
+import type { LeaderJob } from './leader-loop.ts'
+
+export interface Intervals {
+  readonly auctionMs: number
+  readonly sweepMs: number
+  readonly pollMs: number
+}
+
+/**
+ * A market's marks, triggers and auction, every `auctionMs`. The contract's rules for oracle reports are fetched in the background: while
+ * no node responds, no batch is made, but orders still expire.
+ */
+export function auctionJob(
+  ports: AuctionPorts & { chain: Chain },
+  spec: MarketSpec,
+  { auctionMs }: Intervals,
+): LeaderJob {
+  let market = openMarket(ports, spec, null)
+  let isFetching = false
+  async function fetchRules(): Promise<void> {
+    if (isFetching) return
+    isFetching = true
+    try {
+      market.memory.rules = { ...(await ports.chain.reportRules(spec.trader)), kind: spec.kind }
+    } catch (err) {
+      ports.logger.warn(
+        { market_id: spec.marketId, err },
+        'fetching the oracle report rules failed; will retry',
+      )
+    }
+    isFetching = false
+  }
+  return {
+    async start() {
+      market = openMarket(ports, spec, market.memory.rules)
+      void fetchRules()
+    },
+    async step(fence) {
+      const started = ports.clock.now()
+      if (market.memory.rules === null) void fetchRules()
+      await market.marks.update(fence)
+      await market.auction.run(fence)
+      return Math.max(0, started + auctionMs - ports.clock.now())
+    },
+    reset() {
+      market.memory.view = null
+    },
+  }
+}
+
+function openMarket(ports: AuctionPorts, spec: MarketSpec, rules: ReportRules | null) {
+  const memory = createMarketMemory(rules)
+  return { memory, auction: createAuction(ports, spec, memory), marks: createMarks(ports, spec, memory) }
+}
+
+export interface LanePorts {
+  readonly relayers: RelayerStore
+  readonly chain: Chain
+}
+
+/** Registers the lane and sends every transaction again that the chain has not mined. */
+async function recoverLane(
+  { relayers, chain }: LanePorts,
+  lane: RelayerLane,
+  delivery: Delivery,
+): Promise<void> {
+  await relayers.register(lane, await chain.transactionCount(lane.relayer))
+  await delivery.recover()
+}
+
+export type SettlementJobPorts = Omit<SettlePorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+
+/** A market's settlement. It wakes on the queue, on responses of the node, and every `sweepMs`. */
+export function settlementJob(
+  ports: SettlementJobPorts,
+  {
+    spec,
+    lane,
+    intervals,
+  }: { readonly spec: MarketSpec; readonly lane: RelayerLane; readonly intervals: Intervals },
+  wiring: { readonly onChange: () => void; readonly listen: () => { close(): Promise<void> } },
+): LeaderJob {
+  const delivery = new Delivery({ ...ports, onChange: wiring.onChange }, lane)
+  let receiver: { close(): Promise<void> } | null = null
+  const closeReceiver = async (): Promise<void> => {
+    const old = receiver
+    receiver = null
+    await old?.close()
+  }
+  return {
+    async start() {
+      await recoverLane(ports, lane, delivery)
+      receiver ??= wiring.listen()
+    },
+    async step(fence) {
+      const progress = await settleMarket({ ...ports, delivery }, spec, lane, fence)
+      return progress === 'waiting' ? intervals.pollMs : intervals.sweepMs
+    },
+    reset: () => void closeReceiver(),
+    async finish() {
+      await closeReceiver()
+      await delivery.settled()
+    },
+  }
+}
+
+export type FaucetJobPorts = Omit<FaucetPorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
+
+export function faucetJob(
+  ports: FaucetJobPorts,
+  lane: RelayerLane,
+  intervals: Intervals,
+  onChange: () => void,
+): LeaderJob {
+  const delivery = new Delivery({ ...ports, onChange }, lane)
+  return {
+    start: () => recoverLane(ports, lane, delivery),
+    async step(fence) {
+      const progress = await payRequests({ ...ports, delivery }, lane, fence)
+      return progress === 'waiting' ? intervals.pollMs : Math.min(intervals.sweepMs, FAUCET_SWEEP_MS)
+    },
+    finish: () => delivery.settled(),
+  }
+}
+
+/** Shorter than other sweeps: a person waits for the payout. */
+const FAUCET_SWEEP_MS = 200
