@@ -29,7 +29,7 @@ export class OrderChanges {
 
   get(seq: Seq): OpenOrder {
     const order = this.#after.get(seq) ?? this.#before.get(seq)
-    invariant(order !== undefined, 'a plan knows the orders it changes')
+    invariant(order !== undefined, 'the order belongs to the plan')
     return order
   }
 

@@ -9,7 +9,7 @@ const anyAmount = fc.bigInt({ min: 0n, max: 2n ** 128n })
 const anyDivisor = fc.bigInt({ min: 1n, max: 2n ** 80n })
 
 describe('mulDivDown and mulDivUp', () => {
-  it('enclose the exact quotient, at most one wei apart', () => {
+  it('when any amounts are divided, they enclose the exact quotient, at most one wei apart', () => {
     fc.assert(
       fc.property(anyAmount, anyAmount, anyDivisor, (a, b, c) => {
         const [down, up] = [mulDivDown(a, b, c), mulDivUp(a, b, c)]
@@ -19,7 +19,7 @@ describe('mulDivDown and mulDivUp', () => {
     )
   })
 
-  it('grow with the amount', () => {
+  it('when the amount grows, the result does not shrink', () => {
     fc.assert(
       fc.property(anyAmount, anyAmount, anyAmount, anyDivisor, (a, more, b, c) => {
         expect(mulDivDown(a, b, c) <= mulDivDown(a + more, b, c)).to.equal(true)
@@ -28,14 +28,14 @@ describe('mulDivDown and mulDivUp', () => {
     )
   })
 
-  it('refuse negative amounts: their direction would be ambiguous', () => {
+  it('when an amount is negative, they throw, because the direction would be ambiguous', () => {
     expect(() => mulDivDown(-1n, 1n, 1n)).to.throw('not negative')
     expect(() => mulDivUp(1n, 1n, 0n)).to.throw('not negative')
   })
 })
 
 describe('divFloor and divCeil', () => {
-  it('round towards minus and plus infinity', () => {
+  it('when the dividend is negative, they round towards minus and plus infinity', () => {
     expect([divFloor(-7n, 2n), divFloor(7n, 2n), divFloor(-8n, 2n)]).to.deep.equal([-4n, 3n, -4n])
     expect([divCeil(-7n, 2n), divCeil(7n, 2n), divCeil(8n, 2n)]).to.deep.equal([-3n, 4n, 4n])
   })
@@ -51,10 +51,10 @@ describe('toDecimal', () => {
     [123n * 10n ** 20n, '12300'],
   ]
   for (const [amount, text] of table) {
-    it(`writes ${text}`, () => expect(toDecimal(amount)).to.equal(text))
+    it(`when an amount is formatted, it is ${text}`, () => expect(toDecimal(amount)).to.equal(text))
   }
 
-  it('loses nothing', () => {
+  it('when the text is parsed again, it is the same amount', () => {
     fc.assert(
       fc.property(fc.bigInt(), (amount) => {
         expect(e18(toDecimal(amount))).to.equal(amount)
@@ -64,7 +64,7 @@ describe('toDecimal', () => {
 })
 
 describe('hex', () => {
-  it('reads back what it writes', () => {
+  it('when bytes are written as hex, they are read back unchanged', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         const target = new Uint8Array(bytes.length)

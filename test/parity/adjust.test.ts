@@ -16,9 +16,9 @@ import { exposureOf, LIQUIDATION_BUFFER } from '../../domain/positions/margin.ts
 import type { Position } from '../../domain/positions/position.ts'
 import { divCeil, divFloor, ONE, type Quote, type Seconds } from '../../domain/units.ts'
 import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
+import { anyMarketCase, type MarketCase } from '../support/any-positions.ts'
 import { refusalOf } from '../support/errors.ts'
 import { addressOf, keccak, wallet } from '../support/exchange.ts'
-import { anyScene, type Scene } from '../support/held.ts'
 import { markets } from '../support/markets.ts'
 import { ownerHarness, positionStruct, randomOf } from '../support/parity.ts'
 
@@ -26,10 +26,10 @@ const RUNS = 250
 const MILLIONTH = 10n ** 12n
 const alice = wallet('alice')
 const account = addressOf(alice)
-const scenes = (seed: number): Scene[] => fc.sample(anyScene(1), { numRuns: RUNS, seed })
-const held = ({ positions }: Scene): Position => positions[0] as Position
+const scenes = (seed: number): MarketCase[] => fc.sample(anyMarketCase(1), { numRuns: RUNS, seed })
+const held = ({ positions }: MarketCase): Position => positions[0] as Position
 
-const contextOf = (scene: Scene) => {
+const contextOf = (scene: MarketCase) => {
   const { spec, index, oracle } = scene
   const { equity, notional } = exposureOf(spec, held(scene), index, oracle)
   return {

@@ -8,17 +8,17 @@ import { inherit, merge } from '../../domain/risk/liquidation.ts'
 import { INHERITANCE_FAILURES } from '../../domain/risk/risk-replay.ts'
 import { divCeil, ONE, type Quote, type Rate, type Steps, type Ticks } from '../../domain/units.ts'
 import type { LibHarness } from '../../typechain-types/mocks/LibHarness.ts'
+import { anyMarketCase, type MarketCase } from '../support/any-positions.ts'
 import { refusalOf } from '../support/errors.ts'
 import { caller, type Exchange, fieldsOf, perpetualExchange, START_BALANCE } from '../support/exchange.ts'
-import { anyScene, type Scene } from '../support/held.ts'
 import { e18 } from '../support/markets.ts'
 import { harness, positionStruct, randomOf, termsStruct } from '../support/parity.ts'
 
 const RUNS = 200
 const MILLIONTH = 10n ** 12n
-const scenes = (seed: number): Scene[] => fc.sample(anyScene(2), { numRuns: RUNS, seed })
+const scenes = (seed: number): MarketCase[] => fc.sample(anyMarketCase(2), { numRuns: RUNS, seed })
 
-const valuationOf = ({ spec, oracle }: Scene) => ({
+const valuationOf = ({ spec, oracle }: MarketCase) => ({
   oracleStepX: oracle * spec.step,
   step: spec.step,
   binary: spec.kind === 'binary_future',
@@ -153,7 +153,10 @@ describe('parity: requirements, backstop and deleveraging', () => {
   it('closes pairs of positions to the same wei', async () => {
     const random = randomOf(4)
     let closed = 0
-    for (const { spec, positions, index, oracle } of fc.sample(anyScene(2), { numRuns: 1500, seed: 4 })) {
+    for (const { spec, positions, index, oracle } of fc.sample(anyMarketCase(2), {
+      numRuns: 1500,
+      seed: 4,
+    })) {
       const [a, b] = positions as [Position, Position]
       const asked = (1 + random(random(2) === 0 ? 60 : 3_000_000)) as Steps
       const leg = closeAgainst(spec, a, b, asked, index, oracle)

@@ -19,7 +19,7 @@ const anyRationing = fc
   .chain((sizes) => fc.tuple(fc.constant(sizes), fc.integer({ min: 0, max: sum(sizes) })))
 
 describe('proRata', () => {
-  it('law 7: adds up to the volume, each within a step of its exact share and at most its claim', () => {
+  it('law 7: when any volume is allocated, shares add up to it, each within a step of its exact share and at most its claim', () => {
     fc.assert(
       fc.property(anyRationing, ([sizes, volume]) => {
         const shares = proRata(claims(sizes), volume as Steps)
@@ -35,7 +35,7 @@ describe('proRata', () => {
     )
   })
 
-  it('law 7: hands out what is left over by remainder, then seq, exactly at any size', () => {
+  it('law 7: when steps remain after rounding, they go by remainder, then seq, exactly at any size', () => {
     fc.assert(
       fc.property(anyRationing, ([sizes, volume]) => {
         const total = BigInt(sum(sizes))
@@ -52,12 +52,12 @@ describe('proRata', () => {
     )
   })
 
-  it('law 7: fills the short side whole', () => {
+  it('law 7: when the volume equals the claims, every claim fills completely, and above them it throws', () => {
     expect(proRata(claims([3, 5]), 8 as Steps)).to.deep.equal([3, 5])
     expect(() => proRata(claims([3, 5]), 9 as Steps)).to.throw(InvariantError)
   })
 
-  it('law 8: equal orders differ by a step at most, and the earlier is never worse', () => {
+  it('law 8: when claims are equal, they differ by at most one step, and the earlier never gets less', () => {
     fc.assert(
       fc.property(anyRationing, ([sizes, volume]) => {
         const shares = proRata(claims(sizes), volume as Steps)
@@ -71,7 +71,7 @@ describe('proRata', () => {
     )
   })
 
-  it('law 9: does not depend on the order of the claims', () => {
+  it('law 9: when claims are given in any sequence, the shares are the same', () => {
     const shuffled = anyRationing.chain(([sizes, volume]) => {
       const places = [...sizes.keys()]
       return fc.tuple(
@@ -92,7 +92,7 @@ describe('proRata', () => {
     )
   })
 
-  it('law 13: an order split into k equal ones gets in all what it got, by less than k + 1 steps', () => {
+  it('law 13: when an order is split into k equal ones, their total differs by less than k + 1 steps', () => {
     const split = fc.tuple(
       fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 }),
       fc.integer({ min: 1, max: 10 }),
@@ -109,7 +109,7 @@ describe('proRata', () => {
     )
   })
 
-  it('gives a left-over step to the largest remainder, and of equal ones to the earliest', () => {
+  it('when a step remains, it goes to the largest remainder, and of equal ones to the earliest', () => {
     expect(proRata(claims([35, 15]), 30 as Steps)).to.deep.equal([21, 9])
     expect(proRata(claims([3, 3, 3]), 5 as Steps)).to.deep.equal([2, 2, 1])
     expect(proRata(claims([3, 3, 3], [9, 8, 7]), 5 as Steps)).to.deep.equal([1, 2, 2])

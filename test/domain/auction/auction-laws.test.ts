@@ -16,7 +16,7 @@ import { type AnyBatch, AS_OF, anyBatch, outcomeOf, positionsOf, toInput } from 
 import { resting } from '../support/resting.ts'
 
 describe('law 1', () => {
-  it('no order trades beyond its limit, nor a buy above what it reserved at for what it opens', () => {
+  it('when any batch clears, no order trades beyond its limit, and no buy opens above its reserved price', () => {
     always(({ fills, price }, batch) => {
       for (const { seq, opening } of fills) {
         const { side, type, limit, reservedPrice } = orderOf(batch, seq)
@@ -28,7 +28,7 @@ describe('law 1', () => {
 })
 
 describe('law 2', () => {
-  it('a batch clears inside its band', () => {
+  it('when any batch clears, its price is inside the band', () => {
     always(({ price, lo, hi }, { spec, oracle }) => {
       expect({ lo, hi }).to.deep.equal(priceBand(spec, oracle))
       expect(price).to.be.within(lo, hi)
@@ -37,7 +37,7 @@ describe('law 2', () => {
 })
 
 describe('laws 5 and 6', () => {
-  it('one price for all: every fee is of it; and buys, sells and pairs add up to the volume', () => {
+  it('when any batch clears, every fee is computed at one price, and buys, sells and pairs add up to the volume', () => {
     always(({ fills, pairs, price, volume }, { spec }) => {
       const ofSide = (side: string): number =>
         sum(fills.filter((fill) => fill.side === side).map(({ fill }) => fill))
@@ -55,7 +55,7 @@ describe('laws 5 and 6', () => {
     })
   })
 
-  it('the reported demand and supply are those of the price, the smaller is the volume, the larger is rationed', () => {
+  it('when any batch clears, demand and supply are those at the price, the smaller is the volume, the larger side is prorated', () => {
     always(({ demand, supply, volume, proration, fills }, batch) => {
       expect(Math.min(demand, supply)).to.equal(volume)
       if (demand === supply) expect(proration).to.equal(null)
@@ -72,7 +72,7 @@ describe('laws 5 and 6', () => {
 })
 
 describe('law 9', () => {
-  it('the outcome, its inputs included, does not depend on the order in which the orders came', () => {
+  it('when the orders are inserted in another sequence, the result and its inputs are the same', () => {
     const shuffled = anyBatch({ minOrders: 5 }).chain((batch) =>
       fc.tuple(
         fc.constant(batch),
@@ -88,7 +88,7 @@ describe('law 9', () => {
 })
 
 describe('law 10', () => {
-  it('larger steps change amounts of money and nothing else', () => {
+  it('when the step is larger, only amounts of money change', () => {
     fc.assert(
       fc.property(anyBatch({ minOrders: 5 }), fc.bigInt({ min: 2n, max: 1000n }), (batch, k) => {
         const plain = {
@@ -118,7 +118,7 @@ describe('law 10', () => {
     )
   })
 
-  /** What a reservation covers rounds by the step, so it is taken out of the comparison. */
+  /** The covered steps round by the step, so they are left out of the comparison. */
   const reservedForAll = (order: RestingOrder): RestingOrder =>
     order.side === 'SHORT'
       ? { ...order, reservedPrice: Math.max(order.reservedPrice, 1_000) as Ticks }
@@ -140,7 +140,7 @@ const mapValues = <K, V>(map: ReadonlyMap<K, V>, change: (value: V) => V): Map<K
   new Map([...map].map(([key, value]) => [key, change(value)]))
 
 describe('law 11', () => {
-  it('a binary market at 0.50 looks the same from either side', () => {
+  it('when sides and prices of a binary market are mirrored at 0.50, the result is mirrored', () => {
     fc.assert(
       fc.property(anyBatch({ grid: 2, minOrders: 5, onTick: true }), (batch) => {
         const straight = clear(toInput(batch))
@@ -186,9 +186,9 @@ describe('law 11', () => {
 })
 
 describe('law 12', () => {
-  it('an order that cannot trade changes nothing', () => {
+  it('when an order cannot trade, the result without it is the same', () => {
     const anyExtra = fc.record({
-      why: fc.constantFrom(
+      reason: fc.constantFrom(
         'expired',
         'waited',
         'behind band',
@@ -206,7 +206,7 @@ describe('law 12', () => {
         if (order === null) return
         const excluded = {
           accounts: new Set<UserId>(),
-          orders: new Set(extra.why === 'excluded' ? [order.seq] : []),
+          orders: new Set(extra.reason === 'excluded' ? [order.seq] : []),
         }
         const with1 = clear({ ...toInput(batch, [...batch.orders, order]), excluded })
         expect(outcomeOf(with1)).to.equal(outcomeOf(clear(toInput(batch))))
@@ -216,7 +216,7 @@ describe('law 12', () => {
   })
 
   interface Extra {
-    readonly why: string
+    readonly reason: string
     readonly side: 'LONG' | 'SHORT'
     readonly account: number
     readonly isEarliest: boolean
@@ -225,7 +225,7 @@ describe('law 12', () => {
   /** Null where this batch leaves no room for such an order. */
   function idle(
     { spec, oracle, orders, held }: AnyBatch,
-    { why, side, account, isEarliest }: Extra,
+    { reason, side, account, isEarliest }: Extra,
   ): RestingOrder | null {
     const band = priceBand(spec, oracle)
     const others = orders.filter((order) => order.side !== side).map((order) => bandLimit(order, band))
@@ -234,11 +234,11 @@ describe('law 12', () => {
       'out of reach':
         side === 'LONG' ? Math.min(...others, band.hi + 1) - 1 : Math.max(...others, band.lo - 1) + 1,
     }
-    const limit = limits[why as keyof typeof limits] ?? (side === 'LONG' ? band.hi : band.lo)
+    const limit = limits[reason as keyof typeof limits] ?? (side === 'LONG' ? band.hi : band.lo)
     const canReduce = side === 'LONG' ? -1 : 1
     if (
       limit < 1 ||
-      (why === 'nothing to reduce' && (held.get(account as UserId)?.size ?? 0) * canReduce > 0)
+      (reason === 'nothing to reduce' && (held.get(account as UserId)?.size ?? 0) * canReduce > 0)
     )
       return null
     return resting({
@@ -247,15 +247,15 @@ describe('law 12', () => {
       side,
       limit: limit as Ticks,
       acceptedAt: AS_OF,
-      ...(why === 'expired' ? { expiration: 1999 as Seconds } : {}),
-      ...(why === 'waited' ? { type: 'MARKET', acceptedAt: (AS_OF - 2000) as typeof AS_OF } : {}),
-      ...(why === 'nothing to reduce' ? { reduceOnly: true, openable: 0 as Steps } : {}),
+      ...(reason === 'expired' ? { expiration: 1999 as Seconds } : {}),
+      ...(reason === 'waited' ? { type: 'MARKET', acceptedAt: (AS_OF - 2000) as typeof AS_OF } : {}),
+      ...(reason === 'nothing to reduce' ? { reduceOnly: true, openable: 0 as Steps } : {}),
     })
   }
 })
 
 describe('law 14', () => {
-  it('a reduce-only or forced order only shrinks its position, and fills take no account beyond it', () => {
+  it('when any batch clears, reduce-only and forced orders only shrink their position, and never beyond zero', () => {
     always(({ fills }, batch) => {
       for (const [account, own] of Map.groupBy(fills, (fill) => fill.account)) {
         const { size } = positionsOf(batch)(account)
@@ -271,7 +271,7 @@ describe('law 14', () => {
     })
   })
 
-  it('no account trades on both sides, with itself least of all', () => {
+  it('when any batch clears, no account trades on both sides', () => {
     always(({ fills, pairs }, batch) => {
       for (const own of Map.groupBy(fills, (fill) => fill.account).values()) {
         expect(new Set(own.map(({ side }) => side)).size).to.equal(1)
@@ -284,7 +284,7 @@ describe('law 14', () => {
 })
 
 describe('law 17', () => {
-  it('a batch computed again from what it says of itself is the same to the last bit', () => {
+  it('when a batch is recomputed from its inputs, the result is identical', () => {
     fc.assert(
       fc.property(anyBatch({ minOrders: 5 }), (batch) => {
         const clearing = clear(toInput(batch))

@@ -43,7 +43,7 @@ const positionFill = (
 })
 
 describe('law 16', () => {
-  it('money is neither made nor lost: free balances, margins, profit at any price and fees add up to nothing', () => {
+  it('when any batch clears, free balances, margins, profit at any price and fees add up to zero', () => {
     always((clearing, batch) => {
       const { spec, fundingIndex } = batch
       const worth = (position: Position, price: Ticks): bigint => {
@@ -69,7 +69,7 @@ describe('law 16', () => {
 })
 
 describe('law 18', () => {
-  it('no fill leaves bad debt, and none that opens leaves its account below the initial requirement', () => {
+  it('when any batch clears, no fill leaves bad debt, and no opening fill leaves its account below IMR', () => {
     always(
       (clearing, batch) => {
         for (const { account, own, verdict } of settle(clearing, batch)) {
@@ -84,7 +84,7 @@ describe('law 18', () => {
     )
   })
 
-  it('no fill that opens debits more than its order holds back for it', () => {
+  it('when any batch clears, no opening fill debits more than its order reserved', () => {
     always((clearing, batch) => {
       for (const { own, verdict } of settle(clearing, batch)) {
         const { results } = (verdict as { value: AccountSettlement }).value

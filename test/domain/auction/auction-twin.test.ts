@@ -7,7 +7,7 @@ import { type SlowClearing, slowClear } from '../support/slow-auction.ts'
 
 const slow = (batch: AnyBatch): SlowClearing => slowClear({ ...batch, positions: positionsOf(batch) })
 
-/** What both say, in the same words. */
+/** The results of both in one form. */
 function fast(batch: AnyBatch) {
   const { price, rule, volume, demand, supply, fills, pairs, cancels } = clear(toInput(batch))
   return {
@@ -36,8 +36,8 @@ function obvious(batch: AnyBatch) {
   }
 }
 
-describe('clear, beside the slow auction', () => {
-  it('says the same in price, rule, fills, pairs and self-trades', () => {
+describe('clear and the slow auction', () => {
+  it('when any batch is cleared by both, price, rule, fills, pairs and self-trades are equal', () => {
     fc.assert(
       fc.property(anyBatch(), (batch) => {
         expect(fast(batch)).to.deep.equal(obvious(batch))

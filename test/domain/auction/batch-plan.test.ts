@@ -10,27 +10,27 @@ import { openOrder } from '../support/open-orders.ts'
 import { type Planned, plannedTurn } from '../support/planned.ts'
 import { NO_FUNDING, oracle100, orders, positionAt, roundMarket } from '../support/resting.ts'
 
-/** Nobody has a position, and the oracle says 100. */
+/** All accounts are flat, and the oracle price is 100. */
 const calm: Omit<AnyBatch, 'orders'> = {
   ...{ spec: roundMarket, held: new Map(), fundingIndex: NO_FUNDING },
   ...{ oracle: oracle100, reference: null, asOf: AS_OF },
 }
 
-/** The orders of a table, taken 100 ms ago. */
+/** The orders of a table, accepted 100 ms ago. */
 const recent = (book: string) =>
   orders(book).all.map((order) => ({ ...order, acceptedAt: (AS_OF - 100) as Millis }))
 
 const turn = (book: string): Planned => plannedTurn({ ...calm, orders: recent(book) })
 
-const told = ({ plan }: Planned): string[] =>
+const rowsOf = ({ plan }: Planned): string[] =>
   plan.rows.map((row) => ('order_id' in row ? `${row.kind} ${row.order_id}` : row.kind))
 const orderAt = ({ after }: Planned, seq: number): OpenOrder => after.get(seq as never) as OpenOrder
 
-describe('domain/batch-plan', () => {
-  it('moves what a fill opened from the reservation to what is held, and frees nothing yet', () => {
-    const done = turn('A buy 100 x10\nB sell 100 x4')
-    expect(told(done)).to.deep.equal(['batch_cleared'])
-    const [bought, sold] = [orderAt(done, 1), orderAt(done, 2)]
+describe('planBatch', () => {
+  it('when a fill opens, its amount moves from reserved to held, and nothing is released', () => {
+    const planned = turn('A buy 100 x10\nB sell 100 x4')
+    expect(rowsOf(planned)).to.deep.equal(['batch_cleared'])
+    const [bought, sold] = [orderAt(planned, 1), orderAt(planned, 2)]
     const perStep = reservationPerStep(roundMarket, { ...bought, limit: bought.price })
     expect(bought).to.include({
       status: 'OPEN',
@@ -40,10 +40,10 @@ describe('domain/batch-plan', () => {
       reserved: perStep * 6n,
     })
     expect(sold).to.include({ status: 'OPEN', settling: 4, openable: 0, reserved: 0n })
-    expect([...done.plan.reserved]).to.deep.equal([])
+    expect([...planned.plan.reserved]).to.deep.equal([])
   })
 
-  it('gives a limit order that stays a slot on the chain, and none to what is filled at once', () => {
+  it('when a limit order stays in the book, it gets a partial slot, and when an order fills at once, it gets none', () => {
     const { plan } = turn('A buy 100 x10\nB sell 100 x4')
     expect(plan.batch?.fills.map(({ order_id, partial_slot }) => [order_id, partial_slot])).to.deep.equal([
       ['1-1', 0],
@@ -51,53 +51,53 @@ describe('domain/batch-plan', () => {
     ])
   })
 
-  it('closes the remainder of a market order with its batch and frees what that held back', () => {
-    const done = turn('A buy market x10\nB sell 100 x4')
-    const order = orderAt(done, 1)
+  it('when a market order has a remainder, the remainder closes with the batch and its reservation is released', () => {
+    const planned = turn('A buy market x10\nB sell 100 x4')
+    const order = orderAt(planned, 1)
     expect(order).to.include({ status: 'OPEN', closingReason: 'MARKET_REMAINDER', settling: 4, reserved: 0n })
-    const [cleared] = done.plan.rows
+    const [cleared] = planned.plan.rows
     expect(cleared)
       .to.have.property('closing')
       .that.deep.equals([{ order_id: '1-1', reason: 'MARKET_REMAINDER' }])
     const perStep = reservationPerStep(roundMarket, { ...order, limit: order.price })
-    expect([...done.plan.reserved]).to.deep.equal([[1, -6n * perStep]])
+    expect([...planned.plan.reserved]).to.deep.equal([[1, -6n * perStep]])
   })
 
-  it('ends a market order that met nobody, and what has expired, without a batch', () => {
-    const done = turn('A buy market x10\nB sell 110 x4')
-    expect(told(done)).to.deep.equal(['order_ended 1-1'])
-    expect(orderAt(done, 1)).to.include({
+  it('when a market order meets no order or an order expires, it ends without a batch', () => {
+    const planned = turn('A buy market x10\nB sell 110 x4')
+    expect(rowsOf(planned)).to.deep.equal(['order_ended 1-1'])
+    expect(orderAt(planned, 1)).to.include({
       status: 'CANCELLED',
       statusReason: 'MARKET_REMAINDER',
       endedAt: AS_OF,
     })
-    expect(done.plan.batch).to.equal(null)
+    expect(planned.plan.batch).to.equal(null)
   })
 
-  describe('given a sell that took over the closing of a position from an older one', () => {
+  describe('when a sell takes over the closing of a position from an older one', () => {
     // A would have closed the long of 10 and reserved nothing; B, which would have opened, meets C and closes it first.
     const book = 'A sell 104 x10 by 1 reserves 0\nB sell 100 x10 by 1\nC buy 100 x10 by 2'
     const position = positionAt(roundMarket, { size: 10, entry: 100, margin: 100n * ONE })
     const batch = { ...calm, orders: recent(book), held: new Map([[1 as UserId, position]]) }
     const pays = (free: bigint) => () => ({ free: free as Quote, reserved: 0n as Quote })
 
-    it('the older one reserves as an opening order', () => {
-      const done = plannedTurn(batch, pays(10n ** 30n))
-      expect(told(done)).to.deep.equal([
+    it('it reserves for the older one as an opening order', () => {
+      const planned = plannedTurn(batch, pays(10n ** 30n))
+      expect(rowsOf(planned)).to.deep.equal([
         'batch_cleared',
         'reservation_changed 1-1',
         'reservation_changed 1-2',
       ])
-      expect(orderAt(done, 1).openable).to.equal(10)
-      expect(orderAt(done, 2)).to.include({ openable: 0, reserved: 0n, held: 0n })
+      expect(orderAt(planned, 1).openable).to.equal(10)
+      expect(orderAt(planned, 2)).to.include({ openable: 0, reserved: 0n, held: 0n })
     })
 
-    it('and ends where the account cannot pay for that', () => {
+    it('it ends the older one if the account cannot pay for it', () => {
       const { reserved } = openOrder(roundMarket, batch.orders[1] as RestingOrder)
       const poor = { free: reserved, reserved: (reserved + 1n) as Quote }
-      const done = plannedTurn(batch, (account) => (account === 1 ? poor : pays(10n ** 30n)()))
-      expect(told(done)).to.deep.equal(['batch_cleared', 'order_ended 1-1', 'reservation_changed 1-2'])
-      expect(orderAt(done, 1)).to.include({
+      const planned = plannedTurn(batch, (account) => (account === 1 ? poor : pays(10n ** 30n)()))
+      expect(rowsOf(planned)).to.deep.equal(['batch_cleared', 'order_ended 1-1', 'reservation_changed 1-2'])
+      expect(orderAt(planned, 1)).to.include({
         status: 'CANCELLED',
         statusReason: 'INSUFFICIENT_MARGIN',
         reserved: 0n,
@@ -105,41 +105,42 @@ describe('domain/batch-plan', () => {
     })
   })
 
-  it('writes nothing where nothing happens', () => {
+  it('when nothing changes, it writes nothing', () => {
     const { plan } = turn('A buy 100 x10\nB sell 101 x4')
     expect(plan).to.deep.include({ batch: null, orders: [], rows: [] })
   })
 
-  it('conserves what accounts hold back: in orders, in deltas, and in the rows that tell it', () => {
+  it('when any batch is planned, withheld amounts are equal in orders, in deltas and in rows', () => {
     const seen = { fills: 0, cancels: 0, changed: 0 }
     fc.assert(
       fc.property(
         anyBatch({ maxOrders: 16 }),
         fc.bigInt({ min: 0n, max: 3n * 10n ** 21n }),
         (batch, free) => {
-          const done = plannedTurn(batch, () => ({ free: free as Quote, reserved: 0n as Quote }))
+          const planned = plannedTurn(batch, () => ({ free: free as Quote, reserved: 0n as Quote }))
           const deltas = new Map<number, bigint>()
-          for (const [seq, { account }] of done.before) {
-            const change = withheldBy(orderAt(done, seq)) - withheldBy(done.before.get(seq) as OpenOrder)
+          for (const [seq, { account }] of planned.before) {
+            const change =
+              withheldBy(orderAt(planned, seq)) - withheldBy(planned.before.get(seq) as OpenOrder)
             deltas.set(account, (deltas.get(account) ?? 0n) + change)
           }
-          const told = new Map<number, bigint>()
-          for (const row of done.plan.rows) {
+          const recorded = new Map<number, bigint>()
+          for (const row of planned.plan.rows) {
             if (!('reserved_delta' in row)) continue
-            told.set(row.user_id, (told.get(row.user_id) ?? 0n) + BigInt(row.reserved_delta))
+            recorded.set(row.user_id, (recorded.get(row.user_id) ?? 0n) + BigInt(row.reserved_delta))
           }
           for (const [account, change] of deltas) {
-            expect(done.plan.reserved.get(account as UserId) ?? 0n).to.equal(change)
-            expect(told.get(account) ?? 0n).to.equal(change)
+            expect(planned.plan.reserved.get(account as UserId) ?? 0n).to.equal(change)
+            expect(recorded.get(account) ?? 0n).to.equal(change)
           }
-          for (const order of done.after.values()) {
+          for (const order of planned.after.values()) {
             const perStep = reservationPerStep(batch.spec, { ...order, limit: order.price })
             expect(order.reserved).to.equal(perStep * BigInt(order.openable))
             expect(order.held >= 0n && order.reserved >= 0n).to.equal(true)
           }
-          seen.fills += done.plan.batch?.fills.length ?? 0
-          seen.cancels += done.plan.rows.filter(({ kind }) => kind === 'order_ended').length
-          seen.changed += done.plan.rows.filter(({ kind }) => kind === 'reservation_changed').length
+          seen.fills += planned.plan.batch?.fills.length ?? 0
+          seen.cancels += planned.plan.rows.filter(({ kind }) => kind === 'order_ended').length
+          seen.changed += planned.plan.rows.filter(({ kind }) => kind === 'reservation_changed').length
         },
       ),
       { numRuns: 300 },

@@ -24,7 +24,7 @@ const found = (all: readonly RestingOrder[], excluded: Exclusions = NO_EXCLUSION
 }
 
 describe('overdue', () => {
-  it('names what has expired, and market orders that have waited 2 s, by seq', () => {
+  it('when orders have expired or market orders have waited 2 s, it returns them by seq', () => {
     const book = Book.of([
       resting({ seq: 4 as Seq, expiration: 10 as Seconds }),
       resting({ seq: 3 as Seq, expiration: 11 as Seconds }),
@@ -43,11 +43,11 @@ describe('overdue', () => {
 })
 
 describe('candidatesOf', () => {
-  it('given sides that do not reach each other, it takes no limit order', () => {
+  it('when the sides do not cross, it returns no limit orders', () => {
     expect(found(orders('A buy 99 x1\nB sell 100 x1').all)).to.deep.equal([])
   })
 
-  it('given sides that cross, it takes what reaches the other side, the best first', () => {
+  it('when the sides cross, it returns the orders that reach the other side, the best first', () => {
     const { all } = orders(`
       A buy 101 x1
       B sell 100 x1
@@ -58,7 +58,7 @@ describe('candidatesOf', () => {
     expect(found(all)).to.deep.equal([1, 3, 2, 6])
   })
 
-  it('given a market order, it takes the other side up to the band and no further', () => {
+  it('when there is a market order, it returns the other side up to the edge of the band', () => {
     const { all } = orders(`
       A buy market x1
       B sell 105 x1
@@ -68,11 +68,11 @@ describe('candidatesOf', () => {
     expect(found(all)).to.deep.equal([1, 5, 2])
   })
 
-  it('given a market order and nothing to meet, it takes the market order', () => {
+  it('when a market order has no opposite order, it returns the market order', () => {
     expect(found(orders('A buy market x1\nB buy 99 x1').all)).to.deep.equal([1])
   })
 
-  it('looks past orders that are dead or sit the batch out', () => {
+  it('when orders are expired or excluded, it skips them', () => {
     const all = [
       resting({ seq: 1 as Seq, limit: ticks(104), expiration: 0 as Seconds, account: 7 as UserId }),
       resting({ seq: 2 as Seq, limit: ticks(100) }),
@@ -84,7 +84,7 @@ describe('candidatesOf', () => {
     expect(found(all, { accounts: new Set(), orders: new Set([1 as Seq, 2 as Seq]) })).to.deep.equal([])
   })
 
-  it('leaves out no order that is in the band and reaches a live one of the other side', () => {
+  it('when any book is searched, it returns every order in the band that reaches a live order of the other side', () => {
     fc.assert(
       fc.property(anyBatch(), ({ spec, oracle, orders: all, asOf }) => {
         const range = priceBand(spec, oracle)

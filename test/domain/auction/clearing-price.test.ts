@@ -73,7 +73,7 @@ function surviving({ buys, sells }: { buys: readonly BatchEntry[]; sells: readon
 }
 
 describe('clearingPrice', () => {
-  it('law 3: trades the largest volume of any tick in the band', () => {
+  it('law 3: when any batch clears, no tick of the band has a larger volume', () => {
     fc.assert(
       fc.property(anyQuestion, (question) => {
         const answer = clearingPrice(question)
@@ -83,7 +83,7 @@ describe('clearingPrice', () => {
     )
   })
 
-  it('law 4: takes a tick of the smallest surplus, by pressure to an anchor, else the nearest to the reference', () => {
+  it('law 4: when ticks tie in volume, it takes the smallest surplus, then pressure to an anchor, then the tick nearest to the reference', () => {
     fc.assert(
       fc.property(anyQuestion, (question) => {
         const answer = clearingPrice(question)
@@ -118,7 +118,7 @@ describe('clearingPrice', () => {
     )
   })
 
-  it('finds the smallest surplus between two limits', () => {
+  it('when the smallest surplus lies between two limits, it finds it', () => {
     const question = {
       buys: [entry('LONG', 'LIMIT', [0, 0], [10, 100]), entry('LONG', 'LIMIT', [0, 0], [10, 103])],
       sells: [entry('SHORT', 'LIMIT', [0, 0], [10, 98]), entry('SHORT', 'LIMIT', [0, 0], [10, 102])],
@@ -139,14 +139,14 @@ describe('referenceTick', () => {
       band,
     })
 
-  it('is the last clearing price while that is under 60 s old and in the band', () => {
+  it('when the last clearing price is under 60 s old and in the band, it is that price', () => {
     expect(tickOf([97, 40_001], '100')).to.equal(97)
     expect(tickOf([97, 40_000], '100'), '60 s old').to.equal(100)
     expect(tickOf([106, 99_999], '100'), 'out of the band').to.equal(100)
     expect(tickOf(null, '100')).to.equal(100)
   })
 
-  it('rounds the oracle price to the nearest tick, half down', () => {
+  it('when there is no reference, it is the tick nearest to the oracle price, half rounded down', () => {
     expect(tickOf(null, '100.5')).to.equal(100)
     expect(tickOf(null, '100.500000000000000001')).to.equal(101)
   })

@@ -15,7 +15,7 @@ const specs: readonly MarketSpec[] = [
   { ...binary, tick: rate('0.01') as bigint as Price, makerFee: rate('0.005') },
 ]
 
-/** Both sides of a batch with the same sum: what is too much on one is taken off its last orders. */
+/** Both sides of a batch with equal totals: excess steps are subtracted from the last orders of the larger side. */
 const anySides = fc
   .record({
     spec: fc.constantFrom(...specs),
@@ -43,16 +43,16 @@ const sum = (shares: readonly Share[]): number => shares.reduce((total, { steps 
 function cutTo(shares: readonly Share[], volume: number): Share[] {
   let left = volume
   return shares.flatMap(({ order, steps }) => {
-    const taken = Math.min(steps, left)
-    left -= taken
-    return taken > 0 ? [{ order, steps: taken as Steps }] : []
+    const used = Math.min(steps, left)
+    left -= used
+    return used > 0 ? [{ order, steps: used as Steps }] : []
   })
 }
 
 const price = ticks(37)
 
 describe('pairUp', () => {
-  it('law 15: gives every order exactly its share, in at most n + m - 1 pairs', () => {
+  it('law 15: when any shares are paired, every order gets exactly its share, in at most n + m - 1 pairs', () => {
     fc.assert(
       fc.property(anySides, ({ spec, buys, sells, volume }) => {
         const pairs = pairUp(spec, price, buys, sells)
@@ -68,7 +68,7 @@ describe('pairUp', () => {
     )
   })
 
-  it('law 15: lets market orders meet each other only for what exceeds all limit orders', () => {
+  it('law 15: when market orders exceed the limit orders, they meet each other only for the excess', () => {
     fc.assert(
       fc.property(anySides, ({ spec, buys, sells, volume }) => {
         const typeOf = new Map([...buys, ...sells].map(({ order }) => [order.seq, order.type]))
@@ -83,7 +83,7 @@ describe('pairUp', () => {
     )
   })
 
-  it('law 15: makes the limit order the maker, of one type the earlier, and charges by the schedule', () => {
+  it('law 15: when orders are paired, the maker is the limit order, of one type the earlier, and fees follow the schedule', () => {
     fc.assert(
       fc.property(anySides, ({ spec, buys, sells }) => {
         const orders = new Map([...buys, ...sells].map(({ order }) => [order.seq, order]))
@@ -100,7 +100,7 @@ describe('pairUp', () => {
     )
   })
 
-  it('refuses sides that do not add up to the same', () => {
+  it('when the sides have unequal totals, it throws', () => {
     const one = (side: 'LONG' | 'SHORT', steps: number): Share[] => [
       { order: resting({ side }), steps: steps as Steps },
     ]

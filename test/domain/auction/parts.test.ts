@@ -56,7 +56,7 @@ function whole(parts: readonly Part[], seq: Seq) {
 }
 
 describe('splitIntoParts', () => {
-  it('makes parts that put in a row are the batch: its pairs, and order by order its fills', () => {
+  it('when any batch is split, its parts in sequence have its pairs and its fills', () => {
     alwaysBig((clearing) => {
       const parts = splitIntoParts(clearing)
       expect(parts.flatMap(({ pairs }) => pairs)).to.deep.equal(clearing.pairs)
@@ -66,7 +66,7 @@ describe('splitIntoParts', () => {
     })
   })
 
-  it('balances each part and keeps it within the limits of a transaction', () => {
+  it('when any batch is split, each part is balanced and within the limits of a transaction', () => {
     alwaysBig((clearing, batch) => {
       for (const { fills, pairs, newSlots } of splitIntoParts(clearing)) {
         const ofSide = (side: string): number =>
@@ -87,7 +87,7 @@ describe('splitIntoParts', () => {
     })
   })
 
-  it('keeps each account together in a part, its fills in the order of the batch', () => {
+  it('when any batch is split, each account is contiguous in a part, its fills in the order of the batch', () => {
     alwaysBig((clearing) => {
       const place = new Map(clearing.fills.map(({ seq }, i) => [seq, i]))
       for (const { fills } of splitIntoParts(clearing)) {
@@ -100,7 +100,7 @@ describe('splitIntoParts', () => {
     })
   })
 
-  it('makes one part of whatever fits one', () => {
+  it('when a batch fits into one part, it makes one part', () => {
     fc.assert(
       fc.property(anyBatch({ minOrders: 5 }), (batch) => {
         const clearing = clear(toInput(batch))
@@ -116,8 +116,8 @@ describe('splitIntoParts', () => {
   })
 })
 
-describe('splitIntoParts, by hand', () => {
-  it('given one order against many, it goes on over the parts: its reducing share first, what is left last', () => {
+describe('splitIntoParts: a case by hand', () => {
+  it('when one order meets many, it continues over the parts, its reducing share first and its remaining steps in the last', () => {
     const base = { account: 1 as UserId, taker: 0, maker: 0, fee: 0n, reducing: 0 }
     const sells = Array.from({ length: 250 }, (_, i) => ({
       ...base,
@@ -152,8 +152,8 @@ const slotsOf = (fills: readonly Fill[]): number =>
   fills.filter(({ remaining }) => remaining > 0).length +
   new Set(fills.map(({ account }) => account)).size
 
-describe('clear, when a batch is too large', () => {
-  it('says what the slow auction says, round by round', () => {
+describe('clear: batches that exceed a limit', () => {
+  it('when a batch exceeds a limit, every round equals that of the slow auction', () => {
     let most = 0
     fc.assert(
       fc.property(anyBigBatch, ({ batch }) => {
@@ -170,7 +170,7 @@ describe('clear, when a batch is too large', () => {
     expect(most, 'rounds').to.be.greaterThan(2)
   }).timeout(60_000)
 
-  it('fills at most 800 orders, and flips nobody where it needs several parts', () => {
+  it('when a batch exceeds a limit, it fills at most 800 orders, and has no flips if it needs several parts', () => {
     alwaysBig((clearing, batch) => {
       expect(clearing.fills.length).to.be.at.most(BATCH_ORDERS)
       if (splitIntoParts(clearing).length === 1) return
@@ -182,7 +182,7 @@ describe('clear, when a batch is too large', () => {
     })
   })
 
-  it('settles part by part: no part leaves bad debt or an account below its requirement', () => {
+  it('when a batch settles part by part, no part leaves bad debt or an account below IMR', () => {
     alwaysBig((clearing, batch) => {
       const positions = new Map<UserId, Position>(batch.held)
       for (const { fills } of splitIntoParts(clearing)) {

@@ -35,8 +35,8 @@ function estimated({ spec, oracle, fundingIndex }: AnyBatch, position: Position)
 
 const held = (batch: AnyBatch): Position[] => [...batch.held.values()].filter(({ size }) => size !== 0)
 
-describe('Standings', () => {
-  it('answers as the exact rules do, for positions of every health and size', () => {
+describe('PositionCapacities', () => {
+  it('when positions of any health and size are computed in doubles, the result equals the exact rules', () => {
     const anyScale = fc.integer({ min: 0, max: 40 }).map((power) => 2 ** power)
     fc.assert(
       fc.property(anyBatch({ accounts: 8 }), anyScale, (batch, scale) => {
@@ -54,7 +54,7 @@ describe('Standings', () => {
     )
   })
 
-  it('is exact to the wei where a position meets the requirement, and to the tick where it is solvent', () => {
+  it('when a position just meets IMR or its bankruptcy price, the result is exact to the wei and to the tick', () => {
     const anyDraft = fc.record({
       size: fc.integer({ min: 1, max: 2 ** 40 }),
       isLong: fc.boolean(),

@@ -7,27 +7,35 @@ import { anyBatch } from '../support/any-auction.ts'
 import { orders } from '../support/resting.ts'
 
 const table = [
-  { name: 'limits that do not cross stay', book: 'A buy 99 x1\nB sell 100 x1', cancelled: [] },
-  { name: 'of two limits that cross the later goes', book: 'A buy 100 x1\nB sell 100 x1', cancelled: [2] },
+  { name: 'when limits do not cross, all orders stay', book: 'A buy 99 x1\nB sell 100 x1', cancelled: [] },
   {
-    name: 'a cancelled order cancels no other',
+    name: 'when two limits cross, the later is cancelled',
+    book: 'A buy 100 x1\nB sell 100 x1',
+    cancelled: [2],
+  },
+  {
+    name: 'when a cancelled order crosses a later one, the later one stays',
     book: 'A buy 100 x1\nB sell 99 x1\nC buy 99 x1',
     cancelled: [2],
   },
   {
-    name: 'of two market orders the later goes',
+    name: 'when two market orders are opposite, the later is cancelled',
     book: 'A sell market x1\nB buy market x9\nC sell market x1',
     cancelled: [2],
   },
-  { name: 'a market order and a limit both stay', book: 'A buy market x1\nB sell 100 x1', cancelled: [] },
   {
-    name: 'a forced order stays though it is the latest, and its other side goes',
+    name: 'when a market order and a limit order are opposite, both stay',
+    book: 'A buy market x1\nB sell 100 x1',
+    cancelled: [],
+  },
+  {
+    name: 'when the latest order is forced, it stays and all opposite orders are cancelled',
     book: 'A buy 100 x1\nB buy market x1\nC sell 103 x1\nD sell market x1 forced',
     cancelled: [1, 2],
   },
 ]
 
-describe('withoutSelfTrades', () => {
+describe('preventSelfTrades', () => {
   for (const { name, book, cancelled } of table) {
     it(name, () => {
       const result = preventSelfTrades(orders(book).all)
@@ -36,7 +44,7 @@ describe('withoutSelfTrades', () => {
     })
   }
 
-  it('stops market orders one tick short of the best kept limit on the other side', () => {
+  it('when an account has limit orders, its market orders stop one tick short of its best retained limit on the other side', () => {
     const { all } = orders(`
       A sell 103 x1
       B sell 101 x1
@@ -48,7 +56,7 @@ describe('withoutSelfTrades', () => {
     })
   })
 
-  it('keeps no two that can meet, and cancels only what meets one that stays', () => {
+  it('when any orders are checked, no two retained orders can meet, and every cancelled one could meet a retained one', () => {
     fc.assert(
       fc.property(anyBatch({ accounts: 1 }), ({ orders: all }) => {
         const { retained, cancelled, marketOrderBounds } = preventSelfTrades(all)

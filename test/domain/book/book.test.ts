@@ -20,23 +20,23 @@ const anyOrders = fc
     }),
     { maxLength: 40, size: 'max' },
   )
-  .map((drafts) =>
-    drafts.map((draft, i) =>
+  .map((fields) =>
+    fields.map((field, i) =>
       resting({
         seq: (i + 1) as Seq,
-        account: draft.account as UserId,
-        side: draft.side,
-        type: draft.isMarket ? 'MARKET' : 'LIMIT',
-        limit: ticks(draft.limit),
-        remaining: steps(draft.remaining),
-        expiration: draft.expiration as Seconds,
+        account: field.account as UserId,
+        side: field.side,
+        type: field.isMarket ? 'MARKET' : 'LIMIT',
+        limit: ticks(field.limit),
+        remaining: steps(field.remaining),
+        expiration: field.expiration as Seconds,
       }),
     ),
   )
 
 const moments = [0, 1, 999, 1000, 1001, 2000, 3001, 4999, 5000, 5001]
 
-/** All that can be asked of a book. */
+/** The results of every query of a book. */
 const everything = (book: Book) => ({
   size: book.size,
   orders: book.orders(),
@@ -78,7 +78,7 @@ function obvious(all: readonly RestingOrder[]) {
 }
 
 describe('Book', () => {
-  it('answers as a plain list would, in whatever order it was filled', () => {
+  it('when orders are inserted in any sequence, it returns the same as a plain list', () => {
     const shuffled = anyOrders.chain((all) => fc.shuffledSubarray(all, { minLength: all.length }))
     fc.assert(
       fc.property(shuffled, (all) => {
@@ -87,7 +87,7 @@ describe('Book', () => {
     )
   })
 
-  it('after removals, fills and replacements is the book of what is left', () => {
+  it('when orders are removed, filled and replaced, it equals a book of the remaining orders', () => {
     const change = fc.record({
       at: fc.nat({ max: 39 }),
       does: fc.constantFrom('remove' as const, 'reduce' as const, 'replace' as const),
@@ -119,7 +119,7 @@ describe('Book', () => {
     )
   })
 
-  it('walks from the best price to the worst that is wanted', () => {
+  it('when levels are iterated up to a price, it yields them from the best price to that price', () => {
     const { all } = orders(`
       A buy 100 x1
       B buy 102 x2
@@ -134,7 +134,7 @@ describe('Book', () => {
     expect(prices('SHORT', 105)).to.deep.equal([103, 105])
   })
 
-  it("takes a fill off an order, and what it opened off the order's reservation", () => {
+  it('when an order is filled, it subtracts the fill from the order and the opened steps from its reservation', () => {
     const order = resting({ remaining: steps(10), openable: steps(4) })
     const book = Book.of([order])
     book.reduce(order.seq, steps(5), steps(3))
@@ -143,7 +143,7 @@ describe('Book', () => {
     expect(book.size).to.equal(0)
   })
 
-  it('refuses what only a bug can ask for', () => {
+  it('when an operation violates an invariant of the book, it throws', () => {
     const order = resting({ remaining: steps(3) })
     const book = Book.of([order])
     expect(() => book.insert(order)).to.throw(InvariantError)

@@ -17,7 +17,7 @@ const open = (line: string): OpenOrder => openOrder(spec, orders(line).all[0] as
 /** A book with one buy of 10 at 100, of which all is reserved. */
 function withOne() {
   const order = open('A buy 100 x10')
-  return { order, feed: new MarketBook(spec, [order]) }
+  return { order, marketBook: new MarketBook(spec, [order]) }
 }
 
 const matched = (
@@ -44,58 +44,58 @@ const ended = (orderId: string): MarketRow => ({
   ...{ note: null, reserved_delta: '0', at: 1 },
 })
 
-describe('domain/book-feed', () => {
-  it('loads what can match and nothing else', () => {
+describe('MarketBook', () => {
+  it('when it is loaded from orders, it contains those that can match and no others', () => {
     const open = orders('A buy 100 x10\nB buy 100 x10\nC buy 100 x10\nD buy 100 x10').all.map((one) =>
       openOrder(spec, one),
     )
     const [a, b, c, d] = open as [OpenOrder, OpenOrder, OpenOrder, OpenOrder]
-    const feed = new MarketBook(spec, [
+    const marketBook = new MarketBook(spec, [
       { ...a, filled: 3 as Steps, settling: 2 as Steps },
       { ...b, status: 'CANCELLED', statusReason: 'USER_CANCELLED' },
       { ...c, settling: 10 as Steps },
       { ...d, closingReason: 'MARKET_REMAINDER', settling: 1 as Steps },
     ])
-    expect(feed.book.orders().map(({ seq, remaining }) => [seq, remaining])).to.deep.equal([[1, 5]])
-    expect(feed.idOf(1 as Seq)).to.equal('1-1')
-    expect(() => feed.idOf(2 as Seq)).to.throw('the order is in the book')
+    expect(marketBook.book.orders().map(({ seq, remaining }) => [seq, remaining])).to.deep.equal([[1, 5]])
+    expect(marketBook.idOf(1 as Seq)).to.equal('1-1')
+    expect(() => marketBook.idOf(2 as Seq)).to.throw('the order is in the book')
   })
 
-  it('takes a fill off the order, and of its reservation what the fill has opened', () => {
-    const { order, feed } = withOne()
-    expect(feed.apply(2, matched(order, 4, 3))).to.equal('applied')
-    expect(feed.book.get(order.seq)).to.include({ remaining: 6, openable: 6 })
-    feed.apply(3, matched(order, 4, 4))
-    expect(feed.book.get(order.seq)).to.include({ remaining: 2, openable: 2 })
-    feed.apply(4, matched(order, 2, 0))
-    expect(feed.book.size).to.equal(0)
+  it('when a fill is applied, it subtracts the fill from the order and the opened steps from its reservation', () => {
+    const { order, marketBook } = withOne()
+    expect(marketBook.apply(2, matched(order, 4, 3))).to.equal('applied')
+    expect(marketBook.book.get(order.seq)).to.include({ remaining: 6, openable: 6 })
+    marketBook.apply(3, matched(order, 4, 4))
+    expect(marketBook.book.get(order.seq)).to.include({ remaining: 2, openable: 2 })
+    marketBook.apply(4, matched(order, 2, 0))
+    expect(marketBook.book.size).to.equal(0)
   })
 
-  it('lets a closing order go with its batch', () => {
-    const { order, feed } = withOne()
-    feed.apply(2, matched(order, 4, 4, [order.orderId]))
-    expect(feed.book.size).to.equal(0)
+  it('when a batch closes an order, it removes the order', () => {
+    const { order, marketBook } = withOne()
+    marketBook.apply(2, matched(order, 4, 4, [order.orderId]))
+    expect(marketBook.book.size).to.equal(0)
   })
 
-  it('tells whose positions have moved, once', () => {
-    const { order, feed } = withOne()
-    feed.apply(2, matched(order, 4, 4))
-    expect([...feed.drainChangedAccounts()]).to.deep.equal([order.account])
-    expect([...feed.drainChangedAccounts()]).to.deep.equal([])
+  it('when positions have changed, it returns their accounts once', () => {
+    const { order, marketBook } = withOne()
+    marketBook.apply(2, matched(order, 4, 4))
+    expect([...marketBook.drainChangedAccounts()]).to.deep.equal([order.account])
+    expect([...marketBook.drainChangedAccounts()]).to.deep.equal([])
   })
 
-  it('follows a reservation, and an end twice as once', () => {
-    const { order, feed } = withOne()
+  it('when a reservation changes, it applies it, and when an order ends twice, it removes it once', () => {
+    const { order, marketBook } = withOne()
     const row = { order_id: order.orderId, user_id: 1, openable: 2, reserved_price: 100, reserved_delta: '0' }
-    feed.apply(2, { kind: 'reservation_changed', ...row })
-    expect(feed.book.get(order.seq)?.openable).to.equal(2)
-    feed.apply(3, ended(order.orderId))
-    expect(feed.apply(4, ended(order.orderId))).to.equal('applied')
-    expect(feed.book.size).to.equal(0)
+    marketBook.apply(2, { kind: 'reservation_changed', ...row })
+    expect(marketBook.book.get(order.seq)?.openable).to.equal(2)
+    marketBook.apply(3, ended(order.orderId))
+    expect(marketBook.apply(4, ended(order.orderId))).to.equal('applied')
+    expect(marketBook.book.size).to.equal(0)
   })
 
-  it('asks to be loaded anew after what it cannot follow', () => {
-    const { feed } = withOne()
+  it('when a row cannot be applied incrementally, it requests a reload', () => {
+    const { marketBook } = withOne()
     const voided: MarketRow = {
       kind: 'batch_voided',
       batch_id: 1,
@@ -110,48 +110,52 @@ describe('domain/book-feed', () => {
       ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1, fills: [], positions: [], orders: [] },
       position_closed: [],
     }
-    expect(feed.apply(2, voided)).to.equal('reload')
-    expect(feed.apply(3, settled)).to.equal('applied')
-    expect(feed.apply(4, { ...settled, rollback: true })).to.equal('reload')
+    expect(marketBook.apply(2, voided)).to.equal('reload')
+    expect(marketBook.apply(3, settled)).to.equal('applied')
+    expect(marketBook.apply(4, { ...settled, rollback: true })).to.equal('reload')
   })
 
-  it('given a part that closes a position, lets go what protected it, in the book or before it', () => {
-    const feed = new MarketBook(spec, [])
-    feed.apply(1, { ...placedRow(open('A sell 105 x10')), type: 'LIMIT', reduce_only: true })
-    feed.apply(2, {
+  it('when a part closes a position, it removes the orders that protected it, open or waiting', () => {
+    const marketBook = new MarketBook(spec, [])
+    marketBook.apply(1, { ...placedRow(open('A sell 105 x10')), type: 'LIMIT', reduce_only: true })
+    marketBook.apply(2, {
       ...placedRow(open('A sell 105 x10')),
       ...{ order_id: '1-2', type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', reduce_only: true, trigger: 95 },
     })
     const gone = { user_id: 1, status: 'CANCELLED', reason: 'POSITION_CLOSED', reserved_delta: '0' } as const
-    feed.apply(3, {
+    marketBook.apply(3, {
       ...{ kind: 'part_settled', rollback: false, batch_id: 1, part: 1, parts: 1, action_id: 1, price: 100 },
       ...{ block: 1, tx_hash: '0x', log_index: 0, at: 1, fills: [], positions: [] },
       orders: ['1-1', '1-2'].map((order_id) => ({ order_id, ...gone })),
       position_closed: ['1-1', '1-2'],
     })
-    expect([feed.book.size, feed.waiting.size]).to.deep.equal([0, 0])
+    expect([marketBook.book.size, marketBook.waiting.size]).to.deep.equal([0, 0])
   })
 
-  it('gives orders that are open and orders that wait by account, and what time has ended of both', () => {
-    const feed = new MarketBook(spec, [])
-    feed.apply(1, { ...placedRow(open('A buy 100 x10')), alive_until: 10 })
+  it('when orders are open and waiting, it returns both by account, and the expired ones of both', () => {
+    const marketBook = new MarketBook(spec, [])
+    marketBook.apply(1, { ...placedRow(open('A buy 100 x10')), alive_until: 10 })
     const waits = { order_id: '1-2', type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', trigger: 105 } as const
-    feed.apply(2, { ...placedRow(open('A buy 100 x10')), ...waits, alive_until: 9 })
-    expect(feed.ordersOf(1 as UserId).map(({ seq }) => seq)).to.deep.equal([1, 2])
-    expect(feed.get(2 as Seq)).to.include({ trigger: 105 })
-    expect(feed.overdue(10_000 as Millis)).to.deep.equal([{ seq: 2, reason: 'EXPIRED' }])
-    expect(feed.overdue(10_001 as Millis).map(({ seq }) => seq)).to.deep.equal([1, 2])
-    feed.apply(3, ended('1-2'))
-    expect(feed.waiting.size).to.equal(0)
+    marketBook.apply(2, { ...placedRow(open('A buy 100 x10')), ...waits, alive_until: 9 })
+    expect(marketBook.ordersOf(1 as UserId).map(({ seq }) => seq)).to.deep.equal([1, 2])
+    expect(marketBook.get(2 as Seq)).to.include({ trigger: 105 })
+    expect(marketBook.overdue(10_000 as Millis)).to.deep.equal([{ seq: 2, reason: 'EXPIRED' }])
+    expect(marketBook.overdue(10_001 as Millis).map(({ seq }) => seq)).to.deep.equal([1, 2])
+    marketBook.apply(3, ended('1-2'))
+    expect(marketBook.waiting.size).to.equal(0)
   })
 
-  it('leaves conditional orders out until they are triggered', () => {
-    const feed = new MarketBook(spec, [])
-    feed.apply(1, { ...placedRow(open('A buy 100 x10')), type: 'STOP_LIMIT', status: 'PENDING_TRIGGER' })
-    expect(feed.book.size).to.equal(0)
+  it('when an order is conditional, it is not in the book until it is triggered', () => {
+    const marketBook = new MarketBook(spec, [])
+    marketBook.apply(1, {
+      ...placedRow(open('A buy 100 x10')),
+      type: 'STOP_LIMIT',
+      status: 'PENDING_TRIGGER',
+    })
+    expect(marketBook.book.size).to.equal(0)
   })
 
-  it('fed by rows, the book is the one that is loaded from the orders', () => {
+  it('when the rows of any batch are applied, it equals a book that is loaded from the orders', () => {
     const seen = { fills: 0, ends: 0 }
     fc.assert(
       fc.property(anyBatch({ maxOrders: 16 }), (batch) => {

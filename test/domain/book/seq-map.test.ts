@@ -5,7 +5,7 @@ import { SeqMap } from '../../../domain/book/seq-map.ts'
 import type { Seq } from '../../../domain/units.ts'
 
 describe('SeqMap', () => {
-  it('answers as a plain map would', () => {
+  it('when any seqs are set and deleted, it returns the same as a plain map', () => {
     const anySeq = fc.oneof(fc.nat({ max: 100 }), fc.integer({ min: 2 ** 52, max: 2 ** 52 + 40 }))
     const anyStep = fc.record({ does: fc.constantFrom('set', 'set', 'delete'), seq: anySeq })
     fc.assert(

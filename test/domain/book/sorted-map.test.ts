@@ -10,13 +10,13 @@ const anyStep = fc.oneof(
 )
 
 describe('SortedMap', () => {
-  it('walks as a sorted array would, whatever was set and deleted', () => {
+  it('when any keys are set and deleted, it iterates as a sorted array', () => {
     const steps = fc.array(anyStep, { maxLength: 2_000, size: 'max' })
     fc.assert(
-      fc.property(steps, anyKey, (taken, last) => {
+      fc.property(steps, anyKey, (operations, last) => {
         const map = new SortedMap<string>()
         const plain = new Map<number, string>()
-        for (const [i, { does, key }] of taken.entries()) {
+        for (const [i, { does, key }] of operations.entries()) {
           if (does === 'set') {
             map.set(key, `${i}`)
             plain.set(key, `${i}`)
@@ -37,7 +37,7 @@ describe('SortedMap', () => {
     )
   })
 
-  it('keeps many keys in order through growth and decay', () => {
+  it('when many keys are added and removed, it keeps them in order', () => {
     const map = new SortedMap<number>()
     const keys = Array.from({ length: 5_000 }, (_, i) => (i * 7_919) % 5_000)
     for (const key of keys) map.set(key, key)

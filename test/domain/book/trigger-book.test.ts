@@ -37,8 +37,8 @@ const bookOf = (orders: readonly WaitingOrder[]): TriggerBook => {
 
 const seqsOf = (orders: readonly WaitingOrder[]): number[] => orders.map(({ seq }) => seq)
 
-describe('domain/trigger-book', () => {
-  it('whatever waits and whatever the mark, it finds what a look at every order finds, by seq', () => {
+describe('TriggerBook', () => {
+  it('when the mark moves over any set of waiting orders, it returns the triggered ones by seq, as a full scan does', () => {
     fc.assert(
       fc.property(
         anyOrders,
@@ -65,13 +65,13 @@ describe('domain/trigger-book', () => {
     )
   })
 
-  it('given a mark between two ticks, it is exact on either side', () => {
+  it('when the mark lies between two ticks, it triggers the orders on either side exactly', () => {
     const book = bookOf([waiting(1), waiting(2, { side: 'SHORT' })])
     const at = (mark: bigint) => seqsOf(book.triggered(mark as Price, TICK))
     expect([at(399n), at(400n), at(401n)]).to.deep.equal([[2], [1, 2], [1]])
   })
 
-  it('given another reservation, it keeps the order and its place', () => {
+  it('when a reservation changes, the order stays waiting with its trigger', () => {
     const book = bookOf([waiting(1)])
     book.reserve(1 as Seq, 3 as Steps, 104 as Ticks)
     expect(book.get(1 as Seq)).to.deep.equal(
@@ -80,7 +80,7 @@ describe('domain/trigger-book', () => {
     expect(seqsOf(book.triggered(400n as Price, TICK))).to.deep.equal([1])
   })
 
-  it('takes no order twice, none that does not wait, and removes what is not there without a word', () => {
+  it('when an order is inserted twice or does not wait, it throws, and when an unknown seq is removed, it does nothing', () => {
     const book = bookOf([waiting(1)])
     expect(() => book.insert(waiting(1))).to.throw('a seq waits once')
     expect(() => book.insert(waiting(2, { type: 'LIMIT' }))).to.throw('only a conditional order waits')

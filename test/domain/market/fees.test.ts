@@ -9,11 +9,11 @@ import { binary, future, markets, perpetual, quote, rate, steps, ticks } from '.
 const rates = { makerFee: rate('0'), takerFee: rate('0.02') }
 
 describe('feeOf', () => {
-  it('given a perpetual, it takes 5 bps of notional', () => {
+  it('when the market is a perpetual, it is 5 bps of notional', () => {
     expect(feeOf(perpetual, ticks(1_000_000), steps(2_000), perpetual.takerFee)).to.equal(quote('100'))
   })
 
-  it('given a numeric future, it takes 20 bps of notional', () => {
+  it('when the market is a numeric future, it is 20 bps of notional', () => {
     expect(feeOf(future, ticks(200), steps(1_000), future.takerFee)).to.equal(quote('2'))
   })
 
@@ -25,12 +25,12 @@ describe('feeOf', () => {
     { p: 1, q: 1, fee: '0.00001998' },
   ]
   for (const { p, q, fee } of binaryVectors) {
-    it(`given a binary at ${p / 1000} and quantity ${q}, it takes ${fee}`, () => {
+    it(`when a binary fills ${q} at ${p / 1000}, it is ${fee}`, () => {
       expect(feeOf(binary, ticks(p), steps(q), binary.takerFee)).to.equal(quote(fee))
     })
   }
 
-  it('given a tick finer than listing allows, it rounds down after each step, not once at the end', () => {
+  it('when the tick is finer than listing allows, it rounds down after each step, not once at the end', () => {
     const fine = { ...binary, tick: (10n ** 8n) as typeof binary.tick }
     const [p, c, q] = [123_456_789_000_000_000n, rate('0.019'), 1000n * ONE]
     const variance = (p * (ONE - p)) / ONE
@@ -39,11 +39,11 @@ describe('feeOf', () => {
     )
   })
 
-  it('is zero while fees are off', () => {
+  it('when fees are off, it is zero', () => {
     for (const spec of markets) expect(feeOf(spec, ticks(500), steps(7), rate('0'))).to.equal(0n)
   })
 
-  it('is symmetric around 0.50 on a binary, and largest there', () => {
+  it('when a binary price moves away from 0.50, it falls symmetrically', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 999 }), fc.integer({ min: 1, max: 1e9 }), (p, q) => {
         const fee = feeOf(binary, ticks(p), steps(q), binary.takerFee)
@@ -53,7 +53,7 @@ describe('feeOf', () => {
     )
   })
 
-  it('of parts adds up to the fee of the whole: nothing rounds on a listed market', () => {
+  it('when a fill is split on a listed market, the fees of the parts add up to the fee of the whole', () => {
     const anyMarket = fc.constantFrom(...markets)
     const anyPart = fc.integer({ min: 1, max: 1e6 })
     fc.assert(
@@ -69,7 +69,7 @@ describe('feeOf', () => {
 })
 
 describe('pairFees and fillFee', () => {
-  it('given the buyer is the maker, each side pays its own rate', () => {
+  it('when the buyer is the maker, each side pays its own rate', () => {
     const pair = { price: ticks(370), steps: steps(10), makerSide: 'LONG' as const }
     expect(pairFees(binary, pair, rates)).to.deep.equal({ long: 0n, short: quote('0.04662') })
     expect(pairFees(binary, { ...pair, makerSide: 'SHORT' }, rates)).to.deep.equal({
@@ -78,7 +78,7 @@ describe('pairFees and fillFee', () => {
     })
   })
 
-  it('an order pays the sum of its pairs', () => {
+  it('when an order has several pairs, it pays their sum', () => {
     const both = { makerFee: rate('0.0001'), takerFee: rate('0.0005') }
     const shares = { maker: steps(30), taker: steps(70) }
     const pairs =
@@ -89,7 +89,7 @@ describe('pairFees and fillFee', () => {
 })
 
 describe('closingFee', () => {
-  it('is capped by the proceeds', () => {
+  it('when the fee exceeds the proceeds, it is capped by them', () => {
     expect(closingFee(quote('2'), quote('1'))).to.equal(quote('1'))
     expect(closingFee(quote('2'), quote('3'))).to.equal(quote('2'))
     expect(closingFee(quote('2'), quote('0'))).to.equal(0n)
@@ -97,11 +97,11 @@ describe('closingFee', () => {
 })
 
 describe('feeAllowancePerStep', () => {
-  it('given a binary, it is the fee at 0.50 at any price', () => {
+  it('when the market is binary, it is the fee at 0.50 at any price', () => {
     expect(feeAllowancePerStep(binary, ticks(3))).to.equal(quote('0.005'))
   })
 
-  it('covers the fee at the price and at every lower one', () => {
+  it('when an order fills at its price or a lower one, it covers the fee', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...markets),

@@ -22,13 +22,13 @@ import {
 } from '../../support/markets.ts'
 
 describe('listingRefusals', () => {
-  it('given a market of each kind, it finds nothing', () => {
+  it('when a market of each kind is valid, it returns nothing', () => {
     for (const spec of markets) expect(listingRefusals(spec)).to.deep.equal([])
   })
 
   const odd = (value: bigint) => value as Rate
   const table: readonly (readonly [string, MarketSpec, Partial<MarketSpec>, readonly string[]])[] = [
-    ['a tick of nothing', perpetual, { tick: 0n as Price }, ['GRID']],
+    ['a tick of 0', perpetual, { tick: 0n as Price }, ['GRID']],
     ['a negative step', perpetual, { step: -1n as Quantity }, ['GRID']],
     ['a notional that rounds', perpetual, { tick: 1n as Price }, ['GRID']],
     [
@@ -60,7 +60,7 @@ describe('listingRefusals', () => {
     ['a maximum above 2^33 steps', perpetual, { maxQuantity: steps(2 ** 33 + 1) }, ['QUANTITY_BOUNDS']],
     ['a fraction of leverage', perpetual, { maxLeverage: 2.5 }, ['MAX_LEVERAGE']],
     [
-      'more leverage than its bits hold',
+      'more leverage than fits into its bits',
       perpetual,
       { maxLeverage: 128 },
       ['MAX_LEVERAGE', 'MARGIN_LEVERAGE'],
@@ -70,16 +70,16 @@ describe('listingRefusals', () => {
     ['leverage that IMR does not allow', perpetual, { imr: rate('0.050001') }, ['MARGIN_LEVERAGE']],
     ['a band down to 0', perpetual, { mtbShort: rate('1') }, ['BAND_WIDTH']],
     ['a band above twice the price', perpetual, { mtbLong: rate('1.000001') }, ['BAND_WIDTH']],
-    ['makers who pay more than takers', perpetual, { makerFee: rate('0.001') }, ['FEES']],
+    ['a maker fee above the taker fee', perpetual, { makerFee: rate('0.001') }, ['FEES']],
     ['a fee above 5 %', future, { takerFee: rate('0.050001') }, ['FEES']],
   ]
   for (const [name, spec, change, refusals] of table) {
-    it(`given ${name}, it finds ${refusals.join(', ')}`, () => {
+    it(`when there is ${name}, it returns ${refusals.join(', ')}`, () => {
       expect(listingRefusals({ ...spec, ...change })).to.deep.equal(refusals)
     })
   }
 
-  it('at the bounds, it finds nothing', () => {
+  it('when every parameter is at its bound, it returns nothing', () => {
     const edge = {
       mmr: rate('0.0375'),
       maxQuantity: steps(2 ** 33),
@@ -94,7 +94,7 @@ describe('listingRefusals', () => {
 })
 
 describe('the grid', () => {
-  it('makes a notional exact', () => {
+  it('when a market is listed, every notional is exact', () => {
     expect(tickStepValue(perpetual)).to.equal(10n ** 14n)
     expect(notionalAt(perpetual, ticks(1000), steps(1000))).to.equal(quote('100'))
     expect(oneInTicks(binary)).to.equal(1000)

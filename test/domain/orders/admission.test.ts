@@ -55,25 +55,25 @@ const position = (size: number, margin = '10'): Position => ({
 })
 
 describe('admit', () => {
-  it('given a limit order, it opens and reserves margin and fee allowance at the limit', () => {
+  it('when the order is a limit order, it is OPEN and reserves margin and fee allowance at the limit', () => {
     expect(admit(anOrder(), at())).to.deep.equal({
       ok: true,
       value: { status: 'OPEN', openable: 1000, reservedPrice: 1000, reserved: quote('10.05') },
     })
   })
 
-  it('given a market order, it reserves at the upper edge of the band', () => {
+  it('when the order is a market order, it reserves at the upper edge of the band', () => {
     const verdict = admit(anOrder({ type: 'MARKET', price: 0 }), at())
     expect(verdict).to.have.nested.property('value.reserved', quote('10.5525'))
   })
 
-  it('given a conditional order, it waits, with its margin reserved', () => {
+  it('when the order is conditional, it is PENDING_TRIGGER and reserves its margin', () => {
     const verdict = admit(anOrder({ type: 'STOP_MARKET', price: 0, trigger: 1200 }), at())
     expect(verdict).to.deep.include({ ok: true }).and.have.nested.property('value.status', 'PENDING_TRIGGER')
     expect(verdict).to.have.nested.property('value.reserved', quote('12.663'))
   })
 
-  it('given an order that reduces, it reserves nothing, whatever is available', () => {
+  it('when the order only reduces, it reserves nothing, whatever balance is available', () => {
     const verdict = admit(
       anOrder({ side: 'SHORT' }),
       at({ position: position(1000), available: quote('-5') }),
@@ -81,14 +81,14 @@ describe('admit', () => {
     expect(verdict).to.have.nested.property('value.reserved', 0n)
   })
 
-  it('given an order that flips, it reserves for what opens', () => {
+  it('when the order flips the position, it reserves for the steps that open', () => {
     const verdict = admit(anOrder({ side: 'SHORT', quantity: 1500 }), at({ position: position(1000) }))
     expect(verdict).to.have.nested.property('value.openable', 500)
   })
 
-  it('given resting orders that have taken the capacity, it reserves for all of it', () => {
-    const taken = { ...nothing, reducing: steps(1000) }
-    const verdict = admit(anOrder({ side: 'SHORT' }), at({ position: position(1000), resting: taken }))
+  it('when resting orders have fullyUsed the capacity, it reserves for the whole order', () => {
+    const fullyUsed = { ...nothing, reducing: steps(1000) }
+    const verdict = admit(anOrder({ side: 'SHORT' }), at({ position: position(1000), resting: fullyUsed }))
     expect(verdict).to.have.nested.property('value.openable', 1000)
   })
 
@@ -185,7 +185,7 @@ describe('admit', () => {
     ],
   ]
   for (const [name, order, context, code, nearestValid] of table) {
-    it(`given ${name}, it refuses with ${code}`, () => {
+    it(`when there is ${name}, it refuses with ${code}`, () => {
       const verdict = admit(anOrder(order), at(context))
       if (verdict.ok) throw new Error('accepted')
       expect(verdict.refusal).to.include({ code })
@@ -213,10 +213,11 @@ describe('admit', () => {
     ['the available balance to the wei', {}, { available: quote('10.05') }],
   ]
   for (const [name, order, context] of accepted) {
-    it(`given ${name}, it accepts`, () => expect(admit(anOrder(order), at(context)).ok).to.equal(true))
+    it(`when there is ${name}, it accepts`, () =>
+      expect(admit(anOrder(order), at(context)).ok).to.equal(true))
   }
 
-  it('given a leverage at which no price of the band meets IMR, it refuses', () => {
+  it("when no price of the band meets IMR at the order's leverage, it refuses", () => {
     // Such a market cannot be listed: IMR x leverage is 1.2.
     const spec = { ...perpetual, imr: rate('0.12'), maxLeverage: 10 }
     const narrow = { ...spec, mtbLong: rate('0.001'), mtbShort: rate('0.001') }
@@ -224,7 +225,7 @@ describe('admit', () => {
     expect(verdict).to.have.nested.property('refusal.code', 'MARGIN_REQUIREMENT')
   })
 
-  it('given a binary sell, it reserves 1 - p and the fee at 0.50', () => {
+  it('when the order is a binary sell, it reserves 1 - p and the fee at 0.50', () => {
     const verdict = admit(
       anOrder({ side: 'SHORT', price: 400, quantity: 10, leverage: 1 }),
       at({ spec: binary, oracle: price('0.4') }),
@@ -233,8 +234,8 @@ describe('admit', () => {
   })
 })
 
-describe('restingOf', () => {
-  it('sums up what reservationsOf gives', () => {
+describe('restingTotals', () => {
+  it('when orders are live, it sums up the results of reservationsOf', () => {
     const reservable = (seq: number, remaining: number, reduceOnly: boolean) => ({
       seq: seq as Seq,
       side: 'SHORT' as const,
@@ -260,7 +261,7 @@ describe('restingOf', () => {
     })
   })
 
-  it('a fill costs no more than admit has reserved', () => {
+  it('when an admitted order fills, the fill costs no more than was reserved', () => {
     const order = anOrder({ side: 'SHORT' })
     const verdict = admit(order, at())
     if (!verdict.ok) throw new Error(verdict.refusal.code)

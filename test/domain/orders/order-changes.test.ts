@@ -15,53 +15,53 @@ const before = bySeq(
 const at = (seq: number): OpenOrder => before.get(seq as Seq) as OpenOrder
 const AT = 5 as Millis
 
-describe('domain/draft', () => {
-  it('shows an order as it has become, and knows no other', () => {
-    const draft = new OrderChanges(before)
-    draft.put(leaveBook(draft.get(1 as Seq), 'EXPIRED', AT))
-    expect(draft.get(1 as Seq).status).to.equal('EXPIRED')
-    expect(draft.get(2 as Seq)).to.equal(at(2))
-    expect([draft.has(2 as Seq), draft.has(9 as Seq)]).to.deep.equal([true, false])
-    expect(() => draft.get(9 as Seq)).to.throw('a plan knows the orders it changes')
+describe('OrderChanges', () => {
+  it('when an order has changed, it returns the changed order, and when an order is not in the plan, it throws', () => {
+    const changes = new OrderChanges(before)
+    changes.put(leaveBook(changes.get(1 as Seq), 'EXPIRED', AT))
+    expect(changes.get(1 as Seq).status).to.equal('EXPIRED')
+    expect(changes.get(2 as Seq)).to.equal(at(2))
+    expect([changes.has(2 as Seq), changes.has(9 as Seq)]).to.deep.equal([true, false])
+    expect(() => changes.get(9 as Seq)).to.throw('the order belongs to the plan')
   })
 
-  it('lists each changed order once, as it is at the end, and the rows in turn', () => {
-    const draft = new OrderChanges(before)
-    draft.putIf(reserve(draft.get(2 as Seq), { openable: 1 as Steps, amount: 7n as Quote }))
-    draft.putIf(reserve(draft.get(2 as Seq), { openable: 1 as Steps, amount: 7n as Quote }))
-    draft.put(leaveBook(draft.get(2 as Seq), 'EXPIRED', AT))
-    expect(draft.changed().map(({ seq, status }) => [seq, status])).to.deep.equal([[2, 'EXPIRED']])
-    expect(draft.rows.map(({ kind }) => kind)).to.deep.equal(['reservation_changed', 'order_ended'])
+  it('when an order changes several times, it lists the last state once and every row in sequence', () => {
+    const changes = new OrderChanges(before)
+    changes.putIf(reserve(changes.get(2 as Seq), { openable: 1 as Steps, amount: 7n as Quote }))
+    changes.putIf(reserve(changes.get(2 as Seq), { openable: 1 as Steps, amount: 7n as Quote }))
+    changes.put(leaveBook(changes.get(2 as Seq), 'EXPIRED', AT))
+    expect(changes.changed().map(({ seq, status }) => [seq, status])).to.deep.equal([[2, 'EXPIRED']])
+    expect(changes.rows.map(({ kind }) => kind)).to.deep.equal(['reservation_changed', 'order_ended'])
   })
 
-  it('sums what changes by account, and leaves out where that is nothing', () => {
-    const draft = new OrderChanges(before)
-    draft.put(leaveBook(draft.get(1 as Seq), 'EXPIRED', AT))
-    draft.put(leaveBook(draft.get(3 as Seq), 'EXPIRED', AT))
+  it('when reservations change, it sums the changes by account and leaves out those that add up to 0', () => {
+    const changes = new OrderChanges(before)
+    changes.put(leaveBook(changes.get(1 as Seq), 'EXPIRED', AT))
+    changes.put(leaveBook(changes.get(3 as Seq), 'EXPIRED', AT))
     const { reserved } = at(2)
-    draft.set({ ...at(2), reserved: (reserved - 5n) as Quote, held: 5n as Quote })
-    expect([...draft.reservedDeltas()]).to.deep.equal([[1, -(at(1).reserved + at(3).reserved)]])
+    changes.set({ ...at(2), reserved: (reserved - 5n) as Quote, held: 5n as Quote })
+    expect([...changes.reservedDeltas()]).to.deep.equal([[1, -(at(1).reserved + at(3).reserved)]])
   })
 
-  it('conserves: the deltas are what is held back after less what was before', () => {
+  it('when any orders change, the deltas equal the withheld amounts after less those before', () => {
     const anyChange = fc.record({
       seq: fc.constantFrom(1, 2, 3),
       reserved: fc.bigInt({ min: 0n, max: 1_000n }),
       held: fc.bigInt({ min: 0n, max: 1_000n }),
     })
     fc.assert(
-      fc.property(fc.array(anyChange, { maxLength: 12 }), (changes) => {
-        const draft = new OrderChanges(before)
-        for (const { seq, reserved, held } of changes) {
-          draft.set({ ...draft.get(seq as Seq), reserved: reserved as Quote, held: held as Quote })
+      fc.property(fc.array(anyChange, { maxLength: 12 }), (amounts) => {
+        const changes = new OrderChanges(before)
+        for (const { seq, reserved, held } of amounts) {
+          changes.set({ ...changes.get(seq as Seq), reserved: reserved as Quote, held: held as Quote })
         }
         for (const account of [1, 2]) {
           const own = [...before.values()].filter((order) => order.account === account)
           const change = own.reduce(
-            (sum, order) => sum + withheldBy(draft.get(order.seq)) - withheldBy(order),
+            (sum, order) => sum + withheldBy(changes.get(order.seq)) - withheldBy(order),
             0n,
           )
-          expect(draft.reservedDeltas().get(account as never) ?? 0n).to.equal(change)
+          expect(changes.reservedDeltas().get(account as never) ?? 0n).to.equal(change)
         }
       }),
     )

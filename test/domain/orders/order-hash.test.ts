@@ -101,7 +101,7 @@ const sign = async (order: Order, spec: MarketSpec, signer = wallet): Promise<st
   `${await signer.signMessage(getBytes(hashOrder(order, spec, keccak)))}01`
 
 describe('hashOrder', () => {
-  it('is the EIP-712 digest that ethers computes, for any order in any market', () => {
+  it('when any order of any market is hashed, it equals the EIP-712 digest that ethers computes', () => {
     const hashers = new Map(markets.map((spec) => [spec, orderHasher(spec, keccak)]))
     fc.assert(
       fc.property(fc.constantFrom(...markets), anyOrder, (spec, order) => {
@@ -112,13 +112,13 @@ describe('hashOrder', () => {
     )
   })
 
-  it('has not changed since it was first published', () => {
+  it('when the published order is hashed, its digest has not changed', () => {
     expect(hashOrder(anOrder(), perpetual, keccak)).to.equal(
       '0x41b8d95721b271cd94349fd1720bb0f04a4003271b8bac9346f05cc183924f73',
     )
   })
 
-  it('uses the domain separator of ethers', () => {
+  it('when a domain is hashed, it equals the domain separator of ethers', () => {
     for (const spec of markets) {
       expect(toHex(domainSeparator(spec, keccak))).to.equal(TypedDataEncoder.hashDomain(domainOf(spec)))
     }
@@ -137,13 +137,13 @@ describe('hashOrder', () => {
     { maker: `0x${'01'.repeat(20)}` },
   ]
   for (const flip of flips) {
-    it(`changes with ${Object.keys(flip)[0]}`, () => {
+    it(`when ${Object.keys(flip)[0]} changes, the digest changes`, () => {
       const changed = anOrder(flip as Partial<Order>)
       expect(hashOrder(changed, perpetual, keccak)).not.to.equal(hashOrder(anOrder(), perpetual, keccak))
     })
   }
 
-  it('changes with the market and with the chain', () => {
+  it('when the market or the chain changes, the digest changes', () => {
     const digests = [
       perpetual,
       { ...perpetual, chainId: 4326n },
@@ -152,7 +152,7 @@ describe('hashOrder', () => {
     expect(new Set(digests.map((spec) => hashOrder(anOrder(), spec, keccak))).size).to.equal(3)
   })
 
-  it('leaves nothing of the last order in the buffers', () => {
+  it('when orders are hashed in sequence, no bytes of the previous one remain in the buffers', () => {
     const hasher = orderHasher(perpetual, keccak)
     const full = anOrder({
       type: 'STOP_LIMIT',
@@ -165,7 +165,7 @@ describe('hashOrder', () => {
 })
 
 describe('packFlags', () => {
-  it('puts the salt above four bits, of which two are used', () => {
+  it('when flags are packed, the salt is above four bits, of which two are used', () => {
     expect(packFlags({ salt: 0n, side: 'SHORT', reduceOnly: false })).to.equal(0n)
     expect(packFlags({ salt: 1n, side: 'LONG', reduceOnly: false })).to.equal(0x11n)
     expect(packFlags({ salt: 2n ** 53n - 1n, side: 'LONG', reduceOnly: true })).to.equal(0x01fffffffffffff3n)
@@ -180,27 +180,27 @@ describe('parseSignature', () => {
     { name: 'without 0x', text: `11${valid.slice(2)}`, code: 'SIGNATURE_FORMAT' },
     { name: 'not hex', text: `0xzz${valid.slice(4)}`, code: 'SIGNATURE_FORMAT' },
     { name: 'not hex beyond ASCII', text: `0xé1${valid.slice(4)}`, code: 'SIGNATURE_FORMAT' },
-    { name: 'typed-data suffix 00', text: `${valid.slice(0, -2)}00`, code: 'SIGNATURE_SUFFIX' },
-    { name: 'v 0', text: `0x${'11'.repeat(64)}0001`, code: 'SIGNATURE_V' },
-    { name: 'v 29', text: `0x${'11'.repeat(64)}1d01`, code: 'SIGNATURE_V' },
-    { name: 'high s', text: `0x${'11'.repeat(32)}${'ff'.repeat(32)}1b01`, code: 'SIGNATURE_HIGH_S' },
+    { name: 'with the suffix 00', text: `${valid.slice(0, -2)}00`, code: 'SIGNATURE_SUFFIX' },
+    { name: 'with v 0', text: `0x${'11'.repeat(64)}0001`, code: 'SIGNATURE_V' },
+    { name: 'with v 29', text: `0x${'11'.repeat(64)}1d01`, code: 'SIGNATURE_V' },
+    { name: 'with a high s', text: `0x${'11'.repeat(32)}${'ff'.repeat(32)}1b01`, code: 'SIGNATURE_HIGH_S' },
   ]
   for (const { name, text, code } of table) {
-    it(`given a signature ${name}, it refuses with ${code}`, () => {
+    it(`when a signature is ${name}, it refuses with ${code}`, () => {
       expect(parseSignature(text))
         .to.deep.include({ ok: false })
         .and.have.nested.property('refusal.code', code)
     })
   }
 
-  it('accepts s = n/2 and refuses n/2 + 1', () => {
+  it('when s is n/2, it accepts, and when s is n/2 + 1, it refuses', () => {
     const half = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
     const above = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a1'
     expect(parseSignature(`0x${'11'.repeat(32)}${half}1b01`).ok).to.equal(true)
     expect(parseSignature(`0x${'11'.repeat(32)}${above}1b01`).ok).to.equal(false)
   })
 
-  it('reads upper case as lower case', () => {
+  it('when the hex is upper case, it parses the same signature', () => {
     const lower = parseSignature(`0x${'ab'.repeat(32)}${'11'.repeat(32)}1c01`)
     expect(parseSignature(`0x${'AB'.repeat(32)}${'11'.repeat(32)}1C01`)).to.deep.equal(lower)
   })
@@ -209,7 +209,7 @@ describe('parseSignature', () => {
 describe('orderVerifier', () => {
   const verify = orderVerifier(perpetual, keccak, recover)
 
-  it('given a signature by Wallet.signMessage over the digest, it recovers the maker', async () => {
+  it('when Wallet.signMessage signed the digest, it recovers the maker', async () => {
     for (let salt = 0n; salt < 8n; salt++) {
       const order = anOrder({ salt })
       const hash = hashOrder(order, perpetual, keccak)
@@ -220,27 +220,27 @@ describe('orderVerifier', () => {
     }
   })
 
-  it('hashes the personal message as ethers does', () => {
+  it('when a digest is hashed as a personal message, it equals the hash of ethers', () => {
     const hasher = orderHasher(perpetual, keccak)
     const digest = hasher.digest(anOrder())
     expect(toHex(hasher.personalHash(digest))).to.equal(hashMessage(digest))
   })
 
-  it('given another order, it recovers a stranger', async () => {
+  it('when the signature is of another order, it recovers another address', async () => {
     const verdict = verify(anOrder({ quantity: 999 as Order['quantity'] }), await sign(anOrder(), perpetual))
     expect(verdict.ok && verdict.value.signer)
       .to.be.a('string')
       .and.not.equal(maker)
   })
 
-  it('given a signature that no key could have made, it refuses', () => {
+  it('when no key could have made the signature, it refuses', () => {
     expect(verify(anOrder(), `0x${'00'.repeat(64)}1b01`)).to.have.nested.property(
       'refusal.code',
       'SIGNATURE_UNRECOVERABLE',
     )
   })
 
-  it('given the zero address, it refuses', async () => {
+  it('when the recovered address is zero, it refuses', async () => {
     const zero = orderVerifier(perpetual, keccak, () => new Uint8Array(20))
     const verdict = zero(anOrder(), await sign(anOrder(), perpetual))
     expect(verdict).to.have.nested.property('refusal.code', 'SIGNATURE_UNRECOVERABLE')

@@ -23,14 +23,14 @@ const aRequest = (changes: Partial<OrderRequest> = {}): OrderRequest => ({
 })
 
 describe('toOrder', () => {
-  it('counts ticks and steps, and keeps the other fields', () => {
+  it('when the request is on the grid, it returns ticks and steps and copies the other fields', () => {
     expect(toOrder(perpetual, aRequest())).to.deep.equal({
       ok: true,
       value: { ...aRequest(), price: 1000, quantity: 1000, trigger: 0 },
     })
   })
 
-  it('takes any order that is on the grid back and forth', () => {
+  it('when any order is converted to a request and back, it is the same order', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...markets),
@@ -107,7 +107,7 @@ describe('toOrder', () => {
     ],
   ]
   for (const [name, changes, code, field, nearestValid] of table) {
-    it(`given ${name}, it refuses with ${code}`, () => {
+    it(`when there is ${name}, it refuses with ${code}`, () => {
       const verdict = toOrder(perpetual, aRequest(changes))
       if (verdict.ok) throw new Error('accepted')
       expect(verdict.refusal).to.include({ code, field })
@@ -116,12 +116,12 @@ describe('toOrder', () => {
     })
   }
 
-  it('given a binary price of 1, it refuses with a tick below it', () => {
+  it('when a binary price is 1, it refuses and suggests one tick below', () => {
     const verdict = toOrder(binary, { ...aRequest({ leverage: 1 }), price: price('1') })
     expect(verdict).to.have.nested.property('refusal.nearestValid', '0.999')
   })
 
-  it('what a refusal calls valid passes', () => {
+  it('when a refusal suggests a valid value, that value is accepted', () => {
     const anyPrice = fc.bigInt({ min: 1n, max: e18('200') })
     fc.assert(
       fc.property(anyPrice, (p) => {

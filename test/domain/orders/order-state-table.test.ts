@@ -16,7 +16,7 @@ import {
   walk,
 } from '../support/transitions.ts'
 
-describe("the table of an order's life", () => {
+describe('the table of order transitions', () => {
   const closedWithPosition: TransitionInput = { kind: 'close', reason: 'POSITION_CLOSED' }
   const keyExpires: TransitionInput = { kind: 'close', reason: 'SIGNER_EXPIRED' }
   const restore: TransitionInput = { kind: 'restore', waits: false }
@@ -189,12 +189,12 @@ describe("the table of an order's life", () => {
     'position closed': [...ended, 'TOO_MUCH', 'TOO_MUCH', O],
   }
   for (const [name, life] of Object.entries(STATES)) {
-    it(`given an order that is ${name}, every step leads where the table says`, () => {
+    it(`when an order is ${name}, every transition leads to the status in the table`, () => {
       const names = Object.keys(STEPS)
       expect(OUTCOMES[name]).to.have.length(names.length)
-      for (const [at, taken] of Object.values(STEPS).entries()) {
+      for (const [at, input] of Object.values(STEPS).entries()) {
         const before = { ...life }
-        const verdict = transition(life, taken)
+        const verdict = transition(life, input)
         const outcome = verdict.ok ? verdict.value.life.status : verdict.refusal.code
         expect(outcome, `${name}, ${names[at]}`).to.equal(OUTCOMES[name]?.[at])
         expect(life, 'a step changes no order in place').to.deep.equal(before)
@@ -202,12 +202,12 @@ describe("the table of an order's life", () => {
     })
   }
 
-  it('given a position that is there again, what protects it waits again if it had not been triggered', () => {
+  it('when a closed position is restored, an order that had not been triggered waits again', () => {
     const back = transition(STATES['position closed'] as OrderLife, { kind: 'restore', waits: true })
     expect(back).to.deep.equal({ ok: true, value: { life: waiting, events: [] } })
   })
 
-  it('over any walk to an end and back, unmining undoes the receipt', () => {
+  it('when any path to a terminal status is rolled back, the receipt is undone', () => {
     for (const before of [
       'settling',
       'settling all',

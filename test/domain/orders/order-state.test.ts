@@ -22,7 +22,7 @@ import {
   walk,
 } from '../support/transitions.ts'
 
-describe('step', () => {
+describe('transition', () => {
   const paths: readonly (readonly [
     string,
     OrderLife,
@@ -73,7 +73,14 @@ describe('step', () => {
       'FILLED',
       ['FILLED'],
     ],
-    ['and then a void', open, [match(4), cancel, voidMatch(4)], 'CANCELLED', 'USER_CANCELLED', ['CANCELLED']],
+    [
+      'a cancel while settling and then a void',
+      open,
+      [match(4), cancel, voidMatch(4)],
+      'CANCELLED',
+      'USER_CANCELLED',
+      ['CANCELLED'],
+    ],
     [
       'a receipt for a part, the rest voided',
       open,
@@ -91,7 +98,7 @@ describe('step', () => {
       'MARKET_REMAINDER',
       ['PARTIALLY_FILLED', 'CANCELLED'],
     ],
-    ['a market order that met nobody', open, [remainder], 'CANCELLED', 'MARKET_REMAINDER', ['CANCELLED']],
+    ['a market order that met no order', open, [remainder], 'CANCELLED', 'MARKET_REMAINDER', ['CANCELLED']],
     ['a voided market order that re-enters', open, [match(4), remainder, voidMatch(4)], 'OPEN', null, []],
     [
       'one that is too old to',
@@ -119,9 +126,9 @@ describe('step', () => {
       [],
     ],
   ]
-  for (const [name, from, taken, status, reason, events] of paths) {
-    it(`given ${name}, it is ${status}`, () => {
-      const walked = walk(from, taken)
+  for (const [name, from, input, status, reason, events] of paths) {
+    it(`when the path is ${name}, the status is ${status}`, () => {
+      const walked = walk(from, input)
       expect(walked.life).to.include({ status, statusReason: reason })
       expect(walked.events).to.deep.equal(events)
     })
@@ -159,15 +166,15 @@ describe('step', () => {
     ['a match of a waiting order', waiting, [], match(1), { code: 'NOT_IN_BOOK' }],
     ['a match while a cancel waits', open, [match(4), cancel], match(1), { code: 'NOT_IN_BOOK' }],
     ['a match of all that is matched', open, [match(10)], match(1), { code: 'NOT_IN_BOOK' }],
-    ['a match of too much', open, [match(4)], match(7), { code: 'TOO_MUCH', most: 6 }],
-    ['a receipt for too much', open, [match(4)], settle(5), { code: 'TOO_MUCH', most: 4 }],
-    ['a void of too much', open, [match(4)], voidMatch(5), { code: 'TOO_MUCH', most: 4 }],
+    ['a match of more than remains', open, [match(4)], match(7), { code: 'TOO_MUCH', most: 6 }],
+    ['a receipt for more than settles', open, [match(4)], settle(5), { code: 'TOO_MUCH', most: 4 }],
+    ['a void of more than settles', open, [match(4)], voidMatch(5), { code: 'TOO_MUCH', most: 4 }],
     ['a second trigger', waiting, [trigger], trigger, { code: 'NOT_WAITING' }],
     ['a receipt after the end', open, [cancel], settle(1), { code: 'ALREADY_ENDED', status: 'CANCELLED' }],
   ]
-  for (const [name, from, before, taken, refusal] of refusals) {
-    it(`given ${name}, it refuses`, () => {
-      expect(transition(walk(from, before).life, taken)).to.deep.equal({ ok: false, refusal })
+  for (const [name, from, before, input, refusal] of refusals) {
+    it(`when the transition is ${name}, it is refused`, () => {
+      expect(transition(walk(from, before).life, input)).to.deep.equal({ ok: false, refusal })
     })
   }
 
@@ -180,12 +187,12 @@ describe('step', () => {
     anyCount.map((count) => voidMatch(count, 'SETTLEMENT_REVERTED')),
   )
 
-  it('over any walk, quantities add up, a reason comes with an end only, and an end is final with one event', () => {
+  it('when any transitions are applied, quantities add up, terminal statuses have reasons and one event, and nothing follows them', () => {
     fc.assert(
-      fc.property(fc.constantFrom(open, waiting), fc.array(anyStep, { maxLength: 40 }), (from, taken) => {
+      fc.property(fc.constantFrom(open, waiting), fc.array(anyStep, { maxLength: 40 }), (from, input) => {
         let life = from
         let ends = 0
-        for (const each of taken) {
+        for (const each of input) {
           const verdict = transition(life, each)
           if (!verdict.ok) continue
           expect(isTerminal(life.status)).to.equal(false)

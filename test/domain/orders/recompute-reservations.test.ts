@@ -37,35 +37,35 @@ const openables = ({ reservations }: RecomputedReservations) =>
   [...reservations.values()].map(({ openable }) => openable)
 const cancelled = ({ cancels }: RecomputedReservations) => cancels.map(({ seq }) => seq)
 
-describe('domain/rebalance', () => {
+describe('recomputeReservations', () => {
   const three = 'A buy 100 x10\nB buy 100 x10\nC buy 100 x10'
 
-  it('keeps what the account can just pay for', () => {
+  it('when the account can just pay for its orders, it cancels none', () => {
     const done = weigh(three, { free: perStep(100) * 30n })
     expect([openables(done), cancelled(done)]).to.deep.equal([[10, 10, 10], []])
   })
 
-  it('one wei short, the newest order goes', () => {
+  it('when the account is one wei short, it cancels the newest order', () => {
     expect(cancelled(weigh(three, { free: perStep(100) * 30n - 1n }))).to.deep.equal([3])
   })
 
-  it('with nothing, all that reserve go, the newest first', () => {
+  it('when the account has nothing, it cancels all orders that reserve, the newest first', () => {
     expect(cancelled(weigh(three, { free: 0n }))).to.deep.equal([3, 2, 1])
   })
 
-  it('counts what these orders held back before as free, and what others hold back as not', () => {
+  it('when the budget is computed, amounts reserved for these orders count as free and those for other orders do not', () => {
     const before = perStep(100) * 25n
     expect(cancelled(weigh(three, { free: perStep(100) * 30n, before }))).to.deep.equal([])
     expect(cancelled(weigh(three, { free: perStep(100) * 30n, before, elsewhere: 1n }))).to.deep.equal([3])
   })
 
-  it('gives the closing of the position to the oldest orders against it, and cancels none that reserves nothing', () => {
+  it('when the position shrinks, its closing goes to the oldest orders, and orders that reserve nothing stay', () => {
     const table = 'A sell 100 x6 by 1\nB sell 100 x6 by 1\nC sell 100 x6 reduce-only by 1'
     expect(openables(weigh(table, { size: 10, free: 10n ** 30n }))).to.deep.equal([0, 2, 0])
     expect(cancelled(weigh(table, { size: 10, free: 0n }))).to.deep.equal([2])
   })
 
-  it('leaves no more reserved than can be paid for, and cancels no order too many', () => {
+  it('when any orders are recomputed, the rest is affordable, and no order is cancelled needlessly', () => {
     const seen = { none: 0, some: 0 }
     fc.assert(
       fc.property(

@@ -37,10 +37,10 @@ const anOrder = (
 describe('reservedPriceOf', () => {
   const binaryBand = priceBand(binary, price('0.5'))
   const table = [
-    { name: 'a limit buy: its limit', spec: perpetual, side: 'LONG', type: 'LIMIT', limit: 990, at: 990 },
-    { name: 'a market buy: hi', spec: perpetual, side: 'LONG', type: 'MARKET', limit: 0, at: 1050 },
+    { name: 'a limit buy', spec: perpetual, side: 'LONG', type: 'LIMIT', limit: 990, at: 990 },
+    { name: 'a market buy', spec: perpetual, side: 'LONG', type: 'MARKET', limit: 0, at: 1050 },
     {
-      name: 'a limit sell in the band: hi',
+      name: 'a limit sell in the band',
       spec: perpetual,
       side: 'SHORT',
       type: 'LIMIT',
@@ -48,16 +48,16 @@ describe('reservedPriceOf', () => {
       at: 1050,
     },
     {
-      name: 'a limit sell above it: its limit',
+      name: 'a limit sell above the band',
       spec: perpetual,
       side: 'SHORT',
       type: 'LIMIT',
       limit: 1200,
       at: 1200,
     },
-    { name: 'a market sell: hi', spec: perpetual, side: 'SHORT', type: 'MARKET', limit: 0, at: 1050 },
+    { name: 'a market sell', spec: perpetual, side: 'SHORT', type: 'MARKET', limit: 0, at: 1050 },
     {
-      name: 'a stop buy: trigger + 5 %',
+      name: 'a stop buy, reserved at 5 % above its trigger',
       spec: perpetual,
       side: 'LONG',
       type: 'STOP_MARKET',
@@ -65,7 +65,7 @@ describe('reservedPriceOf', () => {
       at: 1260,
     },
     {
-      name: 'a stop sell: trigger + 5 %',
+      name: 'a stop sell, reserved at 5 % above its trigger',
       spec: perpetual,
       side: 'SHORT',
       type: 'STOP_MARKET',
@@ -74,17 +74,17 @@ describe('reservedPriceOf', () => {
     },
     { name: 'a stop-limit sell', spec: perpetual, side: 'SHORT', type: 'STOP_LIMIT', limit: 1100, at: 1260 },
     {
-      name: 'a binary limit sell: its limit',
+      name: 'a binary limit sell',
       spec: binary,
       side: 'SHORT',
       type: 'LIMIT',
       limit: 420,
       at: 420,
     },
-    { name: 'a binary market sell: lo', spec: binary, side: 'SHORT', type: 'MARKET', limit: 0, at: 400 },
-    { name: 'a binary market buy: hi', spec: binary, side: 'LONG', type: 'MARKET', limit: 0, at: 600 },
+    { name: 'a binary market sell', spec: binary, side: 'SHORT', type: 'MARKET', limit: 0, at: 400 },
+    { name: 'a binary market buy', spec: binary, side: 'LONG', type: 'MARKET', limit: 0, at: 600 },
     {
-      name: 'a binary stop sell: trigger - 20 %',
+      name: 'a binary stop sell, reserved at 20 % below its trigger',
       spec: binary,
       side: 'SHORT',
       type: 'STOP_MARKET',
@@ -92,7 +92,7 @@ describe('reservedPriceOf', () => {
       at: 960,
     },
     {
-      name: 'a binary stop buy: below 1',
+      name: 'a binary stop buy, reserved below 1',
       spec: binary,
       side: 'LONG',
       type: 'STOP_MARKET',
@@ -101,7 +101,7 @@ describe('reservedPriceOf', () => {
     },
   ] as const
   for (const { name, spec, side, type, limit, at } of table) {
-    it(`of ${name}`, () => {
+    it(`when the order is ${name}, it is ${at} ticks`, () => {
       const order = { side, type: type as OrderType, price: ticks(limit), trigger: ticks(1200) }
       const bandOf = spec.kind === 'binary_future' ? binaryBand : band
       expect(reservedPriceOf(spec, order, bandOf)).to.equal(at)
@@ -109,22 +109,22 @@ describe('reservedPriceOf', () => {
   }
 })
 
-describe('reservePerStep', () => {
-  it('of a buy is margin and taker fee at the reserved price', () => {
+describe('reservationPerStep', () => {
+  it('when the order is a buy, it is margin and taker fee at the reserved price', () => {
     expect(reservationPerStep(perpetual, anOrder(1, 'LONG', 1))).to.equal(quote('0.01') + quote('0.00005'))
   })
 
-  it('of a limit sell is margin at the limit and the fee at twice the reserved price', () => {
+  it('when the order is a limit sell, it is margin at the limit and the fee at twice the reserved price', () => {
     const sell = anOrder(1, 'SHORT', 1, { reservedPrice: ticks(1050) })
     expect(reservationPerStep(perpetual, sell)).to.equal(quote('0.01') + quote('0.000105'))
   })
 
-  it('of a market sell is margin and taker fee at the reserved price', () => {
+  it('when the order is a market sell, it is margin and taker fee at the reserved price', () => {
     const sell = anOrder(1, 'SHORT', 1, { limit: ticks(0), reservedPrice: ticks(1050) })
     expect(reservationPerStep(perpetual, sell)).to.equal(quote('0.0105') + quote('0.0000525'))
   })
 
-  it('of a binary sell is (1 - p)/L and the fee at 0.50', () => {
+  it('when the order is a binary sell, it is (1 - p)/L and the fee at 0.50', () => {
     const sell = anOrder(1, 'SHORT', 1, { limit: ticks(370), reservedPrice: ticks(370), leverage: 1 })
     expect(reservationPerStep(binary, sell)).to.equal(quote('0.63') + quote('0.005'))
   })
@@ -134,27 +134,27 @@ describe('reservationsOf', () => {
   const openable = (size: number, orders: readonly Reservable[]) =>
     reservationsOf(perpetual, steps(size), orders).map((reservation) => reservation.openable)
 
-  it('gives the reducing capacity to plain orders by seq, whatever the order they come in', () => {
+  it('when plain orders are given in any sequence, it assigns the reducing capacity by seq', () => {
     const orders = [anOrder(3, 'SHORT', 50), anOrder(1, 'SHORT', 60), anOrder(2, 'SHORT', 60)]
     expect(openable(100, orders)).to.deep.equal([0, 20, 50])
   })
 
-  it('given reduce-only orders, they neither take capacity nor reserve', () => {
+  it('when orders are reduce-only, they take no capacity and reserve nothing', () => {
     const orders = [anOrder(1, 'SHORT', 100, { reduceOnly: true }), anOrder(2, 'SHORT', 100)]
     expect(openable(100, orders)).to.deep.equal([0, 0])
   })
 
-  it('given a flat account, everything opens; on the position’s own side too', () => {
+  it("when the account is flat or the order is on the position's own side, all steps open", () => {
     expect(openable(0, [anOrder(1, 'SHORT', 5), anOrder(2, 'LONG', 6)])).to.deep.equal([5, 6])
     expect(openable(-10, [anOrder(1, 'SHORT', 5), anOrder(2, 'LONG', 6)])).to.deep.equal([5, 0])
   })
 
-  it('holds steps times the amount per step', () => {
+  it('when steps open, it reserves their number times the amount per step', () => {
     const [only] = reservationsOf(perpetual, steps(0), [anOrder(1, 'LONG', 7)])
     expect(only?.amount).to.equal(7n * reservationPerStep(perpetual, anOrder(1, 'LONG', 1)))
   })
 
-  it('agrees with the capacity left for a newer order', () => {
+  it('when a newer order is placed, it closes the capacity that older orders left and opens the rest', () => {
     const anyOrder = fc.record({
       side: fc.constantFrom('LONG' as const, 'SHORT' as const),
       remaining: fc.integer({ min: 1, max: 100 }),
@@ -174,11 +174,11 @@ describe('reservationsOf', () => {
           const closes = size * (newest.side === 'LONG' ? 1 : -1) < 0
           const capacity = closes ? reducingCapacity(steps(size), orders) : 0
           expect(all.at(-1)?.openable).to.equal(Math.max(0, newest.remaining - capacity))
-          const taken = orders
+          const closing = orders
             .concat(last)
             .reduce((sum, order, at) => sum + order.remaining - all[at]!.openable, 0)
           expect(
-            taken - orders.filter((o) => o.reduceOnly).reduce((sum, o) => sum + o.remaining, 0),
+            closing - orders.filter((o) => o.reduceOnly).reduce((sum, o) => sum + o.remaining, 0),
           ).to.be.at.most(Math.abs(size))
         },
       ),
@@ -201,7 +201,7 @@ describe('newestToCancel', () => {
     { budget: '-1', cancelled: [4, 3, 1] },
   ]
   for (const { budget, cancelled } of table) {
-    it(`given a budget of ${budget}, it cancels [${cancelled}]`, () => {
+    it(`when the budget is ${budget}, it cancels [${cancelled}]`, () => {
       expect(newestToCancel(held, quote(budget))).to.deep.equal(cancelled)
     })
   }
@@ -223,8 +223,8 @@ const anyCase = fc.record({
 
 const oracleAt = (spec: MarketSpec, count: number): Price => priceOf(spec, ticks(count))
 
-describe('a reservation', () => {
-  it('covers any series of fills within the order’s bounds, in any batch', () => {
+describe('reservation', () => {
+  it("when any series of fills stays within the order's bounds, it covers their debits in any batch", () => {
     fc.assert(
       fc.property(
         anyCase,
@@ -281,7 +281,7 @@ describe('a reservation', () => {
     )
   })
 
-  it('covers the whole order while the band has not risen', () => {
+  it('when the band has not risen, it covers the whole order', () => {
     fc.assert(
       fc.property(anyCase, ({ spec, side, limit, leverageSeed, accepted, isMarket }) => {
         const oracle = oracleAt(spec, accepted)
@@ -303,7 +303,7 @@ describe('a reservation', () => {
     )
   })
 
-  it('covers a sell to its last step until the band has doubled, and one that waited when the market gets there', () => {
+  it('when the band has at most doubled or the price is at most the limit, it covers a sell to its last step', () => {
     const anySell = fc.record({
       spec: fc.constantFrom(...markets.filter(({ kind }) => kind !== 'binary_future')),
       limit: fc.integer({ min: 1, max: 5000 }),
@@ -321,14 +321,14 @@ describe('a reservation', () => {
         const reservedPrice = reservedPriceOf(spec, order, before)
         const terms = { side: order.side, limit: order.price, leverage, reservedPrice }
         const covered = coveredSteps(spec, { ...terms, openable: steps(openable) }, now, oracle)
-        const promised = now.hi <= 2 * before.hi || cleared <= limit
-        if (promised) expect(covered).to.equal(openable)
+        const isCovered = now.hi <= 2 * before.hi || cleared <= limit
+        if (isCovered) expect(covered).to.equal(openable)
         else expect(covered).to.be.at.most(openable)
       }),
     )
   })
 
-  it('given a band that rose past a sell’s allowance, it covers fewer steps rather than overdraw', () => {
+  it("when the band has risen beyond a sell's allowance, it covers fewer steps instead of overdrawing", () => {
     const risen = priceBand(perpetual, price('201'))
     const sell = { ...anOrder(1, 'SHORT', 0, { reservedPrice: ticks(1050) }), openable: steps(10_000) }
     expect(coveredSteps(perpetual, sell, risen, price('201'))).to.equal(9_999)

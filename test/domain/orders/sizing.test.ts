@@ -37,8 +37,8 @@ const asks = ({ order, facts }: AnyAdmission, count: number) =>
 const endsWithPosition = ({ order, facts }: AnyAdmission): boolean =>
   order.reduceOnly && facts.position.size * signOf(order.side) < 0
 
-describe('the maximum of an order', () => {
-  it('is accepted, and one step more is refused for the reason that is told', () => {
+describe('maximumOf', () => {
+  it('when the maximum is placed, it is accepted, and one step more is refused with the stated constraint', () => {
     let found = 0
     fc.assert(
       fc.property(anyAdmission, (moment) => {
@@ -62,7 +62,7 @@ describe('the maximum of an order', () => {
     expect(found).to.be.greaterThan(1_000)
   })
 
-  it('parts what is accepted from what is refused: everything below it is accepted, nothing above', () => {
+  it('when a quantity is at or below the maximum, it is accepted, and when above, it is refused', () => {
     fc.assert(
       fc.property(anyAdmission, fc.double({ min: 0, max: 1, noNaN: true }), (moment, share) => {
         const { spec } = moment.facts
@@ -78,7 +78,7 @@ describe('the maximum of an order', () => {
     )
   })
 
-  it('is what the balance pays for and what the position gives, where margin binds', () => {
+  it('when margin binds, it is what the balance covers plus what the position allows to close', () => {
     let bound = 0
     fc.assert(
       fc.property(anyAdmission, ({ order, facts }) => {
@@ -114,7 +114,7 @@ describe('the maximum of an order', () => {
   })
   const long = { size: steps(2_500), entryNotional: quote('250'), foldedMargin: quote('250'), leverage: 1 }
 
-  it('is the whole position for a reduce-only order, even below the smallest order', () => {
+  it('when the order is reduce-only, it is the whole position, even below the minimum size', () => {
     const tiny = { ...long, size: steps(5), entryNotional: quote('0.5'), foldedMargin: quote('0.5') }
     const close = order({ side: 'SHORT', reduceOnly: true })
     expect(maximumOf(close, at({ position: long })).steps).to.equal(2_500)
@@ -124,7 +124,7 @@ describe('the maximum of an order', () => {
       .and.have.nested.property('binding.code', 'REDUCE_ONLY_NO_POSITION')
   })
 
-  it('tells why nothing is accepted', () => {
+  it('when no quantity is accepted, it returns the reason', () => {
     const why = (changes: Partial<UnsizedOrder>, facts: Partial<AdmissionInput>) => {
       const { steps: most, binding } = maximumOf(order(changes), at(facts))
       expect(most).to.equal(0)
@@ -136,21 +136,21 @@ describe('the maximum of an order', () => {
     expect(why({}, { oracle: null })).to.equal('ORACLE_STALE')
   })
 
-  describe('and the intents', () => {
+  describe('sizeOf', () => {
     const size = (sizing: Sizing, changes: Partial<UnsizedOrder> = {}, facts: Partial<AdmissionInput> = {}) =>
       sizeOf(sizing, order(changes), at(facts), (notional) => stepsAt(at(facts), ticks(1000), notional))
 
-    it('take units down to the step, and one step beyond the largest order where they are more', () => {
+    it('when the size is in units, it rounds down to the step, and above the largest order it is one step more than that', () => {
       expect(size({ intent: 'units', quantity: quote('1.2349') as bigint as Quantity })).to.equal(1_234)
       const much = quote('1000000000') as bigint as Quantity
       expect(size({ intent: 'units', quantity: much })).to.equal(perpetual.maxQuantity + 1)
     })
 
-    it('take a notional at the price', () => {
+    it('when the size is a notional, it is the steps at the price', () => {
       expect(size({ intent: 'notional', notional: quote('123.456') })).to.equal(1_234)
     })
 
-    it('take a share of what is available: all of it is the maximum', () => {
+    it('when the size is a share of the available margin, the whole share is the maximum', () => {
       const half = size({ intent: 'available_margin', share: (ONE / 2n) as Rate })
       // 500 / (10 + 0.05 per unit at leverage 10 and 5 bps of 100 x 1.05)
       expect(half).to.equal(Math.floor(500 / (0.01 + 0.00005)))
@@ -160,7 +160,7 @@ describe('the maximum of an order', () => {
       ).to.equal(0)
     })
 
-    it('take a share of the position that the order reduces', () => {
+    it('when the size is a share of the position, it is that share of the position that the order reduces', () => {
       const closing = { side: 'SHORT', reduceOnly: true } as const
       const share = (percent: bigint): Sizing => ({
         intent: 'reduce_percentage',
@@ -192,7 +192,7 @@ const anyDepth = (side: 'LONG' | 'SHORT', middle: number): fc.Arbitrary<Depth> =
         })),
     )
 
-describe('the estimate of an order', () => {
+describe('estimate', () => {
   const base = {
     position: FLAT,
     fundingIndex: index(0n),
@@ -224,7 +224,7 @@ describe('the estimate of an order', () => {
     },
   })
 
-  it('spends at most the notional, at the price of the batch', () => {
+  it('when the size is a notional, it spends at most the notional at the price of the batch', () => {
     const specs = fc.constantFrom(
       { spec: perpetual, oracle: price('100'), middle: 1000 },
       { spec: future, oracle: price('50'), middle: 100 },
@@ -262,7 +262,7 @@ describe('the estimate of an order', () => {
     )
   })
 
-  it('is the price of the last level that a market order needs', () => {
+  it('when the order is a market order, the price is that of the last level that it needs', () => {
     const depth = [
       { price: ticks(1001), steps: steps(100) },
       { price: ticks(1003), steps: steps(100) },
@@ -278,7 +278,7 @@ describe('the estimate of an order', () => {
     expect(of(500)).to.include({ price: 1003, fillable: 200 })
   })
 
-  it('is the own limit where it rests, the trigger where it waits, the oracle price where nobody is there', () => {
+  it('when an order rests, waits or meets no order, the price is its limit, its trigger or the oracle price', () => {
     const facts = factsFor(perpetual, price('100'), [])
     const of = (changes: object) => {
       const order = { ...marketOrder(perpetual, 'LONG', steps(50)), ...changes } as never
@@ -294,7 +294,7 @@ describe('the estimate of an order', () => {
     expect(of({})).to.include({ price: 1000, source: 'oracle', fillable: 0 })
   })
 
-  it('tells position, fee and liquidation price of the whole order', () => {
+  it('when the order is estimated, it returns position, fee and liquidation price of the whole order', () => {
     const facts = factsFor(perpetual, price('100'), [{ price: ticks(1000), steps: steps(5_000) }])
     const order = { ...marketOrder(perpetual, 'LONG', steps(1_000)), leverage: 10 } as never
     const verdict = admit(order, facts)

@@ -51,8 +51,8 @@ const anyLeverage: fc.Arbitrary<SignedLeverage> = fc.record({
   minMarginOut: anyWei,
 })
 
-describe('hashes of adjustments', () => {
-  it('are the EIP-712 digests of their type strings', () => {
+describe('hashMarginAdjustment and hashLeverageAdjustment', () => {
+  it('when any adjustment is hashed, it equals the EIP-712 digest of its type string', () => {
     fc.assert(
       fc.property(anyMargin, anyLeverage, (margin, leverage) => {
         expect(hashMarginAdjustment(margin, perpetual, keccak)).to.equal(
@@ -71,7 +71,7 @@ describe('hashes of adjustments', () => {
     )
   })
 
-  it('survive a keccak that reuses its buffer', () => {
+  it('when keccak reuses its buffer, the digests are the same', () => {
     const buffer = new Uint8Array(32)
     const reusing = (message: Uint8Array): Uint8Array => {
       buffer.set(keccak(message))
@@ -93,20 +93,20 @@ describe('recoverAdjuster', () => {
   const personal = `${alice.signMessageSync(getBytes(digest))}01`
   const signerOf = (signature: string) => recoverAdjuster(digest, signature, keccak, recover)
 
-  it('takes typed data and the personal message', () => {
+  it('when the signature is typed data or a personal message, it recovers the signer', () => {
     for (const signature of [typed, personal]) {
       expect(signerOf(signature)).to.deep.equal({ ok: true, value: addressOf(alice) })
     }
   })
 
-  it('does not take one for the other', () => {
+  it('when the signature is read in the other form, it does not recover the signer', () => {
     for (const signature of [`${typed}01`, personal.slice(0, -2)]) {
       const verdict = signerOf(signature)
       expect(verdict.ok && verdict.value).not.to.equal(addressOf(alice))
     }
   })
 
-  it('refuses other forms, and says which there are', () => {
+  it('when the signature has another form, it refuses and names the valid forms', () => {
     const forms = '0x and 130 hex digits (r, s, v) for typed data, 132 (r, s, v, 01) for a personal message'
     const received = [`${typed}0101`, typed.slice(0, -2), '', `${typed.slice(0, -1)}g`]
     for (const signature of received) {
@@ -122,13 +122,13 @@ describe('recoverAdjuster', () => {
     })
   })
 
-  it('refuses a high s and what no key has signed', () => {
+  it('when s is high or no key could have signed, it refuses', () => {
     const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
     const s = BigInt(`0x${typed.slice(66, 130)}`)
     const v = typed.endsWith('1b') ? '1c' : '1b'
     const high = `${typed.slice(0, 66)}${(order - s).toString(16).padStart(64, '0')}${v}`
     expect(signerOf(high)).to.deep.equal({ ok: false, refusal: { code: 'SIGNATURE_HIGH_S' } })
-    const nobody = `0x${'00'.repeat(31)}05${'00'.repeat(31)}011b`
-    expect(signerOf(nobody)).to.deep.equal({ ok: false, refusal: { code: 'SIGNATURE_UNRECOVERABLE' } })
+    const unrecoverable = `0x${'00'.repeat(31)}05${'00'.repeat(31)}011b`
+    expect(signerOf(unrecoverable)).to.deep.equal({ ok: false, refusal: { code: 'SIGNATURE_UNRECOVERABLE' } })
   })
 })

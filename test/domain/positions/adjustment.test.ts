@@ -58,7 +58,7 @@ const movedOf = (verdict: ReturnType<typeof adjustMargin | typeof adjustLeverage
 }
 
 describe('maxRemovable', () => {
-  it('leaves 1 / leverage or IMR, whichever asks for more', () => {
+  it('when margin is removable, it leaves the larger of 1 / leverage and IMR', () => {
     // 1 unit at 100: 1 / 5 asks for 20, IMR for 4.5.
     expect(maxRemovable(perpetual, held(1000, '100', '30', 5), at('100'))).to.equal(quote('10'))
     expect(maxRemovable(perpetual, held(1000, '100', '30', 20), at('100'))).to.equal(quote('25'))
@@ -66,24 +66,24 @@ describe('maxRemovable', () => {
     expect(maxRemovable(strict, held(1000, '100', '30', 20), at('100'))).to.equal(quote('20'))
   })
 
-  it('is nothing below the requirement, and nothing of a flat account', () => {
+  it('when the position is below IMR or the account is flat, it is 0', () => {
     expect(maxRemovable(perpetual, held(1000, '100', '19', 5), at('100'))).to.equal(0n)
     expect(maxRemovable(perpetual, FLAT, at('100'))).to.equal(0n)
   })
 
-  it('never pays profit out, only margin', () => {
+  it('when there is unrealised profit, it is at most the margin', () => {
     expect(maxRemovable(perpetual, held(1000, '100', '20', 5), at('200'))).to.equal(quote('20'))
     expect(maxRemovable(perpetual, held(-1000, '100', '20', 5), at('10'))).to.equal(quote('20'))
     const fundedAway = { oracle: price('200'), fundingIndex: index(10n ** 18n) }
     expect(maxRemovable(perpetual, held(1000, '100', '20', 5), fundedAway)).to.equal(0n)
   })
 
-  it('counts in the shorts of a binary market what they can lose', () => {
+  it('when a binary position is short, it is computed from its possible loss', () => {
     // 10 short at 0.6: 4 covers everything; at 0.6 five times asks for 0.8.
     expect(maxRemovable(binary, held(-10, '6', '3', 5), at('0.6'))).to.equal(quote('2.2'))
   })
 
-  it('keeps a fully collateralised binary position so', () => {
+  it('when a binary position is fully collateralised, it leaves it so', () => {
     expect(maxRemovable(binary, held(-10, '6', '4', 5), at('0.6'))).to.equal(0n)
     expect(maxRemovable(binary, held(-10, '6', '4.5', 5), at('0.6'))).to.equal(quote('0.5'))
     expect(maxRemovable(binary, held(10, '6', '7', 5), at('0.6'))).to.equal(quote('1'))
@@ -94,7 +94,7 @@ describe('maxRemovable', () => {
 describe('adjustMargin', () => {
   const position = held(1000, '100', '30', 5)
 
-  it('adds and removes exactly', () => {
+  it('when a margin amount is exact, it adds and removes that amount', () => {
     const added = adjustMargin(perpetual, position, margin(7n), at('100'))
     expect(added.ok && added.value).to.deep.equal({
       position: { ...position, foldedMargin: position.foldedMargin + 7n },
@@ -103,14 +103,14 @@ describe('adjustMargin', () => {
     expect(movedOf(adjustMargin(perpetual, position, margin(-quote('10')), at('100')))).to.equal(-quote('10'))
   })
 
-  it('refuses a wei more than can be removed', () => {
+  it('when the amount is one wei above what is removable, it refuses', () => {
     const maxRemovable = quote('10')
     const received = maxRemovable + 1n
     const verdict = adjustMargin(perpetual, position, margin(-received), at('100'))
     expect(refusalOf(verdict)).to.deep.equal({ code: 'ABOVE_REMOVABLE', maxRemovable, received })
   })
 
-  it('up to: takes what there is, if it reaches the minimum', () => {
+  it('when the mode is up_to, it removes what is removable if that reaches the minimum', () => {
     const much = quote('500')
     expect(movedOf(adjustMargin(perpetual, position, upTo(-much), at('100')))).to.equal(-quote('10'))
     expect(movedOf(adjustMargin(perpetual, position, upTo(-3n), at('100')))).to.equal(-3n)
@@ -122,16 +122,18 @@ describe('adjustMargin', () => {
     })
   })
 
-  it('honours the minimum in every direction', () => {
-    const given = { minAmount: wei(8n) }
+  it('when less than the minimum would move, it refuses in either direction', () => {
+    const atLeast = { minAmount: wei(8n) }
     const expected = { code: 'BELOW_MINIMUM', minAmount: 8n, moves: 7n }
-    expect(refusalOf(adjustMargin(perpetual, position, margin(7n, given), at('100')))).to.deep.equal(expected)
-    expect(refusalOf(adjustMargin(perpetual, position, margin(-7n, given), at('100')))).to.deep.equal(
+    expect(refusalOf(adjustMargin(perpetual, position, margin(7n, atLeast), at('100')))).to.deep.equal(
+      expected,
+    )
+    expect(refusalOf(adjustMargin(perpetual, position, margin(-7n, atLeast), at('100')))).to.deep.equal(
       expected,
     )
   })
 
-  it('refuses what moves nothing, or nobody', () => {
+  it('when nothing would move or the account has no position, it refuses', () => {
     const nothing = { code: 'NOTHING_MOVES' }
     expect(refusalOf(adjustMargin(perpetual, position, margin(0n), at('100')))).to.deep.equal(nothing)
     const bound = held(1000, '100', '19', 5)
@@ -145,19 +147,21 @@ describe('adjustMargin', () => {
     })
   })
 
-  it('takes only an addition that reaches IMR once the position can be liquidated', () => {
+  it('when the position can be liquidated, it accepts only an addition that reaches IMR', () => {
     // MMR 2.25 % and the buffer: liquidatable below 2.75; IMR asks for 4.5.
-    const sick = held(1000, '100', '2.7', 20)
+    const underMargined = held(1000, '100', '2.7', 20)
     const needed = quote('1.8')
-    expect(movedOf(adjustMargin(perpetual, sick, margin(needed), at('100')))).to.equal(needed)
+    expect(movedOf(adjustMargin(perpetual, underMargined, margin(needed), at('100')))).to.equal(needed)
     const received = wei(needed - 1n)
     const expected = { code: 'ADDITION_INSUFFICIENT', needed, received }
-    expect(refusalOf(adjustMargin(perpetual, sick, margin(received), at('100')))).to.deep.equal(expected)
+    expect(refusalOf(adjustMargin(perpetual, underMargined, margin(received), at('100')))).to.deep.equal(
+      expected,
+    )
     const weak = held(1000, '100', '2.75', 20)
     expect(movedOf(adjustMargin(perpetual, weak, margin(1n), at('100')))).to.equal(1n)
   })
 
-  it('refuses what the position cannot hold', () => {
+  it('when the position would not fit its slot, it refuses', () => {
     const verdict = adjustMargin(perpetual, position, margin(FOLDED_MARGIN_END), at('100'))
     expect(refusalOf(verdict)).to.deep.equal({ code: 'OUT_OF_RANGE', field: 'foldedMargin' })
   })
@@ -171,7 +175,7 @@ describe('adjustLeverage', () => {
     ...change,
   })
 
-  it('moves the margin that the new leverage asks for, either way', () => {
+  it('when the leverage changes, it moves the margin that the new leverage requires, in either direction', () => {
     const down = adjustLeverage(perpetual, position, to(2), at('100'))
     expect(down.ok && down.value).to.deep.equal({
       position: { ...position, leverage: 2, foldedMargin: quote('50') },
@@ -180,7 +184,7 @@ describe('adjustLeverage', () => {
     expect(movedOf(adjustLeverage(perpetual, position, to(10), at('100')))).to.equal(-quote('10'))
   })
 
-  it('stays within what was signed', () => {
+  it('when more or less would move than was signed, it refuses', () => {
     const [maxMarginIn, minMarginOut] = [quote('30'), quote('10')]
     expect(movedOf(adjustLeverage(perpetual, position, to(2, { maxMarginIn }), at('100')))).to.equal(
       maxMarginIn,
@@ -201,13 +205,13 @@ describe('adjustLeverage', () => {
     ).to.deep.equal({ code: 'MARGIN_OUT_BELOW_MINIMUM', minMarginOut: 1n, available: 0n })
   })
 
-  it('pays out margin, never profit', () => {
+  it('when there is unrealised profit, it pays out only margin', () => {
     expect(movedOf(adjustLeverage(perpetual, position, to(20), at('1000')))).to.equal(-quote('20'))
     const eaten = { oracle: price('1000'), fundingIndex: index(quote('0.03')) }
     expect(movedOf(adjustLeverage(perpetual, position, to(20), eaten))).to.equal(0n)
   })
 
-  it('is a whole number from 1 to the highest of the market', () => {
+  it("when the leverage is not a whole number from 1 to the market's maximum, it refuses", () => {
     for (const leverage of [0, -1, 2.5, 21, Number.NaN]) {
       const expected = { code: 'LEVERAGE_OUT_OF_RANGE', maxLeverage: 20, received: leverage }
       expect(refusalOf(adjustLeverage(perpetual, position, to(leverage), at('100')))).to.deep.equal(expected)
@@ -217,17 +221,17 @@ describe('adjustLeverage', () => {
     }
   })
 
-  it('is only set where there is no position', () => {
+  it('when there is no position, it only sets the leverage', () => {
     const verdict = adjustLeverage(perpetual, FLAT, to(7), at('100'))
     expect(verdict.ok && verdict.value).to.deep.equal({ position: { ...FLAT, leverage: 7 }, moved: 0n })
   })
 
-  it('saves a position from liquidation, whatever it takes', () => {
-    const sick = held(1000, '100', '1', 20)
-    expect(movedOf(adjustLeverage(perpetual, sick, to(20), at('100')))).to.equal(quote('4'))
+  it('when the position can be liquidated, it moves what restores it', () => {
+    const underMargined = held(1000, '100', '1', 20)
+    expect(movedOf(adjustLeverage(perpetual, underMargined, to(20), at('100')))).to.equal(quote('4'))
   })
 
-  it('may leave full collateral behind, at the owner’s word', () => {
+  it('when a binary position is fully collateralised, it may leave full collateral', () => {
     const full = held(10, '6', '6', 1)
     expect(movedOf(adjustLeverage(binary, full, to(5), at('0.6')))).to.equal(-quote('4.8'))
   })
@@ -268,12 +272,12 @@ const requirementMet = (
   { fundingIndex, oracle }: AdjustTerms,
 ): boolean => isRatioAtLeast(exposureOf(spec, position, fundingIndex, oracle), spec.imr)
 
-describe('adjustments, over random positions', () => {
-  it('move money between free and margin, and change nothing else', () => {
+describe('adjustments of random positions', () => {
+  it('when any adjustment is accepted, money moves only between free balance and margin', () => {
     fc.assert(
       fc.property(anyCase, anyAmount, fc.boolean(), ({ spec, position, terms }, amount, isUpTo) => {
-        const asked = isUpTo && amount < 0n ? upTo(amount) : margin(amount)
-        const verdict = adjustMargin(spec, position, asked, terms)
+        const adjustment = isUpTo && amount < 0n ? upTo(amount) : margin(amount)
+        const verdict = adjustMargin(spec, position, adjustment, terms)
         if (!verdict.ok) return
         const { position: after, moved } = verdict.value
         expect(marginOf(after, terms.fundingIndex)).to.equal(marginOf(position, terms.fundingIndex) + moved)
@@ -283,7 +287,7 @@ describe('adjustments, over random positions', () => {
     )
   })
 
-  it('leave IMR and 1 / leverage after a removal, no profit paid, full collateral kept', () => {
+  it('when any removal is accepted, it leaves IMR and 1 / leverage, pays no profit, and keeps full collateral', () => {
     let removals = 0
     fc.assert(
       fc.property(anyCase, anyAmount, ({ spec, position, terms }, amount) => {
@@ -304,7 +308,7 @@ describe('adjustments, over random positions', () => {
     expect(removals).to.be.greaterThan(100)
   })
 
-  it('up to pays the most that exact would accept, and a wei more is refused', () => {
+  it('when the mode is up_to, it pays the largest exact amount, and one wei more is refused', () => {
     fc.assert(
       fc.property(anyCase, ({ spec, position, terms }) => {
         const most = maxRemovable(spec, position, terms)
@@ -321,7 +325,7 @@ describe('adjustments, over random positions', () => {
     )
   })
 
-  it('an addition taken never makes anything worse, and after one nobody is left to be liquidated', () => {
+  it('when an addition is accepted, no ratio gets worse, and the position cannot be liquidated', () => {
     fc.assert(
       fc.property(anyCase, fc.bigInt({ min: 1n, max: 10n ** 21n }), ({ spec, position, terms }, amount) => {
         const { oracle, fundingIndex } = terms
@@ -348,7 +352,7 @@ describe('adjustments, over random positions', () => {
     )
   })
 
-  it('a change of leverage reaches its target to the wei, as far as there is margin', () => {
+  it('when the leverage changes, equity reaches its target to the wei, as far as there is margin', () => {
     fc.assert(
       fc.property(anyCase, fc.integer({ min: 1, max: 5 }), ({ spec, position, terms }, leverage) => {
         const verdict = adjustLeverage(spec, position, { leverage, ...UNBOUNDED }, terms)
@@ -369,7 +373,7 @@ describe('adjustments, over random positions', () => {
     )
   })
 
-  it('what is asked for twice moves once', () => {
+  it('when the same leverage is set twice, the second adjustment moves nothing', () => {
     fc.assert(
       fc.property(anyCase, fc.integer({ min: 1, max: 5 }), ({ spec, position, terms }, leverage) => {
         const first = adjustLeverage(spec, position, { leverage, ...UNBOUNDED }, terms)

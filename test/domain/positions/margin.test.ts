@@ -42,7 +42,7 @@ const at = (size: number, entry: string, margin: string): Position => ({
 })
 
 describe('ratio', () => {
-  it('of a long is (margin + value - entry) / value', () => {
+  it('when the position is a long, it is (margin + value - entry) / value', () => {
     expect(ratioOf(exposureOf(perpetual, at(1000, '100', '10'), NO_FUNDING, price('100')))).to.equal(
       rate('0.1'),
     )
@@ -51,30 +51,30 @@ describe('ratio', () => {
     )
   })
 
-  it('of a short is (margin + entry - value) / value', () => {
+  it('when the position is a short, it is (margin + entry - value) / value', () => {
     expect(ratioOf(exposureOf(perpetual, at(-1000, '100', '10'), NO_FUNDING, price('80')))).to.equal(
       rate('0.375'),
     )
   })
 
-  it('of a binary short is against 1 - O', () => {
+  it('when the position is a binary short, it is against 1 - O', () => {
     expect(ratioOf(exposureOf(binary, at(-10, '4', '6'), NO_FUNDING, price('0.5')))).to.equal(rate('1'))
     expect(ratioOf(exposureOf(binary, at(-10, '4', '3'), NO_FUNDING, price('0.5')))).to.equal(rate('0.4'))
   })
 
-  it('comes after pending funding', () => {
+  it('when funding is pending, it is computed after funding', () => {
     const paid = index(10n ** 15n)
     expect(equityOf(perpetual, at(1000, '100', '10'), paid, price('100'))).to.equal(quote('9'))
     expect(equityOf(perpetual, at(-1000, '100', '10'), paid, price('100'))).to.equal(quote('11'))
   })
 
-  it('of nothing is null, and meets every requirement', () => {
+  it('when there is no notional, it is null and meets every requirement', () => {
     const flat = exposureOf(perpetual, FLAT, NO_FUNDING, price('100'))
     expect(ratioOf(flat)).to.equal(null)
     expect(isRatioAtLeast(flat, ONE as Rate)).to.equal(true)
   })
 
-  it('is compared to the last wei', () => {
+  it('when the ratio differs by one wei, the comparison decides by it', () => {
     const oracle = price('100')
     const edge = exposureOf(perpetual, at(1000, '100', '4.5'), NO_FUNDING, oracle)
     const below = exposureOf(
@@ -93,7 +93,7 @@ describe('ratio', () => {
 })
 
 describe('eligibility', () => {
-  it('for liquidation begins half a point above the maintenance requirement', () => {
+  it('when the ratio is below MMR plus half a point, the position can be liquidated', () => {
     const edge = at(1000, '100', '2.75')
     expect(perpetual.mmr + LIQUIDATION_BUFFER).to.equal(rate('0.0275'))
     expect(isLiquidatable(perpetual, edge, NO_FUNDING, price('100'))).to.equal(false)
@@ -101,11 +101,11 @@ describe('eligibility', () => {
     expect(isBelow(perpetual, edge, index(1n), price('100'), perpetual.mmr)).to.equal(false)
   })
 
-  it('never holds for a flat account', () => {
+  it('when the account is flat, it is never eligible', () => {
     expect(isLiquidatable(perpetual, FLAT, NO_FUNDING, price('100'))).to.equal(false)
   })
 
-  it('never holds for a fully collateralised binary position, at any oracle price', () => {
+  it('when a binary position is fully collateralised, it is never eligible, at any oracle price', () => {
     for (const position of [at(10, '4', '4'), at(-10, '4', '6')]) {
       expect(isFullyCollateralised(binary, position, NO_FUNDING)).to.equal(true)
       for (const oracle of ['0.000001', '0.5', '0.999999', '1']) {
@@ -115,13 +115,13 @@ describe('eligibility', () => {
     }
   })
 
-  it('a wei less is not full collateral, and only binary markets know it', () => {
+  it('when one wei is missing, or the market is not binary, it is not fully collateralised', () => {
     const short = { ...at(-10, '4', '6'), foldedMargin: (quote('6') - 1n) as never }
     expect(isFullyCollateralised(binary, short, NO_FUNDING)).to.equal(false)
     expect(isFullyCollateralised(future, at(10, '4', '400'), NO_FUNDING)).to.equal(false)
   })
 
-  it('full collateral implies the initial requirement at every oracle price in [0, 1]', () => {
+  it('when a position is fully collateralised, it meets IMR at every oracle price in [0, 1]', () => {
     const anyPosition = fc.record({
       size: fc.integer({ min: -1000, max: 1000 }).filter((size) => size !== 0),
       entry: fc.integer({ min: 0, max: 1000 }),
@@ -150,28 +150,28 @@ describe('isHealthyAfterFills', () => {
   const oracle = price('100')
   const poor = at(1000, '100', '3')
 
-  it('given growth below the requirement, it refuses', () => {
+  it('when a position grows below IMR, it returns false', () => {
     const after = at(1001, '100.1', '3.1')
     expect(
       isHealthyAfterFills(perpetual, { before: poor, after, opened: true }, NO_FUNDING, oracle),
     ).to.equal(false)
   })
 
-  it('given a close that leaves the rest no worse, it accepts below the requirement', () => {
+  it('when a close leaves the rest no worse, it returns true below IMR', () => {
     const after = at(500, '50', '1.5')
     expect(
       isHealthyAfterFills(perpetual, { before: poor, after, opened: false }, NO_FUNDING, oracle),
     ).to.equal(true)
   })
 
-  it('given a rest that is worse, it refuses', () => {
+  it('when the rest is worse, it returns false', () => {
     const after = at(500, '50', '1.4')
     expect(
       isHealthyAfterFills(perpetual, { before: poor, after, opened: false }, NO_FUNDING, oracle),
     ).to.equal(false)
   })
 
-  it('given nothing left, it accepts', () => {
+  it('when nothing is left, it returns true', () => {
     expect(
       isHealthyAfterFills(perpetual, { before: poor, after: FLAT, opened: false }, NO_FUNDING, oracle),
     ).to.equal(true)
@@ -185,7 +185,7 @@ describe('openingBound', () => {
     leverage,
   })
 
-  it('given 1x, a buy and any binary order have none', () => {
+  it('when the leverage is 1, a buy and any binary order have no bound', () => {
     expect(openingBound(perpetual, order('LONG', 1000, 1), price('100'))).to.equal(NO_UPPER_BOUND)
     expect(openingBound(binary, order('LONG', 0, 1), price('0.5'))).to.equal(NO_UPPER_BOUND)
     expect(openingBound(binary, order('SHORT', 0, 1), price('0.5'))).to.equal(0)
@@ -209,7 +209,7 @@ describe('openingBound', () => {
       bound: 996,
     },
     {
-      name: 'a limit sell far above',
+      name: 'a limit sell far above the market',
       spec: perpetual,
       order: order('SHORT', 40_000, 20),
       oracle: '100',
@@ -227,7 +227,8 @@ describe('openingBound', () => {
     },
   ]
   for (const { name, spec, order, oracle, bound } of table) {
-    it(`of ${name} is ${bound}`, () => expect(openingBound(spec, order, price(oracle))).to.equal(bound))
+    it(`when the order is ${name}, it is ${bound}`, () =>
+      expect(openingBound(spec, order, price(oracle))).to.equal(bound))
   }
 
   const anyCase = fc.record({
@@ -263,7 +264,7 @@ describe('openingBound', () => {
       { fundingIndex: NO_FUNDING, makerFee: rate('0'), takerFee: rate('0') },
     )
 
-  it('is exactly where the requirement begins to hold: at it yes, a tick beyond no', () => {
+  it('when an order fills at the bound, it meets IMR, and one tick beyond it does not', () => {
     fc.assert(
       fc.property(anyCase, ({ spec, side, leverageSeed, isMarket, oracle: seed, limit: anyLimit, size }) => {
         const leverage = 1 + (leverageSeed % spec.maxLeverage)
@@ -288,7 +289,7 @@ describe('openingBound', () => {
     )
   })
 
-  it('keeps a position at the requirement there when it grows within the bound', () => {
+  it('when a position at IMR grows within the bound, it stays at IMR', () => {
     fc.assert(
       fc.property(anyCase, fc.nat(), fc.integer({ min: 1, max: 1000 }), (c, secondSeed, more) => {
         const { spec, side } = c

@@ -30,8 +30,8 @@ function worth(
   return (free + marginOf(position, fundingIndex) - entry) * ONE + BigInt(position.size) * spec.step * at
 }
 
-describe('applyFill, over random fills', () => {
-  it('conserves money: two sides and the fees are worth the same before and after, at any price', () => {
+describe('applyFill over random fills', () => {
+  it('when any two sides fill, both and the fees are worth the same before and after, at any price', () => {
     fc.assert(
       fc.property(
         anyMarket,
@@ -77,7 +77,7 @@ describe('applyFill, over random fills', () => {
     )
   })
 
-  it('keeps the entry notional not negative, and empties a closed position to the last wei', () => {
+  it('when any fills are applied, the entry notional is not negative, and a closed position is empty to the wei', () => {
     fc.assert(
       fc.property(anyMarket, fc.array(anyFill, { maxLength: 30 }), (spec, fills) => {
         let position: Position = FLAT
@@ -92,7 +92,7 @@ describe('applyFill, over random fills', () => {
     )
   })
 
-  it('splitting a fill never pays the trader more', () => {
+  it('when a fill is split, it never pays the trader more', () => {
     fc.assert(
       fc.property(
         anyMarket,
@@ -116,7 +116,7 @@ describe('applyFill, over random fills', () => {
     )
   })
 
-  it('undoes folding by unfolding, at any index', () => {
+  it('when margin is folded, unfolding at the same index returns it', () => {
     fc.assert(
       fc.property(fc.bigInt(), fc.integer(), fc.bigInt(), (margin, size, at) => {
         const position = {

@@ -21,7 +21,7 @@ const longOne = mustFill(perpetual, FLAT, {}).position
 const shortOne = mustFill(perpetual, FLAT, { side: 'SHORT' }).position
 
 describe('applyFill', () => {
-  it('given a flat account, it opens with margin at the leverage and the fee from the free balance', () => {
+  it('when the account is flat, it opens with margin at the leverage and the fee from the free balance', () => {
     const { position, opened, freeDelta, fee } = mustFill(perpetual, FLAT, {})
     expect(position).to.deep.equal({
       size: 1000,
@@ -32,19 +32,19 @@ describe('applyFill', () => {
     expect([opened, fee, freeDelta]).to.deep.equal([1000, quote('0.05'), quote('-10.05')])
   })
 
-  it('given a fill by the maker, the fee is the maker rate', () => {
+  it('when the fill is a maker fill, the fee is at the maker rate', () => {
     expect(mustFill(perpetual, FLAT, { takerSteps: steps(0) }).fee).to.equal(0n)
     expect(mustFill(perpetual, FLAT, { takerSteps: steps(400) }).fee).to.equal(quote('0.02'))
   })
 
-  it('given a long in profit, a close pays margin and profit less the fee', () => {
+  it('when a long in profit closes, it pays margin and profit less the fee', () => {
     const { position, freeDelta, fee } = mustFill(perpetual, longOne, { side: 'SHORT', price: ticks(1100) })
     expect(position).to.deep.equal({ size: 0, entryNotional: 0n, foldedMargin: 0n, leverage: 10 })
     expect(fee).to.equal(quote('0.055'))
     expect(freeDelta).to.equal(quote('19.945'))
   })
 
-  it('given a close that returns less than its fee, the fee takes the rest and no more', () => {
+  it('when a close returns less than its fee, the fee is capped at what it returns', () => {
     const { freeDelta, fee } = mustFill(perpetual, longOne, { side: 'SHORT', price: ticks(900) })
     expect([fee, freeDelta]).to.deep.equal([0n, 0n])
     const spare = mustFill(
@@ -55,7 +55,7 @@ describe('applyFill', () => {
     expect([spare.fee, spare.freeDelta]).to.deep.equal([quote('0.01'), 0n])
   })
 
-  it('given a close below bankruptcy, it refuses and says by how much', () => {
+  it('when a close is below bankruptcy, it refuses and returns the negative proceeds', () => {
     const fill = aFill(perpetual, { side: 'SHORT', price: ticks(899) })
     expect(applyFill(perpetual, longOne, fill, terms(perpetual))).to.deep.equal({
       ok: false,
@@ -63,7 +63,7 @@ describe('applyFill', () => {
     })
   })
 
-  it('given a fill that flips, it closes first, then opens with its own margin and leverage', () => {
+  it('when a fill flips the position, it closes first, then opens with its own margin and leverage', () => {
     const flip = { side: 'SHORT' as const, price: ticks(1100), steps: steps(1500), leverage: 5 }
     const { position, closed, opened, freeDelta, fee, closingFee } = mustFill(perpetual, longOne, flip)
     expect([closed, opened]).to.deep.equal([1000, 500])
@@ -77,13 +77,13 @@ describe('applyFill', () => {
     expect(freeDelta).to.equal(quote('8.9175'))
   })
 
-  it('given taker steps on a flip, the closing share pays them first', () => {
+  it('when a flip has taker steps, they apply to the closing steps first', () => {
     const flip = { side: 'SHORT' as const, steps: steps(1500), takerSteps: steps(1200) }
     const { fee, closingFee } = mustFill(perpetual, longOne, flip)
     expect([closingFee, fee]).to.deep.equal([quote('0.05'), quote('0.06')])
   })
 
-  it('given a growing fill, the leverage becomes the order’s, and a partial close keeps it', () => {
+  it("when a fill grows the position, the leverage becomes the order's, and when it closes in part, the leverage stays", () => {
     const grown = mustFill(perpetual, longOne, { leverage: 4 }).position
     expect(grown.leverage).to.equal(4)
     expect(grown.foldedMargin).to.equal(quote('35'))
@@ -92,7 +92,7 @@ describe('applyFill', () => {
     ).to.equal(4)
   })
 
-  it('given funding since the last fill, a long has paid what a short has got', () => {
+  it('when funding has accrued since the last fill, a long has paid what a short has received', () => {
     const paid = index(10n ** 15n)
     expect(marginOf(longOne, paid)).to.equal(quote('9'))
     expect(marginOf(shortOne, paid)).to.equal(quote('11'))
@@ -100,7 +100,7 @@ describe('applyFill', () => {
     expect(freeDelta).to.equal(quote('9'))
   })
 
-  it('given an uneven partial close, margin rounds down and entry for the remainder', () => {
+  it('when a partial close does not divide evenly, margin rounds down and entry in favour of the rest', () => {
     const odd = { entryNotional: 1_000_000_001n as Quote, foldedMargin: 500_000_001n as Quote, leverage: 2 }
     const long = mustFill(
       perpetual,
@@ -114,7 +114,7 @@ describe('applyFill', () => {
     expect(short.position.entryNotional).to.equal(10n ** 15n + 1n - (10n ** 15n + 1n) / 3n)
   })
 
-  it('given a position that its slot cannot hold, it refuses and names the field', () => {
+  it('when the position would not fit its slot, it refuses and returns the field', () => {
     const cases = [
       { position: { ...longOne, size: Number.MAX_SAFE_INTEGER as Position['size'] }, field: 'size' },
       { position: { ...longOne, entryNotional: ((1n << 92n) - 1n) as Quote }, field: 'entryNotional' },
@@ -153,21 +153,21 @@ describe('openingBasis', () => {
     { name: 'binary market sell', spec: binary, side: 'SHORT', limit: 0, clearing: 370, basis: '0.63' },
   ] as const
   for (const { name, spec, side, limit, clearing, basis } of table) {
-    it(`of a ${name}`, () => {
+    it(`when the order is a ${name}, it is ${basis}`, () => {
       expect(openingBasis(spec, { side, limit: ticks(limit) }, ticks(clearing), oracle)).to.equal(
         price(basis),
       )
     })
   }
 
-  it('margin per step rounds up', () => {
+  it('when the margin per step is fractional, it rounds up', () => {
     expect(marginPerStep(perpetual, price('100'), 3)).to.equal(33_333_333_333_333_334n)
     expect(marginPerStep(perpetual, 1n as Price, 7)).to.equal(1n)
   })
 })
 
 describe('closingSteps', () => {
-  it('closes up to the position and never on its own side', () => {
+  it('when a fill exceeds the position or is on its side, it closes at most the position, and nothing on its own side', () => {
     expect(closingSteps(steps(10), 'SHORT', steps(4))).to.equal(4)
     expect(closingSteps(steps(10), 'SHORT', steps(40))).to.equal(10)
     expect(closingSteps(steps(10), 'LONG', steps(4))).to.equal(0)
@@ -177,18 +177,18 @@ describe('closingSteps', () => {
 })
 
 describe('bankruptcyPrice', () => {
-  it('is where equity is nil, rounded to the solvent side', () => {
+  it('when a position is open, it is the price of zero equity, rounded to the solvent side', () => {
     expect(bankruptcyPrice(perpetual, longOne, NO_FUNDING)).to.equal(900)
     expect(bankruptcyPrice(perpetual, shortOne, NO_FUNDING)).to.equal(1100)
     expect(bankruptcyPrice(perpetual, longOne, index(1n))).to.equal(901)
     expect(bankruptcyPrice(perpetual, shortOne, index(-1n))).to.equal(1099)
   })
 
-  it('given a long with more margin than entry, there is no bound', () => {
+  it('when a long has more margin than entry, it is 0', () => {
     expect(bankruptcyPrice(perpetual, { ...longOne, foldedMargin: quote('101') }, NO_FUNDING)).to.equal(0)
   })
 
-  it('given a short that nothing can save, it is negative', () => {
+  it('when no price is solvent for a short, it is negative', () => {
     expect(bankruptcyPrice(perpetual, { ...shortOne, foldedMargin: quote('-101') }, NO_FUNDING)).to.be.below(
       0,
     )
@@ -202,7 +202,7 @@ describe('bankruptcyPrice', () => {
     dust: fc.bigInt({ min: 0n, max: 999n }),
   })
 
-  it('at it, every series of partial closes has proceeds; one tick beyond, the whole has none', () => {
+  it('when a position closes at it in any pieces, every close is accepted, and two ticks beyond the whole is insolvent', () => {
     fc.assert(
       fc.property(
         anyPosition,
@@ -237,7 +237,7 @@ describe('bankruptcyPrice', () => {
     )
   })
 
-  it('is not moved by a close towards the solvent side at most: later closes keep the bound', () => {
+  it('when a part of the position closes on the solvent side, later closes keep the bound', () => {
     fc.assert(
       fc.property(anyPosition, fc.integer({ min: 1, max: 999 }), (p, close) => {
         const position: Position = {
@@ -260,7 +260,7 @@ describe('bankruptcyPrice', () => {
     )
   })
 
-  it('fees off or on, a close never takes more than the proceeds', () => {
+  it('when fees are on or off, a close never takes more than its proceeds', () => {
     fc.assert(
       fc.property(anyPosition, rateArbitrary(), (p, takerFee) => {
         const position = {

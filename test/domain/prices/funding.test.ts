@@ -36,12 +36,12 @@ const inOrder = (...times: number[]): number[] => times.sort((a, b) => a - b)
 describe('accrue', () => {
   const running: FundingRate = { rate: hourly(3_600_000n), validFrom: millis(1000), validUntil: millis(5000) }
 
-  it('adds the rate for the time that it is valid', () => {
+  it('when a rate is valid, it adds the rate for that time', () => {
     expect(accrue(index(7n), running, millis(2000), millis(3000))).to.equal(1007n)
     expect(accrue(index(7n), running, millis(0), millis(9000))).to.equal(4007n)
   })
 
-  it('adds nothing outside its validity, both ends told', () => {
+  it('when the interval lies outside the validity, it adds nothing, at either end', () => {
     expect(accrue(index(7n), running, millis(0), millis(1000))).to.equal(7n)
     expect(accrue(index(7n), running, millis(5000), millis(9000))).to.equal(7n)
     expect(accrue(index(7n), running, millis(4999), millis(5000))).to.equal(8n)
@@ -49,14 +49,14 @@ describe('accrue', () => {
     expect(accrue(index(7n), NO_RATE, millis(0), millis(9000))).to.equal(7n)
   })
 
-  it('rounds towards zero, whoever pays', () => {
+  it('when the result is fractional, it rounds towards zero for either sign', () => {
     const small = { ...running, rate: hourly(3_599n) }
     expect(accrue(index(0n), small, millis(1000), millis(2000))).to.equal(0n)
     expect(accrue(index(0n), { ...small, rate: hourly(-3_599n) }, millis(1000), millis(2000))).to.equal(0n)
     expect(accrue(index(0n), { ...small, rate: hourly(-3_600n) }, millis(1000), millis(2000))).to.equal(-1n)
   })
 
-  it('never accrues outside validity, never against the sign of the rate, never more than the rate', () => {
+  it('when any interval is accrued, it accrues only within validity, with the sign of the rate and at most the rate', () => {
     fc.assert(
       fc.property(anyIndex, anyRunning, anyTime, anyTime, (before, running, a, b) => {
         const [from = 0, to = 0] = inOrder(a, b)
@@ -69,7 +69,7 @@ describe('accrue', () => {
     )
   })
 
-  it('in n steps it grows by at most n - 1 wei less than in one, and never by more', () => {
+  it('when time is split into n intervals, it grows by at most n - 1 wei less than in one, and never by more', () => {
     fc.assert(
       fc.property(anyRunning, fc.array(anyTime, { minLength: 2, maxLength: 30 }), (running, times) => {
         const cuts = inOrder(...times)
@@ -84,7 +84,7 @@ describe('accrue', () => {
     )
   })
 
-  it('is paid by longs to shorts, to the wei, whoever holds what', () => {
+  it('when any positions are open, longs pay what shorts receive, to the wei', () => {
     const anySizes = fc.array(fc.integer({ min: -(2 ** 40), max: 2 ** 40 }), { minLength: 1, maxLength: 20 })
     fc.assert(
       fc.property(anySizes, anyIndex, anyRunning, (sizes, before, running) => {
@@ -113,17 +113,17 @@ describe('fundingBounds', () => {
     validUntil: millis(until),
   })
 
-  it('knows the cap in wei per step', () => {
+  it('when the cap is converted, it is in wei per step and hour', () => {
     expect(fundingCapAt(spec, ORACLE)).to.equal(CAP)
     expect(fundingCapAt({ ...spec, step: 1n as typeof spec.step }, price('1'))).to.equal(0n)
   })
 
-  it('starts within a third of the cap', () => {
+  it('when no rate has been set, it starts within a third of the cap', () => {
     const bounds = fundingBounds(spec, NO_RATE, ORACLE, millis(10 ** 12))
     expect(bounds).to.deep.equal({ lowest: -CAP / 3n, highest: CAP / 3n })
   })
 
-  it('lets a running rate move from one end to the other in 45 minutes', () => {
+  it('when a rate is running, it may move from one end to the other in 45 minutes', () => {
     const at = 10 ** 12
     const top = running(CAP, at)
     expect(fundingBounds(spec, top, ORACLE, millis(at))).to.deep.equal({ lowest: CAP, highest: CAP })
@@ -132,7 +132,7 @@ describe('fundingBounds', () => {
     expect(fundingBounds(spec, top, ORACLE, millis(at + FULL_SWING)).lowest).to.equal(-CAP)
   })
 
-  it('moves no faster after a lapse, and towards zero', () => {
+  it('when the rate has lapsed, it moves no faster, and towards zero', () => {
     const at = 10 ** 12
     const lapsed = running(CAP, at, at + 1)
     expect(fundingBounds(spec, lapsed, ORACLE, millis(at + half))).to.deep.equal({
@@ -144,13 +144,13 @@ describe('fundingBounds', () => {
     expect(soon.highest < CAP).to.equal(true)
   })
 
-  it('counts from the cap where the price has fallen below the last rate', () => {
+  it("when the oracle price has fallen below the last rate's cap, it counts from the new cap", () => {
     const at = 10 ** 12
     const bounds = fundingBounds(spec, running(2n * CAP, at), ORACLE, millis(at))
     expect(bounds).to.deep.equal({ lowest: CAP, highest: CAP })
   })
 
-  it('is never empty, within the cap, and never gets from end to end sooner than in 45 minutes', () => {
+  it('when any rate follows, the bounds are not empty, within the cap, and take at least 45 minutes from end to end', () => {
     const anyWait = fc.integer({ min: 0, max: HOUR })
     const anyMove = fc.record({
       wait: anyWait,
@@ -195,7 +195,7 @@ describe('setFunding', () => {
     return verdict.ok ? null : verdict.refusal
   }
 
-  it('takes a rate, from its asOf', () => {
+  it('when a rate is within its bounds, it applies from its asOf', () => {
     const verdict = setFunding(spec, update(), context())
     expect(verdict.ok && verdict.value).to.deep.equal({
       rate: CAP / 4n,
@@ -204,20 +204,20 @@ describe('setFunding', () => {
     })
   })
 
-  it('is for perpetuals', () => {
+  it('when the market is not a perpetual, it refuses', () => {
     for (const kind of [future.kind, binary.kind]) {
       const verdict = setFunding({ ...spec, kind }, update(), context())
       expect(verdict.ok ? null : verdict.refusal).to.deep.equal({ code: 'NOT_PERPETUAL' })
     }
   })
 
-  it('takes nothing but 0 where the market has no funding', () => {
+  it('when the market has no funding, it accepts only 0', () => {
     const off = { ...spec, fundingCap: rate('0') }
     expect(setFunding(off, update({ rate: hourly(0n) }), context()).ok).to.equal(true)
     expect(setFunding(off, update({ rate: hourly(1n) }), context()).ok).to.equal(false)
   })
 
-  it('refuses a rate a wei beyond its bounds, and names them', () => {
+  it('when a rate is one wei beyond its bounds, it refuses and returns the bounds', () => {
     const { lowest, highest } = fundingBounds(spec, NO_RATE, ORACLE, at)
     expect(refusal({ rate: highest })).to.equal(null)
     expect(refusal({ rate: lowest })).to.equal(null)
@@ -226,7 +226,7 @@ describe('setFunding', () => {
     }
   })
 
-  it('is valid for an hour at most, and for some time at least', () => {
+  it('when the validity is zero or above an hour, it refuses', () => {
     const latest = at + MAX_VALIDITY
     expect(refusal({ validUntil: millis(at + 1) })).to.equal(null)
     for (const validUntil of [at, millis(latest + 1)]) {
@@ -235,7 +235,7 @@ describe('setFunding', () => {
     }
   })
 
-  it('ends with the session', () => {
+  it('when the validity exceeds the session, it refuses', () => {
     const sessionEnd = millis(at + 1000)
     expect(refusal({ validUntil: sessionEnd }, { sessionEnd })).to.equal(null)
     const received = millis(sessionEnd + 1)
@@ -246,7 +246,7 @@ describe('setFunding', () => {
     }
   })
 
-  it('refuses a rate that could run the index out of its bits, and never lets one', () => {
+  it('when a rate could exceed the bits of the index, it refuses, and no accepted rate ever does', () => {
     const end = 1n << 95n
     const full = { ...spec, fundingCap: rate('0.04') }
     const huge = (10n ** 12n * ONE) as typeof ORACLE

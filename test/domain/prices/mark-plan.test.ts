@@ -96,8 +96,8 @@ const anyMark = fc
     }),
   )
 
-describe('domain/mark-plan', () => {
-  it('over any mark, reservations stay exact, paid for, and what acceptance would give to the orders in their new order', () => {
+describe('planMark', () => {
+  it('when any mark triggers orders, reservations are exact, affordable, and those of an acceptance at the new seqs', () => {
     const seen = { triggered: 0, ended: 0, reserved: 0, short: 0 }
     fc.assert(
       fc.property(anyMark, ({ before, hits, plan, after, input }) => {
@@ -119,7 +119,7 @@ describe('domain/mark-plan', () => {
               one,
             ]),
           )
-          // What has ended may have held capacity that nobody gets for it; nobody opens without paying.
+          // An ended order may have had capacity that no other order gets in exchange; no order opens without a reservation.
           for (const order of live)
             expect(order.openable >= (due.get(order.seq)?.openable ?? 0)).to.equal(true)
         }
@@ -139,13 +139,13 @@ describe('domain/mark-plan', () => {
     expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).to.be.greaterThan(5)
   })
 
-  it('over any mark, each order that it reaches is told once, in the order of acceptance, at the place that it has from then on', () => {
+  it('when any mark reaches orders, each has one trigger row, by seq of acceptance, whose sequence is its new seq', () => {
     fc.assert(
       fc.property(anyMark, ({ hits, plan, after }) => {
         expect(plan.rows[0]?.kind).to.equal('prices_updated')
-        const told = plan.rows.filter((row) => row.kind === 'order_triggered')
-        expect(told.map((row) => row.order_id)).to.deep.equal(hits.map(({ orderId }) => orderId))
-        for (const [at, row] of told.entries()) {
+        const triggeredRows = plan.rows.filter((row) => row.kind === 'order_triggered')
+        expect(triggeredRows.map((row) => row.order_id)).to.deep.equal(hits.map(({ orderId }) => orderId))
+        for (const [at, row] of triggeredRows.entries()) {
           expect(plan.rows.indexOf(row)).to.equal(1 + at)
           const order = after.find(({ orderId }) => orderId === row.order_id) as OpenOrder
           expect(order.seq).to.equal(HEAD + 2 + at)
@@ -159,7 +159,7 @@ describe('domain/mark-plan', () => {
     )
   })
 
-  it('over any mark, an order that may only reduce enters the book exactly where there is something to reduce', () => {
+  it('when any mark triggers a reduce-only order, it enters the book exactly if there is a position to reduce', () => {
     fc.assert(
       fc.property(anyMark, ({ hits, after, input }) => {
         for (const { orderId, reduceOnly, side, account } of hits) {
@@ -176,7 +176,7 @@ describe('domain/mark-plan', () => {
     )
   })
 
-  it('over any mark, the book that is fed by the rows is the one that is loaded from the orders', () => {
+  it('when the rows of any mark are applied, the market book equals one that is loaded from the orders', () => {
     fc.assert(
       fc.property(anyMark, ({ before, plan, after, input }) => {
         const { spec } = input
@@ -194,7 +194,7 @@ describe('domain/mark-plan', () => {
     )
   })
 
-  it('given no trigger, it tells the prices and changes nothing', () => {
+  it('when no order is triggered, it writes the prices and nothing else', () => {
     fc.assert(
       fc.property(anyBatch(), (batch) => {
         const price = priceOf(batch.spec, 50 as Ticks)

@@ -37,32 +37,32 @@ const NO_BASIS = { value: 0n, at: at(0) }
 const inTicks = (price: Price): number => Number(price) / Number(perpetual.tick)
 
 describe('markPrice', () => {
-  for (const [name, given] of [
+  for (const [name, markInput] of [
     ['a one-sided book', input(999, null)],
     ['a wide book', input(980, 1001)],
     ['a thin book', input(999, 1001, { depth: 20 })],
     ['an empty book', input(null, null)],
   ] as const) {
-    it(`given ${name}, it is the oracle price`, () => {
-      expect(inTicks(markPrice(given, { value: 5n * 10n ** 18n, at: at(0) }))).to.equal(1000)
+    it(`when there is ${name}, it is the oracle price`, () => {
+      expect(inTicks(markPrice(markInput, { value: 5n * 10n ** 18n, at: at(0) }))).to.equal(1000)
     })
   }
 
-  it('is the median of basis, book and oracle', () => {
+  it('when the book has usable quotes, it is the median of basis, book and oracle price', () => {
     const above = input(1004, 1006)
     expect(inTicks(markPrice(above, NO_BASIS))).to.equal(1000)
     expect(inTicks(markPrice(above, { value: 3n * perpetual.tick, at: at(0) }))).to.equal(1003)
     expect(inTicks(markPrice(above, { value: 9n * perpetual.tick, at: at(0) }))).to.equal(1005)
   })
 
-  it('takes a clearing price between bid and ask for a minute', () => {
+  it('when a clearing price lies between bid and ask, it counts for a minute', () => {
     const last = { price: ticks(1006), at: at(0) }
     const basis = { value: 90n * perpetual.tick, at: at(0) }
     expect(inTicks(markPrice(input(1004, 1006, { last, now: at(59_999) }), basis))).to.equal(1006)
     expect(inTicks(markPrice(input(1004, 1006, { last, now: at(60_000) }), basis))).to.equal(1005)
   })
 
-  it('never leaves the band', () => {
+  it('when any book and basis are markInput, it lies within the band', () => {
     const { lo, hi } = priceBand(perpetual, priceOf(perpetual, ticks(1000)))
     fc.assert(
       fc.property(
@@ -78,8 +78,8 @@ describe('markPrice', () => {
   })
 })
 
-describe('nextBasis', () => {
-  it('starts at nothing and moves towards the book by the time that passed', () => {
+describe('nextMarkBasis', () => {
+  it('when time passes, it starts at 0 and moves towards the book by the elapsed time', () => {
     const first = nextMarkBasis(null, input(1004, 1006))
     expect(first.value).to.equal(0n)
     const later = nextMarkBasis(first, input(1004, 1006, { now: at(15_000) }))
@@ -89,7 +89,7 @@ describe('nextBasis', () => {
     )
   })
 
-  it('moves back to nothing while the book says nothing', () => {
+  it('when the book has no usable quotes, it moves back to 0', () => {
     const basis = { value: 150n, at: at(0) }
     expect(nextMarkBasis(basis, input(null, null, { now: at(75_000) })).value).to.equal(75n)
   })

@@ -18,27 +18,27 @@ const report = (price: string, observedAt: number) => ({
 const AS_OF = 100_000 as Millis
 const last = { price: e18('100') as Price, observedAt: 99_500 as Millis }
 
-describe('isUsable', () => {
+describe('isReportUsable', () => {
   for (const [name, price, observedAt, used, expected] of [
     ['as old as allowed', '100', 99_000, null, true],
     ['older than allowed', '100', 98_999, null, false],
     ['as far ahead as allowed', '100', 102_000, null, true],
     ['further ahead', '100', 102_001, null, false],
-    ['without a price', '0', 100_000, null, false],
+    ['of price 0', '0', 100_000, null, false],
     ['older than the one used', '100', 99_499, last, false],
     ['of the same moment with the same price', '100', 99_500, last, true],
     ['of the same moment with another price', '100.1', 99_500, last, false],
-    ['a move of base and slope', '102', 100_000, last, true],
-    ['a larger move', '102.000000000000000001', 100_000, last, false],
-    ['the same move down', '98', 100_000, last, true],
-    ['a larger move down', '97.999999999999999999', 100_000, last, false],
+    ['a move of base and slope from the last', '102', 100_000, last, true],
+    ['a larger move from the last', '102.000000000000000001', 100_000, last, false],
+    ['the same move down from the last', '98', 100_000, last, true],
+    ['a larger move down from the last', '97.999999999999999999', 100_000, last, false],
   ] as const) {
-    it(`given a report ${name}: ${expected}`, () => {
+    it(`when a report is ${name}, the result is ${expected}`, () => {
       expect(isReportUsable(report(price, observedAt), used, rules, AS_OF)).to.equal(expected)
     })
   }
 
-  it('refuses a probability above 1', () => {
+  it('when a probability is above 1, it returns false', () => {
     const binary = { ...rules, kind: 'binary_future' as const }
     expect(isReportUsable(report('1', 100_000), null, binary, AS_OF)).to.equal(true)
     expect(isReportUsable(report('1.000000000000000001', 100_000), null, binary, AS_OF)).to.equal(false)

@@ -5,7 +5,7 @@ import { exposureOf, isRatioNotWorse } from '../../../domain/positions/margin.ts
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import { closeAgainst, compareRanks, isDeleverageable, scoreOf } from '../../../domain/risk/deleverage.ts'
 import { type Address, ONE, type Quote } from '../../../domain/units.ts'
-import { anyScene, worthOf } from '../../support/held.ts'
+import { anyMarketCase, worthOf } from '../../support/any-positions.ts'
 import { e18, index, perpetual, price, quote, steps } from '../../support/markets.ts'
 
 const NONE = index(0n)
@@ -19,52 +19,52 @@ const held = (size: number, entry: string, margin: string): Position => ({
 })
 
 describe('isDeleverageable', () => {
-  const given = (margin: string, backstop: Parameters<typeof isDeleverageable>[2]) =>
+  const isDeleverageableWith = (margin: string, backstop: Parameters<typeof isDeleverageable>[2]) =>
     isDeleverageable(perpetual, held(1000, '100', margin), backstop, NONE, at)
   const rich = { position: FLAT, cap: quote('1000'), free: quote('1000') }
 
-  it('holds for nothing left, whoever else could take it', () => {
-    expect(given('0', rich)).to.equal(true)
-    expect(given('-1', rich)).to.equal(true)
-    expect(given('-1', 'itself')).to.equal(true)
+  it('when equity is at most zero, it returns true, whatever the backstop could inherit', () => {
+    expect(isDeleverageableWith('0', rich)).to.equal(true)
+    expect(isDeleverageableWith('-1', rich)).to.equal(true)
+    expect(isDeleverageableWith('-1', 'itself')).to.equal(true)
   })
 
-  it('holds below maintenance only where the backstop cannot take the position', () => {
-    expect(given('1', rich)).to.equal(false)
-    expect(given('1', null)).to.equal(true)
-    expect(given('1', { ...rich, cap: quote('99') })).to.equal(true)
-    expect(given('1', { ...rich, free: quote('3') })).to.equal(true)
-    expect(given('1', 'itself')).to.equal(false)
+  it('when the ratio is below MMR, it returns true only if the backstop cannot inherit the position', () => {
+    expect(isDeleverageableWith('1', rich)).to.equal(false)
+    expect(isDeleverageableWith('1', null)).to.equal(true)
+    expect(isDeleverageableWith('1', { ...rich, cap: quote('99') })).to.equal(true)
+    expect(isDeleverageableWith('1', { ...rich, free: quote('3') })).to.equal(true)
+    expect(isDeleverageableWith('1', 'itself')).to.equal(false)
   })
 
-  it('never holds at the maintenance requirement', () => {
-    expect(given('2.25', null)).to.equal(false)
+  it('when the ratio equals MMR, it returns false', () => {
+    expect(isDeleverageableWith('2.25', null)).to.equal(false)
   })
 })
 
 describe('scoreOf', () => {
-  it('is profit on entry times leverage', () => {
+  it('when a position is profitable, it is profit on entry times leverage', () => {
     // Short from 125: profit 25 on 125; notional 100 on equity 50.
     expect(scoreOf(perpetual, held(-1000, '125', '25'), NONE, at)).to.equal(e18('0.4'))
     // Long from 80: profit 20 on 80; notional 100 on equity 40.
     expect(scoreOf(perpetual, held(1000, '80', '20'), NONE, at)).to.equal(e18('0.625'))
   })
 
-  it('is nobody without size, profit or equity', () => {
+  it('when a position has no size, profit or equity, it is null', () => {
     expect(scoreOf(perpetual, FLAT, NONE, at)).to.equal(null)
     expect(scoreOf(perpetual, held(1000, '100', '20'), NONE, at)).to.equal(null)
     expect(scoreOf(perpetual, held(-1000, '99', '20'), NONE, at)).to.equal(null)
     expect(scoreOf(perpetual, held(1000, '80', '-20'), NONE, at)).to.equal(null)
   })
 
-  it('judges profit before funding and equity after it', () => {
+  it('when funding is pending, it is computed from profit before funding and equity after it', () => {
     const position = held(1000, '80', '20')
     expect(scoreOf(perpetual, position, index(10n ** 16n), at)).to.equal((e18('0.25') * 100n) / 30n)
   })
 })
 
 describe('compareRanks', () => {
-  it('puts the higher score first, then the lower address', () => {
+  it('when ranks are sorted, the higher score comes first, then the lower address', () => {
     const of = (account: string, score: bigint) => ({ account: account as Address, score })
     const listed = [of('0xb', 1n), of('0xa', 1n), of('0xc', 2n)].sort(compareRanks)
     expect(listed.map(({ account }) => account)).to.deep.equal(['0xc', '0xa', '0xb'])
@@ -76,7 +76,7 @@ describe('closeAgainst', () => {
   const bankrupt = held(1000, '110', '5')
   const winner = held(-400, '50', '5')
 
-  it('closes at the price that leaves the account nothing, and pays the counterparty the rest', () => {
+  it('when a leg closes, the bankrupt account gets nothing and the counterparty the rest', () => {
     // Bankruptcy price 105: the winner sold 0.4 at 125 and buys it back for 42.
     const leg = closeAgainst(perpetual, bankrupt, winner, steps(1000), NONE, at)
     expect(leg).to.deep.equal({
@@ -87,11 +87,11 @@ describe('closeAgainst', () => {
     })
   })
 
-  it('takes no more than asked', () => {
+  it('when fewer steps are requested than available, it closes only those', () => {
     expect(closeAgainst(perpetual, bankrupt, winner, steps(100), NONE, at)?.steps).to.equal(100)
   })
 
-  it('leaves out the same side, the unprofitable, the flat, and who could not pay', () => {
+  it('when the counterparty is on the same side, unprofitable, flat or could not pay, it returns null', () => {
     const refused = (other: Position) => closeAgainst(perpetual, bankrupt, other, steps(10), NONE, at)
     expect(refused(bankrupt)).to.equal(null)
     expect(refused(held(-400, '40', '5'))).to.equal(null)
@@ -101,16 +101,16 @@ describe('closeAgainst', () => {
     expect(closeAgainst(perpetual, FLAT, winner, steps(10), NONE, at)).to.equal(null)
   })
 
-  it('conserves value to the wei, at every price, and leaves no ratio worse', () => {
+  it('when any leg closes, value is conserved to the wei at every price, and no ratio gets worse', () => {
     const seen = { closed: 0 }
     fc.assert(
       fc.property(
-        anyScene(2),
+        anyMarketCase(2),
         fc.integer({ min: 1, max: 3_000_000 }),
         fc.bigInt({ min: 0n, max: 2n * ONE }),
-        ({ spec, positions, index, oracle }, asked, any) => {
+        ({ spec, positions, index, oracle }, requested, any) => {
           const [a, b] = positions as [Position, Position]
-          const leg = closeAgainst(spec, a, b, steps(asked), index, oracle)
+          const leg = closeAgainst(spec, a, b, steps(requested), index, oracle)
           if (leg === null) return
           seen.closed++
           const after = [leg.position, leg.counterparty]
@@ -136,7 +136,7 @@ describe('closeAgainst', () => {
     expect(seen.closed).to.be.greaterThan(20)
   })
 
-  it('closes any amount in any pieces: the account never keeps or owes anything for what is closed', () => {
+  it('when any number of pieces closes, the account keeps nothing of the closed share and owes nothing for it', () => {
     const whole = closeAgainst(perpetual, bankrupt, held(-1000, '130', '5'), steps(1000), NONE, at)
     let [account, counterparty, paid] = [bankrupt, held(-1000, '130', '5'), 0n]
     for (const piece of [333, 1, 600, 66]) {

@@ -10,8 +10,8 @@ import { anyAdmission } from '../support/any-admission.ts'
 
 const at = (wei: bigint) => wei as Price
 
-describe('the liquidation price', () => {
-  it('is the first price at which the position is eligible, to the wei', () => {
+describe('liquidationPrice', () => {
+  it('when a position can be liquidated, it is the first eligible price, to the wei', () => {
     let found = 0
     fc.assert(
       fc.property(anyAdmission, ({ facts: { spec, position, fundingIndex } }) => {
@@ -31,7 +31,7 @@ describe('the liquidation price', () => {
     expect(found).to.be.greaterThan(500)
   })
 
-  it('is none where no price makes the position eligible', () => {
+  it('when no price makes the position eligible, it is null', () => {
     fc.assert(
       fc.property(
         anyAdmission,

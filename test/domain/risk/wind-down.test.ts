@@ -4,34 +4,34 @@ import { describe, it } from 'mocha'
 import type { Position } from '../../../domain/positions/position.ts'
 import { claimDue, deficitAt, haircutOf, valueAt } from '../../../domain/risk/wind-down.ts'
 import { ONE, type Price, type Quote } from '../../../domain/units.ts'
-import { anyScene, worthOf } from '../../support/held.ts'
+import { anyMarketCase, worthOf } from '../../support/any-positions.ts'
 import { quote } from '../../support/markets.ts'
 
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, each) => total + each, 0n)
 
 describe('haircutOf', () => {
-  it('pays in full where nobody owes', () => {
+  it('when no account has a deficit, it pays in full', () => {
     const haircut = haircutOf(quote('100'), quote('100'), quote('0'))
     expect(claimDue(quote('70'), haircut)).to.equal(quote('70'))
   })
 
-  it('shares a deficit by value', () => {
+  it('when there is a deficit, it is shared by value', () => {
     const haircut = haircutOf(quote('75'), quote('75'), quote('25'))
     expect(claimDue(quote('60'), haircut)).to.equal(quote('45'))
     expect(claimDue(quote('40'), haircut)).to.equal(quote('30'))
   })
 
-  it('pays in full what was covered, and never more', () => {
+  it('when a deficit was covered, it pays in full and never more', () => {
     expect(claimDue(quote('60'), haircutOf(quote('75'), quote('100'), quote('25')))).to.equal(quote('60'))
     expect(claimDue(quote('60'), haircutOf(quote('75'), quote('200'), quote('25')))).to.equal(quote('60'))
   })
 
-  it('pays nobody who owes, and nothing where nothing is owed', () => {
+  it('when the value of a claim is zero or negative, it pays nothing', () => {
     expect(claimDue(quote('-1'), haircutOf(quote('75'), quote('75'), quote('25')))).to.equal(0n)
     expect(claimDue(quote('0'), haircutOf(quote('0'), quote('0'), quote('0')))).to.equal(0n)
   })
 
-  it('owes all of it where the pool was empty and nobody who owes was listed', () => {
+  it('when the pool was empty and no deficit was reported, it owes the full value', () => {
     expect(claimDue(quote('5'), haircutOf(quote('0'), quote('0'), quote('0')))).to.equal(quote('5'))
     expect(claimDue(quote('5'), haircutOf(quote('0'), quote('9'), quote('0')))).to.equal(quote('5'))
   })
@@ -44,10 +44,10 @@ const balanced = (positions: readonly Position[]): Position[] => {
   return size === 0 ? [...positions] : [...positions, last as Position]
 }
 
-describe('claims', () => {
-  it('never exceed the pool, in whatever order, and leave dust only', () => {
+describe('claims at a haircut', () => {
+  it('when accounts claim in any sequence, they never exceed the pool and leave only dust', () => {
     fc.assert(
-      fc.property(anyScene(6), fc.bigInt({ min: 0n, max: ONE }), ({ spec, positions, index }, at) => {
+      fc.property(anyMarketCase(6), fc.bigInt({ min: 0n, max: ONE }), ({ spec, positions, index }, at) => {
         const all = balanced(positions)
         const price = at as Price
         // The pool is what all positions are worth together: sizes cancel out, so the price does not matter.
@@ -63,9 +63,9 @@ describe('claims', () => {
     )
   })
 
-  it('count a deficit up and a value down', () => {
+  it('when values are rounded, a deficit rounds up and a value rounds down', () => {
     fc.assert(
-      fc.property(anyScene(1), ({ spec, positions, index, oracle }) => {
+      fc.property(anyMarketCase(1), ({ spec, positions, index, oracle }) => {
         const [position] = positions as [Position]
         const worth = worthOf(spec, [position], index, oracle)
         const value = valueAt(spec, position, index, oracle)

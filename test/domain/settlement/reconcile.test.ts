@@ -58,31 +58,31 @@ const part: PartExpectation = {
 
 const withFills = (...fills: SettledFill[]) => ({ settled: settled({ fills }) })
 
-describe('reconcile a batch', () => {
-  it('given what was sent, it agrees', () => {
+describe('reconcile: batch', () => {
+  it('when the receipt contains what was sent, it accepts', () => {
     expect(judge({ settled: settled() }, part)).to.equal(null)
     expect(judge({ settled: settled() }, { ...part, actionId: null })).to.equal(null)
   })
 
-  it('given a log that cannot be read, it says why, whatever else there is', () => {
+  it('when a log cannot be decoded, it reports the reason, whatever else the receipt contains', () => {
     expect(judge({ undecodable: 'short' }, part)).to.deep.equal({
       kind: 'receipt_decode_exception',
       reason: 'short',
     })
   })
 
-  it('given a receipt without events, it misses the execution', () => {
+  it('when the receipt has no events, it reports missing execution events', () => {
     expect(kind({}, part)).to.equal('no_trade_execution_events')
     expect(kind({}, null)).to.equal('no_trade_execution_events')
   })
 
-  it('given events that our rules cannot follow, it misses the position updates', () => {
+  it('when the positions do not follow from the events, it reports missing position updates', () => {
     const flawed = { settled: settled(), movesPositions: false }
     expect(kind(flawed, part)).to.equal('trade_events_without_position_updates')
     expect(kind(flawed, null)).to.equal('trade_events_without_position_updates')
   })
 
-  it('given a maker without any fill, it misses the participant', () => {
+  it('when an expected maker has no fill, it reports a missing participant', () => {
     expect(kind(withFills(fill('0xa', 'LONG')), part)).to.equal('missing_expected_participants')
   })
 
@@ -92,20 +92,20 @@ describe('reconcile a batch', () => {
     ['another taker share', { taker: 4 }],
     ['the other side', { side: 'SHORT' }],
   ] as const) {
-    it(`given ${what}, it misses the position update`, () => {
+    it(`when the event has ${what}, it reports a missing position update`, () => {
       const fills = [fill('0xa', 'LONG', change as Partial<SettledFill>), fill('0xb', 'SHORT')]
       expect(kind(withFills(...fills), part)).to.equal('missing_expected_position_updates')
     })
   }
 
-  it('given a stranger, or a part that nobody sent, the coverage is wrong', () => {
+  it('when the event has an unexpected maker, or no part was expected, it reports wrong participant coverage', () => {
     const fills = [fill('0xa', 'LONG'), fill('0xb', 'SHORT'), fill('0xc', 'LONG')]
     expect(kind(withFills(...fills), part)).to.equal('invalid_batch_trade_participant_coverage')
     expect(kind({ settled: settled() }, null)).to.equal('invalid_batch_trade_participant_coverage')
   })
 
   for (const change of [{ actionId: 8 }, { price: 101 }, { asOf: 999 }, { parts: 2 }] as const) {
-    it(`given another head (${Object.keys(change)[0]}), it names both values`, () => {
+    it(`when ${Object.keys(change)[0]} differs, it reports the received and the expected value`, () => {
       const [field, value] = Object.entries(change)[0] as [keyof PartExpectation, number]
       const found = judge({ settled: settled(change as Partial<BatchSettled>) }, part)
       expect(found?.kind).to.equal('invalid_batch_trade_participant_coverage')
@@ -114,7 +114,7 @@ describe('reconcile a batch', () => {
   }
 })
 
-describe('reconcile a batch with a liquidation', () => {
+describe('reconcile: batch with a liquidation', () => {
   const forced: PartExpectation = {
     ...part,
     fills: [sent('0xa', 'LONG'), sent('0xb', 'SHORT', true)] as unknown as PartExpectation['fills'],
@@ -124,25 +124,25 @@ describe('reconcile a batch with a liquidation', () => {
   const buyer = fill('0xa', 'LONG')
   const WRONG = 'invalid_forced_book_liquidation_fill_coverage'
 
-  it('given the liquidation that was sent, it agrees', () => {
+  it('when the event contains the liquidation that was sent, it accepts', () => {
     expect(judge(withFills(buyer, liquidated()), forced)).to.equal(null)
   })
 
   for (const [what, got, expected] of [
-    ['none', [buyer], forced],
-    ['an order in its place', [buyer, fill('0xb', 'SHORT')], forced],
-    ['another number', [buyer, liquidated({ salt: 2n })], forced],
-    ['another quantity', [buyer, liquidated({ fill: 4 as never })], forced],
-    ['the other side', [buyer, liquidated({ side: 'LONG' })], forced],
-    ['one more', [buyer, liquidated(), liquidated({ maker: '0xc' as never })], forced],
-    ['one that nobody sent', [buyer, liquidated()], part],
+    ['no liquidation', [buyer], forced],
+    ['an order in place of the liquidation', [buyer, fill('0xb', 'SHORT')], forced],
+    ['another number of the liquidation', [buyer, liquidated({ salt: 2n })], forced],
+    ['another quantity of the liquidation', [buyer, liquidated({ fill: 4 as never })], forced],
+    ['the other side of the liquidation', [buyer, liquidated({ side: 'LONG' })], forced],
+    ['one more liquidation', [buyer, liquidated(), liquidated({ maker: '0xc' as never })], forced],
+    ['a liquidation that was not sent', [buyer, liquidated()], part],
   ] as const) {
-    it(`given ${what}, its coverage is wrong`, () => {
+    it(`when the event has ${what}, it reports wrong liquidation coverage`, () => {
       expect(kind(withFills(...got), expected)).to.equal(WRONG)
     })
   }
 
-  it('given an order with the number of a liquidation, the two are not mixed up', () => {
+  it('when an order has the number of a liquidation as its salt, it distinguishes the two', () => {
     const both = {
       ...forced,
       fills: [...forced.fills, sent('0xb', 'SHORT')] as unknown as PartExpectation['fills'],
@@ -154,7 +154,7 @@ describe('reconcile a batch with a liquidation', () => {
 
 // ---------------------------------------------------------------------- an adjustment
 
-describe('reconcile an adjustment', () => {
+describe('reconcile: adjustment', () => {
   const expected = {
     ...{ kind: 'adjustment', account: '0xa', nonce: 7n, lowest: 10n, highest: 20n, leverage: null },
   } as unknown as AdjustmentExpectation
@@ -162,40 +162,40 @@ describe('reconcile an adjustment', () => {
     ({ account: '0xa', nonce: 7n, amount: 15n, leverage: null, ...change }) as unknown as AdjustmentEvent
   const found = (...events: AdjustmentEvent[]) => kind({ adjusted: events }, expected)
 
-  it('given what was signed, at either bound, it agrees', () => {
+  it('when the amount equals either bound, it accepts', () => {
     for (const amount of [10n, 15n, 20n]) expect(found(adjusted({ amount }))).to.equal(undefined)
     const leveraged = { ...expected, leverage: 5 }
     expect(judge({ adjusted: [adjusted({ leverage: 5 })] }, leveraged)).to.equal(null)
   })
 
-  it('given no event, nothing was adjusted', () => {
+  it('when the receipt has no adjustment event, it reports that nothing was adjusted', () => {
     expect(found()).to.equal('no_account_adjustment_position_updates')
   })
 
-  it('given another account only, the participant is missing', () => {
+  it('when only another account was adjusted, it reports a missing participant', () => {
     expect(found(adjusted({ account: '0xb' as never }))).to.equal('missing_expected_participants')
   })
 
-  it('given another account as well, or the same one twice, the coverage is wrong', () => {
+  it('when another account was adjusted as well, or the same account twice, it reports wrong participant coverage', () => {
     const wrong = 'invalid_position_update_participant_coverage'
     expect(found(adjusted(), adjusted({ account: '0xb' as never }))).to.equal(wrong)
     expect(found(adjusted(), adjusted())).to.equal(wrong)
   })
 
   for (const change of [{ nonce: 8n }, { amount: 9n }, { amount: 21n }, { leverage: 5 }]) {
-    it(`given another ${Object.entries(change)[0]?.join(' ')}, the update is missing`, () => {
+    it(`when the event has another ${Object.entries(change)[0]?.join(' ')}, it reports a missing position update`, () => {
       expect(found(adjusted(change))).to.equal('missing_expected_position_updates')
     })
   }
 
-  it('given one that nobody sent, the coverage is wrong', () => {
+  it('when no adjustment was expected, it reports wrong participant coverage', () => {
     expect(kind({ adjusted: [adjusted()] }, null)).to.equal('invalid_position_update_participant_coverage')
   })
 })
 
 // ---------------------------------------------------------------------- backstop
 
-describe('reconcile a takeover by the backstop', () => {
+describe('reconcile: inheritance by the backstop', () => {
   const expected = {
     ...{ kind: 'inheritance', actionId: 9, account: '0xa', backstop: '0xf' },
   } as unknown as InheritanceExpectation
@@ -205,29 +205,29 @@ describe('reconcile a takeover by the backstop', () => {
     { actionId: 9, account: '0xa', backstop: '0xf', reason: 'CAP_EXCEEDED', needed: 2n, available: 1n },
   ] as unknown as ReceiptEvents['inheritanceFailed']
 
-  it('given what was sent, it agrees', () => {
+  it('when the receipt contains what was sent, it accepts', () => {
     expect(judge({ inherited: [inherited()] }, expected)).to.equal(null)
   })
 
-  it('given no event, nothing was settled', () => {
+  it('when the receipt has no inheritance event, it reports that nothing was settled', () => {
     expect(kind({}, expected)).to.equal('no_liquidation_settlement_events')
   })
 
-  it('given the failure only, it says what was short', () => {
+  it('when the inheritance failed, it reports the reason with the needed and the available amount', () => {
     const mismatch = judge({ inheritanceFailed: failed }, expected)
     expect(mismatch?.kind).to.equal('backstop_inheritance_failed_only')
     expect(mismatch?.reason).to.equal('CAP_EXCEEDED: 2 needed, 1 available')
     expect(judge({ inheritanceFailed: failed, inherited: [inherited()] }, expected)).to.equal(null)
   })
 
-  it('given another account or backstop, the participant is missing', () => {
+  it('when another account or backstop is in the event, it reports a missing participant', () => {
     for (const change of [{ account: '0xb' }, { backstop: '0xe' }]) {
       const events = { inherited: [inherited(change as unknown as Partial<PositionInherited>)] }
       expect(kind(events, expected)).to.equal('missing_expected_participants')
     }
   })
 
-  it('given a second takeover, another action or nobody who sent it, the coverage is wrong', () => {
+  it('when there is a second inheritance, another action or no expectation, it reports wrong participant coverage', () => {
     const wrong = 'invalid_position_update_participant_coverage'
     const twice = [inherited(), inherited({ account: '0xb' as never })]
     expect(kind({ inherited: twice }, expected)).to.equal(wrong)
@@ -236,7 +236,7 @@ describe('reconcile a takeover by the backstop', () => {
     expect(kind({ inheritanceFailed: failed }, null)).to.equal(wrong)
   })
 
-  it('given what the account did not hold, the update is missing', () => {
+  it('when the account had another position than was inherited, it reports a missing position update', () => {
     const events = { inherited: [inherited()], movesPositions: false }
     expect(kind(events, expected)).to.equal('missing_expected_position_updates')
   })
@@ -244,7 +244,7 @@ describe('reconcile a takeover by the backstop', () => {
 
 // ---------------------------------------------------------------------- deleveraging
 
-describe('reconcile a deleveraging', () => {
+describe('reconcile: deleveraging', () => {
   const expected = {
     ...{ kind: 'deleveraging', actionId: 9, account: '0xa' },
     legs: [
@@ -260,37 +260,37 @@ describe('reconcile a deleveraging', () => {
   const found = (of: PositionsDeleveraged, change: Partial<ReceiptEvents> = {}) =>
     kind({ deleveraged: [of], ...change }, expected)
 
-  it('given what was sent, it agrees', () => {
+  it('when the receipt contains what was sent, it accepts', () => {
     expect(found(event(['0xb', 5], ['0xc', 3]))).to.equal(undefined)
     expect(found(event(['0xb', 5], ['0xc', 3], ['0xd', 0]))).to.equal(undefined)
   })
 
-  it('given no event, nothing was settled', () => {
+  it('when the receipt has no deleveraging event, it reports that nothing was settled', () => {
     expect(kind({}, expected)).to.equal('no_adl_settlement_events')
   })
 
-  it('given an event that closed nothing, nothing was traded', () => {
+  it('when the event closed no steps, it reports that nothing was traded', () => {
     expect(found(event(['0xb', 0], ['0xc', 0]))).to.equal('no_adl_trade_events')
     expect(found(event())).to.equal('no_adl_trade_events')
   })
 
-  it('given legs that our rules cannot follow, the position updates are missing', () => {
+  it('when the positions do not follow from the legs, it reports missing position updates', () => {
     const flawed = found(event(['0xb', 5], ['0xc', 3]), { movesPositions: false })
     expect(flawed).to.equal('trade_events_without_position_updates')
   })
 
-  it('given a counterparty that was passed over, the participant is missing', () => {
+  it('when a counterparty was left out, it reports a missing participant', () => {
     expect(found(event(['0xb', 5], ['0xc', 0]))).to.equal('missing_expected_participants')
     expect(found({ ...event(['0xb', 5], ['0xc', 3]), account: '0xe' as never })).to.equal(
       'missing_expected_participants',
     )
   })
 
-  it('given fewer steps, the update is missing', () => {
+  it('when a leg closed fewer steps, it reports a missing position update', () => {
     expect(found(event(['0xb', 5], ['0xc', 2]))).to.equal('missing_expected_position_updates')
   })
 
-  it('given a stranger, another action or nobody who sent it, the coverage is wrong', () => {
+  it('when there is an unexpected counterparty, another action or no expectation, it reports wrong participant coverage', () => {
     const wrong = 'invalid_position_update_participant_coverage'
     expect(found(event(['0xb', 5], ['0xc', 3], ['0xd', 1]))).to.equal(wrong)
     expect(found({ ...event(['0xb', 5], ['0xc', 3]), actionId: 8 })).to.equal(wrong)
@@ -298,8 +298,8 @@ describe('reconcile a deleveraging', () => {
   })
 })
 
-describe('the contract with traders', () => {
-  it('has no failure kind that no receipt produces', () => {
+describe('failure kinds of the contract with traders', () => {
+  it('when all receipts of this suite are reconciled, every failure kind occurs', () => {
     expect([...seen].sort()).to.deep.equal([
       'backstop_inheritance_failed_only',
       'invalid_batch_trade_participant_coverage',

@@ -34,7 +34,7 @@ const long: Position = {
 }
 
 describe('settleAccount', () => {
-  it('adds up the fills of the part', () => {
+  it('when a part has several fills of an account, it adds them up', () => {
     const verdict = settleAccount(
       perpetual,
       long,
@@ -48,24 +48,24 @@ describe('settleAccount', () => {
     expect(verdict.value.results.map((result) => result.closed)).to.deep.equal([600, 400])
   })
 
-  it('given an opening above the bound, it refuses the account', () => {
+  it('when an order opens beyond its opening bound, it refuses the account', () => {
     const verdict = settleAccount(perpetual, FLAT, [fill('LONG', 1006, 100)], terms)
     expect(verdict).to.deep.equal({ ok: false, refusal: { code: 'UNDER_MARGINED' } })
     expect(settleAccount(perpetual, FLAT, [fill('LONG', 1005, 100)], terms).ok).to.equal(true)
   })
 
-  it('checks once, at the end: a later fill may mend an earlier one', () => {
+  it('when a later fill restores the ratio that an earlier one lowered, it accepts, because it checks once at the end', () => {
     const fills = [fill('LONG', 1006, 100), { ...fill('LONG', 1006, 100), leverage: 2 }]
     expect(settleAccount(perpetual, FLAT, fills, terms).ok).to.equal(true)
   })
 
-  it('given a fill that the position refuses, it names the fill', () => {
+  it('when a fill is refused by the position, it returns the index of the fill', () => {
     const verdict = settleAccount(perpetual, long, [fill('SHORT', 1000, 1), fill('SHORT', 899, 999)], terms)
     expect(verdict).to.deep.include({ ok: false }).and.have.nested.property('refusal.fill', 1)
     expect(verdict).to.have.nested.property('refusal.code', 'NEGATIVE_PROCEEDS')
   })
 
-  it('a pure close at the bankruptcy price or better always settles, whatever the ratio', () => {
+  it('when a pure close is at the bankruptcy price or better, it settles at any ratio', () => {
     const anyPosition = fc.record({
       spec: fc.constantFrom(...markets),
       isLong: fc.boolean(),

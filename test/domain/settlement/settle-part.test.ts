@@ -77,11 +77,11 @@ const state = (
   protective: [],
 })
 
-const settle = (given: PartState, fills: readonly SettledFill[]) =>
-  settlePart(1, part(fills), movement(10), given, MINED)
+const settle = (partState: PartState, fills: readonly SettledFill[]) =>
+  settlePart(1, part(fills), movement(10), partState, MINED)
 
 describe('settlePart', () => {
-  it('given whole fills, it fills the orders and frees what they held', () => {
+  it('when orders fill completely, it marks them FILLED and releases their held amounts', () => {
     const orders = [order(ALICE), order(BOB)]
     const { row, orders: after } = settle(
       state(
@@ -106,7 +106,7 @@ describe('settlePart', () => {
     ])
   })
 
-  it('given an order that ends, it frees the rest of its reservation too', () => {
+  it('when an order ends with the fill, it releases the rest of its reservation too', () => {
     const closing = order(ALICE, { quantity: 30 as Steps, closingReason: 'MARKET_REMAINDER', reserved: 7n })
     const { row } = settle(state([closing], [waiting(closing)]), [fill(ALICE, 10), fill(BOB, 10)])
     expect(row.orders).to.deep.equal([
@@ -120,7 +120,7 @@ describe('settlePart', () => {
     ])
   })
 
-  it('given fills of nobody’s orders, it names the orders by maker and salt and holds nothing', () => {
+  it('when the orders of the fills are unknown, it identifies them by maker and salt and holds nothing', () => {
     const { row, orders } = settle(state([], []), [fill(ALICE, 10), fill(BOB, 10)])
     expect(orders).to.deep.equal([])
     expect(row.fills[0]).to.deep.include({
@@ -131,7 +131,7 @@ describe('settlePart', () => {
     })
   })
 
-  it('given a fill that only the chain knows of an open order, the order takes it where it fits', () => {
+  it('when only the chain has a fill of an open order, the order takes the fill if it fits', () => {
     const fits = order(ALICE, { settling: 0 as Steps, held: 0n, quantity: 12 as Steps })
     const full = order(BOB, { settling: 9 as Steps, quantity: 10 as Steps })
     const { row, orders } = settle(state([fits, full], []), [fill(ALICE, 10), fill(BOB, 10)])
@@ -141,13 +141,13 @@ describe('settlePart', () => {
     expect(row.fills.map(({ order_id }) => order_id)).to.deep.equal(['1-0xa', '1-0xb-5'])
   })
 
-  it('given a debit beyond free, a pending withdrawal pays what is missing', () => {
-    const given = state([], [], { free: 30n, pending: 100n })
-    const { row } = settle(given, [fill(ALICE, 4, -20n), fill(ALICE, 6, -50n), fill(BOB, 10)])
+  it('when a debit exceeds the free balance, it charges the rest to a pending withdrawal', () => {
+    const partState = state([], [], { free: 30n, pending: 100n })
+    const { row } = settle(partState, [fill(ALICE, 4, -20n), fill(ALICE, 6, -50n), fill(BOB, 10)])
     expect(row.fills.map(({ from_pending }) => from_pending)).to.deep.equal(['0', '40', '0'])
   })
 
-  it('given anything, taking it back puts every order where it was', () => {
+  it('when any part is rolled back, every order returns to its state before', () => {
     const anyOrder = fc.record({
       quantity: fc.integer({ min: 10, max: 40 }),
       filled: fc.integer({ min: 0, max: 20 }),
@@ -176,7 +176,7 @@ describe('settlePart', () => {
     )
   })
 
-  it('given a cancel between mining and its rollback, the order waits with the reason of the cancel', () => {
+  it('when an order is cancelled between mining and rollback, it waits with the reason of the cancel', () => {
     const before = order(ALICE, { quantity: 30 as Steps })
     const { row } = settle(state([before], [waiting(before)]), [fill(ALICE, 10)])
     const cancelled = order(ALICE, {
@@ -193,7 +193,7 @@ describe('settlePart', () => {
 })
 
 describe('movementOf', () => {
-  it('given what our rules would never settle, it says that it does not follow', () => {
+  it('when the rules would never settle the fills, it returns null', () => {
     const wrong = {
       ...part([fill(ALICE, 10, 999n)]),
       makerFee: 0n,

@@ -52,7 +52,7 @@ const batch = (...fills: SettledFill[]): BatchSettled => ({
 const NOTHING: FillStates = { orders: new Map(), slots: new Map() }
 
 describe('ledgerDeltas and feesOf', () => {
-  it('sum up what stands next to each other, as the bank is told', () => {
+  it('when records of one account are adjacent, they add up to one ledger change, and fees add up over all records', () => {
     const event = batch(fill(alice), fill(alice, { freeDelta: quote('8') }), fill(bob), fill(alice))
     expect(ledgerDeltas(event)).to.deep.equal([
       { account: alice, delta: quote('3') },
@@ -63,14 +63,14 @@ describe('ledgerDeltas and feesOf', () => {
   })
 })
 
-describe('moveFree', () => {
+describe('applyFreeDelta', () => {
   const account: LedgerAccount = { free: quote('10'), pending: quote('5'), requestedAt: 100 as Seconds }
   const at = (ms: number) => ms as Millis
 
-  it('credits free only', () => {
+  it('when the change is a credit, it increases the free balance only', () => {
     expect(applyFreeDelta(account, quote('1'), at(0))).to.deep.equal({ ...account, free: quote('11') })
   })
-  it('debits free first, then what still backs the batch', () => {
+  it('when the change is a debit, it uses the free balance first, then a pending withdrawal that backs the batch', () => {
     expect(applyFreeDelta(account, quote('-10'), at(999_999))).to.deep.equal({ ...account, free: 0n })
     expect(applyFreeDelta(account, quote('-12'), at(105_000))).to.deep.equal({
       ...account,
@@ -78,7 +78,7 @@ describe('moveFree', () => {
       pending: quote('3'),
     })
   })
-  it('refuses more than both, and pending that backs the batch no more', () => {
+  it('when a debit exceeds both, or the pending withdrawal no longer backs the batch, it returns null', () => {
     expect(applyFreeDelta(account, quote('-15.1'), at(0))).to.equal(null)
     expect(applyFreeDelta(account, quote('-10.1'), at(105_001))).to.equal(null)
     expect([backsBatch(100 as Seconds, at(105_000)), backsBatch(100 as Seconds, at(105_001))]).to.deep.equal([
@@ -91,19 +91,19 @@ describe('moveFree', () => {
 describe('applyFillStates', () => {
   const partly = { isDead: false, partialSlot: 3 } as const
 
-  it('adds up what an order has filled', () => {
+  it('when an order fills again, it adds up the filled steps', () => {
     const { orders, slots } = applyFillStates(NOTHING, batch(fill(alice, partly), fill(alice)))
     expect(orders.get(saltKey(alice, 1n))).to.deep.equal({ filled: 20, isDead: true })
     expect(slots.get(slotKey(alice, 3))).to.equal(1n)
   })
-  it('kills the order whose slot is given to another one of its maker', () => {
+  it('when a fill reuses a partial slot, the order that held the slot is dead', () => {
     const event = batch(fill(alice, partly), fill(bob, partly), fill(alice, { ...partly, salt: 2n }))
     const { orders } = applyFillStates(NOTHING, event)
     expect(orders.get(saltKey(alice, 1n))?.isDead).to.equal(true)
     expect(orders.get(saltKey(alice, 2n))?.isDead).to.equal(false)
     expect(orders.get(saltKey(bob, 1n))?.isDead).to.equal(false)
   })
-  it('leaves what it was given as it was', () => {
+  it('when it is applied, it does not change its input', () => {
     applyFillStates(NOTHING, batch(fill(alice)))
     expect(NOTHING.orders.size).to.equal(0)
   })

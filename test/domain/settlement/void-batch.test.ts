@@ -69,8 +69,8 @@ function take(orders: readonly OpenOrder[], changes: Partial<VoidInput> = {}) {
 
 const byId = ({ orders }: ReturnType<typeof take>, seq: number) => orders.find((one) => one.seq === seq)
 
-describe('void', () => {
-  it('gives held amounts back to the orders, which are open again', () => {
+describe('planVoid', () => {
+  it('when a batch is voided, its orders are open again with the held amounts back in their reservations', () => {
     const matched = [order(1, ALICE, { settling: steps(4) }), order(2, BOB, { settling: steps(4) })]
     const voided = take(matched)
     for (const { status, settling, held, openable, partialSlot } of voided.orders) {
@@ -83,12 +83,12 @@ describe('void', () => {
     expect(voided.rows[0]).to.deep.include({ reopened: ['1-1', '1-2'] })
   })
 
-  it('keeps the slot of an order that is partly filled on the chain', () => {
+  it('when an order is partly filled on chain, it keeps its partial slot', () => {
     const voided = take([order(1, ALICE, { settling: steps(4), filled: steps(2) })])
     expect(byId(voided, 1)).to.include({ partialSlot: 3, filled: 2 })
   })
 
-  it('ends the named order and frees it', () => {
+  it('when the error names an order, that order ends and its reservation is released', () => {
     const [bad, good] = [order(1, ALICE, { settling: steps(4) }), order(2, BOB, { settling: steps(4) })]
     const culprit: Culprit = { kind: 'order', maker: ALICE, salt: 1n, error: 'OrderDead' }
     const voided = take([bad, good], { culprit })
@@ -103,7 +103,7 @@ describe('void', () => {
     expect(ended).to.include({ order_id: '1-1', reserved_delta: (-(bad.reserved + bad.held)).toString() })
   })
 
-  it('ends of a named account only what the failed part held', () => {
+  it('when the error names an account, only its orders in the reverted part end', () => {
     const first = order(1, ALICE, { settling: steps(4) })
     const later = order(3, ALICE, { settling: steps(5) })
     const culprit: Culprit = { kind: 'account', maker: ALICE, error: 'MarginInsufficient' }
@@ -114,7 +114,7 @@ describe('void', () => {
 
   for (const [name, changes, expected] of [
     [
-      'cancelled by its trader',
+      'cancelled by its owner',
       { status: 'CANCEL_PENDING_FINALIZE', closingReason: 'USER_CANCELLED' },
       ['CANCELLED', 'USER_CANCELLED'],
     ],
@@ -135,7 +135,7 @@ describe('void', () => {
       ['CANCELLED', 'MARKET_REMAINDER'],
     ],
   ] as const) {
-    it(`given an order that is ${name}: ${expected.join(', ')}`, () => {
+    it(`when an order is ${name}, its status and reason become ${expected.join(', ')}`, () => {
       const voided = take([order(1, ALICE, { settling: steps(4), ...changes })])
       const after = byId(voided, 1)
       expect([after?.status, after?.statusReason]).to.deep.equal(expected)
@@ -143,7 +143,7 @@ describe('void', () => {
     })
   }
 
-  it('ends the newest orders that the account cannot pay for on the position it goes back to', () => {
+  it('when the account cannot pay for all orders on its mined position, the newest end', () => {
     // The sell closed a long that was never mined: back at flat it opens.
     const matched = order(1, ALICE, { settling: steps(10) })
     const closing = {

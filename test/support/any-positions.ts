@@ -6,7 +6,7 @@ import { FLAT, foldMargin, type Position } from '../../domain/positions/position
 import type { FundingIndex, Price, Quote, Steps } from '../../domain/units.ts'
 import { markets } from './markets.ts'
 
-export interface Scene {
+export interface MarketCase {
   readonly spec: MarketSpec
   readonly index: FundingIndex
   readonly oracle: Price
@@ -43,7 +43,7 @@ function positionOf(spec: MarketSpec, draw: Draw, oracle: Price, index: FundingI
 }
 
 /** A market at some price with `count` positions, flat ones among them. */
-export const anyScene = (count: number): fc.Arbitrary<Scene> =>
+export const anyMarketCase = (count: number): fc.Arbitrary<MarketCase> =>
   fc
     .record({
       spec: fc.constantFrom(...markets),
