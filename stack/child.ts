@@ -74,14 +74,14 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 }
 
 function spawnGuard({ command, args, logFile, removeAfter = '' }: ChildOptions): ChildProcess {
-  const log = openSync(logFile, 'w')
+  const output = openSync(logFile, 'w')
   // A session of its own: Ctrl-C reaches only this process, which stops the programs in order.
   const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', command, ...args], {
     detached: true,
-    stdio: ['pipe', log, log],
+    stdio: ['pipe', output, output],
     env: { ...process.env, REMOVE_AFTER: removeAfter },
   })
-  closeSync(log)
+  closeSync(output)
   guard.stdin?.on('error', () => {})
   guard.unref()
   return guard

@@ -39,7 +39,7 @@ export async function ensureDeployment(
   throw new StackError(
     `the contracts in ${dir.path} were deployed by another version, and their code differs from this version's:\n` +
       `${differences.map((line) => `  ${line}`).join('\n')}\n` +
-      'Delete this state with --fresh, keep it by another --data-dir, or run the version that wrote it',
+      'Delete this state with --fresh. To keep it, choose another --data-dir or run the version that wrote it',
   )
 }
 

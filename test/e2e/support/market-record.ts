@@ -42,7 +42,7 @@ export class MarketRecord {
   /** The order's reservation in the model. */
   reservedBy = (order: ModelOrder): bigint => this.model.reserved(order) + order.held
 
-  /** Adds a row of the log up. */
+  /** Adds up one row of the journal. */
   write(seq: number, row: MarketRow): void {
     this.written = seq
     switch (row.kind) {
