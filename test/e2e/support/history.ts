@@ -62,7 +62,7 @@ export class History {
   readonly #notes: ReadonlyMap<number, TraderNotes>
   readonly #prices: Prices
   readonly #count: (name: string) => void
-  readonly #foresight: PlacementPrediction
+  readonly #predictions: PlacementPrediction
   readonly #observations: Observations
   #problems: string[] = []
 
@@ -72,7 +72,7 @@ export class History {
     this.#notes = notes
     this.#prices = prices
     this.#count = count
-    this.#foresight = new PlacementPrediction({
+    this.#predictions = new PlacementPrediction({
       markets: this.#markets,
       prices,
       available: this.available,
@@ -111,14 +111,14 @@ export class History {
   /** Applies the transactions and returns one line per difference from the model, in rows and in responses. */
   apply(transactions: readonly Transaction[], { attempts, observations }: Responses): string[] {
     this.#problems = []
-    this.#foresight.begin(attempts)
+    this.#predictions.begin(attempts)
     this.#observations.begin(observations)
     for (const transaction of transactions) {
       this.#observations.before(transaction.at)
-      this.#problems.push(...this.#foresight.before(transaction))
+      this.#problems.push(...this.#predictions.before(transaction))
       this.#apply(transaction)
     }
-    return [...this.#problems, ...this.#foresight.end(), ...this.#observations.end()]
+    return [...this.#problems, ...this.#predictions.end(), ...this.#observations.end()]
   }
 
   #apply({ at, entries }: Transaction): void {
@@ -138,7 +138,9 @@ export class History {
     }
     for (const account of this.#notes.keys())
       if (this.available(account) < 0n)
-        this.#problems.push(`account ${account} owes ${-this.available(account)}`)
+        this.#problems.push(
+          `account ${account} has reserved ${-this.available(account)} more than its free balance`,
+        )
   }
 
   /** Sets the model's balances: an account's free balance less its reservations in other markets. */
@@ -153,7 +155,7 @@ export class History {
   #applyAccounts(row: AccountsRow): string[] {
     if (row.kind === 'balance_changed') this.#credit(row.user_id, BigInt(row.free_delta))
     if (row.kind !== 'session_key_changed' || row.after?.revoked_at == null) return []
-    this.#foresight.revoked.add(row.key)
+    this.#predictions.revoked.add(row.key)
     const wasRequested = [...this.#notes.values()].some(({ revoking }) => revoking.has(row.key))
     if (!wasRequested) this.#problems.push(`no trader revoked ${row.key}`)
     return [row.key]
