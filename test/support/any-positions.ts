@@ -1,4 +1,4 @@
-/** Arbitrary positions near the point where they are taken away, and what they are worth. */
+/** Generates positions near liquidation and insolvency, and computes their value. */
 import fc from 'fast-check'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { exposureOf } from '../../domain/positions/margin.ts'
@@ -15,7 +15,9 @@ export interface MarketCase {
 
 interface Draw {
   readonly size: number
-  /** Entry price against the oracle price, margin against the entry, in thousandths; and dust in wei. */
+  /**
+   * Entry price relative to the oracle price, margin relative to the entry, in thousandths; and dust in wei.
+   */
   readonly entry: number
   readonly margin: number
   readonly dust: number
@@ -42,7 +44,7 @@ function positionOf(spec: MarketSpec, draw: Draw, oracle: Price, index: FundingI
   }
 }
 
-/** A market at some price with `count` positions, flat ones among them. */
+/** A market at a random price with `count` positions, some of them flat. */
 export const anyMarketCase = (count: number): fc.Arbitrary<MarketCase> =>
   fc
     .record({
@@ -58,7 +60,7 @@ export const anyMarketCase = (count: number): fc.Arbitrary<MarketCase> =>
       return { spec, index, oracle, positions: draws.map((draw) => positionOf(spec, draw, oracle, index)) }
     })
 
-/** What positions are worth together at a price, in wei x 1e18. */
+/** Total value of the positions at a price, in wei × 1e18. */
 export const worthOf = (
   spec: MarketSpec,
   positions: readonly Position[],

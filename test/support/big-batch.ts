@@ -1,4 +1,7 @@
-/** Batches too large for one transaction, drawn from a seed: shrinking a thousand orders would tell nobody anything. */
+/**
+ * Generates batches that exceed one transaction from a seed. They are not shrunk, because a shrunk batch of a
+ * thousand orders explains nothing.
+ */
 import type { RestingOrder } from '../../domain/book/book.ts'
 import { FLAT } from '../../domain/positions/position.ts'
 import { ONE, type Seq, type Ticks, type UserId } from '../../domain/units.ts'
@@ -21,7 +24,7 @@ export interface BigOptions {
   readonly seed: number
   readonly orders: number
   readonly accounts: number
-  /** Of 100 accounts so many hold a position. */
+  /** How many of 100 accounts have a position. */
   readonly holders: number
 }
 
@@ -44,7 +47,7 @@ export function bigBatch({ seed, orders: count, accounts, holders }: BigOptions)
     })
   }
   const orders = Array.from({ length: count }, (_, i) => one(i + 1))
-  const held = new Map(
+  const openPositions = new Map(
     Array.from({ length: accounts }, (_, i) => {
       const size = random(100) < holders ? random(41) - 20 : 0
       const margin = BigInt(1 + random(60)) * ONE + BigInt(random(9))
@@ -57,7 +60,7 @@ export function bigBatch({ seed, orders: count, accounts, holders }: BigOptions)
   return {
     spec: roundMarket,
     orders: orders.map((order) => (order.reduceOnly ? { ...order, openable: steps(0) } : order)),
-    held,
+    openPositions,
     fundingIndex: NO_FUNDING,
     oracle: oracle100,
     reference: null,

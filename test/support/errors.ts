@@ -1,4 +1,6 @@
-/** The custom error that a call reverted with, read from what it returned: no build of the contract is needed. */
+/**
+ * Decodes the custom error with which a call reverted from its return data, without a build of the contracts.
+ */
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
@@ -11,14 +13,16 @@ const INTERFACES = [
   SignedPriceOracle__factory,
 ].map((factory) => factory.createInterface())
 
-/** Null if there is none, or one that no contract here declares. */
+/** Null if there is no custom error, or one that no contract of this repository declares. */
 export function nameOfError(error: unknown): string | null {
   const { data } = (error ?? {}) as { data?: unknown }
   if (typeof data !== 'string' || data.length < 10) return null
   return INTERFACES.map((known) => known.parseError(data)?.name).find((name) => name !== undefined) ?? null
 }
 
-/** Name and arguments of the custom error that a call reverted with, `Name(1,2)`; null if it went through. */
+/**
+ * Name and arguments of the custom error with which a call reverted, `Name(1,2)`; null if the call succeeded.
+ */
 export async function refusalOf(call: Promise<unknown>): Promise<string | null> {
   try {
     await call
@@ -29,7 +33,7 @@ export async function refusalOf(call: Promise<unknown>): Promise<string | null> 
   }
 }
 
-/** As above, from what the call returned; the data itself if no contract here declares it. */
+/** The same, from the return data; the data itself if no contract of this repository declares the error. */
 export function refusalIn(data: string): string {
   const parsed = INTERFACES.map((known) => known.parseError(data)).find((each) => each !== null)
   return parsed ? `${parsed.name}(${parsed.args.join(',')})` : data

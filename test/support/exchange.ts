@@ -1,4 +1,4 @@
-/** A deployed exchange on an in-process chain, actors, and parts to settle. */
+/** Deploys an exchange on an in-process chain, with users, orders, reports and settlement parts for tests. */
 import {
   type ContractTransactionResponse,
   getBytes,
@@ -33,7 +33,10 @@ export const chain = (): ReturnType<typeof network.create> => {
   return opened.connection
 }
 
-/** A fixture's latest block is as old as its first use: one more, or what is due soon after it would be over on a slow machine. */
+/**
+ * The latest block of a fixture is as old as the fixture's first use. A fresh block keeps short deadlines
+ * from passing on a slow machine.
+ */
 async function open(): ReturnType<typeof network.create> {
   const connection = await network.create()
   const { networkHelpers } = connection
@@ -46,20 +49,20 @@ async function open(): ReturnType<typeof network.create> {
   return connection
 }
 
-/** Who deploys and pays. */
+/** The account that deploys and pays. */
 export async function firstSigner(connection: Awaited<ReturnType<typeof network.create>>): Promise<Signer> {
   const [admin] = await connection.ethers.getSigners()
   if (!admin) throw new Error('the chain has accounts')
   return admin
 }
 
-/** A struct of the chain as a plain object. */
+/** A struct returned by the chain as a plain object. */
 export const fieldsOf = <Struct extends object>(struct: Struct): Struct =>
   (struct as unknown as Result).toObject() as Struct
 
 export const keccak = (message: Uint8Array): Uint8Array => getBytes(keccak256(message))
 
-/** The same wallet for the same name, everywhere. */
+/** A wallet derived from the name, the same in every test. */
 export const wallet = (name: string): Wallet => new Wallet(id(name))
 
 export const addressOf = (of: { readonly address: string }): Address => of.address.toLowerCase() as Address
@@ -68,7 +71,7 @@ export const addressOf = (of: { readonly address: string }): Address => of.addre
 
 export type Exchange = Awaited<ReturnType<typeof deployExchange>>
 
-/** Everyone starts with this much free. */
+/** Initial free balance of every user. */
 export const START_BALANCE = e18('1000000') as Quote
 
 async function deployExchange(listed: MarketSpec, names: readonly string[]) {
@@ -109,7 +112,7 @@ async function deployExchange(listed: MarketSpec, names: readonly string[]) {
 type Token = ReturnType<typeof TestUSDM__factory.connect>
 type Bank = ReturnType<typeof MarginBank__factory.connect>
 
-/** Deposits `amount` for every user out of the admin's freshly minted pocket. */
+/** Mints `amount` per user to the admin and deposits it for every user. */
 async function fund(usdm: Token, bank: Bank, users: readonly Wallet[], amount: Quote): Promise<void> {
   const admin = await (usdm.runner as unknown as { getAddress(): Promise<string> }).getAddress()
   await usdm.mint(admin, amount * BigInt(users.length))
@@ -126,11 +129,14 @@ export const perpetualExchange = (): Promise<Exchange> => deployExchange(withFee
 export const futureExchange = (): Promise<Exchange> => deployExchange(withFees(future), NAMES)
 export const binaryExchange = (): Promise<Exchange> => deployExchange(withFees(binary), NAMES)
 
-/** A perpetual that funds while its session runs. */
+/** A perpetual whose funding accrues only during its session. */
 export const sessionExchange = (): Promise<Exchange> =>
   deployExchange({ ...withFees(perpetual), fundingSession: true }, NAMES)
 
-/** A perpetual whose steps are a million units: amounts per step that come near to what fits. */
+/**
+ * A perpetual whose steps are a million units, so that amounts per step come near to the bounds of their
+ * fields.
+ */
 export const coarseExchange = (): Promise<Exchange> =>
   deployExchange({ ...withFees(perpetual), step: e18('1000000') as MarketSpec['step'] }, NAMES)
 
@@ -147,7 +153,7 @@ export interface FillInput {
   readonly by: Wallet
   readonly side: Side
   readonly fill: number
-  /** Limit in ticks; 0 for a market order. The clearing price by default. */
+  /** Limit in ticks; 0 for a market order; by default the clearing price. */
   readonly limit?: number
   readonly quantity?: number
   readonly leverage?: number
@@ -158,9 +164,9 @@ export interface FillInput {
   readonly trigger?: number
   readonly reduceOnly?: boolean
   readonly expiration?: number
-  /** Signs in the maker's place. */
+  /** Signs instead of the maker. */
   readonly signer?: Wallet
-  /** A liquidation of this number; nobody signs it. */
+  /** Makes the fill a liquidation with this number, which has no signature. */
   readonly forced?: bigint
 }
 
@@ -198,7 +204,7 @@ function fillOf(input: FillInput, clearing: number, spec: MarketSpec): Settlemen
   return { order, fill, taker, partialSlot: input.slot === undefined ? null : input.slot }
 }
 
-/** The fills of a part that somebody signed. */
+/** The fills of a part that have a signature. */
 export const signedFills = ({ fills }: Pick<SettlementPart, 'fills'>): SettlementFill[] =>
   fills.filter((fill) => 'order' in fill)
 
@@ -211,7 +217,7 @@ export interface ReportInput {
   readonly feedId?: string
 }
 
-/** Signatures over a report, in the given order. Two of three signers by default. */
+/** Signatures over a report, in the given order; by default of two of the three signers. */
 export function signReport(exchange: Exchange, report: ReportInput): `0x${string}` {
   const { shared, spec, oracleSigners } = exchange
   const domain = {
@@ -246,7 +252,7 @@ export interface PartInput extends Partial<Omit<SettlementPart, 'fills' | 'price
   readonly observedAt?: number
 }
 
-/** A part that continues what the chain has seen, as of the second in which it will be mined. */
+/** The next part by the chain's state, with `asOf` in the second in which it will be mined. */
 export async function buildPart(exchange: Exchange, input: PartInput): Promise<SettlementPart> {
   const { trader, spec } = exchange
   const clock = await trader.clock()
@@ -274,11 +280,11 @@ export async function buildPart(exchange: Exchange, input: PartInput): Promise<S
   }
 }
 
-/** The earliest second that the next block can have. */
+/** The earliest timestamp of the next block. */
 export const nextSecond = async ({ connection }: Pick<Exchange, 'connection'>): Promise<number> =>
   (await connection.networkHelpers.time.latest()) + 1
 
-/** Sends bytes to `settleBatch`, in the second after the latest block. */
+/** Sends bytes to `settleBatch` in the second after the latest block. */
 export async function send(exchange: Exchange, bytes: Uint8Array): Promise<ContractTransactionResponse> {
   await exchange.connection.networkHelpers.time.setNextBlockTimestamp(await nextSecond(exchange))
   return exchange.trader.settleBatch(bytes)
@@ -300,13 +306,13 @@ export const pair = (
   { by: seller, side: 'SHORT', fill, ...both },
 ]
 
-/** A rate that no schedule allows. */
+/** A fee rate above every schedule. */
 export const excessive = e18('0.01') as Rate
 export const word = (value: bigint | number): string => toBeHex(value, 32)
 
 // ---------------------------------------------------------------------- callers
 
-/** The user as a caller of the contracts, with gas. */
+/** The user's wallet as a caller of the contracts, with gas. */
 export async function caller(exchange: Exchange, user: Wallet): Promise<Wallet> {
   const { connection } = exchange
   await connection.networkHelpers.setBalance(user.address, 10n ** 18n)

@@ -1,4 +1,4 @@
-/** Markets as they would be listed, one of each kind, and the arbitraries that tests draw their prices and sizes from. */
+/** Markets that satisfy the listing rules, one of each kind, and helpers for prices and amounts. */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { FundingIndex, Price, Quantity, Quote, Rate, Steps, Ticks } from '../../domain/units.ts'
 
@@ -16,7 +16,7 @@ export const index = (wei: bigint): FundingIndex => wei as FundingIndex
 export const ticks = (count: number): Ticks => count as Ticks
 export const steps = (count: number): Steps => count as Steps
 
-/** Tick 0.1, step 0.001, 20x, band 5 %, 5 bps. */
+/** Tick 0.1, step 0.001, leverage 20, band 5 %, 5 bps. */
 export const perpetual: MarketSpec = {
   marketId: 1 as MarketSpec['marketId'],
   symbol: 'BTC-PERP',
@@ -41,7 +41,7 @@ export const perpetual: MarketSpec = {
   finalHigh: price('0'),
 }
 
-/** Tick 0.5, step 0.01, 5x, band 20 %, 20 bps. */
+/** Tick 0.5, step 0.01, leverage 5, band 20 %, 20 bps. */
 export const future: MarketSpec = {
   ...perpetual,
   marketId: 2 as MarketSpec['marketId'],
@@ -61,7 +61,7 @@ export const future: MarketSpec = {
   finalHigh: price('100000000'),
 }
 
-/** Tick 0.001, step 1, 5x, coefficient 0.02. */
+/** Tick 0.001, step 1, leverage 5, coefficient 0.02. */
 export const binary: MarketSpec = {
   ...perpetual,
   marketId: 3 as MarketSpec['marketId'],

@@ -1,4 +1,6 @@
-/** The pure rules in Solidity, one by one, and the domain's values in the shapes they take. */
+/**
+ * Calls the pure rules of the contracts one by one, with the domain's values converted to their arguments.
+ */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { type Order, triggerCondition } from '../../domain/orders/order.ts'
 import { packFlags } from '../../domain/orders/order-hash.ts'
@@ -66,7 +68,10 @@ export interface TermsInput {
   readonly domain?: string
 }
 
-/** What the contract works out once per part: `IsolatedTrader._termsOf`. Fees per step come from the harness. */
+/**
+ * The terms that the contract computes once per part (`IsolatedTrader._termsOf`). Fees per step come from the
+ * harness.
+ */
 export async function termsStruct(
   rules: LibHarness,
   spec: MarketSpec,
@@ -98,7 +103,7 @@ export async function termsStruct(
   }
 }
 
-/** The same numbers for the same seed (mulberry32); `end` is exclusive. */
+/** Pseudo-random numbers that repeat for a seed (mulberry32); `end` is exclusive. */
 export function randomOf(seed: number): (end: number) => number {
   let state = seed
   return (end) => {
@@ -109,7 +114,7 @@ export function randomOf(seed: number): (end: number) => number {
   }
 }
 
-/** Name of the custom error that a call reverted with; null if it went through. */
+/** Name of the custom error with which a call reverted; null if it succeeded. */
 export async function errorOf(call: Promise<unknown>): Promise<string | null> {
   try {
     await call

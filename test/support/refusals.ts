@@ -1,4 +1,4 @@
-/** Expecting a settlement to be refused, by name and by what it says. */
+/** Expectations that a settlement reverts with a given custom error and arguments. */
 import { expect } from 'chai'
 import type { BaseContract } from 'ethers'
 import { encodeSettleBatch } from '../../domain/settlement/settlement-codec.ts'
@@ -8,7 +8,7 @@ import { buildPart, type Exchange, type PartInput, send } from './exchange.ts'
 export interface Refusal {
   readonly error: string
   readonly args?: readonly unknown[]
-  /** Whose error; the market's by default. */
+  /** The contract that declares the error; by default the market. */
   readonly contract?: BaseContract
 }
 
@@ -21,7 +21,7 @@ export async function expectRefused(exchange: Exchange, bytes: Uint8Array, refus
   await (args ? assertion.withArgs(...args) : assertion)
 }
 
-/** Builds the part, lets `change` spoil its bytes, and expects the refusal. */
+/** Builds the part, changes its bytes with `change`, and expects the revert. */
 export async function expectPartRefused(
   exchange: Exchange,
   input: PartInput,
@@ -32,7 +32,9 @@ export async function expectPartRefused(
   await expectRefused(exchange, change(encodeSettleBatch(part, exchange.spec)), refusal)
 }
 
-/** Expects the call to fail with a message that matches: where more than one error is right. */
+/**
+ * Expects the call to fail with a message that matches; for cases in which more than one error is correct.
+ */
 export async function expectRejected(
   call: Promise<unknown>,
   message: RegExp,
@@ -46,14 +48,14 @@ export async function expectRejected(
   expect(nameOfError(failure) ?? failure?.message, what).to.match(message)
 }
 
-/** The same bytes with some of them replaced. */
+/** A copy of the bytes with some of them replaced. */
 export function withBytes(bytes: Uint8Array, at: number, ...values: readonly number[]): Uint8Array {
   const changed = bytes.slice()
   changed.set(values, at)
   return changed
 }
 
-/** The same bytes with one bit turned over; bits count from the high end of each byte. */
+/** A copy of the bytes with one bit inverted; bits count from the high end of each byte. */
 export function withBitFlipped(bytes: Uint8Array, bit: number): Uint8Array {
   const at = bit >> 3
   return withBytes(bytes, at, (bytes[at] as number) ^ (0x80 >> (bit & 7)))

@@ -10,7 +10,7 @@ const claims = (sizes: readonly number[], seqs?: readonly number[]) =>
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
-/** Sizes and a volume they can fill: small, with many equal ones, or so large that products leave the safe integers. */
+/** Claims and a volume: small, with many equal claims, or so large that products exceed the safe integers. */
 const anyRationing = fc
   .oneof(
     fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 15 }),

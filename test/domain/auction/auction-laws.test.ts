@@ -1,4 +1,7 @@
-/** The laws of an auction (risk research B4) that need a whole batch; 3, 4, 7, 8, 13 and 15 stand beside their own functions. */
+/**
+ * The laws of an auction (risk research B4) that need a whole batch. Laws 3, 4, 7, 8, 13 and 15 are tested
+ * beside their functions.
+ */
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
@@ -11,13 +14,13 @@ import { feeOf } from '../../../domain/market/fees.ts'
 import { notionalAt, oneInTicks } from '../../../domain/market/market.ts'
 import type { Position } from '../../../domain/positions/position.ts'
 import type { Quantity, Quote, Seconds, Seq, Steps, Ticks, UserId } from '../../../domain/units.ts'
-import { always, orderOf, sum } from '../support/always.ts'
 import { type AnyBatch, AS_OF, anyBatch, outcomeOf, positionsOf, toInput } from '../support/any-auction.ts'
+import { checkClearedBatches, orderOf, sum } from '../support/cleared-batches.ts'
 import { resting } from '../support/resting.ts'
 
 describe('law 1', () => {
   it('when any batch clears, no order trades beyond its limit, and no buy opens above its reserved price', () => {
-    always(({ fills, price }, batch) => {
+    checkClearedBatches(({ fills, price }, batch) => {
       for (const { seq, opening } of fills) {
         const { side, type, limit, reservedPrice } = orderOf(batch, seq)
         if (type === 'LIMIT') expect(side === 'LONG' ? price <= limit : price >= limit).to.equal(true)
@@ -29,7 +32,7 @@ describe('law 1', () => {
 
 describe('law 2', () => {
   it('when any batch clears, its price is inside the band', () => {
-    always(({ price, lo, hi }, { spec, oracle }) => {
+    checkClearedBatches(({ price, lo, hi }, { spec, oracle }) => {
       expect({ lo, hi }).to.deep.equal(priceBand(spec, oracle))
       expect(price).to.be.within(lo, hi)
     })
@@ -38,7 +41,7 @@ describe('law 2', () => {
 
 describe('laws 5 and 6', () => {
   it('when any batch clears, every fee is computed at one price, and buys, sells and pairs add up to the volume', () => {
-    always(({ fills, pairs, price, volume }, { spec }) => {
+    checkClearedBatches(({ fills, pairs, price, volume }, { spec }) => {
       const ofSide = (side: string): number =>
         sum(fills.filter((fill) => fill.side === side).map(({ fill }) => fill))
       expect([ofSide('LONG'), ofSide('SHORT'), sum(pairs.map(({ steps }) => steps))]).to.deep.equal([
@@ -56,7 +59,7 @@ describe('laws 5 and 6', () => {
   })
 
   it('when any batch clears, demand and supply are those at the price, the smaller is the volume, the larger side is prorated', () => {
-    always(({ demand, supply, volume, proration, fills }, batch) => {
+    checkClearedBatches(({ demand, supply, volume, proration, fills }, batch) => {
       expect(Math.min(demand, supply)).to.equal(volume)
       if (demand === supply) expect(proration).to.equal(null)
       else
@@ -94,13 +97,13 @@ describe('law 10', () => {
         const plain = {
           ...batch,
           orders: batch.orders.map(reservedForAll),
-          held: mapValues(batch.held, wholePerStep),
+          held: mapValues(batch.openPositions, wholePerStep),
         }
         const large: AnyBatch = {
           ...plain,
           spec: { ...batch.spec, step: (batch.spec.step * k) as Quantity },
           fundingIndex: (batch.fundingIndex * k) as AnyBatch['fundingIndex'],
-          held: mapValues(plain.held, (position) => ({
+          openPositions: mapValues(plain.held, (position) => ({
             ...position,
             entryNotional: (position.entryNotional * k) as Quote,
             foldedMargin: (position.foldedMargin * k) as Quote,
@@ -124,7 +127,7 @@ describe('law 10', () => {
       ? { ...order, reservedPrice: Math.max(order.reservedPrice, 1_000) as Ticks }
       : order
 
-  /** The bankruptcy price rounds per step, so margin and entry are made whole per step. */
+  /** The bankruptcy price rounds per step, so margin and entry are multiples of the step count. */
   const wholePerStep = (position: Position): Position => {
     const count = BigInt(Math.abs(position.size) || 1)
     const whole = (amount: bigint): Quote => (amount - (amount % count)) as Quote
@@ -161,7 +164,7 @@ describe('law 11', () => {
     )
   })
 
-  /** YES for NO: prices p become 1 - p, sides change places. */
+  /** Mirrors a binary batch: each price p becomes 1 - p, and the sides are swapped. */
   function mirror(batch: AnyBatch): AnyBatch {
     const { spec } = batch
     const other = (tick: Ticks): Ticks => (oneInTicks(spec) - tick) as Ticks
@@ -175,7 +178,7 @@ describe('law 11', () => {
         limit: order.type === 'MARKET' ? order.limit : other(order.limit),
         reservedPrice: other(order.reservedPrice),
       })),
-      held: mapValues(batch.held, (position) => ({
+      openPositions: mapValues(batch.openPositions, (position) => ({
         ...position,
         size: (position.size === 0 ? 0 : -position.size) as Steps,
         entryNotional: (notionalAt(spec, oneInTicks(spec), Math.abs(position.size) as Steps) -
@@ -222,9 +225,9 @@ describe('law 12', () => {
     readonly isEarliest: boolean
   }
 
-  /** Null where this batch leaves no room for such an order. */
+  /** An order that cannot trade in this batch; null if the batch allows none of that kind. */
   function idle(
-    { spec, oracle, orders, held }: AnyBatch,
+    { spec, oracle, orders, openPositions }: AnyBatch,
     { reason, side, account, isEarliest }: Extra,
   ): RestingOrder | null {
     const band = priceBand(spec, oracle)
@@ -238,7 +241,7 @@ describe('law 12', () => {
     const canReduce = side === 'LONG' ? -1 : 1
     if (
       limit < 1 ||
-      (reason === 'nothing to reduce' && (held.get(account as UserId)?.size ?? 0) * canReduce > 0)
+      (reason === 'nothing to reduce' && (openPositions.get(account as UserId)?.size ?? 0) * canReduce > 0)
     )
       return null
     return resting({
@@ -256,7 +259,7 @@ describe('law 12', () => {
 
 describe('law 14', () => {
   it('when any batch clears, reduce-only and forced orders only shrink their position, and never beyond zero', () => {
-    always(({ fills }, batch) => {
+    checkClearedBatches(({ fills }, batch) => {
       for (const [account, own] of Map.groupBy(fills, (fill) => fill.account)) {
         const { size } = positionsOf(batch)(account)
         const closing = own.filter(({ side }) => (side === 'LONG' ? size < 0 : size > 0))
@@ -272,7 +275,7 @@ describe('law 14', () => {
   })
 
   it('when any batch clears, no account trades on both sides', () => {
-    always(({ fills, pairs }, batch) => {
+    checkClearedBatches(({ fills, pairs }, batch) => {
       for (const own of Map.groupBy(fills, (fill) => fill.account).values()) {
         expect(new Set(own.map(({ side }) => side)).size).to.equal(1)
       }

@@ -1,4 +1,4 @@
-/** The laws of an auction (risk research B4) about what its settlement does to money. */
+/** The laws of an auction (risk research B4) on conservation of money in its settlement. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Cleared, Fill } from '../../../domain/auction/clearing.ts'
@@ -13,8 +13,8 @@ import {
 } from '../../../domain/positions/position.ts'
 import { type AccountSettlement, settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { Price, Steps, Ticks } from '../../../domain/units.ts'
-import { always, orderOf } from '../support/always.ts'
 import { type AnyBatch, anyBatch, positionsOf } from '../support/any-auction.ts'
+import { checkClearedBatches, orderOf } from '../support/cleared-batches.ts'
 
 /** Settles the batch account by account, in the order of the fills. */
 function settle(clearing: Cleared, batch: AnyBatch) {
@@ -44,7 +44,7 @@ const positionFill = (
 
 describe('law 16', () => {
   it('when any batch clears, free balances, margins, profit at any price and fees add up to zero', () => {
-    always((clearing, batch) => {
+    checkClearedBatches((clearing, batch) => {
       const { spec, fundingIndex } = batch
       const worth = (position: Position, price: Ticks): bigint => {
         const value = notionalAt(spec, price, Math.abs(position.size) as Steps)
@@ -70,7 +70,7 @@ describe('law 16', () => {
 
 describe('law 18', () => {
   it('when any batch clears, no fill leaves bad debt, and no opening fill leaves its account below IMR', () => {
-    always(
+    checkClearedBatches(
       (clearing, batch) => {
         for (const { account, own, verdict } of settle(clearing, batch)) {
           expect(verdict.ok, `account ${account}: ${verdict.ok ? '' : verdict.refusal.code}`).to.equal(true)
@@ -85,7 +85,7 @@ describe('law 18', () => {
   })
 
   it('when any batch clears, no opening fill debits more than its order reserved', () => {
-    always((clearing, batch) => {
+    checkClearedBatches((clearing, batch) => {
       for (const { own, verdict } of settle(clearing, batch)) {
         const { results } = (verdict as { value: AccountSettlement }).value
         for (const [i, { added, fee, closingFee }] of results.entries()) {

@@ -7,12 +7,12 @@ import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import { type Millis, ONE, type Quote, type UserId } from '../../../domain/units.ts'
 import { type AnyBatch, AS_OF, anyBatch } from '../support/any-auction.ts'
 import { openOrder } from '../support/open-orders.ts'
-import { type Planned, plannedTurn } from '../support/planned.ts'
+import { type Planned, planOf } from '../support/planned.ts'
 import { NO_FUNDING, oracle100, orders, positionAt, roundMarket } from '../support/resting.ts'
 
 /** All accounts are flat, and the oracle price is 100. */
 const calm: Omit<AnyBatch, 'orders'> = {
-  ...{ spec: roundMarket, held: new Map(), fundingIndex: NO_FUNDING },
+  ...{ spec: roundMarket, openPositions: new Map(), fundingIndex: NO_FUNDING },
   ...{ oracle: oracle100, reference: null, asOf: AS_OF },
 }
 
@@ -20,7 +20,7 @@ const calm: Omit<AnyBatch, 'orders'> = {
 const recent = (book: string) =>
   orders(book).all.map((order) => ({ ...order, acceptedAt: (AS_OF - 100) as Millis }))
 
-const turn = (book: string): Planned => plannedTurn({ ...calm, orders: recent(book) })
+const turn = (book: string): Planned => planOf({ ...calm, orders: recent(book) })
 
 const rowsOf = ({ plan }: Planned): string[] =>
   plan.rows.map((row) => ('order_id' in row ? `${row.kind} ${row.order_id}` : row.kind))
@@ -75,14 +75,15 @@ describe('planBatch', () => {
   })
 
   describe('when a sell takes over the closing of a position from an older one', () => {
-    // A would have closed the long of 10 and reserved nothing; B, which would have opened, meets C and closes it first.
+    // A would have closed the long of 10 and reserved nothing. B, which would have opened, meets C and closes
+    // it first.
     const book = 'A sell 104 x10 by 1 reserves 0\nB sell 100 x10 by 1\nC buy 100 x10 by 2'
     const position = positionAt(roundMarket, { size: 10, entry: 100, margin: 100n * ONE })
     const batch = { ...calm, orders: recent(book), held: new Map([[1 as UserId, position]]) }
     const pays = (free: bigint) => () => ({ free: free as Quote, reserved: 0n as Quote })
 
     it('it reserves for the older one as an opening order', () => {
-      const planned = plannedTurn(batch, pays(10n ** 30n))
+      const planned = planOf(batch, pays(10n ** 30n))
       expect(rowsOf(planned)).to.deep.equal([
         'batch_cleared',
         'reservation_changed 1-1',
@@ -95,7 +96,7 @@ describe('planBatch', () => {
     it('it ends the older one if the account cannot pay for it', () => {
       const { reserved } = openOrder(roundMarket, batch.orders[1] as RestingOrder)
       const poor = { free: reserved, reserved: (reserved + 1n) as Quote }
-      const planned = plannedTurn(batch, (account) => (account === 1 ? poor : pays(10n ** 30n)()))
+      const planned = planOf(batch, (account) => (account === 1 ? poor : pays(10n ** 30n)()))
       expect(rowsOf(planned)).to.deep.equal(['batch_cleared', 'order_ended 1-1', 'reservation_changed 1-2'])
       expect(orderAt(planned, 1)).to.include({
         status: 'CANCELLED',
@@ -117,7 +118,7 @@ describe('planBatch', () => {
         anyBatch({ maxOrders: 16 }),
         fc.bigInt({ min: 0n, max: 3n * 10n ** 21n }),
         (batch, free) => {
-          const planned = plannedTurn(batch, () => ({ free: free as Quote, reserved: 0n as Quote }))
+          const planned = planOf(batch, () => ({ free: free as Quote, reserved: 0n as Quote }))
           const deltas = new Map<number, bigint>()
           for (const [seq, { account }] of planned.before) {
             const change =

@@ -59,7 +59,10 @@ const limitsOf = ({ bounded, reducing, opening }: BatchEntry): [number, number][
 const at = (entries: readonly BatchEntry[], isIn: (limit: number) => boolean): number =>
   entries.flatMap(limitsOf).reduce((sum, [steps, limit]) => sum + (isIn(limit) ? steps : 0), 0)
 
-/** Every tick of the band with its demand and supply, then the ticks that survive the two maximisations. */
+/**
+ * Demand and supply at every tick of the band, reduced to the ticks that have the largest volume and then the
+ * smallest surplus.
+ */
 function surviving({ buys, sells }: { buys: readonly BatchEntry[]; sells: readonly BatchEntry[] }) {
   const rows = range.map((tick) => {
     const demand = at(buys, (limit) => limit >= tick)

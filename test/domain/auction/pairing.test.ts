@@ -109,7 +109,7 @@ describe('pairUp', () => {
   })
 })
 
-/** The schedule of the contract with traders, in its own words. */
+/** The fee schedule of the contract with traders, computed independently. */
 function feeAt(spec: MarketSpec, steps: Steps, isMaker: boolean): bigint {
   const p = priceOf(spec, price)
   const fraction = isMaker ? spec.makerFee : spec.takerFee

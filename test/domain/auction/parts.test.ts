@@ -29,7 +29,7 @@ const anyBigBatch = fc
   })
   .map((options) => ({ options, batch: bigBatch(options) }))
 
-/** Fills more than 800 orders, then needs several parts. */
+/** Fills more than 800 orders and needs several parts. */
 const large = { seed: 0, orders: 1500, accounts: 1500, holders: 30 }
 const threeRounds = { options: large, batch: bigBatch(large) }
 
@@ -45,7 +45,7 @@ const alwaysBig = (check: (clearing: Cleared, batch: AnyBatch) => void): void =>
 
 const FIELDS = ['fill', 'reducing', 'opening', 'taker', 'maker'] as const
 
-/** What the parts' fills of one order add up to. */
+/** The fills of one order, added up over the parts. */
 function whole(parts: readonly Part[], seq: Seq) {
   const own = parts.flatMap(({ fills }) => fills.filter((fill) => fill.seq === seq))
   return {
@@ -146,7 +146,7 @@ describe('splitIntoParts: a case by hand', () => {
   })
 })
 
-/** A bitmap word per order, a slot per order with something left, a position per account. */
+/** A salt word per order, a slot per order with remaining steps, a position per account. */
 const slotsOf = (fills: readonly Fill[]): number =>
   fills.length +
   fills.filter(({ remaining }) => remaining > 0).length +
@@ -184,7 +184,7 @@ describe('clear: batches that exceed a limit', () => {
 
   it('when a batch settles part by part, no part leaves bad debt or an account below IMR', () => {
     alwaysBig((clearing, batch) => {
-      const positions = new Map<UserId, Position>(batch.held)
+      const positions = new Map<UserId, Position>(batch.openPositions)
       for (const { fills } of splitIntoParts(clearing)) {
         for (const [account, own] of Map.groupBy(fills, (fill) => fill.account)) {
           const verdict = settle(clearing, batch, positions.get(account) as Position, own)
@@ -193,7 +193,7 @@ describe('clear: batches that exceed a limit', () => {
         }
       }
       expect(sum([...positions.values()].map(({ size }) => size))).to.equal(
-        sum([...batch.held.values()].map(({ size }) => size)),
+        sum([...batch.openPositions.values()].map(({ size }) => size)),
       )
     })
   })

@@ -11,7 +11,7 @@ import { oracle100, positionAt, resting, roundMarket } from '../support/resting.
 
 const bothSides = [resting({ seq: 1 as Seq }), resting({ seq: 2 as Seq, side: 'SHORT' })]
 
-/** The exact answers, the bankruptcy price only as far as it binds in the band. */
+/** The capacity by the exact rules, with the bankruptcy price clamped to the band. */
 function exact({ spec, oracle, fundingIndex }: AnyBatch, position: Position) {
   const { lo, hi } = priceBand(spec, oracle)
   const price = bankruptcyPrice(spec, position, fundingIndex)
@@ -33,7 +33,8 @@ function estimated({ spec, oracle, fundingIndex }: AnyBatch, position: Position)
   return { ...capacity, bankruptcyLimit: bound }
 }
 
-const held = (batch: AnyBatch): Position[] => [...batch.held.values()].filter(({ size }) => size !== 0)
+const held = (batch: AnyBatch): Position[] =>
+  [...batch.openPositions.values()].filter(({ size }) => size !== 0)
 
 describe('PositionCapacities', () => {
   it('when positions of any health and size are computed in doubles, the result equals the exact rules', () => {

@@ -49,7 +49,7 @@ const everything = (book: Book) => ({
   expired: moments.map((asOf) => book.expired(asOf as Millis)),
 })
 
-/** The same answers from a plain list. */
+/** The same results from a plain list. */
 function obvious(all: readonly RestingOrder[]) {
   const bySeq = all.toSorted((a, b) => a.seq - b.seq)
   const sideOf = (side: Side) => {

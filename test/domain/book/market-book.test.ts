@@ -8,13 +8,13 @@ import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Millis, Seq, Steps, UserId } from '../../../domain/units.ts'
 import { anyBatch } from '../support/any-auction.ts'
 import { openOrder, placedRow } from '../support/open-orders.ts'
-import { plannedTurn } from '../support/planned.ts'
+import { planOf } from '../support/planned.ts'
 import { orders, roundMarket } from '../support/resting.ts'
 
 const spec = roundMarket
 const open = (line: string): OpenOrder => openOrder(spec, orders(line).all[0] as never)
 
-/** A book with one buy of 10 at 100, of which all is reserved. */
+/** A book with one buy of 10 at 100, with a reservation for all of it. */
 function withOne() {
   const order = open('A buy 100 x10')
   return { order, marketBook: new MarketBook(spec, [order]) }
@@ -159,7 +159,7 @@ describe('MarketBook', () => {
     const seen = { fills: 0, ends: 0 }
     fc.assert(
       fc.property(anyBatch({ maxOrders: 16 }), (batch) => {
-        const { before, after, plan } = plannedTurn(batch)
+        const { before, after, plan } = planOf(batch)
         const fed = new MarketBook(batch.spec, [])
         const bySeq = [...before.values()].sort((a, b) => a.seq - b.seq)
         for (const one of bySeq) expect(fed.apply(one.seq, placedRow(one))).to.equal('applied')

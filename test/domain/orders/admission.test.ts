@@ -218,7 +218,7 @@ describe('admit', () => {
   }
 
   it("when no price of the band meets IMR at the order's leverage, it refuses", () => {
-    // Such a market cannot be listed: IMR x leverage is 1.2.
+    // This market could not be listed: IMR × leverage is 1.2.
     const spec = { ...perpetual, imr: rate('0.12'), maxLeverage: 10 }
     const narrow = { ...spec, mtbLong: rate('0.001'), mtbShort: rate('0.001') }
     const verdict = admit(anOrder({ type: 'MARKET', price: 0 }), at({ spec: narrow }))

@@ -48,7 +48,7 @@ const domainOf = (spec: MarketSpec) => ({
   verifyingContract: spec.trader,
 })
 
-/** The same order as a trader's own tools would build it, from the contract with traders alone. */
+/** The order as a trader's own tools would build it from the contract with traders alone. */
 const messageOf = (order: Order, spec: MarketSpec) => {
   const bits = (order.side === 'LONG' ? 1n : 0n) | (order.reduceOnly ? 2n : 0n)
   return {

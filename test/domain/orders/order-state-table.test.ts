@@ -1,4 +1,4 @@
-/** Every state of an order with every step: where it leads, or why it is refused. */
+/** Every state of an order with every transition: the resulting status, or the refusal. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { type OrderLife, type TransitionInput, transition } from '../../../domain/orders/order-state.ts'
@@ -61,7 +61,7 @@ describe('the table of order transitions', () => {
   const F = 'FILLED'
   const W = 'CANCEL_PENDING_FINALIZE'
   const ended = Array(11).fill('ALREADY_ENDED')
-  /** What each state becomes, or the refusal, by the steps above in their order. */
+  /** The resulting status or the refusal of each state, by the transitions above in their order. */
   const OUTCOMES: Readonly<Record<string, readonly string[]>> = {
     waiting: [
       O,

@@ -19,7 +19,7 @@ const perStep = (limit: number): bigint => {
 interface Terms {
   readonly size?: number
   readonly free: bigint
-  /** By these orders and by those of other markets. */
+  /** Reserved for these orders, and for those of other markets. */
   readonly before?: bigint
   readonly elsewhere?: bigint
 }
@@ -72,8 +72,8 @@ describe('recomputeReservations', () => {
         anyBatch({ accounts: 1, maxOrders: 10 }),
         fc.integer({ min: 0, max: 110 }),
         fc.bigInt({ min: 0n, max: 10n ** 20n }),
-        ({ spec: market, orders: all, held }, percent, others) => {
-          const size = [...held.values()][0]?.size as Steps
+        ({ spec: market, orders: all, openPositions }, percent, others) => {
+          const size = [...openPositions.values()][0]?.size as Steps
           const needed = reservationsOf(market, size, all).reduce((sum, { amount }) => sum + amount, 0n)
           const budget = (needed * BigInt(percent)) / 100n
           const before = needed / 3n

@@ -33,7 +33,7 @@ const RUNS = { numRuns: 400 }
 const asks = ({ order, facts }: AnyAdmission, count: number) =>
   admit({ ...order, quantity: count as Steps }, facts)
 
-/** Reduce-only orders end with the position, beyond which admission has no objection. */
+/** A reduce-only order is bounded by the position, although admission would accept more. */
 const endsWithPosition = ({ order, facts }: AnyAdmission): boolean =>
   order.reduceOnly && facts.position.size * signOf(order.side) < 0
 

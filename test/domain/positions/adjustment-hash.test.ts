@@ -25,7 +25,7 @@ const domain = {
   verifyingContract: perpetual.trader,
 }
 
-/** `Name(type name,…)` as ethers wants it. */
+/** Converts `Name(type name,…)` into the form that ethers expects. */
 function typesOf(encoded: string): Record<string, { type: string; name: string }[]> {
   const [, name = '', fields = ''] = /^(\w+)\((.*)\)$/.exec(encoded) ?? []
   const pairs = fields.split(',').map((field) => field.split(' ') as [string, string])

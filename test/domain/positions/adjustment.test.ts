@@ -59,7 +59,7 @@ const movedOf = (verdict: ReturnType<typeof adjustMargin | typeof adjustLeverage
 
 describe('maxRemovable', () => {
   it('when margin is removable, it leaves the larger of 1 / leverage and IMR', () => {
-    // 1 unit at 100: 1 / 5 asks for 20, IMR for 4.5.
+    // 1 unit at 100: 1 / 5 requires 20, IMR requires 4.5.
     expect(maxRemovable(perpetual, held(1000, '100', '30', 5), at('100'))).to.equal(quote('10'))
     expect(maxRemovable(perpetual, held(1000, '100', '30', 20), at('100'))).to.equal(quote('25'))
     const strict = { ...perpetual, imr: (10n ** 17n) as Rate }
@@ -79,7 +79,7 @@ describe('maxRemovable', () => {
   })
 
   it('when a binary position is short, it is computed from its possible loss', () => {
-    // 10 short at 0.6: 4 covers everything; at 0.6 five times asks for 0.8.
+    // 10 short at 0.6: 4 covers every loss; at 0.6, leverage 5 requires 0.8.
     expect(maxRemovable(binary, held(-10, '6', '3', 5), at('0.6'))).to.equal(quote('2.2'))
   })
 
@@ -148,7 +148,7 @@ describe('adjustMargin', () => {
   })
 
   it('when the position can be liquidated, it accepts only an addition that reaches IMR', () => {
-    // MMR 2.25 % and the buffer: liquidatable below 2.75; IMR asks for 4.5.
+    // MMR 2.25 % plus the buffer: liquidatable below 2.75; IMR requires 4.5.
     const underMargined = held(1000, '100', '2.7', 20)
     const needed = quote('1.8')
     expect(movedOf(adjustMargin(perpetual, underMargined, margin(needed), at('100')))).to.equal(needed)
@@ -239,7 +239,7 @@ describe('adjustLeverage', () => {
 
 // ---------------------------------------------------------------------- laws
 
-/** Around what a position of the size is worth, so that every case is met often. */
+/** Margin near the value of a position of this size, so that every case occurs often. */
 const anyCase = fc
   .record({
     spec: fc.constantFrom(...markets),
@@ -265,7 +265,9 @@ const anyCase = fc
 
 const anyAmount = fc.bigInt({ min: -(10n ** 22n), max: 10n ** 22n })
 
-/** Below this an account is to be liquidated, unless an adjustment that passed shields it. */
+/**
+ * False if the account can be liquidated, unless an accepted adjustment has brought it to the requirement.
+ */
 const requirementMet = (
   spec: MarketSpec,
   position: Position,
@@ -365,7 +367,7 @@ describe('adjustments of random positions', () => {
         expect(requirementMet(spec, after, terms)).to.equal(true)
         const left = marginOf(after, terms.fundingIndex)
         expect(left).to.equal(marginOf(position, terms.fundingIndex) + moved)
-        // A wei less would miss the target, unless all the margin is out and profit carries the rest.
+        // One wei less would miss the target, unless all margin has left and profit covers the rest.
         if (moved >= 0n && moved < 1n) return
         if (left > 0n || moved > 0n) expect((equity - ONE) * times < notional).to.equal(true)
       }),

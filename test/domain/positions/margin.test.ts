@@ -241,7 +241,7 @@ describe('openingBound', () => {
     size: fc.integer({ min: 1, max: 1_000_000 }),
   })
 
-  /** Oracle prices of about 1,000 ticks, so that rounding matters. */
+  /** An oracle price of about 1,000 ticks, so that rounding matters. */
   const scaled = (spec: MarketSpec, oracle: bigint): Price => ((oracle * 1000n * spec.tick) / ONE) as Price
   const fillAt = (
     spec: MarketSpec,
@@ -276,12 +276,12 @@ describe('openingBound', () => {
           return verdict.ok && mayOpen(spec, verdict.value.position, NO_FUNDING, oracle)
         }
         if (bound === NO_UPPER_BOUND) return
-        // A binary clears between one tick and one tick below 1 only; a limit sell at its limit or above only.
+        // A binary market clears between one tick and one tick below 1; a limit sell at its limit or above.
         const isPrice = (p: number): boolean =>
           p >= 1 && (spec.kind !== 'binary_future' || p <= 999) && (side === 'LONG' || p >= limit)
         const beyond = side === 'LONG' ? bound + 1 : bound - 1
         if (isPrice(bound)) expect(meets(bound), 'at the bound').to.equal(true)
-        // The last step of rounding up the margin may let one more tick through: never more than that.
+        // Rounding up the margin of the last step may admit one more tick, never two.
         const wellBeyond = side === 'LONG' ? beyond + 1 : beyond - 1
         if (isPrice(wellBeyond)) expect(meets(wellBeyond), 'beyond the bound').to.equal(false)
       }),

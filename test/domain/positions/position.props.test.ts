@@ -18,7 +18,7 @@ const anyFill = fc.record({
   funding: fc.bigInt({ min: -(10n ** 10n), max: 10n ** 10n }),
 })
 
-/** free + margin + size x price - entry, in wei x 1e18: what an account is worth at a price, however it is booked. */
+/** free + margin + size × price - entry, in wei × 1e18: the value of an account at a price. */
 function worth(
   spec: MarketSpec,
   free: bigint,

@@ -16,7 +16,7 @@ import type { Price, Quote } from '../../../domain/units.ts'
 import { binary, index, perpetual, price, quote, rate, steps, ticks } from '../../support/markets.ts'
 import { aFill, mustFill, NO_FUNDING, terms } from '../support/fills.ts'
 
-/** 1 BTC at 100, ten times. */
+/** 1 BTC at 100, leverage 10. */
 const longOne = mustFill(perpetual, FLAT, {}).position
 const shortOne = mustFill(perpetual, FLAT, { side: 'SHORT' }).position
 

@@ -18,8 +18,8 @@ const CONDITIONAL = {
   LIMIT: ['STOP_LIMIT', 'TAKE_PROFIT_LIMIT', 'STOP_LOSS_LIMIT'],
 } as const
 
-/** Two of three orders wait for triggers around the middle; reservations are what acceptance would have made them. */
-function liveOrders({ spec, oracle, orders, held }: AnyBatch): OpenOrder[] {
+/** Two of three orders wait for triggers around the middle. Their reservations are those of an acceptance. */
+function liveOrders({ spec, oracle, orders, openPositions }: AnyBatch): OpenOrder[] {
   const middle = Number(oracle / spec.tick)
   const band = priceBand(spec, oracle)
   const live = orders
@@ -35,7 +35,7 @@ function liveOrders({ spec, oracle, orders, held }: AnyBatch): OpenOrder[] {
       return { ...terms, status: 'PENDING_TRIGGER', reservedPrice: reservedPriceOf(spec, terms, band) }
     })
   return [...Map.groupBy(live, ({ account }) => account)].flatMap(([account, own]) => {
-    const size = (held.get(account) ?? FLAT).size
+    const size = (openPositions.get(account) ?? FLAT).size
     const reservations = new Map(reservationsOf(spec, size, own.map(reservable)).map((one) => [one.seq, one]))
     return own.map((order) => {
       const { openable = 0, amount = 0n } = reservations.get(order.seq) ?? {}
@@ -54,9 +54,9 @@ interface Marked {
   readonly input: MarkPlanInput
 }
 
-/** `slack`: how much more than what it holds back each account could pay, in thousandths of it. */
+/** `slack`: the balance beyond its reservations that each account has, in thousandths of them. */
 function mark(batch: AnyBatch, oracle: Price, at: Price, slack: number): Marked {
-  const { spec, held } = batch
+  const { spec, openPositions } = batch
   const before = liveOrders(batch)
   const hits = before
     .filter((order) => order.status === 'PENDING_TRIGGER' && isTriggered(order, at, spec.tick))
@@ -68,7 +68,7 @@ function mark(batch: AnyBatch, oracle: Price, at: Price, slack: number): Marked 
   const input: MarkPlanInput = {
     ...{ spec, head: HEAD, batchId: 7, orders, triggered: hits.map(({ seq }) => seq) },
     prices: { oracle: { price: oracle, observedAt: AS_OF }, mark: at, at: AS_OF },
-    positions: (account: UserId): Position => held.get(account) ?? FLAT,
+    positions: (account: UserId): Position => openPositions.get(account) ?? FLAT,
     fundsOf: (account: UserId) => {
       const reserved = reservedOf(account) as Quote
       return { free: (reserved + (reserved * BigInt(slack)) / 1000n) as Quote, reserved }

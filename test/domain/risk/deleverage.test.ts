@@ -77,7 +77,7 @@ describe('closeAgainst', () => {
   const winner = held(-400, '50', '5')
 
   it('when a leg closes, the bankrupt account gets nothing and the counterparty the rest', () => {
-    // Bankruptcy price 105: the winner sold 0.4 at 125 and buys it back for 42.
+    // Bankruptcy price 105: the counterparty sold 0.4 at 125 and buys it back for 42.
     const leg = closeAgainst(perpetual, bankrupt, winner, steps(1000), NONE, at)
     expect(leg).to.deep.equal({
       steps: 400,
@@ -96,7 +96,7 @@ describe('closeAgainst', () => {
     expect(refused(bankrupt)).to.equal(null)
     expect(refused(held(-400, '40', '5'))).to.equal(null)
     expect(refused(FLAT)).to.equal(null)
-    // Sold at 101 with margin for 3 more: 105 is beyond it.
+    // Sold at 101 with margin for 3 more: 105 exceeds both.
     expect(refused(held(-1000, '101', '3'))).to.equal(null)
     expect(closeAgainst(perpetual, FLAT, winner, steps(10), NONE, at)).to.equal(null)
   })

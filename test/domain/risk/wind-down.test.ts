@@ -37,7 +37,7 @@ describe('haircutOf', () => {
   })
 })
 
-/** Positions whose sizes cancel out: the last takes the other side of the rest. */
+/** Positions whose sizes cancel out: the last one takes the opposite of the sum. */
 const balanced = (positions: readonly Position[]): Position[] => {
   const size = -positions.reduce((total, each) => total + each.size, 0)
   const last = { size, entryNotional: 10n ** 6n * BigInt(Math.abs(size)), foldedMargin: 0n, leverage: 1 }
@@ -50,14 +50,15 @@ describe('claims at a haircut', () => {
       fc.property(anyMarketCase(6), fc.bigInt({ min: 0n, max: ONE }), ({ spec, positions, index }, at) => {
         const all = balanced(positions)
         const price = at as Price
-        // The pool is what all positions are worth together: sizes cancel out, so the price does not matter.
+        // The pool is the value of all positions together. Their sizes cancel out, so it does not depend on
+        // the price.
         const pool = worthOf(spec, all, index, at) / ONE
         fc.pre(pool >= 0n)
         const deficit = sum(all.map((each) => deficitAt(spec, each, index, price))) as Quote
         const haircut = haircutOf(pool as Quote, pool as Quote, deficit)
         const due = all.map((each) => claimDue(valueAt(spec, each, index, price), haircut))
         expect(sum(due) <= pool).to.equal(true)
-        // A wei for rounding values, one for the haircut, and one for each deficit, per account.
+        // One wei per account for rounding its value, one for the haircut, and one for each deficit.
         if (due.some((each) => each > 0n)) expect(pool - sum(due) <= BigInt(3 * all.length)).to.equal(true)
       }),
     )

@@ -1,4 +1,4 @@
-/** The reconciler: every kind of mismatch, by a receipt that has that flaw and no other. */
+/** Tests every kind of mismatch with a receipt that has this flaw and no other. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { PositionInherited, PositionsDeleveraged } from '../../../domain/risk/risk-replay.ts'
@@ -18,7 +18,7 @@ import type { BatchSettled, SettledFill } from '../../../domain/settlement/settl
 
 const seen = new Set<FailureKind>()
 
-/** The mismatch, or null; every kind that was found is on record. */
+/** The mismatch, or null. Every kind that occurs is recorded. */
 function judge(events: Partial<ReceiptEvents>, expected: Expectation | null) {
   const verdict = reconcile({ ...NO_EVENTS, ...events }, expected)
   if (verdict.ok) return null

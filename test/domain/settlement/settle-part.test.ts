@@ -1,4 +1,4 @@
-/** What a mined part does to orders and accounts, and that taking it back undoes exactly that. */
+/** Tests the effect of a mined part on orders and accounts, and that a rollback undoes exactly that. */
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
@@ -166,7 +166,8 @@ describe('settlePart', () => {
           },
           ...{ reserved, closingReason: closing, status },
         })
-        // An order whose last fill is mined has ended as FILLED: why else it would have ended is no longer known.
+        // An order whose last fill is mined has ended as FILLED; an earlier closing reason is no longer
+        // known.
         fc.pre(closing === null || before.quantity > before.filled + 10 || before.settling > 10)
         const { row, orders } = settle(state([before], [waiting(before, 10)]), [fill(ALICE, 10)])
         const back = rollBackPart(row, orders)

@@ -13,7 +13,9 @@ const BOB = `0x${'b0'.repeat(20)}` as Address
 const accountOf = (maker: Address): UserId => (maker === ALICE ? 1 : 2) as UserId
 const LATE: Culprit = { kind: 'late', error: 'late' }
 
-/** A buy or sell of 10 at 1000, wholly open, of which `settling` steps are matched and hold their share. */
+/**
+ * A buy or sell of 10 at 1000, of which `settling` steps are matched and hold their share of the reservation.
+ */
 function order(seq: number, maker: Address, changes: Partial<OpenOrder> & { settling: Steps }): OpenOrder {
   const side = maker === ALICE ? 'LONG' : 'SHORT'
   const terms = {
@@ -144,7 +146,7 @@ describe('planVoid', () => {
   }
 
   it('when the account cannot pay for all orders on its mined position, the newest end', () => {
-    // The sell closed a long that was never mined: back at flat it opens.
+    // The sell closed a long that was never mined; on the flat mined position it opens.
     const matched = order(1, ALICE, { settling: steps(10) })
     const closing = {
       ...order(5, ALICE, { settling: steps(0) }),

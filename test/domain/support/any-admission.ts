@@ -1,4 +1,4 @@
-/** Arbitrary moments at which an account wants to place an order: every kind of market, position, resting orders, and balance. */
+/** Generates admissions: every kind of market, position, resting orders, order and balance. */
 import fc from 'fast-check'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, oneInTicks, priceOf, tickStepValue } from '../../../domain/market/market.ts'
@@ -28,7 +28,7 @@ export interface AnyAdmission {
 
 const side = fc.constantFrom('LONG' as const, 'SHORT' as const)
 
-/** From under water to well above every requirement. */
+/** From negative equity to well above every requirement. */
 function anyPosition(spec: MarketSpec, middle: number): fc.Arbitrary<Position> {
   return fc
     .record({
@@ -50,7 +50,7 @@ function anyPosition(spec: MarketSpec, middle: number): fc.Arbitrary<Position> {
     })
 }
 
-/** Orders that rest already, with what the rules make them hold back. */
+/** Resting orders with the reservations that the rules compute. */
 function anyResting(spec: MarketSpec, { size }: Position, middle: number) {
   const one = fc.record({
     side,
@@ -115,7 +115,7 @@ const MIDDLE: Readonly<Record<MarketSpec['kind'], number>> = {
   binary_future: 500,
 }
 
-/** Amounts of every size, from nothing to more than any order needs. */
+/** Amounts of every size, from negative to more than any order needs. */
 const anyAvailable = fc
   .tuple(fc.integer({ min: -3, max: 9 }), fc.bigInt({ min: 1n, max: 10n ** 4n }))
   .map(([power, digits]) => (power < 0 ? -digits : (digits * ONE * 10n ** BigInt(power)) / 10_000n) as Quote)

@@ -1,4 +1,7 @@
-/** Arbitrary batches in which orders truly meet: few accounts, few prices, positions near their limits, orders of every sort. */
+/**
+ * Generates batches whose orders cross: few accounts, few prices, positions near their limits, orders of
+ * every kind.
+ */
 import fc from 'fast-check'
 import type { AuctionInput } from '../../../domain/auction/auction.ts'
 import type { Cleared, Clearing } from '../../../domain/auction/clearing.ts'
@@ -20,10 +23,10 @@ import {
 } from '../../../domain/units.ts'
 import { binary, future, perpetual, rate } from '../../support/markets.ts'
 
-/** At the end of second 2000: what expires then still lives. */
+/** The end of second 2000: an order that expires in this second is still alive. */
 export const AS_OF = 2_000_000 as Millis
 
-/** Grids on which the band has 11 to 41 ticks, and requirements that bind in it at the higher leverages. */
+/** Grids on which the band has 11 to 41 ticks, with requirements that bind at the higher leverages. */
 const grids: readonly { readonly spec: MarketSpec; readonly middle: number }[] = [
   { spec: { ...perpetual, tick: ONE as Price, takerFee: rate('0.0005') }, middle: 100 },
   { spec: { ...future, mtbLong: rate('0.1'), mtbShort: rate('0.15') }, middle: 100 },
@@ -35,7 +38,7 @@ const grids: readonly { readonly spec: MarketSpec; readonly middle: number }[] =
 export interface AnyBatch {
   readonly spec: MarketSpec
   readonly orders: readonly RestingOrder[]
-  readonly held: ReadonlyMap<UserId, Position>
+  readonly openPositions: ReadonlyMap<UserId, Position>
   readonly fundingIndex: FundingIndex
   readonly oracle: Price
   readonly reference: AuctionInput['reference']
@@ -43,9 +46,9 @@ export interface AnyBatch {
 }
 
 export const positionsOf =
-  ({ held }: AnyBatch) =>
+  ({ openPositions }: AnyBatch) =>
   (account: UserId): Position =>
-    held.get(account) ?? FLAT
+    openPositions.get(account) ?? FLAT
 
 export const toInput = (batch: AnyBatch, orders: Iterable<RestingOrder> = batch.orders): AuctionInput => ({
   ...batch,
@@ -91,16 +94,18 @@ export function anyBatch({
           reference: anyReference(market),
         })
         .map(({ orders, seqs, positions, reference }) => {
-          const held = new Map(positions.map((position, i) => [(i + 1) as UserId, position]))
+          const openPositions = new Map(positions.map((position, i) => [(i + 1) as UserId, position]))
           const numbered = orders.map((order, i) => ({ ...order, seq: (1 + (seqs[i] as number)) as Seq }))
-          const all = numbered.map((order) => aimed(order, held.get(order.account) ?? FLAT))
-          return { spec, oracle, fundingIndex, reference, asOf: AS_OF, orders: all, held }
+          const all = numbered.map((order) =>
+            towardsPosition(order, openPositions.get(order.account) ?? FLAT),
+          )
+          return { spec, oracle, fundingIndex, reference, asOf: AS_OF, orders: all, openPositions }
         })
     })
 }
 
-/** A forced order closes a position; most reduce-only orders do. */
-function aimed(order: RestingOrder, { size }: Position): RestingOrder {
+/** A forced order closes a position; so do most reduce-only orders. */
+function towardsPosition(order: RestingOrder, { size }: Position): RestingOrder {
   const isAimed = order.forced || (order.reduceOnly && order.seq % 3 !== 0)
   return isAimed && size !== 0 && order.type === 'MARKET'
     ? { ...order, side: size > 0 ? 'SHORT' : 'LONG' }
@@ -124,7 +129,7 @@ const anyReference = ({ spec, oracle }: Market): fc.Arbitrary<AuctionInput['refe
   return fc.option(fc.record({ price, at }))
 }
 
-/** Limits around the middle, some on and beyond the band's edges. */
+/** Limits around the middle, some at and beyond the band's edges. */
 function anyLimit({ spec, oracle, middle }: Market): fc.Arbitrary<Ticks> {
   const { lo, hi } = priceBand(spec, oracle)
   const top = spec.kind === 'binary_future' ? oneInTicks(spec) - 1 : hi + 10
@@ -166,7 +171,7 @@ function anyOrder(market: Market, accounts: number): fc.Arbitrary<RestingOrder> 
     .map((draft) => toOrder(market, draft))
 }
 
-interface Draft {
+interface OrderFields {
   readonly account: number
   readonly side: 'LONG' | 'SHORT'
   readonly type: 'MARKET' | 'LIMIT'
@@ -181,7 +186,7 @@ interface Draft {
   readonly acceptedAt: number
 }
 
-function toOrder({ spec, oracle }: Market, draft: Draft): RestingOrder {
+function toOrder({ spec, oracle }: Market, draft: OrderFields): RestingOrder {
   const { side, remaining } = draft
   const forced = draft.isForced && draft.type === 'MARKET'
   const reduceOnly = draft.reduceOnly || forced
@@ -203,10 +208,13 @@ function toOrder({ spec, oracle }: Market, draft: Draft): RestingOrder {
   }
 }
 
-/** As far off as that stands for a market that has tripled while a sell rested: its allowance does not reach the band's edge any more. */
+/**
+ * Offset that stands for a market which has tripled while a sell rested: its allowance no longer covers the
+ * band's edge.
+ */
 const TRIPLED = -12
 
-/** As at acceptance, with the band that was then `off` ticks away from where it is now. */
+/** The reserved price of an acceptance at which the band was `off` ticks away from its current place. */
 function reservedPrice(
   spec: MarketSpec,
   oracle: Price,
@@ -222,7 +230,7 @@ function reservedPrice(
   return Math.max(1, Math.max(edge, limit)) as Ticks
 }
 
-/** Flat, sound, or anything from under water to just above the requirement. */
+/** Flat, healthy, or anything from negative equity to just above the requirement. */
 function anyPosition({ spec, oracle, fundingIndex, middle }: Market): fc.Arbitrary<Position> {
   const isBinary = spec.kind === 'binary_future'
   const top = isBinary ? oneInTicks(spec) - 1 : middle + 15
@@ -256,6 +264,6 @@ function anyPosition({ spec, oracle, fundingIndex, middle }: Market): fc.Arbitra
 
 export const isCleared = (clearing: Clearing): clearing is Cleared => clearing.outcome === 'cleared'
 
-/** For comparing: bigints as text, inputs left out. */
+/** A clearing without inputs as text, for comparisons; bigints get the suffix n. */
 export const outcomeOf = ({ inputs: _, ...rest }: Clearing): string =>
   JSON.stringify(rest, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value))

@@ -1,4 +1,4 @@
-/** Fills of a position for tests: what is not said is 1 unit at 100, ten times, all taker. */
+/** Fills of a position for tests. Default: 1 unit at 100, leverage 10, all taker. */
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { priceOf } from '../../../domain/market/market.ts'
 import {

@@ -1,4 +1,4 @@
-/** Resting orders as the write side keeps them, and back: for tests of what a batch writes. */
+/** Converts resting orders to stored orders and journal rows, for tests of what a batch writes. */
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import type { OrderPlaced } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
@@ -10,7 +10,7 @@ const MAKER = `0x${'11'.repeat(20)}` as Address
 
 export const orderIdOf = (spec: MarketSpec, seq: number): string => `${spec.marketId}-${seq}`
 
-/** Open, nothing filled, holding back what its reservation says. */
+/** OPEN, without fills, with the reservation of its openable steps. */
 export function openOrder(
   spec: MarketSpec,
   order: RestingOrder,
@@ -45,7 +45,7 @@ export function openOrder(
 export const bySeq = (orders: Iterable<OpenOrder>): Map<Seq, OpenOrder> =>
   new Map([...orders].map((order) => [order.seq, order]))
 
-/** The row that told of its placement. */
+/** The journal row of its placement. */
 export const placedRow = (order: OpenOrder): OrderPlaced => ({
   kind: 'order_placed',
   order_id: order.orderId,

@@ -1,4 +1,4 @@
-/** A whole turn of a market without a store: clear, decide, plan. */
+/** Runs one batch without a database: clear, decide, plan. */
 import { type BatchOutcome, clearAndMatch } from '../../../domain/auction/batch.ts'
 import {
   affectedOrders,
@@ -25,10 +25,10 @@ export interface Planned {
 
 const PLENTY: Funds = { free: (10n ** 40n) as Quote, reserved: 0n as Quote }
 
-/** `fundsOf`: what an account can pay with; plenty unless said otherwise. */
-export function plannedTurn(batch: AnyBatch, fundsOf: (account: UserId) => Funds = () => PLENTY): Planned {
+/** `fundsOf`: the funds of an account; by default more than any order needs. */
+export function planOf(batch: AnyBatch, fundsOf: (account: UserId) => Funds = () => PLENTY): Planned {
   const { spec, asOf } = batch
-  // A liquidation is no order that anybody has placed, and no reservation is made beyond the highest price.
+  // Liquidations have no stored order, and no reservation is computed above the highest price.
   const resting = batch.orders
     .filter(({ forced }) => !forced)
     .map((order) => ({ ...order, reservedPrice: minOf(order.reservedPrice, highestPrice(spec)) }))
@@ -36,8 +36,8 @@ export function plannedTurn(batch: AnyBatch, fundsOf: (account: UserId) => Funds
   const book = Book.of(resting)
   const outcome = clearAndMatch(toInput(batch, resting))
   const decision = decideBatch(spec, book, overdue(book, asOf), outcome, fundsOf)
-  const touched = affectedOrders(decision, book)
-  const orders = new Map([...before].filter(([seq]) => touched.has(seq)))
+  const affected = affectedOrders(decision, book)
+  const orders = new Map([...before].filter(([seq]) => affected.has(seq)))
   const oracle: OracleReport = { price: batch.oracle, observedAt: asOf, signatures: '0x' }
   const plan = planBatch({ spec, asOf, batchId: 7, oracle, decision, orders, slots: new Map() })
   return { before, after: new Map([...before, ...bySeq(plan.orders)]), outcome, plan }

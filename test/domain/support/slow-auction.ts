@@ -1,6 +1,7 @@
 /**
- * The auction once more, slow and obvious: every tick of the band is tried, every rule is asked of every order at every tick, and
- * pairs are found by lining up single steps. Shares with the fast one the types, the band, and what settling does to a position.
+ * A second implementation of the auction, slow and simple: it evaluates every rule for every order at every
+ * tick of the band, and finds pairs by lining up single steps. It shares with the product the types, the
+ * band, and the settlement of positions.
  */
 
 import type { PriceRule, Reference } from '../../../domain/auction/clearing.ts'
@@ -87,7 +88,7 @@ class Market {
     this.#ticks = Array.from({ length: hi - lo + 1 }, (_, i) => lo + i)
   }
 
-  // ------------------------------------------------------------------ who takes part
+  // ------------------------------------------------------------------ participants
 
   #lives(order: RestingOrder): boolean {
     const { asOf, excludedAccounts } = this.#in
@@ -127,7 +128,7 @@ class Market {
     return isSell ? this.#coveredSell(order) : order.openable
   }
 
-  /** As many steps as can be debited at any tick of the band out of what the order holds back. */
+  /** The steps that the order's reservation can pay for at every tick of the band. */
   #coveredSell(order: RestingOrder): number {
     const { spec, oracle } = this.#in
     if (order.openable === 0) return 0
@@ -165,9 +166,9 @@ class Market {
     return { kept: [...kept.values()].flat(), cancelled: cancelled.sort((a, b) => a - b) }
   }
 
-  // ------------------------------------------------------------------ at which ticks
+  // ------------------------------------------------------------------ eligible ticks
 
-  /** What the order itself allows: its limit, and for a market order not to reach a limit of its own account. */
+  /** The order's own limit; for a market order also the limits of its own account. */
   #reaches(order: RestingOrder, tick: number, kept: readonly RestingOrder[]): boolean {
     if (!this.#limitAllows(order, tick)) return false
     if (order.type === 'LIMIT') return true
@@ -195,7 +196,7 @@ class Market {
     return size > 0 ? margin + value - entry >= 0n : margin + entry - value >= 0n
   }
 
-  /** The opened share alone, one unit at this price: equity at the oracle price over what is at stake there. */
+  /** Whether one unit opened at this price alone meets IMR at the oracle price. */
   #isMargined(order: RestingOrder, tick: number): boolean {
     const { spec, oracle } = this.#in
     const price = priceOf(spec, tick as Ticks)
@@ -220,7 +221,7 @@ class Market {
     )
   }
 
-  // ------------------------------------------------------------------ how much
+  // ------------------------------------------------------------------ sizes
 
   #tranches(orders: readonly RestingOrder[], kept: readonly RestingOrder[], mayFlip: boolean): Tranche[] {
     const tranches: Tranche[] = []
@@ -302,7 +303,7 @@ class Market {
     })
   }
 
-  // ------------------------------------------------------------------ too large
+  // ------------------------------------------------------------------ batches that exceed a limit
 
   largest({ tranches, price, kept }: Round): RestingOrder[] {
     const eligible = tranches
@@ -344,7 +345,7 @@ const bySeq = (a: RestingOrder, b: RestingOrder): number => a.seq - b.seq
 const total = (tranches: readonly Tranche[]): number => tranches.reduce((sum, { steps }) => sum + steps, 0)
 const floorDiv = (a: bigint, b: bigint): bigint => (a >= 0n ? a / b : -((-a + b - 1n) / b))
 
-/** `reach`: at how many ticks of the band each order's own limit lets it trade. */
+/** `reach`: the number of ticks of the band at which each order's own limit allows a trade. */
 function trancheOrder(a: RestingOrder, b: RestingOrder, reach: ReadonlyMap<RestingOrder, number>): number {
   return (
     Number(b.forced) - Number(a.forced) ||
@@ -355,7 +356,7 @@ function trancheOrder(a: RestingOrder, b: RestingOrder, reach: ReadonlyMap<Resti
   )
 }
 
-/** Two orders of one account that must not both stay. `later` comes after `earlier`, or `earlier` is forced. */
+/** Whether two orders of one account could meet. `later` comes after `earlier`, or `earlier` is forced. */
 function meet(later: RestingOrder, earlier: RestingOrder): boolean {
   if (earlier.forced) return true
   if (later.type === 'MARKET' || earlier.type === 'MARKET') return later.type === earlier.type
@@ -363,7 +364,7 @@ function meet(later: RestingOrder, earlier: RestingOrder): boolean {
   return buy.limit >= sell.limit
 }
 
-/** Floors, then hands single steps to the largest remainder until the volume is reached. */
+/** Rounds down, then assigns single steps to the largest remainder until the volume is reached. */
 function shares(tranches: readonly Tranche[], volume: number): Map<Seq, number> {
   const claims = new Map<Seq, number>()
   for (const { order, steps } of tranches) claims.set(order.seq, (claims.get(order.seq) ?? 0) + steps)

@@ -1,4 +1,7 @@
-/** Pairing, slow and obvious: single steps of buys and sells are lined up, and neighbours of one pair are counted. */
+/**
+ * A second implementation of pairing, slow and simple: it lines up single steps of buys and sells, and counts
+ * neighbours of the same pair.
+ */
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import type { Seq } from '../../../domain/units.ts'
 

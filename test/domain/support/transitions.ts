@@ -1,4 +1,4 @@
-/** Short words for the steps of an order's life. */
+/** Short names for the transitions of an order. */
 import {
   accepted,
   type OrderEventKind,
@@ -11,7 +11,7 @@ import { steps } from '../../support/markets.ts'
 export const open = accepted({ type: 'LIMIT', quantity: steps(10) })
 export const waiting = accepted({ type: 'STOP_LIMIT', quantity: steps(10) })
 
-/** Takes the steps one after the other; the last life, and all events on the way. */
+/** Applies the transitions in sequence; returns the last state and all events. */
 export function walk(
   from: OrderLife,
   taken: readonly TransitionInput[],

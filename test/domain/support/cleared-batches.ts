@@ -1,4 +1,4 @@
-/** Laws are checked on every cleared batch of a generator. */
+/** Checks a law on every cleared batch of a generator. */
 import fc from 'fast-check'
 import { clear } from '../../../domain/auction/auction.ts'
 import type { Cleared } from '../../../domain/auction/clearing.ts'
@@ -6,8 +6,8 @@ import type { RestingOrder } from '../../../domain/book/book.ts'
 import type { Seq } from '../../../domain/units.ts'
 import { type AnyBatch, anyBatch, isCleared, toInput } from './any-auction.ts'
 
-/** Runs the check on every cleared batch. */
-export const always = (
+/** Runs `check` on every cleared batch. */
+export const checkClearedBatches = (
   check: (clearing: Cleared, batch: AnyBatch) => void,
   batches = anyBatch({ minOrders: 5 }),
 ): void => {
