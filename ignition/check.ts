@@ -116,7 +116,7 @@ async function checkLatch({ provider, deployment, compiled }: CheckInput): Promi
   if (await bank.isPaused()) return findings
   return [
     ...findings,
-    finding('latch: keeps a wei', true, (await provider.getBalance(latch)) > 0n),
+    finding('latch: has a balance', true, (await provider.getBalance(latch)) > 0n),
     finding('bank: ether, none while it is not paused (restoreLatch)', 0, await provider.getBalance(address)),
   ]
 }
@@ -164,7 +164,7 @@ async function checkMembers(input: CheckInput): Promise<Finding[]> {
     }
     const holder = parameters.holders[role]
     if (handedOver) findings.push(finding(`${role}: held by`, holder, members))
-    else findings.push(finding(`${role}: held by somebody`, true, members.length > 0))
+    else findings.push(finding(`${role}: has a member`, true, members.length > 0))
   }
   return findings
 }

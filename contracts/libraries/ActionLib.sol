@@ -63,7 +63,7 @@ library ActionLib {
         }
         if (asOf < clock.asOf) revert ISettlementErrors.AsOfDecreased(clock.asOf, asOf);
         Reference memory reference_ = action.reference_;
-        if (reference_.changePending) action.parameters = _takeOver(state, action.parameters, reference_, actionId, asOf);
+        if (reference_.changePending) action.parameters = _applyScheduled(state, action.parameters, reference_, actionId, asOf);
         requireMode(action.parameters.mode, kind);
 
         if (reference_.funded && asOf != clock.asOf) {
@@ -107,7 +107,7 @@ library ActionLib {
         if (changePending) (current,) = _changed(current, state.pending, asOf);
     }
 
-    function _takeOver(
+    function _applyScheduled(
         TraderState storage state,
         Parameters memory current,
         Reference memory reference_,

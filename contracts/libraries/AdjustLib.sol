@@ -72,11 +72,11 @@ library AdjustLib {
         address account = signed.account;
         Word storage place = state.positions[account];
         uint256 word = place.bits;
-        _spendNonce(state, account, signed.nonce, word);
+        _useNonce(state, account, signed.nonce, word);
         _requireInTime(account, signed.deadline, asOf);
         address signer = _requireSigner(context, account, hashMargin(context.domainSeparator, signed), signature, asOf);
         AdjustmentContext memory adjustment;
-        _open(adjustment, state, context, word, report, asOf);
+        _loadContext(adjustment, state, context, word, report, asOf);
         int256 moved = marginToMove(adjustment, signed);
         ActionLib.requireMode(adjustment.mode, moved > 0 ? ActionKind.AddMargin : ActionKind.RemoveMargin);
 
@@ -98,11 +98,11 @@ library AdjustLib {
         address account = signed.account;
         Word storage place = state.positions[account];
         uint256 word = place.bits;
-        _spendNonce(state, account, signed.nonce, word);
+        _useNonce(state, account, signed.nonce, word);
         _requireInTime(account, signed.deadline, asOf);
         address signer = _requireSigner(context, account, hashLeverage(context.domainSeparator, signed), signature, asOf);
         AdjustmentContext memory adjustment;
-        _open(adjustment, state, context, word, report, asOf);
+        _loadContext(adjustment, state, context, word, report, asOf);
         ActionLib.requireMode(adjustment.mode, ActionKind.ChangeLeverage);
         int256 moved = marginForLeverage(adjustment, signed);
 
@@ -125,7 +125,7 @@ library AdjustLib {
     // ------------------------------------------------------------------ nonce, deadline, signature
 
     /// @param word The account's packed position: `FLOORS_BIT` is set if the floor slot must be read.
-    function _spendNonce(TraderState storage state, address account, uint256 nonce, uint256 word) private {
+    function _useNonce(TraderState storage state, address account, uint256 nonce, uint256 word) private {
         if (nonce >= NONCE_END) revert IAdjustments.MarginNonceTooLarge(account, nonce);
         uint256 minimum = word & PositionLib.FLOORS_BIT != 0 ? state.floors[account].marginNonce : 0;
         if (nonce < minimum) revert IAdjustments.MarginNonceBelowMinimum(account, minimum, nonce);
@@ -315,7 +315,7 @@ library AdjustLib {
 
     // ------------------------------------------------------------------ state
 
-    function _open(
+    function _loadContext(
         AdjustmentContext memory adjustment,
         TraderState storage state,
         MarketContext memory context,

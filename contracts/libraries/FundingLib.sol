@@ -66,7 +66,7 @@ library FundingLib {
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
         ActionLib.begin(action, state, actionId, asOf, ActionKind.UpdateFunding);
         Reference memory reference_ = action.reference_;
-        ReportLib.take(action, context, report);
+        ReportLib.accept(action, context, report);
         _requireValidity(context, asOf, validUntil, session, action.parameters.reportMaxAge);
         int256 cap = capAt(action.parameters.fundingCap, reference_.oraclePrice, context.step);
         (int256 lowest, int256 highest) = bounds(state.funding, cap, asOf);

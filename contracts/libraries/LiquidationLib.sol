@@ -42,7 +42,7 @@ library LiquidationLib {
     ) internal {
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
         ActionLib.begin(action, state, actionId, asOf, ActionKind.InheritPosition);
-        Valuation memory valuation = ReportLib.take(action, context, report);
+        Valuation memory valuation = ReportLib.accept(action, context, report);
         ActionLib.save(state, action);
 
         // Check: the account is below MMR.
@@ -99,7 +99,7 @@ library LiquidationLib {
         ActionLib.Action memory action = ActionLib.Action(state.clock, state.reference_, state.parameters);
         ActionLib.begin(action, state, actionId, asOf, ActionKind.Deleverage);
         DeleverageContext memory ongoing;
-        ongoing.valuation = ReportLib.take(action, context, report);
+        ongoing.valuation = ReportLib.accept(action, context, report);
         ActionLib.save(state, action);
 
         // Check: no equity left, or the backstop cannot inherit.

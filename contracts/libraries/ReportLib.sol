@@ -30,7 +30,7 @@ library ReportLib {
 
     /// @notice For actions other than batches: checks the report and puts it into the action's reference. `ActionLib.save`
     /// writes it to storage.
-    function take(ActionLib.Action memory action, MarketContext calldata context, Report calldata report)
+    function accept(ActionLib.Action memory action, MarketContext calldata context, Report calldata report)
         internal
         view
         returns (Valuation memory)

@@ -25,15 +25,15 @@ library WindDownLib {
     // ------------------------------------------------------------------ liveness of the operator
 
     function heartbeat(TraderState storage state) external {
-        _requireAlive(state.windDown);
+        _requireNotEnded(state.windDown);
         state.windDown.heartbeatAt = _now();
         emit IMarketWindDown.Heartbeat(_now());
     }
 
     function requestFreeze(TraderState storage state) external {
         WindDown memory windDown = state.windDown;
-        _requireAlive(windDown);
-        uint256 aliveAt = _aliveAt(state, windDown);
+        _requireNotEnded(windDown);
+        uint256 aliveAt = _lastActivity(state, windDown);
         if (windDown.requestedAt != 0 && windDown.requestedAt >= aliveAt) {
             revert IMarketWindDown.FreezeAlreadyRequested(windDown.requestedAt);
         }
@@ -44,7 +44,7 @@ library WindDownLib {
     }
 
     function poke(TraderState storage state, MarketContext calldata context, Report calldata report) external {
-        _requireAlive(state.windDown);
+        _requireNotEnded(state.windDown);
         uint256 asOf = _now();
         Reference memory last = _newest(state);
         Parameters memory current = ActionLib.parametersAt(state, last.changePending, asOf);
@@ -60,8 +60,8 @@ library WindDownLib {
     function freeze(TraderState storage state, MarketContext calldata context) external {
         // Check: a request is in force, and SILENCE has passed since without an action or heartbeat.
         WindDown memory windDown = state.windDown;
-        _requireAlive(windDown);
-        uint256 aliveAt = _aliveAt(state, windDown);
+        _requireNotEnded(windDown);
+        uint256 aliveAt = _lastActivity(state, windDown);
         if (windDown.requestedAt == 0) revert IMarketWindDown.FreezeNotRequested();
         if (aliveAt > windDown.requestedAt) revert IMarketWindDown.FreezeRequestVoid(windDown.requestedAt, aliveAt);
         uint256 availableAfter = windDown.requestedAt + SILENCE;
@@ -221,11 +221,11 @@ library WindDownLib {
     }
 
     /// @dev Time of the operator's last heartbeat or action.
-    function _aliveAt(TraderState storage state, WindDown memory windDown) private view returns (uint256) {
+    function _lastActivity(TraderState storage state, WindDown memory windDown) private view returns (uint256) {
         return Math.max(windDown.heartbeatAt, state.clock.asOf);
     }
 
-    function _requireAlive(WindDown memory windDown) private pure {
+    function _requireNotEnded(WindDown memory windDown) private pure {
         if (windDown.endedAt != 0) revert IMarketWindDown.MarketEnded(windDown.endedAt);
     }
 

@@ -72,8 +72,8 @@ const ADJUST_RULES = [
 
 /** Authorization and time limits of an adjustment, and the state that it writes. */
 const ADJUST_STATE = [
-  ...['AdjustLib', 'adjustMargin', 'adjustLeverage', 'invalidateNonces', '_spendNonce'],
-  ...['_requireInTime', '_requireSigner', '_open', '_newestPrice', '_move'],
+  ...['AdjustLib', 'adjustMargin', 'adjustLeverage', 'invalidateNonces', '_useNonce'],
+  ...['_requireInTime', '_requireSigner', '_loadContext', '_newestPrice', '_move'],
 ]
 const ADJUST_TESTS = [
   ...['adjustMargin.authority', 'adjustMargin', 'adjustLeverage', 'adjustments.scheduled-changes'],

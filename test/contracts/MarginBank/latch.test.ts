@@ -161,7 +161,7 @@ describe('PauseLatch', () => {
       const { latch, owner } = at
       await refused(latch.connect(owner).release(), latch, 'NotBank', owner.address)
     })
-    it('when ether is sent to bank or latch by an ordinary call, it reverts with SenderNotLatch or SenderNotBank', async () => {
+    it('when ether is sent to bank or latch by an ordinary call, it reverts with SenderNotLatch or NotBank', async () => {
       const { bank, latch, owner } = at
       const pay = async (to: object, data = '0x') =>
         owner.sendTransaction({ to: await (to as typeof bank).getAddress(), value: 1n, data })
