@@ -122,7 +122,7 @@ describe('tasks: decode-settlement', function () {
       deleverage(exchange, user(0), [{ of: user(3), steps: 400 }], { price: e18('47000') }),
     )
     expect(closedTooLittle).to.match(/failure_kind +missing_expected_position_updates/)
-    expect(closedTooLittle).to.match(/closed 100 steps, not 400/)
+    expect(closedTooLittle).to.match(/closed 100 steps, expected 400/)
     const done = await decoded(
       deleverage(exchange, user(0), [{ of: user(1), steps: 400 }], { price: e18('47000') }),
     )
