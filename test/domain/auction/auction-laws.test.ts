@@ -97,13 +97,13 @@ describe('law 10', () => {
         const plain = {
           ...batch,
           orders: batch.orders.map(reservedForAll),
-          held: mapValues(batch.openPositions, wholePerStep),
+          openPositions: mapValues(batch.openPositions, wholePerStep),
         }
         const large: AnyBatch = {
           ...plain,
           spec: { ...batch.spec, step: (batch.spec.step * k) as Quantity },
           fundingIndex: (batch.fundingIndex * k) as AnyBatch['fundingIndex'],
-          openPositions: mapValues(plain.held, (position) => ({
+          openPositions: mapValues(plain.openPositions, (position) => ({
             ...position,
             entryNotional: (position.entryNotional * k) as Quote,
             foldedMargin: (position.foldedMargin * k) as Quote,

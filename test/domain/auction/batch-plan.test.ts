@@ -79,7 +79,7 @@ describe('planBatch', () => {
     // it first.
     const book = 'A sell 104 x10 by 1 reserves 0\nB sell 100 x10 by 1\nC buy 100 x10 by 2'
     const position = positionAt(roundMarket, { size: 10, entry: 100, margin: 100n * ONE })
-    const batch = { ...calm, orders: recent(book), held: new Map([[1 as UserId, position]]) }
+    const batch = { ...calm, orders: recent(book), openPositions: new Map([[1 as UserId, position]]) }
     const pays = (free: bigint) => () => ({ free: free as Quote, reserved: 0n as Quote })
 
     it('it reserves for the older one as an opening order', () => {
