@@ -1,6 +1,7 @@
 /** Wires the api: the one place where ports meet their adapters. */
 import type { Logger } from 'pino'
 import { createDb, createPool } from '../db/client.ts'
+import { checkSchema } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { systemClock } from '../service/clock.ts'
 import type { Check } from '../service/health.ts'
@@ -66,6 +67,7 @@ export async function compose(config: Config, logger: Logger): Promise<Api> {
   const clock = systemClock
   const pools = createPools(config)
   const db = createDb(pools.reads)
+  await checkSchema(db)
   const metrics = createMetrics()
   const notifications = createNotifications(config.databaseUrl)
   const limits = config.redisUrl === null ? null : createSharedLimits(config.redisUrl, clock, logger)

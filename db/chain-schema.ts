@@ -1,6 +1,7 @@
-/** What the indexer has seen on the chain. It is the only writer. */
+/** What the indexer has recorded of the chain. */
 import type { Generated } from 'kysely'
 
+/** Recorded blocks, one hash per number. Written by: indexer. */
 export interface ChainBlocksTable {
   number: number
   hash: string
@@ -8,7 +9,7 @@ export interface ChainBlocksTable {
   timestamp: number
 }
 
-/** `shard` and `seq` point to the log row that the fact became. */
+/** Logs of the exchange's contracts. `shard` and `seq` name the journal row that the log became. Written by: indexer. */
 export interface ChainLogsTable {
   block: number
   log_index: number
@@ -21,7 +22,7 @@ export interface ChainLogsTable {
   confirmed: Generated<boolean>
 }
 
-/** Every block below `next_block` is complete; `completed_at` is the last pass that reached the head. */
+/** Every block below `next_block` is recorded; `completed_at` is the time of the last pass that reached the head. Written by: indexer. */
 export interface ChainProgressTable {
   chain_id: number
   genesis_hash: string
@@ -30,7 +31,7 @@ export interface ChainProgressTable {
   completed_at: number
 }
 
-/** Transactions that did something else on the chain than they were sent for. For an operator to look into. */
+/** Transactions whose effect on the chain is not the expected one, for an operator to resolve. Written by: indexer. */
 export interface SettlementMismatchesTable {
   market_id: number
   block: number

@@ -1,19 +1,7 @@
 /** Connections to Postgres. int8 arrives as a safe integer, numeric (always wei) as a bigint. */
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
-import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { invariant } from '../domain/invariant.ts'
-import * as writeSide from './migrations/0001-write-side.ts'
-import * as chain from './migrations/0002-chain.ts'
-import * as readModel from './migrations/0003-read-model.ts'
-import * as orderLife from './migrations/0004-order-life.ts'
-import * as clientRequests from './migrations/0005-client-requests.ts'
-import * as publicFills from './migrations/0006-public-fills.ts'
-import * as readLiveOrders from './migrations/0006-read-live-orders.ts'
-import * as leanWrites from './migrations/0007-lean-writes.ts'
-import * as eventArrival from './migrations/0008-event-arrival.ts'
-import * as leanReads from './migrations/0009-lean-reads.ts'
-import * as vocabulary from './migrations/0010-vocabulary.ts'
 import { PreparingClient } from './prepared.ts'
 import type { Database } from './schema.ts'
 
@@ -77,26 +65,3 @@ export const createPool = (options: ConnectionOptions): pg.Pool => {
 
 export const createDb = (pool: pg.Pool): Db =>
   new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
-
-export const MIGRATIONS: Record<string, Migration> = {
-  '0001-write-side': writeSide,
-  '0002-chain': chain,
-  '0003-read-model': readModel,
-  '0004-order-life': orderLife,
-  '0005-client-requests': clientRequests,
-  '0006-public-fills': publicFills,
-  '0006-read-live-orders': readLiveOrders,
-  '0007-lean-writes': leanWrites,
-  '0008-event-arrival': eventArrival,
-  '0009-lean-reads': leanReads,
-  '0010-vocabulary': vocabulary,
-}
-
-export const createMigrator = (db: Db): Migrator =>
-  new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
-
-/** Brings the database to the newest schema. Safe to run from several processes at once. */
-export async function migrate(db: Db): Promise<void> {
-  const { error } = await createMigrator(db).migrateToLatest()
-  if (error) throw error
-}

@@ -1,4 +1,4 @@
-/** The tables, one interface each, with the one process that writes it. Wei are bigint; counts, ids and times are safe integers. */
+/** The tables of the write side, one interface each. `grants.ts` states which columns each process writes. Wei are bigint; counts, ids and times are safe integers. */
 import type { Generated, JSONColumnType } from 'kysely'
 import type { JournalRow, StoredValue, TriggerEvidence } from '../domain/journal/journal-row.ts'
 import type { MarketKind, MarketMode } from '../domain/market/market.ts'
@@ -7,28 +7,31 @@ import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { ChainTables } from './chain-schema.ts'
 import type { ReadTables } from './read-schema.ts'
 
-/** Every writer of a shard's facts holds this row's lock while it appends. */
+/**
+ * The head and the epoch of each shard's journal. A writer of a shard's facts holds this row's lock until it commits.
+ * Written by: api, keeper, indexer. The owner inserts shards when it lists a market.
+ */
 export interface ShardsTable {
   shard: string
   epoch: Generated<number>
   head: Generated<number>
 }
 
-/** Appended in the transaction that changes what the row tells. */
+/** One row per change of the write side, appended in the transaction of that change. Written by: api, keeper, indexer. */
 export interface JournalTable {
   shard: string
   seq: number
   row: JSONColumnType<JournalRow>
 }
 
-/** Written by the indexer (first deposit) and the api (login). */
+/** A user exists from the first deposit or login. Written by: api, indexer. */
 export interface UsersTable {
   user_id: Generated<number>
   address: string
   created_at: number
 }
 
-/** Written by the api. The key itself is not kept, only its SHA-256. */
+/** One key per user. The key itself is not stored, only its SHA-256. Written by: api. */
 export interface ApiKeysTable {
   user_id: number
   key_hash: Buffer
@@ -36,7 +39,10 @@ export interface ApiKeysTable {
   created_at: number
 }
 
-/** `free` and `pending_withdrawal`: the bank's ledger, written by the indexer. `reserved`: sum of `reserved + held` of the account's orders. */
+/**
+ * `free` and `pending_withdrawal` are the bank's ledger. `reserved` is the sum of `reserved + held` of the account's orders.
+ * Written by: api, keeper, indexer. Only the indexer writes the ledger.
+ */
 export interface AccountsTable {
   user_id: number
   free: Generated<bigint>
@@ -44,7 +50,10 @@ export interface AccountsTable {
   reserved: Generated<bigint>
 }
 
-/** Written at listing; `last_*` by the keeper under the market's shard lock. */
+/**
+ * A listed market: its specification, its mode, and its latest batch and action.
+ * Written by: keeper, indexer. The owner lists markets. Only the keeper writes `last_*`.
+ */
 export interface MarketsTable {
   market_id: number
   symbol: string
@@ -59,7 +68,10 @@ export interface MarketsTable {
   last_price_at: number | null
 }
 
-/** Mined columns are written by the indexer; `matched_*` (mined and unsettled together) by the keeper at match and void. */
+/**
+ * The mined columns are what the chain has; `matched_*` are mined and unsettled fills together.
+ * Written by: keeper, indexer. The keeper writes `matched_*` at match and void; the indexer writes the mined columns.
+ */
 export interface PositionsTable {
   user_id: number
   market_id: number
@@ -73,7 +85,11 @@ export interface PositionsTable {
   matched_leverage: Generated<number>
 }
 
-/** Inserted by the api; settling and voiding by the keeper; filled by the indexer; always under the market's shard lock. */
+/**
+ * Orders, written under the lock of their market's shard: inserted and cancelled by the api, matched and voided by the keeper, filled by
+ * the indexer.
+ * Written by: api, keeper, indexer.
+ */
 export interface OrdersTable {
   order_id: string
   market_id: number
@@ -97,30 +113,31 @@ export interface OrdersTable {
   alive_until: number
   status: OrderStatus
   status_reason: StatusReason | null
-  /** The trader's own words at a cancel. */
+  /** The trader's reason for the cancel. */
   note: string | null
   /** Mined. */
   filled: Generated<number>
   /** Matched and not yet mined. */
   settling: Generated<number>
-  /** Set when the order left the book but some of it is settling: the reason it ends with. */
+  /** Set while the order has left the book and part of it is settling: the reason it ends with. */
   closing_reason: StatusReason | null
   openable: number
   reserved_price: number
-  /** For the part that is still in the book. */
+  /** For the part in the book. */
   reserved: bigint
-  /** For the part that is settling. */
+  /** For the settling part. */
   held: Generated<bigint>
   partial_slot: number | null
   accepted_at: number
-  /** What triggered it; null while it waits, and for orders that never wait. */
+  /** What triggered the order; null until then, and for orders without a trigger. */
   triggered: Generated<TriggerEvidence | null>
   ended_at: number | null
 }
 
 /**
- * What an account's live orders in a market come to, so that a placement need not read them. Maintained by triggers on `orders`,
- * whoever writes there; `plain_*` count what is in the book of orders that are not reduce-only.
+ * Sums over an account's live orders in a market, so that a placement does not read them all. `plain_*` count the steps in the book of
+ * orders that are not reduce-only.
+ * Written by: no process. The triggers on `orders` maintain it with the rights of the owner.
  */
 export interface RestingTable {
   market_id: number
@@ -135,7 +152,7 @@ export interface RestingTable {
   reserved: bigint
 }
 
-/** Latest signed report per market. Written by whoever feeds prices. */
+/** The latest signed report of each market. Written by: no process. The price feed writes it with the rights of the owner. */
 export interface OracleReportsTable {
   market_id: number
   price: bigint
@@ -146,7 +163,10 @@ export interface OracleReportsTable {
 
 export type BatchStatus = 'SETTLING' | 'SETTLED' | 'VOIDED'
 
-/** Written by the keeper; status SETTLED by the indexer. `inputs` is what a stranger needs to compute the batch again. */
+/**
+ * A cleared batch. `inputs` is all that is needed to recompute it.
+ * Written by: keeper, indexer. The indexer writes the status SETTLED, and SETTLING after a rollback.
+ */
 export interface BatchesTable {
   market_id: number
   batch_id: number
@@ -169,7 +189,7 @@ export interface BatchesTable {
   created_at: number
 }
 
-/** Inserted by the keeper. `place` is the fill's position inside its part: the settlement sends them in this order. */
+/** `place` is the fill's position inside its part; the settlement sends the fills of a part in this order. Written by: keeper, indexer. */
 export interface FillsTable {
   fill_id: string
   market_id: number
@@ -188,7 +208,10 @@ export interface FillsTable {
 
 export type ActionStatus = 'QUEUED' | 'SIGNED' | 'SUBMITTED' | 'MINED' | 'REVERTED' | 'VOIDED'
 
-/** The market's queue of operator actions, written by the keeper; MINED by the indexer. `action_id` is given at signing. */
+/**
+ * The market's queue of operator actions. `action_id` is assigned at signing.
+ * Written by: keeper, indexer. The indexer writes MINED, and SUBMITTED after a rollback.
+ */
 export interface ActionsTable {
   market_id: number
   queue_no: number
@@ -203,6 +226,7 @@ export interface ActionsTable {
   created_at: number
 }
 
+/** A relayer's key on one chain, and its next nonce. Written by: keeper. */
 export interface RelayersTable {
   address: string
   chain_id: number
@@ -212,7 +236,7 @@ export interface RelayersTable {
 
 export type TransactionStatus = 'SIGNED' | 'BROADCAST' | 'MINED' | 'REVERTED' | 'REPLACED'
 
-/** Every transaction ever signed, stored before it is sent. Written by the keeper. */
+/** Every transaction ever signed, stored before it is sent. Written by: keeper. */
 export interface RelayerTransactionsTable {
   tx_hash: string
   relayer: string
@@ -227,7 +251,7 @@ export interface RelayerTransactionsTable {
   block: number | null
 }
 
-/** What the api asks the keeper to relay (the faucet). */
+/** Payouts of the faucet: requested by the api, signed and finished by the keeper. Written by: api, keeper. */
 export interface FaucetRequestsTable {
   request_id: Generated<number>
   kind: 'faucet'
@@ -239,7 +263,7 @@ export interface FaucetRequestsTable {
   created_at: number
 }
 
-/** What each key may do for its owner, as the chain tells it. Written by the indexer. Times in Unix seconds. */
+/** What each key may sign for its owner, by the chain's events. Times in Unix seconds. Written by: indexer. */
 export interface SessionKeysTable {
   owner: string
   key: string
@@ -251,7 +275,7 @@ export interface SessionKeysTable {
   block: number
 }
 
-/** Armed dead-man switches. Written by the api; the keeper takes those that are due. Times in milliseconds. */
+/** Armed dead-man switches: armed and disarmed by the api, fired by the keeper. Times in milliseconds. Written by: api, keeper. */
 export interface CancelSwitchesTable {
   user_id: number
   timeout_seconds: number
@@ -259,13 +283,13 @@ export interface CancelSwitchesTable {
   fire_at: number
 }
 
-/** Switches that have fired, until every order that the account had then is cancelled. Written by the keeper. */
+/** Switches that have fired, until every order that the account had at `fired_at` is cancelled. Written by: keeper. */
 export interface FiredSwitchesTable {
   user_id: number
   fired_at: number
 }
 
-/** One owner at a time; the token grows with each owner, and every write of an owner checks it. */
+/** One owner at a time; the token grows with each owner, and every write of an owner checks it. Written by: keeper. */
 export interface LeasesTable {
   name: string
   owner: string
@@ -273,7 +297,7 @@ export interface LeasesTable {
   expires_at: number
 }
 
-/** Commands with an id of their trader's, and what they were answered. Written by the api, which also removes the old ones. */
+/** Commands with a `client_request_id`, and their answers; pruned when they expire. Written by: api. */
 export interface ClientRequestsTable {
   user_id: number
   client_request_id: string

@@ -1,6 +1,7 @@
 /** Wires the indexer: gives the follower and the projections the adapters behind their ports. */
 import { sql } from 'kysely'
 import { createDb, createPool, type Db } from '../db/client.ts'
+import { checkSchema } from '../db/migrator.ts'
 import { systemClock as clock } from '../service/clock.ts'
 import { type Check, serveHealth } from '../service/health.ts'
 import { type KillPointHook, killAt } from '../service/kill-point.ts'
@@ -34,6 +35,7 @@ export async function compose(config: Config, logger: Logger): Promise<Indexer> 
   const killPoint = killAt(config.killAt)
   const name = 'clearbatch indexer'
   const db = createDb(createPool({ url: config.databaseUrl, connections: config.databaseConnections, name }))
+  await checkSchema(db)
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
 

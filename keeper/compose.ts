@@ -2,9 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { sql } from 'kysely'
-import { createDb, createPool, type Db, migrate } from '../db/client.ts'
+import { createDb, createPool, type Db } from '../db/client.ts'
 import { createLeases } from '../db/leases.ts'
 import { loadMarkets } from '../db/markets.ts'
+import { checkSchema } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
@@ -169,7 +170,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const db = createDb(
     createPool({ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' }),
   )
-  await migrate(db)
+  await checkSchema(db)
   const metrics = createMetrics()
   const queues = await createQueues(config, logger)
   const lanes = [...config.relayerKeys.keys()].map((name) => signerOf(config, name).lane)

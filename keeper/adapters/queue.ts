@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresBackend, type PgPool, Queue, runMigrations, Worker, withBackend } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
+import { PROCESS_ROLES } from '../../db/grants.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { WakeQueues } from '../ports.ts'
 import type { QueueRule } from '../queues.ts'
@@ -46,17 +47,30 @@ function redisBackend(url: string, logger: Logger): Backend {
   }
 }
 
+/**
+ * BullMQ's migrations begin with `create schema if not exists`, which takes the right to create schemas even if this one exists. The
+ * keeper has no such right: its schema is created by the migrations of db/.
+ */
+async function withoutSchemaCreation(client: pg.PoolClient): Promise<pg.PoolClient> {
+  const { rows } = await client.query('select to_regnamespace($1) is not null as found', [SCHEMA])
+  if (rows[0].found !== true) return client
+  const query = (text: string, values?: unknown[]) =>
+    client.query(/^create schema if not exists /i.test(text) ? 'select' : text, values)
+  return { query } as unknown as pg.PoolClient
+}
+
 async function postgresBackend(url: string, logger: Logger): Promise<Backend> {
   const pool = new pg.Pool({
     connectionString: url,
     max: 20,
     keepAlive: true,
     application_name: 'keeper queue',
-    options: `-c search_path=${SCHEMA}`,
+    // What the queue creates belongs to the group role, whichever login role of a keeper has created it.
+    options: `-c search_path=${SCHEMA} -c role=${PROCESS_ROLES.keeper}`,
   })
   pool.on('error', (err) => logger.warn({ err }, 'queue connection error'))
   const client = await pool.connect()
-  await runMigrations(client, SCHEMA).finally(() => client.release())
+  await runMigrations(await withoutSchemaCreation(client), SCHEMA).finally(() => client.release())
   const bound = withBackend(createPostgresBackend)
   return {
     sender: (name) => logErrors(new bound.Queue(name, { connection: pool as unknown as PgPool }), logger),

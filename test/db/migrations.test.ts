@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { NO_MIGRATIONS } from 'kysely/migration'
 import { after, before, describe, it } from 'mocha'
-import { createMigrator, MIGRATIONS, migrate } from '../../db/client.ts'
+import { createMigrator, MIGRATIONS, migrate } from '../../db/migrator.ts'
 import { connect, type TestDatabase } from '../indexer/support/database.ts'
 import { emptyDatabase } from '../support/postgres.ts'
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { createMigrator, migrate } from '../../db/client.ts'
+import { createMigrator, migrate } from '../../db/migrator.ts'
 import { connect, type TestDatabase } from '../indexer/support/database.ts'
 import { emptyDatabase } from '../support/postgres.ts'
 

@@ -4,7 +4,9 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { createDb, createPool, migrate } from '../../db/client.ts'
+import { createDb, createPool } from '../../db/client.ts'
+import { PROCESS_ROLES, type Process } from '../../db/grants.ts'
+import { migrate } from '../../db/migrator.ts'
 import { type Postgres, startPostgres } from '../../stack/postgres.ts'
 
 const TEMPLATE = 'template_migrated'
@@ -27,6 +29,27 @@ export async function freshDatabase(): Promise<string> {
 /** Creates a database without any table, and returns its connection string. */
 export async function emptyDatabase(): Promise<string> {
   return withAdmin((admin, server) => createDatabase(admin, server, 'template0'))
+}
+
+/** The connection string of a login role of the process: what it writes is limited as in production. */
+export async function loginOf(url: string, process: Process): Promise<string> {
+  return withAdmin(async (admin) => {
+    const login = `test_${process}`
+    const group = PROCESS_ROLES[process]
+    // Roles belong to the whole server: another test file may create this one at the same time.
+    await admin.query(`
+      do $$ begin
+        if not exists (select from pg_roles where rolname = '${login}') then
+          create role ${login} login password '${login}' in role ${group};
+        end if;
+      exception when duplicate_object or unique_violation then null;
+      end $$
+    `)
+    const own = new URL(url)
+    own.username = login
+    own.password = login
+    return own.href
+  })
 }
 
 let ownServer: Promise<Postgres> | undefined

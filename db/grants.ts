@@ -1,0 +1,143 @@
+/**
+ * Who writes what: for every table the rights of each process, as the migrations grant them and `test/db/roles.test.ts` checks them
+ * against Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`) and publishes prices
+ * (`oracle_reports`).
+ */
+import type { Database } from './schema.ts'
+
+/** Each process connects with a login role that is a member of its group role. */
+export const PROCESS_ROLES = {
+  api: 'clearbatch_api',
+  keeper: 'clearbatch_keeper',
+  indexer: 'clearbatch_indexer',
+} as const
+
+export type Process = keyof typeof PROCESS_ROLES
+
+/** Columns that may be inserted or updated. Locking a row takes the right to update one of its columns. */
+export interface Rights<Column extends string = string> {
+  readonly insert?: readonly Column[] | 'all'
+  readonly update?: readonly Column[] | 'all'
+  readonly delete?: true
+  readonly truncate?: true
+}
+
+type Writers<Table extends keyof Database> = {
+  readonly [Name in Process]?: Rights<keyof Database[Table] & string>
+}
+
+/** Written by the projector alone, which is part of the indexer. */
+const PROJECTED = { indexer: { insert: 'all', update: 'all', delete: true, truncate: true } } as const
+
+const USER = ['address', 'created_at'] as const
+const MATCHED = [
+  'matched_size',
+  'matched_entry_notional',
+  'matched_folded_margin',
+  'matched_leverage',
+] as const
+
+export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
+  shards: {
+    api: { update: ['head'] },
+    keeper: { update: ['head'] },
+    indexer: { update: ['head', 'epoch'] },
+  },
+  journal: { api: { insert: 'all' }, keeper: { insert: 'all' }, indexer: { insert: 'all' } },
+  users: { api: { insert: USER }, indexer: { insert: USER } },
+  api_keys: { api: { insert: 'all', update: ['key_hash', 'prefix', 'created_at'] } },
+  accounts: {
+    api: { insert: ['user_id'], update: ['reserved'] },
+    keeper: { update: ['reserved'] },
+    indexer: { insert: ['user_id'], update: ['free', 'pending_withdrawal', 'reserved'] },
+  },
+  markets: {
+    keeper: {
+      update: ['mode', 'last_batch_id', 'last_action_id', 'last_as_of', 'last_price', 'last_price_at'],
+    },
+    indexer: { update: ['mode'] },
+  },
+  positions: {
+    keeper: { insert: ['user_id', 'market_id', ...MATCHED], update: MATCHED },
+    indexer: {
+      insert: 'all',
+      update: ['size', 'entry_notional', 'folded_margin', 'leverage', ...MATCHED],
+    },
+  },
+  orders: {
+    api: {
+      insert: [
+        ...(['order_id', 'market_id', 'seq', 'user_id', 'maker', 'signer', 'hash', 'signature'] as const),
+        ...(['salt', 'side', 'type', 'price', 'quantity', 'trigger', 'leverage', 'reduce_only'] as const),
+        ...(['expiration', 'alive_until', 'status', 'openable', 'reserved_price', 'reserved'] as const),
+        'accepted_at',
+      ],
+      update: ['status', 'status_reason', 'closing_reason', 'note', 'ended_at', 'openable', 'reserved'],
+    },
+    keeper: {
+      update: [
+        ...(['seq', 'status', 'status_reason', 'note', 'settling', 'closing_reason', 'openable'] as const),
+        ...(['reserved_price', 'reserved', 'held', 'partial_slot', 'triggered', 'ended_at'] as const),
+      ],
+    },
+    indexer: {
+      update: [
+        ...(['status', 'status_reason', 'note', 'filled', 'settling', 'closing_reason'] as const),
+        ...(['openable', 'reserved', 'held', 'ended_at'] as const),
+      ],
+    },
+  },
+  resting: {},
+  oracle_reports: {},
+  batches: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] } },
+  fills: { keeper: { insert: 'all', update: ['status'] }, indexer: { update: ['status'] } },
+  actions: {
+    keeper: {
+      insert: ['market_id', 'queue_no', 'kind', 'batch_id', 'part', 'as_of', 'status', 'created_at'],
+      update: ['status', 'action_id', 'relayer', 'nonce'],
+    },
+    indexer: { update: ['status'] },
+  },
+  relayers: { keeper: { insert: 'all', update: ['next_nonce'] } },
+  relayer_transactions: {
+    keeper: { insert: 'all', update: ['status', 'error', 'broadcast_at', 'block'] },
+  },
+  faucet_requests: {
+    api: { insert: ['kind', 'user_id', 'payload', 'status', 'tx_hash', 'error', 'created_at'] },
+    keeper: { update: ['status', 'tx_hash', 'error'] },
+  },
+  leases: { keeper: { insert: 'all', update: ['owner', 'token', 'expires_at'] } },
+  session_keys: {
+    indexer: {
+      insert: 'all',
+      update: ['permissions', 'registered_at', 'expires_at', 'revoked_at', 'block'],
+      delete: true,
+    },
+  },
+  cancel_switches: {
+    api: { insert: 'all', update: ['timeout_seconds', 'armed_at', 'fire_at'], delete: true },
+    keeper: { delete: true },
+  },
+  fired_switches: { keeper: { insert: 'all', delete: true } },
+  // Updated never: the right to update is what locking the pruned rows takes.
+  client_requests: { api: { insert: 'all', update: ['created_at'], delete: true } },
+  chain_blocks: { indexer: { insert: 'all', delete: true } },
+  chain_logs: { indexer: { insert: 'all', update: ['confirmed'], delete: true } },
+  chain_progress: { indexer: { insert: 'all', update: ['next_block', 'head', 'completed_at'] } },
+  settlement_mismatches: { indexer: { insert: 'all' } },
+  'read.projection': PROJECTED,
+  'read.arrivals': PROJECTED,
+  'read.users': PROJECTED,
+  'read.markets': PROJECTED,
+  'read.orders': PROJECTED,
+  'read.order_changes': PROJECTED,
+  'read.order_events': {},
+  'read.fills': PROJECTED,
+  'read.positions': PROJECTED,
+  'read.balances': PROJECTED,
+  'read.book_levels': PROJECTED,
+  'read.batches': PROJECTED,
+}
+
+/** The tables whose rows the exchange accepted or decided. Only db/ writes them. */
+export const WRITE_SIDE = Object.keys(WRITERS).filter((table) => !table.startsWith('read.'))

@@ -1,0 +1,71 @@
+/** The migrations in their order, and the check that a process and its database have the same schema. */
+import { sql } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
+import type { Db } from './client.ts'
+import * as writeSide from './migrations/0001-write-side.ts'
+import * as chain from './migrations/0002-chain.ts'
+import * as readModel from './migrations/0003-read-model.ts'
+import * as orderLife from './migrations/0004-order-life.ts'
+import * as clientRequests from './migrations/0005-client-requests.ts'
+import * as publicFills from './migrations/0006-public-fills.ts'
+import * as readLiveOrders from './migrations/0006-read-live-orders.ts'
+import * as leanWrites from './migrations/0007-lean-writes.ts'
+import * as eventArrival from './migrations/0008-event-arrival.ts'
+import * as leanReads from './migrations/0009-lean-reads.ts'
+import * as vocabulary from './migrations/0010-vocabulary.ts'
+import * as processRoles from './migrations/0011-process-roles.ts'
+
+export const MIGRATIONS: Record<string, Migration> = {
+  '0001-write-side': writeSide,
+  '0002-chain': chain,
+  '0003-read-model': readModel,
+  '0004-order-life': orderLife,
+  '0005-client-requests': clientRequests,
+  '0006-public-fills': publicFills,
+  '0006-read-live-orders': readLiveOrders,
+  '0007-lean-writes': leanWrites,
+  '0008-event-arrival': eventArrival,
+  '0009-lean-reads': leanReads,
+  '0010-vocabulary': vocabulary,
+  '0011-process-roles': processRoles,
+}
+
+export const createMigrator = (db: Db): Migrator =>
+  new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+
+/** Migrates the database to the newest schema. Several processes may run it at once. The connection must be the owner's. */
+export async function migrate(db: Db): Promise<void> {
+  const { error } = await createMigrator(db).migrateToLatest()
+  if (error) throw error
+}
+
+/** The database has another schema than this version of the code needs. */
+export class SchemaVersionError extends Error {
+  override readonly name = 'SchemaVersionError'
+}
+
+/** Throws SchemaVersionError unless the newest migration is applied and none is newer. Every process calls it before it serves. */
+export async function checkSchema(db: Db): Promise<void> {
+  const expected = Object.keys(MIGRATIONS).at(-1) as string
+  const found = await newestMigration(db)
+  if (found === expected) return
+  const remedy =
+    found !== null && found > expected
+      ? 'start a version of the process that has this schema'
+      : 'run `npm run migrate` with the DATABASE_URL of the owner of the database'
+  throw new SchemaVersionError(
+    `the database has schema ${found ?? 'none'}, this version needs ${expected}: ${remedy}`,
+  )
+}
+
+/** Null before the first migration. */
+async function newestMigration(db: Db): Promise<string | null> {
+  const { rows: tables } = await sql<{ found: boolean }>`
+    select to_regclass('kysely_migration') is not null as found
+  `.execute(db)
+  if (tables[0]?.found !== true) return null
+  const { rows } = await sql<{ name: string | null }>`select max(name) as name from kysely_migration`.execute(
+    db,
+  )
+  return rows[0]?.name ?? null
+}
