@@ -1,10 +1,11 @@
 /** The command and the environment variables of each process. */
+import type { DatabaseUrls } from './database-logins.ts'
 import type { Keys } from './keys.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
 export interface EnvironmentInput {
-  readonly databaseUrl: string
+  readonly databaseUrls: DatabaseUrls
   readonly rpcUrl: string
   readonly deployment: {
     readonly chain_id: number
@@ -32,7 +33,7 @@ const LOCAL_RATE_LIMITS = {
 }
 
 export function environmentOf({
-  databaseUrl,
+  databaseUrls,
   rpcUrl,
   deployment,
   keys,
@@ -40,7 +41,6 @@ export function environmentOf({
 }: EnvironmentInput): Environment {
   const { contracts, chain_id } = deployment
   const common = {
-    DATABASE_URL: databaseUrl,
     RPC_URL: rpcUrl,
     CHAIN_ID: `${chain_id}`,
     HOST: '127.0.0.1',
@@ -53,7 +53,7 @@ export function environmentOf({
   const service = (name: 'api' | 'keeper' | 'indexer', env: Record<string, string>): ProcessSpec => ({
     name,
     args: [`${name}/main.ts`],
-    env: { ...common, PORT: `${ports[name]}`, ...env },
+    env: { ...common, DATABASE_URL: databaseUrls[name], PORT: `${ports[name]}`, ...env },
     readyUrl: `http://127.0.0.1:${ports[name]}/health/ready`,
   })
   return {

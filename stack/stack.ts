@@ -12,6 +12,7 @@ import { startAnvil } from './anvil.ts'
 import { repairChainState } from './chain-state.ts'
 import { preferPort, requirePort } from './choose-port.ts'
 import { type DataDir, dataDirAt, emptyDataDir, lockDataDir, readJson, writePrivate } from './data-dir.ts'
+import { createLogins, type DatabaseUrls } from './database-logins.ts'
 import { feedIdOf } from './deploy.ts'
 import { type Deployment, ensureDeployment, marketSpecs } from './deployment.ts'
 import { type Environment, environmentOf } from './environment.ts'
@@ -42,6 +43,8 @@ export interface Stack {
   /** The signer of the simulated oracle. */
   readonly oracle: ReportSigner
   readonly postgres: Service
+  /** How each process connects; `postgres.url` is the owner's. */
+  readonly databaseUrls: DatabaseUrls
   readonly chain: Service
   readonly api: Managed
   readonly keeper: Managed
@@ -88,6 +91,7 @@ async function start(
   const deployment = await ensureDeployment(dir, keys, provider, CHAIN_ID)
   const specs = marketSpecs(deployment)
   await migrate(db)
+  const databaseUrls = await createLogins(postgres.url)
   for (const spec of specs) await listMarket(db, spec)
   report('contracts are deployed and markets listed')
 
@@ -99,7 +103,7 @@ async function start(
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())
   const ports = { api: port, keeper: await freePort(), indexer: await freePort() }
-  const environment = environmentOf({ databaseUrl: postgres.url, rpcUrl: chain.url, deployment, keys, ports })
+  const environment = environmentOf({ databaseUrls, rpcUrl: chain.url, deployment, keys, ports })
   const processes = await startProcesses(supervisor, environment)
   const accounts = await prepareAccounts({ db, dir, provider, keys, deployment })
   report('accounts are funded')
@@ -109,7 +113,7 @@ async function start(
   if (options.bots) startBots(supervisor, file, accounts.bots)
   writePrivate(dir.admin, { database_url: postgres.url })
   writePrivate(dir.stackFile, file)
-  return { file, keys, db, provider, specs, oracle, postgres, chain, ...processes }
+  return { file, keys, db, provider, specs, oracle, postgres, databaseUrls, chain, ...processes }
 }
 
 async function startServices(

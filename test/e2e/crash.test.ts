@@ -102,7 +102,7 @@ describe('a process that is killed between two writes', function () {
     await indexer.stop()
     const live = await readModel(db)
     execFileSync(process.execPath, [REBUILD], {
-      env: { ...process.env, DATABASE_URL: exchange.stack.postgres.url },
+      env: { ...process.env, DATABASE_URL: exchange.stack.databaseUrls.indexer },
     })
     expect(await readModel(db)).to.deep.equal(live)
   })

@@ -7,6 +7,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
 import { rebuild } from '../../indexer/project/rebuild.ts'
 import { freePort } from '../../stack/ports.ts'
 import { useAnvil } from '../support/anvil.ts'
+import { loginOf } from '../support/postgres.ts'
 import { chainState, expectConservation } from './support/audit.ts'
 import type { TestDatabase } from './support/database.ts'
 import { CHAIN_ID, catchUp, ExchangeFixture, projectAll } from './support/exchange-fixture.ts'
@@ -50,7 +51,12 @@ describe('the indexer process', function () {
     const port = await freePort()
     const child = spawn(process.execPath, ['indexer/main.ts'], {
       env: {
-        ...{ PATH: process.env.PATH, DATABASE_URL: test.url, RPC_URL: anvil.url, CHAIN_ID: `${CHAIN_ID}` },
+        ...{
+          PATH: process.env.PATH,
+          DATABASE_URL: await loginOf(test.url, 'indexer'),
+          RPC_URL: anvil.url,
+          CHAIN_ID: `${CHAIN_ID}`,
+        },
         ...{ ADDRESS_MARGIN_BANK: exchange.shared.marginBank, PORT: `${port}`, LOG_LEVEL: 'info' },
         ...{ ADDRESS_ACCOUNT_MANAGER: exchange.shared.accountManager, ...env },
       },

@@ -6,7 +6,7 @@ import { createQueues } from '../../keeper/adapters/queue.ts'
 import type { WakeQueues } from '../../keeper/ports.ts'
 import { settleQueue } from '../../keeper/queues.ts'
 import { perpetual } from '../support/markets.ts'
-import { emptyDatabase } from '../support/postgres.ts'
+import { freshDatabase } from '../support/postgres.ts'
 import { type CutProxy, startProxy } from '../support/proxy.ts'
 import { emptyRedis, ON_REDIS, redisUrl } from '../support/redis.ts'
 import { ChainWorld, useChain } from './support/chain-world.ts'
@@ -86,7 +86,7 @@ function laws(open: () => Promise<WakeQueues>): void {
 describe('keeper/adapters/queue in Postgres', () => {
   let databaseUrl: string
   before(async () => {
-    databaseUrl = await emptyDatabase()
+    databaseUrl = await freshDatabase()
   })
   laws(() => createQueues({ databaseUrl, redisUrl: null }, quiet))
 

@@ -1,6 +1,7 @@
 /** An api in a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { freePort } from '../../../stack/ports.ts'
+import { loginOf } from '../../support/postgres.ts'
 import { apiEnv, type Env } from './exchange-fixture.ts'
 
 export interface ApiProcess {
@@ -11,7 +12,8 @@ export interface ApiProcess {
 /** Resolves when it is ready. */
 export async function startApiProcess(url: string, env: Env = {}): Promise<ApiProcess> {
   const port = await freePort()
-  const all = { PATH: process.env.PATH ?? '', ...apiEnv(url, { PORT: String(port), ...env }) }
+  const login = await loginOf(url, 'api')
+  const all = { PATH: process.env.PATH ?? '', ...apiEnv(login, { PORT: String(port), ...env }) }
   const child = spawn(process.execPath, ['api/main.ts'], { env: all, stdio: ['ignore', 'ignore', 'inherit'] })
   const base = `http://127.0.0.1:${port}`
   for (;;) {

@@ -12,7 +12,7 @@ import type { MarketSpec } from '../../../domain/market/market.ts'
 import { projectAll, projectShard } from '../../../indexer/project/project-shard.ts'
 import { createLogger } from '../../../service/logger.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
-import { freshDatabase } from '../../support/postgres.ts'
+import { freshDatabase, loginOf } from '../../support/postgres.ts'
 
 export interface User {
   readonly userId: number
@@ -252,7 +252,8 @@ export const startSecondApi = ({ url }: ExchangeFixture, env: Env = {}): Promise
   startApi(createDb(createPool({ url, connections: 2, name: 'twin' })), url, env)
 
 async function startApi(db: Db, url: string, env: Env): Promise<ExchangeFixture> {
-  const config = readConfig(apiEnv(url, env))
+  const login = await loginOf(env.DATABASE_URL ?? url, 'api')
+  const config = readConfig({ ...apiEnv(url, env), DATABASE_URL: login })
   const api = await compose(config, createLogger('api', config.logLevel))
 
   const send: ExchangeFixture['send'] = async (user, method, path, body, headers = {}) => {

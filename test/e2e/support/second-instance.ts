@@ -12,11 +12,16 @@ export interface SecondInstance {
   stop(): Promise<void>
 }
 
-export async function startSecondInstance({ file, keys, postgres, chain }: Stack): Promise<SecondInstance> {
+export async function startSecondInstance({
+  file,
+  keys,
+  databaseUrls,
+  chain,
+}: Stack): Promise<SecondInstance> {
   const { usdm, margin_bank, account_manager, forwarder } = file.contracts
   const contracts = { usdm, marginBank: margin_bank, accountManager: account_manager, forwarder }
   const environment = environmentOf({
-    databaseUrl: postgres.url,
+    databaseUrls,
     rpcUrl: chain.url,
     deployment: { chain_id: file.chain_id, contracts },
     keys,

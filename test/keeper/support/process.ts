@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { freePort } from '../../../stack/ports.ts'
+import { loginOf } from '../../support/postgres.ts'
 import { type ChainWorld, faucetKey, laneKey } from './chain-world.ts'
 
 export class KeeperProcess {
@@ -27,7 +28,7 @@ export class KeeperProcess {
     const child = spawn(process.execPath, ['keeper/main.ts'], {
       env: {
         ...process.env,
-        DATABASE_URL: world.url,
+        DATABASE_URL: await loginOf(world.url, 'keeper'),
         REDIS_URL: '',
         RPC_URL: world.chainSide.anvil.url,
         CHAIN_ID: '6343',
