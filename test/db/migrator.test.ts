@@ -1,0 +1,156 @@
+/** Migrating is a command of its own; a process refuses a database whose schema is not the one that it needs. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { NO_MIGRATIONS } from 'kysely/migration'
+import { after, before, describe, it } from 'mocha'
+import pg from 'pg'
+import { checkSchema, createMigrator, MIGRATIONS, migrate } from '../../db/migrator.ts'
+import type { Postgres } from '../../stack/postgres.ts'
+import { connect, type TestDatabase } from '../indexer/support/database.ts'
+import { emptyDatabase, startTestPostgres } from '../support/postgres.ts'
+
+const NEWEST = Object.keys(MIGRATIONS).at(-1) as string
+const PREVIOUS = Object.keys(MIGRATIONS).at(-2) as string
+
+const ENV = {
+  CHAIN_ID: '6343',
+  RPC_URL: 'http://127.0.0.1:1',
+  ADDRESS_USDM: `0x${'aa'.repeat(20)}`,
+  ADDRESS_MARGIN_BANK: `0x${'bb'.repeat(20)}`,
+  ADDRESS_ACCOUNT_MANAGER: `0x${'cc'.repeat(20)}`,
+  ADDRESS_FORWARDER: `0x${'dd'.repeat(20)}`,
+  RELAYER_KEYS: '{}',
+  PORT: '0',
+}
+
+async function run(file: string, url: string): Promise<{ code: unknown; output: string }> {
+  const env = { PATH: process.env.PATH, ...ENV, DATABASE_URL: url }
+  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)))
+  const [code] = await once(child, 'close')
+  return { code, output }
+}
+
+const messageOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'no error',
+    (error: Error) => error.message,
+  )
+
+describe('the schema of the database', function () {
+  this.timeout(60_000)
+  let test: TestDatabase
+  before(async () => {
+    test = connect(await emptyDatabase())
+  })
+  after(() => test.close())
+
+  it('when the database is empty, a process refuses and names the schema it needs and the command', async () => {
+    const message = await messageOf(checkSchema(test.db))
+    expect(message)
+      .to.include('has schema none')
+      .and.to.include(`needs ${NEWEST}`)
+      .and.to.include('npm run migrate')
+  })
+
+  for (const process of ['api', 'keeper', 'indexer']) {
+    it(`when the schema is not the newest, the ${process} exits with 1 and names the command`, async () => {
+      const { code, output } = await run(`${process}/main.ts`, test.url)
+      expect(code).to.equal(1)
+      expect(output).to.include(`needs ${NEWEST}`).and.to.include('npm run migrate')
+    })
+  }
+
+  it('when the database has the previous schema, a process refuses and names both', async () => {
+    await createMigrator(test.db).migrateTo(PREVIOUS)
+    expect(await messageOf(checkSchema(test.db)))
+      .to.include(`has schema ${PREVIOUS}`)
+      .and.to.include(`needs ${NEWEST}`)
+  })
+
+  it('when the migrate command has run, a process accepts the database', async () => {
+    expect(await run('db/main.ts', test.url)).to.deep.equal({
+      code: 0,
+      output: `the database has schema ${NEWEST}\n`,
+    })
+    await checkSchema(test.db)
+  })
+
+  it('when the database has a newer schema than the process, it refuses and asks for a newer version', async () => {
+    await sql`insert into kysely_migration values ('9999-later', '2100-01-01')`.execute(test.db)
+    expect(await messageOf(checkSchema(test.db)))
+      .to.include('has schema 9999-later')
+      .and.to.include('start a version of the process')
+  })
+
+  it('when DATABASE_URL is missing, the migrate command exits with 1 and names the variable', async () => {
+    const { code, output } = await run('db/main.ts', '')
+    expect(code).to.equal(1)
+    expect(output).to.include('DATABASE_URL')
+  })
+})
+
+describe('the migrations on a managed server, whose owner may create roles and is no superuser', function () {
+  this.timeout(120_000)
+  let server: Postgres
+  let test: TestDatabase
+  let admin: pg.Client
+
+  before(async () => {
+    server = await startTestPostgres()
+    admin = new pg.Client(server.url)
+    await admin.connect()
+    await admin.query("create role managed login createrole password 'managed'")
+    await admin.query('create database managed owner managed')
+    const url = new URL(server.url)
+    url.username = 'managed'
+    url.password = 'managed'
+    url.pathname = '/managed'
+    test = connect(url.href)
+  })
+  after(async () => {
+    await test.close()
+    await admin.end()
+    await server.stop()
+  })
+
+  const roles = async (): Promise<string[]> => {
+    const { rows } = await admin.query(
+      "select rolname from pg_roles where rolname like 'clearbatch\\_%' order by 1",
+    )
+    return rows.map(({ rolname }) => rolname)
+  }
+
+  it('when all are applied, the roles exist and the keeper owns the schema of its queue', async () => {
+    await migrate(test.db)
+    expect(await roles()).to.deep.equal(['clearbatch_api', 'clearbatch_indexer', 'clearbatch_keeper'])
+    const { rows } =
+      await sql`select nspowner::regrole::text as owner from pg_namespace where nspname = 'bullmq'`.execute(
+        test.db,
+      )
+    expect(rows).to.deep.equal([{ owner: 'clearbatch_keeper' }])
+  })
+
+  it('when all are taken back, the roles are dropped, and they can be applied again', async () => {
+    const { error } = await createMigrator(test.db).migrateTo(NO_MIGRATIONS)
+    expect(error).to.equal(undefined)
+    expect(await roles()).to.deep.equal([])
+    await migrate(test.db)
+    expect(await roles()).to.have.length(3)
+  })
+
+  it('when another database of the server uses the roles, taking the migration back keeps them', async () => {
+    await admin.query('create database other owner managed')
+    const other = connect(test.url.replace(/managed$/, 'other'))
+    await migrate(other.db)
+    await other.close()
+    const { error } = await createMigrator(test.db).migrateTo(PREVIOUS)
+    expect(error).to.equal(undefined)
+    expect(await roles()).to.have.length(3)
+    await migrate(test.db)
+    await checkSchema(test.db)
+  })
+})
