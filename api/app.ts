@@ -87,6 +87,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   // An unknown Expect header is ignored instead of answered with 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   await protect(app, ports)
+  closeConnections(app)
   observe(app, ports.metrics)
   controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
   await describe(app as never)
@@ -158,6 +159,18 @@ async function protect(app: App, { config, limitStore }: AppPorts): Promise<void
   })
   const store = limitStore === null ? {} : { store: limitStore }
   await app.register(rateLimit, { global: false, cache: 100_000, ...store })
+}
+
+/** A response sent during a stop ends its connection; kept alive, the connection would delay the stop until its client closes it. */
+function closeConnections(app: App): void {
+  let isClosing = false
+  app.addHook('preClose', (done) => {
+    isClosing = true
+    done()
+  })
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing) reply.header('connection', 'close')
+  })
 }
 
 function observe(app: App, metrics: Metrics): void {
