@@ -40,8 +40,8 @@ function heldLane({ maxGroup = 10, maxQueue = 100 } = {}) {
   }
 }
 
-describe('a lane', () => {
-  it('takes what has come in meanwhile by one transaction', async () => {
+describe('the command queue', () => {
+  it('when commands arrive while a group runs, it runs them as one group afterwards', async () => {
     const { lane, groups, next } = heldLane()
     lane.push(command('a', 'place', 1))
     lane.push(command('b', 'place', 2))
@@ -51,7 +51,7 @@ describe('a lane', () => {
     expect(lane.waiting).to.equal(0)
   })
 
-  it('takes cancels first, but never before what the same account has sent earlier', async () => {
+  it('when cancels and placements wait, it runs cancels first, but never before an earlier command of the same account', async () => {
     const { lane, groups, next } = heldLane({ maxGroup: 3 })
     lane.push(command('first', 'place', 9))
     await next()
@@ -75,7 +75,7 @@ describe('a lane', () => {
     ])
   })
 
-  it('counts items: a group holds so many, a larger command has one of its own', async () => {
+  it('when the waiting items exceed the group size, it splits them by items and runs a larger command alone', async () => {
     const { lane, groups, next } = heldLane({ maxGroup: 50, maxQueue: 200 })
     lane.push(command('a', 'place', 1, 30))
     lane.push(command('b', 'place', 2, 20))
@@ -85,7 +85,7 @@ describe('a lane', () => {
     expect(groups).to.deep.equal([['a', 'b'], ['c'], ['d']])
   })
 
-  it('refuses placements before it refuses cancels', async () => {
+  it('when the queue is full, it rejects placements, and cancels only at twice the length', async () => {
     const { lane, next } = heldLane({ maxQueue: 10 })
     lane.push(command('running', 'place', 1))
     await next()

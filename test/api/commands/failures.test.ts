@@ -19,15 +19,15 @@ import {
   type User,
 } from '../support/exchange-fixture.ts'
 
-describe('under load and in trouble', () => {
-  describe('many at once', () => {
+describe('the command pipeline under load and failures', () => {
+  describe('concurrent commands', () => {
     let exchange: ExchangeFixture
     before(async () => {
       exchange = await startExchange()
     })
     after(() => exchange.stop())
 
-    it('accepts exactly as many orders as the balance covers, across two markets', async () => {
+    it('when placements in two markets compete for one balance, it accepts exactly as many as the balance covers', async () => {
       // Each holds back 100.05 in one market and 100.2 in the other: 10 + 10 and not one more.
       const alice = await createUser(exchange.db, 'alice', '2002.5')
       const drafts = Array.from({ length: 100 }, (_, at) =>
@@ -44,7 +44,7 @@ describe('under load and in trouble', () => {
       await expectConsistentAccounting(exchange.db)
     })
 
-    it('accepts exactly N of 100 in one market', async () => {
+    it('when 100 placements in one market compete for one balance, it accepts exactly as many as the balance covers', async () => {
       const bob = await createUser(exchange.db, 'bob', '700.4')
       const answers = await Promise.all(Array.from({ length: 100 }, () => exchange.place(bob)))
       expect(answers.filter(({ status }) => status === 200)).to.have.length(7)
@@ -52,7 +52,7 @@ describe('under load and in trouble', () => {
       await expectConsistentAccounting(exchange.db)
     })
 
-    it('keeps its books when placements and cancels of many accounts run into each other', async () => {
+    it('when placements and cancels of many accounts run concurrently, it keeps reservations and journals consistent', async () => {
       const users = await Promise.all([1, 2, 3, 4].map((n) => createUser(exchange.db, `crowd ${n}`, '500')))
       const run = async (user: User): Promise<void> => {
         for (let round = 0; round < 10; round++) {
@@ -69,7 +69,7 @@ describe('under load and in trouble', () => {
       await expectConsistentAccounting(exchange.db)
     })
 
-    it('lets a command that the database refuses fail alone', async () => {
+    it('when the database rejects one command of a group, it fails that command only', async () => {
       const carol = await createUser(exchange.db, 'carol')
       const poison = signedBody(carol, { quantity: '1.234' })
       await exchange.db.executeQuery({
@@ -86,7 +86,7 @@ describe('under load and in trouble', () => {
       await expectConsistentAccounting(exchange.db)
     })
 
-    it('refuses what waits for too long, or in too long a queue', async () => {
+    it('when commands wait too long or the queue is full, it rejects them with OVERLOADED', async () => {
       const small = await startExchange({ MAX_QUEUE: '5', MAX_GROUP: '1', COMMAND_TIMEOUT_MS: '1000' })
       const user = await createUser(small.db, 'alice')
       const release = await holdShard(small)
@@ -120,7 +120,7 @@ describe('under load and in trouble', () => {
   }
 
   describe('lost connections', () => {
-    it('says that nothing was stored when the database goes away before the commit, and goes on afterwards', async () => {
+    it('when the database disconnects before the commit, it answers DATABASE_UNAVAILABLE, stores nothing and recovers', async () => {
       const exchange = await startExchange()
       const alice = await createUser(exchange.db, 'alice')
       expect((await exchange.place(alice)).status).to.equal(200)
@@ -147,7 +147,7 @@ describe('under load and in trouble', () => {
       await exchange.stop()
     })
 
-    it('says that the outcome is unknown when the connection breaks at the commit, and sending again settles it', async () => {
+    it('when the connection breaks at the commit, it answers OUTCOME_UNKNOWN, and repeating the order resolves it', async () => {
       const exchange = await startExchange()
       const alice = await createUser(exchange.db, 'alice')
       // The commit runs a deferred trigger that ends its own backend: the client learns nothing.
@@ -168,7 +168,7 @@ describe('under load and in trouble', () => {
       await exchange.stop()
     })
 
-    it('is UNAVAILABLE for a bookmark and DATABASE_UNAVAILABLE without one while the database is away', async () => {
+    it('when the database is down, it answers READ_AFTER_UNAVAILABLE with a bookmark and DATABASE_UNAVAILABLE without one', async () => {
       const url = await freshDatabase()
       const proxy = await startProxy(url)
       const exchange = await startExchange({ DATABASE_URL: proxy.url }, url)
@@ -243,7 +243,7 @@ describe('under load and in trouble', () => {
         body: JSON.stringify(body),
       })
 
-    it('killed after the commit and before the answer: the order is there, and sending again finds it', async () => {
+    it('when it is killed between commit and answer, the order is stored, and repeating it returns the same order', async () => {
       const doomed = await start({ CLEARBATCH_KILL_AT: 'after-placement-commit' })
       const { body, hash } = signedBody(alice)
       const lost = await post(doomed.base, body).then(
@@ -267,7 +267,7 @@ describe('under load and in trouble', () => {
       await once(next.process, 'exit')
     })
 
-    it('asked to stop: answers what it has taken, then ends with 0', async () => {
+    it('when it receives SIGTERM, it answers the accepted commands and exits with 0', async () => {
       const { process: child, base } = await start()
       const bodies = Array.from({ length: 40 }, () => signedBody(alice, { quantity: '0.01' }))
       const answers = bodies.map(({ body }) =>
@@ -287,7 +287,7 @@ describe('under load and in trouble', () => {
       await expectConsistentAccounting(db)
     })
 
-    it('names the variable that is missing or wrong, and ends', async () => {
+    it('when an environment variable is missing or invalid, it names the variable and exits with 1', async () => {
       for (const env of [{ DATABASE_URL: '' }, { CHAIN_ID: 'six' }, { ADDRESS_USDM: '0x12' }]) {
         const all = { PATH: process.env.PATH ?? '', ...apiEnv(url, env as never) }
         const child = spawn(process.execPath, ['api/main.ts'], {

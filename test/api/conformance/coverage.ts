@@ -17,7 +17,7 @@ export function test(id: string, title: string, run: () => Promise<void> | void)
 /** A row that a test of another file proves: that test must be there. */
 export function testElsewhere(id: string, provenBy: string): void {
   const [file = '', title = ''] = provenBy.split(/: (.*)/s)
-  test(id, `${id} (${file})`, () => {
+  test(id, `${id} (proven by ${file})`, () => {
     expect(existsSync(file), file).to.equal(true)
     expect(readFileSync(file, 'utf8')).to.include(title)
   })
@@ -35,7 +35,7 @@ const ROWS: readonly string[] = [
 ]
 
 export function testCoverage(): void {
-  it(`all ${ROWS.length} rows have a test`, () => {
+  it(`when the suite has run, all ${ROWS.length} rows of the contract have a test`, () => {
     expect(ROWS.filter((id) => !tested.has(id))).to.deep.equal([])
     expect([...tested].filter((id) => !ROWS.includes(id))).to.deep.equal([])
     expect(new Set(ROWS).size).to.equal(ROWS.length)

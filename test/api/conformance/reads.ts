@@ -57,7 +57,7 @@ export function testEndpoints(suite: () => Suite): void {
   for (const endpoint of ENDPOINTS) {
     const id = endpointId(endpoint)
     describe(id, () => {
-      test(id, 'answers 200 with its object, amounts twice and alike', async () => {
+      test(id, 'when it is requested, it answers 200 with its object and consistent amounts', async () => {
         const { fixture } = suite()
         const account = endpoint.access === 'own' ? fixture.owner : null
         const { status, body } = await ask(endpoint, suite(), account)
@@ -73,18 +73,18 @@ export function testEndpoints(suite: () => Suite): void {
 }
 
 function testOwnership(endpoint: Endpoint, id: string, suite: () => Suite): void {
-  test(id, 'needs a credential', async () => {
+  test(id, 'when the credential is missing, it answers 401', async () => {
     const { status, body } = await ask(endpoint, suite(), null)
     expect([status, body.details.code]).to.deep.equal([401, 'CREDENTIAL_MISSING'])
     expectObject('error', body)
   })
   if (!/:(user_id|order_id|order_hash)/.test(endpoint.path)) return
-  test(id, "is the caller's own only", async () => {
+  test(id, 'when the data belongs to another user, it answers 403', async () => {
     const { status, body } = await ask(endpoint, suite(), suite().fixture.other)
     expect([status, body.details.code]).to.deep.equal([403, 'NOT_YOURS'])
   })
   if (endpoint.path.includes(':user_id')) return
-  test(id, 'is 404 where there is nothing', async () => {
+  test(id, 'when the order does not exist, it answers 404', async () => {
     const { exchange, fixture } = suite()
     const path = endpoint.path
       .replace(':order_id', '1-999999999')
@@ -102,11 +102,11 @@ function testBookmarks(endpoint: Endpoint, id: string, suite: () => Suite): void
     const account = endpoint.access === 'own' ? fixture.owner : null
     return exchange.get(account, withQuery(pathFor(endpoint, suite()), query))
   }
-  test(id, 'takes a bookmark', async () => {
+  test(id, 'when it has a bookmark, it answers 200', async () => {
     const { status, body } = await read(bookmarkOf(suite().fixture.readAfter))
     expect(status, JSON.stringify(body)).to.equal(200)
   })
-  test(id, 'refuses half a bookmark, and one that cannot be placed', async () => {
+  test(id, 'when the bookmark is incomplete or stale, it is rejected', async () => {
     expectAnswer(
       await read('read_after_shard_id=m1.1'),
       {
@@ -150,7 +150,7 @@ export function testFields(suite: () => Suite): void {
   for (const [name, fields] of Object.entries(FIELDS)) {
     describe(`the fields of ${name}`, () => {
       for (const field of Object.keys(fields)) {
-        test(fieldId(name, field), `has ${field}`, async () =>
+        test(fieldId(name, field), `when it is returned, it has ${field}`, async () =>
           expectField(name, await sample(name, suite()), field),
         )
       }

@@ -67,10 +67,13 @@ async function tidyUp(exchange: Exchange, account: Account, { status, body }: An
   if (status === 200) await exchange.cancel(account, body.order.order_hash)
 }
 
+const titleOf = (condition: string, { status, code }: Expected): string =>
+  `when ${condition}, it is ${status === 200 ? 'accepted' : `rejected with ${code}`}`
+
 export function testPlacements(suite: () => Suite): void {
   describe('POST /v0/orders, field by field', () => {
     for (const { id, terms, body: changes, expected } of PLACEMENTS) {
-      test(id, id, async () => {
+      test(id, titleOf(`a placement has ${id}`, expected), async () => {
         const { exchange, fixture } = suite()
         const { body } = signed(fixture.spare, fixture.market, draftOf(fixture.market, terms))
         // A default that is left out is signed as what it stands for.
@@ -96,33 +99,37 @@ const SIGNING: Readonly<Record<NonNullable<SignatureRow['signing']>, Forgery>> =
 export function testSignatures(suite: () => Suite): void {
   describe('order signing', () => {
     for (const { id, terms, flags, message, domain, struct, signing, isAccepted = false } of SIGNATURES) {
-      test(id, `${isAccepted ? 'accepts' : 'refuses'} ${id}`, async () => {
-        const { exchange, fixture } = suite()
-        const { spare, market } = fixture
-        const salt = nextSalt()
-        const draft = { ...draftOf(market, terms), salt }
-        const right = BigInt(flagsOf(salt, draft.side ?? 'LONG', draft.reduce_only ?? false))
-        const forgery: Forgery = {
-          ...(signing && SIGNING[signing]),
-          ...(domain && { domain }),
-          ...(struct && { struct }),
-          message: {
-            ...message,
-            ...(flags && { flags: `0x${(right ^ flags).toString(16).padStart(16, '0')}` }),
-          },
-        }
-        const { hash, body } = signed(spare, market, draft, forgery)
-        const answer = await exchange.post(spare, '/v0/orders', body)
-        if (isAccepted) {
-          expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
-          expect(answer.body.order.order_hash).to.equal(hash)
-        } else {
-          expect(answer.status, JSON.stringify(answer.body)).to.equal(400)
-          expect(answer.body.details.code).to.match(/^SIGNATURE_/)
-          expect(answer.body.details).to.include({ field: 'signature', outcome: 'not_placed' })
-        }
-        await tidyUp(exchange, spare, answer)
-      })
+      test(
+        id,
+        `when an order is signed with ${id}, it is ${isAccepted ? 'accepted' : 'rejected'}`,
+        async () => {
+          const { exchange, fixture } = suite()
+          const { spare, market } = fixture
+          const salt = nextSalt()
+          const draft = { ...draftOf(market, terms), salt }
+          const right = BigInt(flagsOf(salt, draft.side ?? 'LONG', draft.reduce_only ?? false))
+          const forgery: Forgery = {
+            ...(signing && SIGNING[signing]),
+            ...(domain && { domain }),
+            ...(struct && { struct }),
+            message: {
+              ...message,
+              ...(flags && { flags: `0x${(right ^ flags).toString(16).padStart(16, '0')}` }),
+            },
+          }
+          const { hash, body } = signed(spare, market, draft, forgery)
+          const answer = await exchange.post(spare, '/v0/orders', body)
+          if (isAccepted) {
+            expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+            expect(answer.body.order.order_hash).to.equal(hash)
+          } else {
+            expect(answer.status, JSON.stringify(answer.body)).to.equal(400)
+            expect(answer.body.details.code).to.match(/^SIGNATURE_/)
+            expect(answer.body.details).to.include({ field: 'signature', outcome: 'not_placed' })
+          }
+          await tidyUp(exchange, spare, answer)
+        },
+      )
     }
   })
 }
@@ -146,7 +153,7 @@ const READ_ONLY_POSTS = ['/v0/orders/validate', '/v0/orders/estimate', '/v0/orde
 export function testCommands(suite: () => Suite): void {
   describe('commands over several orders, and sizing', () => {
     for (const { id, path, body, expected } of COMMANDS) {
-      test(id, id, async () => {
+      test(id, titleOf(id, expected), async () => {
         const { exchange, fixture } = suite()
         const account = exchange.account(3)
         const filled = Object.entries(body).map(

@@ -10,19 +10,19 @@ type Body = Answer['body']
 const isDone = ({ status }: Body): boolean => ['FILLED', 'CANCELLED', 'EXPIRED'].includes(status)
 
 export const PLACING: Readonly<Record<string, Proof>> = {
-  async 'a placement answers without fills'({ exchange, fixture: { spare, market } }) {
+  async 'when an order is placed, the answer has no fills'({ exchange, fixture: { spare, market } }) {
     const { body } = await exchange.place(spare, draftOf(market))
     expect(body).to.deep.include({ fills: [], is_duplicate: false })
     await exchange.cancel(spare, body.order.order_hash)
   },
-  async 'a salt is used once'({ exchange, fixture: { spare, market } }) {
+  async 'when a salt is used again, the order is rejected'({ exchange, fixture: { spare, market } }) {
     const salt = nextSalt()
     const first = orderOf(await exchange.place(spare, { ...draftOf(market), salt }))
     const { status, body } = await exchange.place(spare, { ...draftOf(market, { quantity: '0.02' }), salt })
     expect([status, body.details.code, body.details.field]).to.deep.equal([409, 'SALT_USED', 'salt'])
     await exchange.cancel(spare, first.order_hash)
   },
-  async 'the same signed order again is the same order'({ exchange, fixture: { spare, market } }) {
+  async 'when a signed order is repeated, it is the same order'({ exchange, fixture: { spare, market } }) {
     const { body } = signed(spare, market, draftOf(market))
     const first = await exchange.post(spare, '/v0/orders', body)
     const again = await exchange.post(spare, '/v0/orders', body)
@@ -32,7 +32,7 @@ export const PLACING: Readonly<Record<string, Proof>> = {
     const late = await exchange.post(spare, '/v0/orders', body)
     expect(late.body.order.status).to.equal('CANCELLED')
   },
-  async 'a reduce-only full close takes exactly the position'(suite) {
+  async 'when a reduce-only order closes the whole position, it fills exactly the position'(suite) {
     const { exchange, fixture } = suite
     const { body } = await exchange.post(fixture.owner, '/v0/orders/estimate', {
       ...{ market_id: 1, side: 'SHORT', order_type: 'MARKET', sizing_intent: 'reduce_percentage', size: 100 },
@@ -46,13 +46,15 @@ export const PLACING: Readonly<Record<string, Proof>> = {
     expect(body.estimate.reservation.reserved_margin).to.equal(0)
     expect(body.estimate.position.size).to.equal(0)
   },
-  async 'an order that reduces reserves nothing'({ exchange, fixture: { owner, market } }) {
+  async 'when an order reduces a position, it reserves nothing'({ exchange, fixture: { owner, market } }) {
     const draft = draftOf(market, { side: 'SHORT', price: 1030, quantity: '0.01', reduce_only: true })
     const { body } = await exchange.place(owner, draft)
     expect(body.order, JSON.stringify(body)).to.include({ status: 'OPEN', reserved_margin: 0 })
     await exchange.cancel(owner, body.order.order_hash)
   },
-  async 'a market order is the taker and pays the taker rate, the limit order the maker rate'({ exchange }) {
+  async 'when a market order matches a limit order, it pays the taker rate and the limit order the maker rate'({
+    exchange,
+  }) {
     const [maker, taker] = [exchange.account(7), exchange.account(8)]
     const market = await exchange.market(1)
     const limit = orderOf(await exchange.place(maker, { price: near(market, 1000), quantity: '0.01' }))
@@ -71,7 +73,7 @@ export const PLACING: Readonly<Record<string, Proof>> = {
 }
 
 export const COMMANDING: Readonly<Record<string, Proof>> = {
-  async 'an atomic batch places all or none'({ exchange, fixture: { market } }) {
+  async 'when a batch is atomic, it places all orders or none'({ exchange, fixture: { market } }) {
     const account = exchange.account(4)
     const good = () => signed(account, market, draftOf(market)).body
     const bad = signed(account, market, draftOf(market, { price: 1060 })).body
@@ -82,7 +84,7 @@ export const COMMANDING: Readonly<Record<string, Proof>> = {
     const { body: open } = await exchange.get(account, `/v0/orders/by-user/${account.userId}?status=OPEN`)
     expect(open.orders).to.deep.equal([])
   },
-  async 'a best-effort batch places what it can'({ exchange, fixture: { market } }) {
+  async 'when a batch is best_effort, it places every valid order'({ exchange, fixture: { market } }) {
     const account = exchange.account(4)
     const orders = [draftOf(market), draftOf(market, { price: 1060 }), draftOf(market)]
     const { body } = await exchange.post(account, '/v0/orders/place/batch', {
@@ -93,7 +95,7 @@ export const COMMANDING: Readonly<Record<string, Proof>> = {
     expect(body.results[1].error.details.code).to.equal('PRICE_BAND')
     await exchange.post(account, '/v0/orders/cancel/all')
   },
-  async 'a batch has one balance, and its items have order and read_after but no fills'({
+  async 'when a batch is placed, it has one balance, and its items have order and read_after but no fills'({
     exchange,
     fixture,
   }) {
@@ -118,7 +120,7 @@ export const COMMANDING: Readonly<Record<string, Proof>> = {
     expect(BigInt(before.available_e18_raw) - BigInt(body.balance.available_e18_raw)).to.equal(reserved)
     await exchange.post(account, '/v0/orders/cancel/all')
   },
-  async 'a batch sent again is answered as before, and done once'({ exchange, fixture: { market } }) {
+  async 'when a batch is repeated, it has the same answer and one effect'({ exchange, fixture: { market } }) {
     const account = exchange.account(4)
     const orders = [signed(account, market, draftOf(market)).body]
     const body = { client_request_id: requestId(), mode: 'atomic', orders }
@@ -127,7 +129,10 @@ export const COMMANDING: Readonly<Record<string, Proof>> = {
     const again = await exchange.post(account, '/v0/orders/place/batch', body)
     expect(again.body).to.deep.equal({ ...first.body, is_duplicate: true })
   },
-  async 'a client_request_id with another body is refused'({ exchange, fixture: { market } }) {
+  async 'when a client_request_id is reused with another body, the request is rejected'({
+    exchange,
+    fixture: { market },
+  }) {
     const account = exchange.account(4)
     const id = requestId()
     const send = () =>
@@ -140,12 +145,12 @@ export const COMMANDING: Readonly<Record<string, Proof>> = {
     expect([status, body.details.code]).to.deep.equal([409, 'CLIENT_REQUEST_REUSED'])
     await exchange.post(account, '/v0/orders/cancel/all')
   },
-  async 'a cancel sent again says is_duplicate'({ exchange, fixture: { owner, cancelled } }) {
+  async 'when a cancel is repeated, it has is_duplicate'({ exchange, fixture: { owner, cancelled } }) {
     const { body } = await exchange.cancel(owner, cancelled.order_hash)
     expect(body).to.include({ cancelled: true, is_duplicate: true })
     expect(body.order.status).to.equal('CANCELLED')
   },
-  async 'a batch cancel sent again is done once'({ exchange, fixture: { market } }) {
+  async 'when a batch cancel is repeated, it has one effect'({ exchange, fixture: { market } }) {
     const account = exchange.account(4)
     const placed = orderOf(await exchange.place(account, draftOf(market)))
     const body = { client_request_id: requestId(), orderHashes: [placed.order_hash] }
@@ -155,7 +160,10 @@ export const COMMANDING: Readonly<Record<string, Proof>> = {
     expect(again.body.is_duplicate).to.equal(true)
     expect(again.body.results[0].order.status).to.equal('CANCELLED')
   },
-  async 'a client_request_id is of one account'({ exchange, fixture: { market } }) {
+  async 'when another account uses the same client_request_id, it is another command'({
+    exchange,
+    fixture: { market },
+  }) {
     const id = requestId()
     for (const account of [exchange.account(4), exchange.account(10)]) {
       const orders = [signed(account, market, draftOf(market)).body]
@@ -165,7 +173,7 @@ export const COMMANDING: Readonly<Record<string, Proof>> = {
       await exchange.post(account, '/v0/orders/cancel/all')
     }
   },
-  async 'a batch may hold orders of several markets'({ exchange }) {
+  async 'when a batch has orders of several markets, it is accepted'({ exchange }) {
     const account = exchange.account(4)
     const markets = await Promise.all([1, 2].map((id) => exchange.market(id)))
     const orders = markets.map(
@@ -177,12 +185,18 @@ export const COMMANDING: Readonly<Record<string, Proof>> = {
     const { body: cancelled } = await exchange.post(account, '/v0/orders/cancel/all')
     expect(cancelled.cancelled_count).to.equal(2)
   },
-  async 'a cancel of an order that has filled says so'({ exchange, fixture: { owner, filled } }) {
+  async 'when a filled order is cancelled, the answer has its status'({
+    exchange,
+    fixture: { owner, filled },
+  }) {
     const { status, body } = await exchange.cancel(owner, filled.order_hash)
     expect([status, body.cancelled, body.is_duplicate]).to.deep.equal([200, false, false])
     expect(body.order.status).to.equal('FILLED')
   },
-  async 'a dead-man switch that is not armed again cancels everything'({ exchange, fixture: { market } }) {
+  async 'when a dead-man switch is not armed again, it cancels all orders'({
+    exchange,
+    fixture: { market },
+  }) {
     const account = exchange.account(10)
     const placed = orderOf(await exchange.place(account, draftOf(market)))
     const path = '/v0/orders/cancel/all-after'

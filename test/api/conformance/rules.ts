@@ -19,17 +19,23 @@ const isDone = ({ status }: Body): boolean => ['FILLED', 'CANCELLED', 'EXPIRED']
 const kindsOf = ({ events }: Body): string[] => events.map(({ kind }: Body) => kind)
 
 const STATES: Readonly<Record<string, Proof>> = {
-  async 'a plain order is OPEN, with margin reserved'({ exchange, fixture: { owner, open } }) {
+  async 'when a plain order is accepted, it is OPEN with its margin reserved'({
+    exchange,
+    fixture: { owner, open },
+  }) {
     const { body } = await exchange.get(owner, `/v0/orders/${open.order_id}`)
     expect(body.status).to.equal('OPEN')
     expect(body.reserved_margin).to.be.greaterThan(0)
   },
-  async 'a conditional order is PENDING_TRIGGER, with margin reserved up front'({ exchange, fixture }) {
+  async 'when a conditional order is accepted, it is PENDING_TRIGGER with its margin reserved'({
+    exchange,
+    fixture,
+  }) {
     const { body } = await exchange.get(fixture.owner, `/v0/orders/${fixture.waiting.order_id}`)
     expect(body).to.include({ status: 'PENDING_TRIGGER', trigger: null })
     expect(body.reserved_margin).to.be.greaterThan(0)
   },
-  async 'an OPEN order that is cancelled is CANCELLED'({ exchange, fixture: { owner, cancelled } }) {
+  async 'when an OPEN order is cancelled, it is CANCELLED'({ exchange, fixture: { owner, cancelled } }) {
     const { body } = await exchange.get(owner, `/v0/orders/${cancelled.order_id}`)
     expect(body).to.include({
       status: 'CANCELLED',
@@ -38,7 +44,9 @@ const STATES: Readonly<Record<string, Proof>> = {
     })
     expect(body.reserved_margin).to.equal(0)
   },
-  async 'an OPEN order whose batch settles is CANCEL_PENDING_FINALIZE, then CANCELLED'({ exchange }) {
+  async 'when an order is cancelled while its batch settles, it is CANCEL_PENDING_FINALIZE, then CANCELLED'({
+    exchange,
+  }) {
     const [buyer, seller] = [exchange.account(5), exchange.account(6)]
     const price = near(await exchange.market(2), 1000)
     exchange.stack.chain.signal('SIGSTOP')
@@ -59,18 +67,24 @@ const STATES: Readonly<Record<string, Proof>> = {
       exchange.stack.chain.signal('SIGCONT')
     }
   },
-  async 'an OPEN order that fills whole is FILLED, with fills'({ exchange, fixture: { owner, filled } }) {
+  async 'when an OPEN order fills completely, it is FILLED with fills'({
+    exchange,
+    fixture: { owner, filled },
+  }) {
     const { body } = await exchange.get(owner, `/v0/orders/${filled.order_id}`)
     expect(body).to.include({ status: 'FILLED', filled_quantity: 0.01, remaining_quantity: 0 })
     const { body: list } = await exchange.get(owner, `/v0/orders/${filled.order_id}/fills`)
     expect(list.fills).to.have.length(1)
     expect(list.fills[0].tx_hash).to.match(/^0x[0-9a-f]{64}$/)
   },
-  async 'an order past its expiration is EXPIRED'({ exchange, fixture: { owner, expired } }) {
+  async 'when an order passes its expiration, it is EXPIRED'({ exchange, fixture: { owner, expired } }) {
     const { body } = await exchange.get(owner, `/v0/orders/${expired.order_id}`)
     expect(body).to.include({ status: 'EXPIRED', status_reason: 'EXPIRED' })
   },
-  async 'a triggered order is OPEN, with evidence'({ exchange, fixture: { spare } }) {
+  async 'when an order is triggered, it is OPEN with the evidence of the trigger'({
+    exchange,
+    fixture: { spare },
+  }) {
     const market = await exchange.market(1)
     const draft = { order_type: 'STOP_LIMIT', trigger_price: near(market, 990), price: near(market, 970) }
     const stop = orderOf(await exchange.place(spare, draft))
@@ -83,14 +97,17 @@ const STATES: Readonly<Record<string, Proof>> = {
     expect(body.trigger.batch_id).to.be.greaterThan(0)
     await exchange.cancel(spare, stop.order_hash)
   },
-  async 'the remainder of a market order is cancelled'({ exchange, fixture: { spare } }) {
+  async 'when a market order fills in part, its remainder is cancelled'({ exchange, fixture: { spare } }) {
     const placed = orderOf(
       await exchange.place(spare, { order_type: 'MARKET', quantity: '0.1' }, { marketId: 2 }),
     )
     const { body } = await exchange.until(spare, `/v0/orders/${placed.order_id}`, isDone)
     expect(body).to.include({ status: 'CANCELLED', status_reason: 'MARKET_REMAINDER' })
   },
-  async 'events are CREATED, PARTIALLY_FILLED, FILLED, CANCELLED, EXPIRED'({ exchange, fixture }) {
+  async 'when orders change, their events are CREATED, PARTIALLY_FILLED, FILLED, CANCELLED, EXPIRED'({
+    exchange,
+    fixture,
+  }) {
     const { owner, partly, filled, expired } = fixture
     const kinds = async (id: string) => kindsOf((await exchange.get(owner, `/v0/orders/${id}/events`)).body)
     expect(await kinds(partly.order_id)).to.deep.equal(['CANCELLED', 'PARTIALLY_FILLED', 'CREATED'])
@@ -100,7 +117,7 @@ const STATES: Readonly<Record<string, Proof>> = {
 }
 
 const READING: Readonly<Record<string, Proof>> = {
-  async 'lists by user are filtered by market, status and side, and limited'({
+  async 'when lists by user are filtered and limited, they contain the matching rows only'({
     exchange,
     fixture: { owner },
   }) {
@@ -112,7 +129,7 @@ const READING: Readonly<Record<string, Proof>> = {
     expect(await list('market_id=3')).to.deep.equal([])
     expect(await list('limit=2')).to.have.length(2)
   },
-  async 'lists are read in pages'({ exchange, fixture: { owner } }) {
+  async 'when a list is read in pages, the pages contain every row once'({ exchange, fixture: { owner } }) {
     for (const path of [`/v0/orders/by-user/${owner.userId}`, `/v0/users/${owner.userId}/order-events`]) {
       const items = ({ orders, events }: Body): Body[] => orders ?? events
       const all = (await exchange.get(owner, `${path}?limit=1000`)).body
@@ -126,7 +143,7 @@ const READING: Readonly<Record<string, Proof>> = {
       expect(paged).to.deep.equal(items(all))
     }
   },
-  async 'public fills tell no identities'({ exchange, fixture: { owner, partly } }) {
+  async 'when public fills are read, they contain no identities'({ exchange, fixture: { owner, partly } }) {
     const { body } = await exchange.get(null, '/v0/fills/by-market/1')
     expect(body.fills.length).to.be.greaterThan(1)
     const text = JSON.stringify(body)
@@ -135,7 +152,7 @@ const READING: Readonly<Record<string, Proof>> = {
     }
     expect(text).to.not.include(JSON.stringify(partly.order_id))
   },
-  async 'a list by user tells of its user alone'({ exchange, fixture: { owner } }) {
+  async 'when a list by user is read, it contains rows of that user only'({ exchange, fixture: { owner } }) {
     for (const [path, items] of [
       [`/v0/orders/by-user/${owner.userId}`, 'orders'],
       [`/v0/fills/by-user/${owner.userId}`, 'fills'],
@@ -146,7 +163,7 @@ const READING: Readonly<Record<string, Proof>> = {
       for (const { user_id } of list) expect(user_id, path).to.equal(owner.userId)
     }
   },
-  async 'fill processing tells stage, transaction, batch and times'({
+  async 'when fill processing is read, it has stage, transaction, batch and times'({
     exchange,
     fixture: { owner, filled },
   }) {
@@ -164,7 +181,10 @@ const READING: Readonly<Record<string, Proof>> = {
     const { created_at, updated_at } = list.fills[0]
     expect(Date.parse(updated_at)).to.be.at.least(Date.parse(created_at))
   },
-  async 'the maximum is accepted, and one step more is refused'({ exchange, fixture: { market } }) {
+  async 'when the maximum is placed, it is accepted, and one step more is rejected'({
+    exchange,
+    fixture: { market },
+  }) {
     const account = exchange.account(9)
     for (const [side, permille] of [
       ['LONG', 975],
@@ -184,7 +204,7 @@ const READING: Readonly<Record<string, Proof>> = {
 }
 
 const BOOKMARKS: Readonly<Record<string, Proof>> = {
-  async 'a read without a bookmark never waits'({ exchange, fixture: { spare, market } }) {
+  async 'when a read has no bookmark, it never waits'({ exchange, fixture: { spare, market } }) {
     await holdingBack(exchange.stack.db, 'm1', async () => {
       const { body } = await exchange.place(spare, draftOf(market))
       const since = performance.now()
@@ -193,12 +213,15 @@ const BOOKMARKS: Readonly<Record<string, Proof>> = {
       expect(performance.now() - since).to.be.lessThan(2_000)
     })
   },
-  async 'a read with a bookmark shows the write'({ exchange, fixture: { spare, market } }) {
+  async 'when a read has a bookmark, it shows the write'({ exchange, fixture: { spare, market } }) {
     const { body } = await exchange.place(spare, draftOf(market))
     const path = `/v0/orders/${body.order.order_id}?${bookmarkOf(body.read_after)}`
     expect((await exchange.get(spare, path)).body.order_hash).to.equal(body.order.order_hash)
   },
-  async 'PENDING is 503 with Retry-After after up to 5 seconds'({ exchange, fixture: { spare, market } }) {
+  async 'when a write is not projected within 5 seconds, the read is 503 PENDING with Retry-After'({
+    exchange,
+    fixture: { spare, market },
+  }) {
     await holdingBack(exchange.stack.db, 'm1', async () => {
       const { body } = await exchange.place(spare, draftOf(market))
       const since = performance.now()
@@ -212,21 +235,21 @@ const BOOKMARKS: Readonly<Record<string, Proof>> = {
       expect(waited).to.be.within(4_900, 8_000)
     })
   },
-  async 'STALE_BOOKMARK is 409 for an unknown owner'({ exchange }) {
+  async 'when a bookmark has an unknown shard, the read is 409 STALE_BOOKMARK'({ exchange }) {
     const { status, body } = await exchange.get(
       null,
       '/v0/markets?read_after_shard_id=m77.1&read_after_shard_seq=1',
     )
     expect([status, body.details.code]).to.deep.equal([409, 'HTV1_READ_AFTER_STALE_BOOKMARK'])
   },
-  async 'STALE_BOOKMARK is 409 for another epoch'({ exchange }) {
+  async 'when a bookmark has another epoch, the read is 409 STALE_BOOKMARK'({ exchange }) {
     const { status, body } = await exchange.get(
       null,
       '/v0/markets?read_after_shard_id=m1.99&read_after_shard_seq=1',
     )
     expect([status, body.details.code]).to.deep.equal([409, 'HTV1_READ_AFTER_STALE_BOOKMARK'])
   },
-  async 'the bookmark of a command over several markets shows all of them'({ exchange }) {
+  async 'when a command covers several markets, a read with its bookmark shows all of them'({ exchange }) {
     const account = exchange.account(4)
     const markets = [await exchange.market(1), await exchange.market(2)]
     const { body } = await exchange.post(account, '/v0/orders/place/batch', {
@@ -252,26 +275,29 @@ async function holdingBack(db: Suite['exchange']['stack']['db'], shard: string, 
 }
 
 const ACCESS: Readonly<Record<string, Proof>> = {
-  async 'a UUID session token is refused'({ exchange, fixture: { owner } }) {
+  async 'when the credential is a UUID session token, it is rejected'({ exchange, fixture: { owner } }) {
     const authorization = 'Bearer 123e4567-e89b-42d3-a456-426614174000'
     const { status, body } = await exchange.send(owner, 'GET', `/v0/orders/by-user/${owner.userId}`, {
       authorization,
     })
     expect([status, body.details.code]).to.deep.equal([401, 'BEARER_UUID_REFUSED'])
   },
-  async 'an unknown API key is refused'({ exchange, fixture: { owner } }) {
+  async 'when the API key is unknown, it is rejected'({ exchange, fixture: { owner } }) {
     const asking = { authorization: 'Key nobody' }
     const { status, body } = await exchange.send(owner, 'GET', `/v0/orders/by-user/${owner.userId}`, asking)
     expect([status, body.details.code]).to.deep.equal([401, 'API_KEY_UNKNOWN'])
   },
-  async "a path with another's user id is refused"({ exchange, fixture: { owner, other } }) {
+  async "when a path has another user's id, it is rejected"({ exchange, fixture: { owner, other } }) {
     const { status } = await exchange.get(other, `/v0/users/${owner.userId}/order-events`)
     expect(status).to.equal(403)
   },
-  async "another's order is refused"({ exchange, fixture: { open, other } }) {
+  async 'when an order belongs to another user, it is rejected'({ exchange, fixture: { open, other } }) {
     expect((await exchange.cancel(other, open.order_hash)).status).to.equal(403)
   },
-  async 'a session key may sign in place of the owner'({ exchange, fixture: { spare, market } }) {
+  async 'when a registered session key signs, the order is accepted for the owner'({
+    exchange,
+    fixture: { spare, market },
+  }) {
     const key = Wallet.createRandom()
     const { provider, file } = exchange.stack
     const manager = AccountManager__factory.connect(
@@ -290,7 +316,7 @@ const ACCESS: Readonly<Record<string, Proof>> = {
     expect(answer.body.order).to.include({ maker: spare.address, signer: key.address.toLowerCase() })
     await exchange.cancel(spare, answer.body.order.order_hash)
   },
-  async 'a key that nobody registered may not sign'({ exchange, fixture: { spare, market } }) {
+  async 'when an unregistered key signs, the order is rejected'({ exchange, fixture: { spare, market } }) {
     const forgery = { signer: Wallet.createRandom() as unknown as Wallet }
     const { status, body } = await exchange.place(spare, draftOf(market), { forgery })
     expect([status, body.details.code]).to.deep.equal([400, 'SIGNATURE_MISMATCH'])
@@ -298,16 +324,19 @@ const ACCESS: Readonly<Record<string, Proof>> = {
 }
 
 const FORM: Readonly<Record<string, Proof>> = {
-  async 'an unknown path is 404 in the form of an error'({ exchange, fixture: { owner } }) {
+  async 'when a path is unknown, it is 404 with an error body'({ exchange, fixture: { owner } }) {
     const { status, body } = await exchange.get(owner, '/v0/nothing')
     expect([status, body.details.code]).to.deep.equal([404, 'ROUTE_NOT_FOUND'])
     expect(body.message).to.be.a('string')
   },
-  async 'JSON that cannot be read is 400 in the form of an error'({ exchange, fixture: { owner } }) {
+  async 'when a body is not JSON, it is 400 with an error body'({ exchange, fixture: { owner } }) {
     const { status, body } = await exchange.send(owner, 'POST', '/v0/orders', { body: '{"market_id":' })
     expect([status, body.details.code]).to.deep.equal([400, 'INVALID_JSON'])
   },
-  async 'a number that a double would change is refused'({ exchange, fixture: { spare, market } }) {
+  async 'when a double would round a number, the number is rejected'({
+    exchange,
+    fixture: { spare, market },
+  }) {
     const { body } = signed(spare, market, draftOf(market))
     const text = JSON.stringify({ ...body, quantity: 0 }).replace(
       '"quantity":0',
@@ -316,25 +345,30 @@ const FORM: Readonly<Record<string, Proof>> = {
     const answer = await exchange.send(spare, 'POST', '/v0/orders', { body: text })
     expect(answer.body.details).to.include({ code: 'PRECISION_LOST', field: 'quantity' })
   },
-  async 'a name that is said twice is refused'({ exchange, fixture: { spare } }) {
+  async 'when a body has a name twice, it is rejected'({ exchange, fixture: { spare } }) {
     const body = '{"market_id":4,"market_id":1}'
     const answer = await exchange.send(spare, 'POST', '/v0/orders/cancel/all', { body })
     expect([answer.status, answer.body.details.code]).to.deep.equal([400, 'DUPLICATE_FIELD'])
   },
-  async 'a method that a path does not know is 404 and says which it knows'({
+  async 'when a path does not have the method, it is 404 with the methods that it has'({
     exchange,
     fixture: { spare },
   }) {
     const { status, headers } = await exchange.get(spare, '/v0/orders/cancel/all')
     expect([status, headers.get('allow')]).to.deep.equal([404, 'POST'])
   },
-  async 'an answer names its request and the limit that is left'({ exchange, fixture: { spare } }) {
+  async 'when a request is answered, the headers have its id and the remaining limit'({
+    exchange,
+    fixture: { spare },
+  }) {
     const { headers } = await exchange.get(spare, '/v0/orders/cancel/all-after')
     expect(headers.get('x-request-id')).to.match(/^[a-z0-9]+-[a-z0-9]+$/)
     for (const name of ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'])
       expect(headers.get(name), name).to.match(/^\d+$/)
   },
-  async 'every path begins with /v0/ and the description says 3.1.0 and version 0'({ exchange }) {
+  async 'when the description is read, every path begins with /v0/, and it is OpenAPI 3.1.0 of version 0'({
+    exchange,
+  }) {
     const { body } = await exchange.get(null, '/v0/openapi.json')
     expect([body.openapi, body.info.version]).to.deep.equal(['3.1.0', '0'])
     expect(Object.keys(body.paths).filter((path) => !path.startsWith('/v0/'))).to.deep.equal([])
@@ -346,7 +380,7 @@ const PROOFS: Readonly<Record<string, Proof>> = {
 }
 
 export function testRules(suite: () => Suite): void {
-  describe('the rules', () => {
+  describe('the rules of the contract', () => {
     for (const { id, provenBy } of RULES) {
       const proof = PROOFS[id]
       if (provenBy !== undefined) testElsewhere(id, provenBy)

@@ -8,10 +8,10 @@ const STATUSES = [400, 401, 403, 404, 408, 409, 429, 500, 503]
 /** A stop is over before a request could meet it. */
 const OUT_OF_REACH: readonly ErrorCode[] = ['SHUTTING_DOWN']
 
-describe('the catalogue of errors', () => {
+describe('the error catalogue', () => {
   const codes = Object.keys(CATALOGUE) as ErrorCode[]
 
-  it('has nine statuses and a sentence for every code', () => {
+  it('when a code is looked up, it has one of nine statuses and a message that is a sentence', () => {
     for (const code of codes) {
       const { status, message } = CATALOGUE[code]
       expect(STATUSES).to.include(status)
@@ -20,7 +20,7 @@ describe('the catalogue of errors', () => {
     }
   })
 
-  it('tells a retry from a repair: the own faults and the conflicts are for the caller to repair', () => {
+  it('when the status is a client error or a conflict, it is not retryable; when it is 408, 429 or 503, it is', () => {
     for (const code of codes) {
       const { status, retryable } = CATALOGUE[code]
       if ([400, 401, 403, 404, 409].includes(status)) expect(retryable, code).to.equal(false)
@@ -28,7 +28,7 @@ describe('the catalogue of errors', () => {
     }
   })
 
-  it('is used throughout and tested throughout', () => {
+  it('when a code is in the catalogue, the source uses it and a test covers it', () => {
     const read = (pattern: string): string =>
       globSync(pattern)
         .filter((path) => path !== 'api/errors.ts' && !path.endsWith('catalogue.test.ts'))

@@ -33,12 +33,12 @@ describe('hostile requests', () => {
   const place = (changes: Record<string, unknown>) =>
     exchange.send(alice, 'POST', '/v0/orders', { ...signedBody(alice).body, ...changes })
 
-  describe('text that cannot be stored', () => {
+  describe('text that Postgres cannot store', () => {
     for (const [what, reason] of [
       ['NUL', 'a\u0000b'],
-      ['half a surrogate pair', 'a\ud800b'],
+      ['an unpaired surrogate', 'a\ud800b'],
     ] as const) {
-      it(`as the reason of a cancel: ${what}`, async () => {
+      it(`when the reason of a cancel has ${what}, it rejects the reason`, async () => {
         const answer = await exchange.cancel(alice, hash, { reason })
         expect(details(answer)).to.include({ status: 400, code: 'INVALID_FIELD', field: 'reason' })
         expect((await exchange.get(alice, `/v0/orders/${orderId}`)).body.status).to.equal('OPEN')
@@ -51,7 +51,7 @@ describe('hostile requests', () => {
       "/v0/orders/1-1'",
       '/v0/orders/%F0%9F%98%80',
     ]) {
-      it(`as the id of an order: ${path}`, async () => {
+      it(`when the id of an order in ${path} cannot be stored, it rejects the request`, async () => {
         expect(details(await exchange.get(alice, path))).to.include({
           ...{ status: 400, code: 'INVALID_FIELD', field: 'order_id', expected: '<market>-<number>' },
         })
@@ -59,9 +59,9 @@ describe('hostile requests', () => {
     }
   })
 
-  describe('numbers in an address', () => {
+  describe('numbers in a URL', () => {
     for (const market of [2 ** 31, Number.MAX_SAFE_INTEGER]) {
-      it(`a market ${market} that the database could not hold filters everything out`, async () => {
+      it(`when a list is filtered by market ${market}, which exceeds the column, it returns an empty list`, async () => {
         const { userId } = alice
         const pages = [
           (await exchange.get(alice, `/v0/orders/by-user/${userId}?market_id=${market}`)).body.orders,
@@ -73,7 +73,7 @@ describe('hostile requests', () => {
     }
 
     for (const form of ['1.5', '1e0', '0x1', '+1', ' 1', '1 ', '', '１', 'NaN']) {
-      it(`are digits alone: "${form}" is none`, async () => {
+      it(`when a number is written as "${form}", it rejects it`, async () => {
         const text = encodeURIComponent(form)
         const expected = 'a whole number from 1'
         if (form !== '') {
@@ -91,7 +91,7 @@ describe('hostile requests', () => {
       })
     }
 
-    it('are within their bounds', async () => {
+    it('when a number is outside its bounds, it rejects it with the bounds', async () => {
       for (const [limit, nearest_valid] of [
         ['0', 1],
         ['-1', 1],
@@ -109,7 +109,7 @@ describe('hostile requests', () => {
     })
   })
 
-  it('a market in a body is a whole number from 1', async () => {
+  it('when market_id in a body is not a whole number from 1, it rejects it', async () => {
     for (const market_id of [0, -1, 0.5, '-1', '1.0', '0', '01', null, true]) {
       const answer = details(await place({ market_id }))
       expect(answer, String(market_id)).to.include({ status: 400, code: 'INVALID_FIELD', field: 'market_id' })
@@ -120,7 +120,7 @@ describe('hostile requests', () => {
     }
   })
 
-  describe('what would be valid is told', () => {
+  describe('the valid values in an error', () => {
     const cases: readonly (readonly [string, Record<string, unknown>, unknown])[] = [
       ['price', { price: '1,5' }, 'a decimal from 0 with up to 18 decimals, as a number or a string'],
       ['price', { price: -1 }, 'a decimal from 0 with up to 18 decimals, as a number or a string'],
@@ -133,21 +133,21 @@ describe('hostile requests', () => {
       ['reduce_only', { reduce_only: 'yes' }, 'boolean'],
     ]
     for (const [field, changes, expected] of cases) {
-      it(`for ${JSON.stringify(changes)}`, async () => {
+      it(`when the body has ${JSON.stringify(changes)}, it states what would be valid`, async () => {
         const answer = details(await place(changes))
         expect(answer).to.include({ status: 400, code: 'INVALID_FIELD', field })
         expect([answer.expected, answer.received]).to.deep.equal([expected, changes[field]])
       })
     }
 
-    it('for a field that is missing, and for one that is unknown', async () => {
+    it('when a field is missing or unknown, it lists the valid values or fields', async () => {
       expect(details(await place({ side: undefined })).expected).to.deep.equal(['LONG', 'SHORT'])
       const unknown = details(await place({ usd_amount: 5 }))
       expect(unknown).to.include({ field: 'usd_amount', received: 5 })
       expect(unknown.expected).to.include.members(['market_id', 'quantity']).and.not.include('usd_amount')
     })
 
-    it('for a body that is no JSON, too large, or of another type', async () => {
+    it('when the body is not JSON, too large, or of another content type, it states what would be valid', async () => {
       expect(details(await post('{"price":NaN}'))).to.include({ field: 'body', expected: 'a JSON object' })
       const large = details(await post(`{"salt":"${'1'.repeat(2_000_000)}"}`))
       expect(large).to.include({
@@ -164,7 +164,7 @@ describe('hostile requests', () => {
       })
     })
 
-    it('for a cursor and a bookmark', async () => {
+    it('when a cursor or a bookmark is invalid, it states what would be valid', async () => {
       const page = `/v0/orders/by-user/${alice.userId}`
       const cursor = details(await exchange.get(alice, `${page}?cursor=garbage`))
       expect(cursor)
@@ -174,7 +174,7 @@ describe('hostile requests', () => {
       expect(half).to.include({ status: 400, field: 'read_after_shard_seq' }).and.have.property('expected')
     })
 
-    it("for another's account and order", async () => {
+    it('when the account or order belongs to another user, it states what would be valid', async () => {
       const balance = details(await exchange.get(bob, `/v0/balance/${alice.userId}/margin`))
       expect(balance).to.include({
         status: 403,
@@ -191,8 +191,8 @@ describe('hostile requests', () => {
     })
   })
 
-  describe('what was received is told in brief', () => {
-    it('given a long value, a long name, many names, or a deep value', async () => {
+  describe('the received value in an error', () => {
+    it('when a value or name is long, nested, or one of many, it shortens it', async () => {
       const long = details(await exchange.cancel(alice, hash, { reason: 'x'.repeat(10_000) }))
       expect(long.received).to.equal(`${'x'.repeat(200)}… (10000 characters in all)`)
       const named = details(await place({ ['y'.repeat(10_000)]: 1 }))
@@ -206,8 +206,8 @@ describe('hostile requests', () => {
     })
   })
 
-  describe('bodies that say too much', () => {
-    it('nest deeper than any request: refused, in the form of an error', async () => {
+  describe('bodies with invalid structure', () => {
+    it('when a body nests deeper than 8 levels, it rejects the body', async () => {
       const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
       const item = (text: string) =>
         `{"client_request_id":"deep","mode":"best_effort","orders":[{"price":${text}}]}`
@@ -227,7 +227,7 @@ describe('hostile requests', () => {
       expect(details(deepest)).to.include({ status: 400, field: 'body' })
     })
 
-    it('name a field twice: refused before anything happens', async () => {
+    it('when a body contains a field twice, it rejects the body before any effect', async () => {
       const all = await exchange.send(alice, 'POST', '/v0/orders/cancel/all', '{"market_id":2,"market_id":1}')
       expect(details(all)).to.include({ status: 400, code: 'DUPLICATE_FIELD', field: 'market_id' })
       const { body } = signedBody(alice)
@@ -238,14 +238,14 @@ describe('hostile requests', () => {
       expect((await exchange.get(alice, `/v0/orders/${orderId}`)).body.status).to.equal('OPEN')
     })
 
-    it('are compressed: refused by the name of the header', async () => {
+    it('when a body is compressed, it rejects the body and names the header', async () => {
       const answer = await exchange.send(alice, 'POST', '/v0/orders', '{}', { 'content-encoding': 'gzip' })
       expect(details(answer)).to.include({
         ...{ status: 400, code: 'UNSUPPORTED_ENCODING', field: 'content-encoding', received: 'gzip' },
       })
     })
 
-    it('name fields that every object has', async () => {
+    it('when a field has a name of Object.prototype, it rejects the field as unknown', async () => {
       for (const name of ['__proto__', 'constructor', 'toString']) {
         const answer = details(await post(`{"${name}":{}}`))
         expect(answer).to.include({ status: 400, code: 'UNKNOWN_FIELD', field: name })
@@ -253,7 +253,7 @@ describe('hostile requests', () => {
       }
     })
 
-    it('hold what is no order: of a best-effort batch that item is refused alone', async () => {
+    it('when an item of a best_effort batch is not an order, it rejects that item only', async () => {
       const { body } = signedBody(alice)
       const send = (mode: string) => {
         const batch = { client_request_id: `none-${mode}`, mode, orders: [null, body, 5, []] }
@@ -270,7 +270,7 @@ describe('hostile requests', () => {
     })
   })
 
-  it('a list of far too many items is refused by its length', async () => {
+  it('when a list has far too many items, it rejects the list by its length', async () => {
     const many = Array.from({ length: 40_000 }, () => 1)
     const orders = { client_request_id: 'many', mode: 'atomic', orders: many }
     const answer = details(await exchange.send(alice, 'POST', '/v0/orders/place/batch', orders))
@@ -280,7 +280,7 @@ describe('hostile requests', () => {
     expect(other).to.include({ field: 'orderHashes', received: '5000 items' })
   })
 
-  it('a query that a command does not know is refused, and the command is not done', async () => {
+  it('when a command has an unknown query field, it rejects the command without effect', async () => {
     const before = await exchange.state()
     for (const [path, body] of [
       ['/v0/orders?dry_run=true', signedBody(alice).body],
@@ -295,7 +295,7 @@ describe('hostile requests', () => {
     expect(shown).to.include({ status: 400, field: 'market_id' })
   })
 
-  it('a path that is known under another method says under which', async () => {
+  it('when a path exists under another method only, it lists the valid methods', async () => {
     const { statusCode, headers, body } = await exchange.api.app.inject({ method: 'PUT', url: '/v0/orders/' })
     expect(statusCode).to.equal(404)
     expect(headers.allow).to.equal('POST')
@@ -309,7 +309,7 @@ describe('hostile requests', () => {
     expect(unknown.headers).to.not.have.property('allow')
   })
 
-  it('a cursor of another list is refused', async () => {
+  it('when a cursor belongs to another list, it rejects the cursor', async () => {
     await exchange.place(alice)
     await exchange.project()
     const { body } = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?limit=1`)
@@ -317,7 +317,7 @@ describe('hostile requests', () => {
     expect(details(await exchange.get(alice, page))).to.include({ status: 400, code: 'INVALID_CURSOR' })
   })
 
-  it('a preflight that is none is answered like one', async () => {
+  it('when an OPTIONS request has no preflight headers, it is answered like a preflight', async () => {
     const { statusCode } = await exchange.api.app.inject({ method: 'OPTIONS', url: '/v0/orders' })
     expect(statusCode).to.equal(204)
   })

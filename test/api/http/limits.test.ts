@@ -23,7 +23,7 @@ const LIMITS = {
   FAUCET_WAIT_MS: '1',
 }
 
-describe(`limits of two api processes ${ON_REDIS}`, function () {
+describe(`rate limits of two API processes ${ON_REDIS}`, function () {
   this.timeout(40_000)
   const url = redisUrl(DATABASE)
   let redis: Redis
@@ -87,7 +87,7 @@ describe(`limits of two api processes ${ON_REDIS}`, function () {
     return answers
   }
 
-  it('are counted together', async () => {
+  it('when both processes receive requests of one account, they count them together', async () => {
     const path = `/v0/balance/${alice.userId}/margin`
     const first = await times(12, () => ask(exchange.api, { path, user: alice, from: '10.2.0.1' }))
     const second = await times(10, () => ask(other, { path, user: alice, from: '10.2.0.2' }))
@@ -96,13 +96,13 @@ describe(`limits of two api processes ${ON_REDIS}`, function () {
     expect(await redis.pttl(`clearbatch-limit-reads:${alice.userId}`)).to.be.within(1, 20_000)
   })
 
-  it('are one for all addresses of an IPv6 network', async () => {
+  it('when requests come from several addresses of one IPv6 network, they share one limit', async () => {
     const answers = await times(22, () => ask(exchange.api, { from: `2001:db8:0:7::${++addresses}` }))
     expect(answers).to.deep.equal([...Array(20).fill(200), 429, 429])
     expect(await ask(exchange.api, { from: '2001:db8:0:8::1' })).to.equal(200)
   })
 
-  it('hold in each process alone while Redis is away: nothing is refused for it, nothing is unlimited', async () => {
+  it('when Redis is down, each process counts by itself: no request fails, none is unlimited', async () => {
     await proxy.cut()
     const faucet = () => ask(exchange.api, { method: 'POST', path: '/v0/faucet', user: alice })
     expect(await times(22, faucet)).to.deep.equal([...Array(20).fill(408), 429, 429])
@@ -114,7 +114,7 @@ describe(`limits of two api processes ${ON_REDIS}`, function () {
     await untilCounted(other)
   })
 
-  it('do not make a request wait for a Redis that does not answer', async () => {
+  it('when Redis does not respond, it answers requests without waiting for Redis', async () => {
     await redis.call('CLIENT', 'PAUSE', '1500', 'ALL')
     const started = Date.now()
     expect(await times(5, () => ask(exchange.api))).to.deep.equal(Array(5).fill(200))

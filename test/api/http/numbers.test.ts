@@ -11,8 +11,8 @@ import { toHex } from '../../../domain/hex.ts'
 
 const wei = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n })
 
-describe('numbers in and out', () => {
-  it('writes an amount as the double nearest to it', () => {
+describe('numbers in requests and answers', () => {
+  it('when an amount is written as a number, it is the nearest double', () => {
     fc.assert(
       fc.property(wei, (amount) => {
         expect(toNumber(amount)).to.equal(Number(formatEther(amount)))
@@ -20,7 +20,7 @@ describe('numbers in and out', () => {
     )
   })
 
-  it('writes decimals without zeros at the end', () => {
+  it('when an amount is written as a decimal, it has no trailing zeros', () => {
     expect([0n, 1n, -5n * 10n ** 17n, 12n * 10n ** 18n].map(decimalText)).to.deep.equal([
       '0',
       '0.000000000000000001',
@@ -29,7 +29,7 @@ describe('numbers in and out', () => {
     ])
   })
 
-  it('reads what it writes', () => {
+  it('when a written decimal is parsed, it is the same amount', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 40n }), (amount) => {
         expect(parseDecimal(decimalText(amount))).to.equal(amount)
@@ -37,7 +37,7 @@ describe('numbers in and out', () => {
     )
   })
 
-  it('reads every double that has at most 18 decimals exactly as it is printed', () => {
+  it('when a double has at most 18 decimals, it is parsed exactly as printed', () => {
     expect(parseDecimal(0.1)).to.equal(10n ** 17n)
     expect(parseDecimal(1e-7)).to.equal(10n ** 11n)
     expect(parseDecimal(1e21)).to.equal(10n ** 39n)
@@ -47,7 +47,7 @@ describe('numbers in and out', () => {
     expect(parseDecimal('-1')).to.equal(null)
   })
 
-  it('looks at every number that a double might change, wherever it stands', () => {
+  it('when a number might lose precision, it is checked wherever it occurs in the body', () => {
     const digits = fc.stringMatching(/^[1-9]\d{0,24}$/)
     const source = fc.oneof(
       digits,
@@ -70,7 +70,7 @@ describe('numbers in and out', () => {
     )
   })
 
-  it('says where the number stands, and what a double makes of it', () => {
+  it('when a number loses precision, the error names the field and the nearest double', () => {
     const refusal = (text: string) => {
       try {
         return parseJson(text)
@@ -84,7 +84,7 @@ describe('numbers in and out', () => {
     expect(refusal('{"price":1e400}')).to.include({ field: 'price' }).and.not.have.property('nearest_valid')
   })
 
-  it('needs no more time for a number as long as a body', function () {
+  it('when a number is as long as a body, it is checked in bounded time', function () {
     // Where the zeros are looked at once for each of them it takes ten seconds.
     this.timeout(5_000)
     const text = `{"price":0.1${'0'.repeat(120_000)}1}`
@@ -93,7 +93,7 @@ describe('numbers in and out', () => {
       .with.property('code', 'PRECISION_LOST')
   })
 
-  it('refuses a name that an object has twice, however it is written and wherever it stands, and no other text', () => {
+  it('when an object has a name twice, in any spelling and place, it is rejected, and no other text is', () => {
     type Tree = string | readonly Tree[] | { readonly pairs: readonly (readonly [string, Tree])[] }
     // None begins with a backslash: V8 reads other names as one that does and that it has seen before.
     const name = fc.constantFrom('a', 'b', 'a":', 'b\\', '__proto__', 'é', '"')
@@ -137,7 +137,7 @@ describe('numbers in and out', () => {
     )
   })
 
-  it('takes a JSON number if and only if a double keeps it', () => {
+  it('when a JSON number is parsed, it is accepted if and only if a double represents it exactly', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
         expect(keepsPrecision(JSON.stringify(value), value)).to.equal(true)
@@ -157,7 +157,7 @@ describe('numbers in and out', () => {
     )
   })
 
-  it('gives back a cursor as it was', () => {
+  it('when an encoded cursor is decoded, it is the same cursor', () => {
     for (const cursor of [
       { at: 0, id: '1-1' },
       { at: 1_800_000_000_000, id: '12-345-2-9' },
@@ -166,7 +166,7 @@ describe('numbers in and out', () => {
     }
   })
 
-  it('takes no cursor of another list, nor one that it has not written', () => {
+  it('when a cursor belongs to another list or was not issued, it is rejected', () => {
     const cursor = encodeCursor('orders', { at: 5, id: '1-1' })
     const forged = (text: string): string => Buffer.from(text).toString('base64url')
     for (const text of [
@@ -186,8 +186,8 @@ describe('numbers in and out', () => {
   })
 })
 
-describe('the fast hash and recovery', () => {
-  it('equal those of ethers, call after call', () => {
+describe('keccak and recovery of the API', () => {
+  it('when messages are hashed and signers recovered repeatedly, they equal those of ethers', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (message) => {
         expect(toHex(keccak(message))).to.equal(keccak256(message))
@@ -203,7 +203,7 @@ describe('the fast hash and recovery', () => {
     )
   })
 
-  it('is null where r and s fit no key', () => {
+  it('when r and s match no public key, the signer is null', () => {
     expect(recover(new Uint8Array(32), new Uint8Array(64), 0)).to.equal(null)
   })
 })

@@ -15,7 +15,7 @@ import {
 const ISSUER = 'https://identity.example'
 const AUDIENCE = 'clearbatch'
 
-describe('requests', () => {
+describe('requests over HTTP', () => {
   let exchange: ExchangeFixture
   let alice: User
   let keySet: Server
@@ -62,26 +62,26 @@ describe('requests', () => {
       { what: 'a scheme alone', authorization: 'Key', code: 'CREDENTIAL_MALFORMED' },
       { what: 'an unknown key', authorization: 'Key cb_nobody', code: 'API_KEY_UNKNOWN' },
       {
-        what: 'a UUID',
+        what: 'a UUID token',
         authorization: 'Bearer 123e4567-e89b-12d3-a456-426614174000',
         code: 'BEARER_UUID_REFUSED',
       },
-      { what: 'a token that is none', authorization: 'Bearer abc.def.ghi', code: 'BEARER_INVALID' },
+      { what: 'a malformed token', authorization: 'Bearer abc.def.ghi', code: 'BEARER_INVALID' },
     ]
     for (const { what, authorization, code } of refusals) {
-      it(`refuses ${what}: ${code}`, async () => {
+      it(`when the credential is ${what}, it is rejected with ${code}`, async () => {
         const { status, body } = await balance(authorization)
         expect([status, body.details.code]).to.deep.equal([401, code])
       })
     }
 
-    it('keeps no API key, only its hash', async () => {
+    it('when an API key is created, it stores only the hash of the key', async () => {
       const rows = await exchange.db.selectFrom('api_keys').selectAll().execute()
       expect(JSON.stringify(rows)).to.not.include(alice.apiKey)
       expect(rows[0]?.key_hash).to.have.length(32)
     })
 
-    it('stops taking a key at once when it is replaced', async () => {
+    it('when an API key is replaced, it rejects the old key at once', async () => {
       const user = await createUser(exchange.db, 'rotating')
       expect((await balance(`Key ${user.apiKey}`, user.userId)).status).to.equal(200)
       const next = await createApiKey(exchange.db, user.userId)
@@ -96,7 +96,7 @@ describe('requests', () => {
       expect((await balance(`Key ${next}`, user.userId)).status).to.equal(200)
     })
 
-    it("takes an identity token for the wallet's user, and creates the user at the first login", async () => {
+    it("when an identity token is valid, it authenticates the wallet's user and creates the user at the first login", async () => {
       const known = await token({ wallet_address: alice.wallet.address })
       expect((await balance(`Bearer ${known}`)).status).to.equal(200)
 
@@ -117,7 +117,7 @@ describe('requests', () => {
       )
     })
 
-    it('refuses tokens that are expired, of another issuer or audience, or without a wallet', async () => {
+    it('when a token is expired, of another issuer or audience, or without a wallet, it rejects the token', async () => {
       const claims = { wallet_address: alice.wallet.address }
       const tokens = [
         await token(claims, { expires: '-1m' }),
@@ -133,7 +133,7 @@ describe('requests', () => {
       }
     })
 
-    it('is 503 when the identity provider cannot be reached', async () => {
+    it('when the identity provider is not reachable, it answers 503', async () => {
       const other = await startExchange({
         AUTH_JWKS_URL: 'http://127.0.0.1:1/',
         AUTH_ISSUER: ISSUER,
@@ -145,7 +145,7 @@ describe('requests', () => {
       expect([status, body.details.code]).to.deep.equal([503, 'IDENTITY_PROVIDER_UNAVAILABLE'])
     })
 
-    it('refuses tokens where no identity provider is configured', async () => {
+    it('when no identity provider is configured, it rejects identity tokens', async () => {
       const other = await startExchange()
       const { body } = await other.send(null, 'GET', '/v0/balance/1/margin', undefined, {
         authorization: 'Bearer a.b.c',
@@ -162,7 +162,7 @@ describe('requests', () => {
       return JSON.stringify({ ...body, price: 'PRICE' }).replace('"PRICE"', price)
     }
 
-    it('refuses a number that a double would change, by its source text', async () => {
+    it('when a double would round a number, it rejects the number by its source text', async () => {
       for (const price of [
         '100.00000000000000001',
         '9007199254740993',
@@ -176,7 +176,7 @@ describe('requests', () => {
       }
     })
 
-    it('takes the same number however it is written', async () => {
+    it('when one number is written in several forms, it accepts all of them as equal', async () => {
       for (const price of ['100', '100.0', '1e2', '1E+2', '100.000', '"100.0"']) {
         const { body: signed } = signedBody(alice, { quantity: '0.01' })
         const text = JSON.stringify({ ...signed, price: 'PRICE' }).replace('"PRICE"', price)
@@ -184,7 +184,7 @@ describe('requests', () => {
       }
     })
 
-    it('reads 0.1 as exactly a tenth', async () => {
+    it('when a number is 0.1, it is exactly one tenth', async () => {
       const { body } = signedBody(alice, { price: '99.1', quantity: '0.011' })
       const answer = await post(JSON.stringify({ ...body, price: 99.1, quantity: 0.011 }))
       expect(answer.body.order).to.include({
@@ -194,32 +194,32 @@ describe('requests', () => {
     })
 
     const broken = [
-      { what: 'no JSON', text: '{"market_id":', code: 'INVALID_JSON' },
+      { what: 'not JSON', text: '{"market_id":', code: 'INVALID_JSON' },
       { what: 'an array', text: '[]', code: 'INVALID_FIELD' },
-      { what: 'nothing', text: '', code: 'MISSING_FIELD' },
-      { what: 'a prototype', text: '{"__proto__":{"market_id":1}}', code: 'UNKNOWN_FIELD' },
-      { what: 'too much', text: `{"salt":"${'1'.repeat(200_000)}"}`, code: 'BODY_TOO_LARGE' },
+      { what: 'empty', text: '', code: 'MISSING_FIELD' },
+      { what: 'an object with __proto__', text: '{"__proto__":{"market_id":1}}', code: 'UNKNOWN_FIELD' },
+      { what: 'too large', text: `{"salt":"${'1'.repeat(200_000)}"}`, code: 'BODY_TOO_LARGE' },
     ]
     for (const { what, text, code } of broken) {
-      it(`refuses ${what}: ${code}`, async () => {
+      it(`when the body is ${what}, it is rejected with ${code}`, async () => {
         const { status, body } = await post(text)
         expect([status, body.details.code], JSON.stringify(body)).to.deep.equal([400, code])
       })
     }
 
-    it('refuses another content type', async () => {
+    it('when the content type is not JSON, it rejects the request', async () => {
       const { status, body } = await post('market_id=1', {
         'content-type': 'application/x-www-form-urlencoded',
       })
       expect([status, body.details.code]).to.deep.equal([400, 'UNSUPPORTED_CONTENT_TYPE'])
     })
 
-    it('refuses what the framework cannot read, in the words of the catalogue', async () => {
+    it('when the framework cannot read a request, it answers with an error of the catalogue', async () => {
       const { status, body } = await exchange.send(alice, 'GET', '/v0/orders/%E0%A4%A')
       expect([status, body.details.code], JSON.stringify(body)).to.deep.equal([400, 'MALFORMED_REQUEST'])
     })
 
-    it('is 404 for what does not exist', async () => {
+    it('when the path does not exist, it answers 404', async () => {
       const { status, body } = await exchange.send(alice, 'POST', '/v0/nothing', {})
       expect([status, body.details.code]).to.deep.equal([404, 'ROUTE_NOT_FOUND'])
     })
@@ -243,7 +243,7 @@ describe('requests', () => {
       }
     }
 
-    it('answers with the hash that the keeper stored', async () => {
+    it('when the keeper has signed the payout, it answers with the transaction hash', async () => {
       const [answer, payload] = await Promise.all([
         exchange.send(alice, 'POST', '/v0/faucet', {}),
         relay({ status: 'SIGNED', tx_hash: '0xfeed' }),
@@ -253,7 +253,7 @@ describe('requests', () => {
       expect(payload).to.deep.equal({ wallet: alice.address })
     })
 
-    it('is 503 when the transaction could not be sent, and 408 when nobody takes the request', async () => {
+    it('when the payout fails, it answers 503; when no keeper processes the request in time, it answers 408', async () => {
       const [failed] = await Promise.all([
         exchange.send(alice, 'POST', '/v0/faucet'),
         relay({ status: 'FAILED', tx_hash: null }),
@@ -264,7 +264,7 @@ describe('requests', () => {
       expect(late.body.details.outcome).to.equal('unknown')
     })
 
-    it('needs a credential, an empty body, and a chain that has one', async () => {
+    it('when the credential is missing, the body is not empty, or the chain has no faucet, it rejects the request', async () => {
       expect((await exchange.send(null, 'POST', '/v0/faucet', {})).status).to.equal(401)
       expect((await exchange.send(alice, 'POST', '/v0/faucet', { wallet: '0x' })).body.details.code).to.equal(
         'UNKNOWN_FIELD',
@@ -278,7 +278,7 @@ describe('requests', () => {
   })
 
   describe('limits', () => {
-    it('counts per credential, tells what is left, and keeps cancels in a bucket of their own', async () => {
+    it('when an account exceeds its order limit, it rejects its orders, but not its cancels or other accounts', async () => {
       const other = await startExchange({
         RATE_LIMIT_ORDERS: '2',
         RATE_LIMIT_READS: '1000',
@@ -299,7 +299,7 @@ describe('requests', () => {
       await other.stop()
     })
 
-    it('counts per address, whoever asks', async () => {
+    it('when an address exceeds its limit, it rejects requests of all callers from it', async () => {
       const other = await startExchange({ RATE_LIMIT_ADDRESS: '1', RATE_LIMIT_WINDOW_SECONDS: '60' })
       const statuses: number[] = []
       for (let at = 0; at < 62; at++) statuses.push((await other.get(null, '/v0/time')).status)
@@ -309,8 +309,8 @@ describe('requests', () => {
     })
   })
 
-  describe('the description', () => {
-    it('is OpenAPI 3.1.0 of version 0 and knows every endpoint, with its schemas', async () => {
+  describe('the OpenAPI description', () => {
+    it('when it is fetched, it is OpenAPI 3.1.0 of version 0 and lists every endpoint with its schemas', async () => {
       const { body } = await exchange.get(null, '/v0/openapi.json')
       expect(body).to.include({ openapi: '3.1.0' })
       expect(body.info.version).to.equal('0')
@@ -355,7 +355,7 @@ describe('requests', () => {
       expect(body.paths['/v0/markets'].get.security).to.equal(undefined)
     })
 
-    it('has a page for people, with scripts of its own only', async () => {
+    it('when /docs is opened, it serves a page that may run its own scripts only', async () => {
       const page = await exchange.get(null, '/docs/')
       expect(page.status).to.equal(200)
       expect(page.headers['content-type']).to.match(/html/)
@@ -367,7 +367,7 @@ describe('requests', () => {
   })
 
   describe('probes', () => {
-    it('tell liveness, readiness and metrics', async () => {
+    it('when the probes are read, they report liveness, readiness and metrics', async () => {
       expect((await exchange.get(null, '/health/live')).body).to.deep.equal({ status: 'ok' })
       const ready = await exchange.get(null, '/health/ready')
       expect([ready.status, ready.body.checks]).to.deep.equal([

@@ -12,7 +12,7 @@ import {
 import { untilLockWait } from '../support/wait.ts'
 
 /** What comes over a connection, byte by byte, where a client library would not let it. */
-describe('the wire', () => {
+describe('raw HTTP connections', () => {
   let exchange: ExchangeFixture
   let alice: User
   let port: number
@@ -57,19 +57,22 @@ describe('the wire', () => {
   const bodyOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
 
   for (const [what, text] of [
-    ['no HTTP', 'HELLO\r\n\r\n'],
-    ['a method that is none', 'FETCH /v0/time HTTP/1.1\r\nHost: here\r\n\r\n'],
-    ['headers without end', `GET /v0/time HTTP/1.1\r\nHost: here\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['text that is not HTTP', 'HELLO\r\n\r\n'],
+    ['an unknown method', 'FETCH /v0/time HTTP/1.1\r\nHost: here\r\n\r\n'],
     [
-      'two lengths',
+      'headers beyond the size limit',
+      `GET /v0/time HTTP/1.1\r\nHost: here\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    ],
+    [
+      'two Content-Length headers',
       'POST /v0/orders HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}',
     ],
     [
-      'a length and chunks',
+      'Content-Length and chunked encoding',
       'POST /v0/orders HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
   ] as const) {
-    it(`answers ${what} in the form of an error`, async () => {
+    it(`when a client sends ${what}, it answers with an error of the catalogue`, async () => {
       const answer = await sendRaw(text)
       expect(statusOf(answer), answer).to.equal(400)
       const { message, details } = bodyOf(answer)
@@ -79,7 +82,7 @@ describe('the wire', () => {
     })
   }
 
-  it('says nothing of an order that is still on its way when its connection breaks', async () => {
+  it('when garbage follows an unanswered order, it closes the connection without an answer', async () => {
     const { body, hash } = signedBody(alice)
     const answer = await exchange.db.transaction().execute(async (tx) => {
       await lockShard(tx, 'm1')
@@ -95,7 +98,7 @@ describe('the wire', () => {
     expect(again.body.order.order_hash).to.equal(hash)
   })
 
-  it('answers requests that arrive together one after the other', async () => {
+  it('when requests are pipelined, it answers them in order', async () => {
     const [first, second] = [signedBody(alice), signedBody(alice)]
     const place = ({ body }: typeof first) => request('POST', '/v0/orders', JSON.stringify(body))
     const last = request('POST', '/v0/orders/cancel/all', '{}', 'Connection: close')
@@ -105,12 +108,12 @@ describe('the wire', () => {
     expect(answers[1]).to.include(second.hash)
   })
 
-  it('answers whatever is expected of it', async () => {
+  it('when a request has an unknown Expect header, it answers the request', async () => {
     const odd = await sendRaw(request('GET', '/v0/time', '', 'Expect: miracles', 'Connection: close'))
     expect(statusOf(odd), odd).to.equal(200)
   })
 
-  it('names the request that it could not route', async () => {
+  it('when a request cannot be routed, the error has its request id', async () => {
     const answer = await sendRaw(request('GET', '/v0/orders/%ZZ', '', 'Connection: close'))
     expect(statusOf(answer)).to.equal(400)
     expect(answer).to.include(`x-request-id: ${bodyOf(answer).details.request_id}`)

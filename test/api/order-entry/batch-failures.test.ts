@@ -16,7 +16,7 @@ interface Json {
   readonly body: any
 }
 
-describe('commands over many orders, in trouble', () => {
+describe('commands over several orders under failures', () => {
   let url: string
   let db: Db
   let alice: User
@@ -68,7 +68,7 @@ describe('commands over many orders, in trouble', () => {
     ).map(({ order_id }) => order_id)
 
   for (const mode of ['atomic', 'best_effort']) {
-    it(`${mode} batch, killed between commit and answer: sent again, it is answered and not done again`, async () => {
+    it(`when the API is killed between commit and answer of an ${mode} batch, repeating the batch returns its answer without a second effect`, async () => {
       const before = await idsOf()
       const orders = bodies(alice, [{}, { market: future, price: '50' }])
       const { status, body } = await sentTwice('after-request-commit', '/v0/orders/place/batch', {
@@ -84,7 +84,7 @@ describe('commands over many orders, in trouble', () => {
     })
   }
 
-  it('batch of cancels, killed between commit and answer: sent again, it tells what was done then', async () => {
+  it('when the API is killed between commit and answer of a batch of cancels, repeating it returns its first results', async () => {
     const hashes: string[] = []
     const api = await startApiProcess(url)
     for (const draft of [{}, { market: future, price: '50' }]) {
@@ -103,14 +103,14 @@ describe('commands over many orders, in trouble', () => {
     }
   })
 
-  it('cancel of all, killed between commit and answer: sent again, there is nothing left', async () => {
+  it('when the API is killed between commit and answer of a cancel of all, repeating it finds nothing to cancel', async () => {
     const { body } = await sentTwice('after-placement-commit', '/v0/orders/cancel/all', {})
     expect(body).to.include({ cancelled_count: 0, is_duplicate: true })
     const live = await db.selectFrom('orders').select('order_id').where('ended_at', 'is', null).execute()
     expect(live).to.deep.equal([])
   })
 
-  it('is not known when the connection breaks at the commit; sent again, the answer is there', async () => {
+  it('when the connection breaks at the commit, the outcome is unknown, and repeating the batch returns its answer', async () => {
     const exchange = await startExchange()
     const bob = await createUser(exchange.db, 'bob')
     const raw = (sql: string): Promise<unknown> =>
@@ -138,7 +138,7 @@ describe('commands over many orders, in trouble', () => {
     await exchange.stop()
   })
 
-  it('goes on after the database has dropped every connection', async () => {
+  it('when the database drops all connections, the next batch fails without effect or succeeds', async () => {
     const exchange = await startExchange()
     const carol = await createUser(exchange.db, 'carol')
     const orders = bodies(carol, [{}, { market: future, price: '50' }])
@@ -159,7 +159,7 @@ describe('commands over many orders, in trouble', () => {
     await exchange.stop()
   })
 
-  it('forgets answers when they are old, and only those', async () => {
+  it('when stored answers are pruned, it deletes the expired ones only', async () => {
     const day = 24 * 3600 * 1000
     const now = Date.now()
     const requests = [day + 1, day + 2, day - 1].map((age, at) => ({
@@ -177,7 +177,7 @@ describe('commands over many orders, in trouble', () => {
     expect(left.map(({ client_request_id }) => client_request_id)).to.include('old 2')
   })
 
-  it('keeps of each account the newest answers, so many at most', async () => {
+  it('when an account has more stored answers than the maximum, it retains the newest ones', async () => {
     const heavy = await createUser(db, 'heavy')
     const light = await createUser(db, 'light')
     const kept = ({ userId }: User, count: number) =>

@@ -14,7 +14,7 @@ import {
 } from '../support/exchange-fixture.ts'
 import { type BatchOptions, bodies, newRequestId, sendBatch } from '../support/place-batch.ts'
 
-describe('a batch of placements sent again', () => {
+describe('a repeated batch of placements', () => {
   let exchange: ExchangeFixture
   let alice: User
   before(async () => {
@@ -28,7 +28,7 @@ describe('a batch of placements sent again', () => {
   const send = (user: User, orders: unknown, batch?: BatchOptions): Promise<Answer> =>
     sendBatch(exchange, user, orders, batch)
 
-  it('gives the same answer, whatever has changed since', async () => {
+  it('when orders and market have changed since, it returns the same answer', async () => {
     const ida = await createUser(exchange.db, 'ida')
     const orders = [
       ...bodies(ida, [{}, { market: future, price: '50' }]),
@@ -45,7 +45,7 @@ describe('a batch of placements sent again', () => {
     expect(await exchange.state()).to.deep.equal(traces)
   })
 
-  it('knows the same body in whatever order its fields come, and refuses another', async () => {
+  it('when the fields come in another order, it is the same body; when the body differs, it is rejected', async () => {
     const orders = bodies(alice, [{}])
     const id = newRequestId()
     await send(alice, orders, { id })
@@ -70,7 +70,7 @@ describe('a batch of placements sent again', () => {
     }
   })
 
-  it('is done once when it arrives many times at once, on two processes', async () => {
+  it('when it arrives many times at once at two processes, it is executed once', async () => {
     const jack = await createUser(exchange.db, 'jack')
     const twin = await startSecondApi(exchange)
     const orders = bodies(jack, [{}, { market: future, price: '50' }, { price: '98' }])
@@ -101,10 +101,10 @@ describe('a batch of placements sent again', () => {
   }
 
   for (const [what, drafts] of [
-    ['some of whose orders are', [{}, { leverage: 10 }]],
-    ['all of whose orders are', [{ leverage: 10 }]],
+    ['some of its orders', [{}, { leverage: 10 }]],
+    ['all of its orders', [{ leverage: 10 }]],
   ] as const) {
-    it(`gives the same answer while the first is not done, ${what} refused by now`, async () => {
+    it(`when the first is still running and ${what} would be rejected by now, it returns the same answer`, async () => {
       const lena = await createUser(exchange.db, `lena ${drafts.length}`)
       const sent = { client_request_id: newRequestId(), mode: 'best_effort', orders: bodies(lena, drafts) }
       const send = (through: ExchangeFixture): Promise<Answer> =>
@@ -146,7 +146,7 @@ describe('a batch of placements sent again', () => {
     })
   }
 
-  it('belongs to its account', async () => {
+  it('when another account uses the same id, it is another command', async () => {
     const kate = await createUser(exchange.db, 'kate')
     await send(alice, bodies(alice, [{}]), { id: 'mine' })
     expect((await send(kate, bodies(kate, [{}]), { id: 'mine' })).body).to.include({

@@ -36,7 +36,7 @@ describe('POST /v0/orders/place/batch', () => {
         .executeTakeFirstOrThrow()
     ).reserved
 
-  it('accepts fifty orders of one market by one transaction, in their order, with one balance', async () => {
+  it('when a batch has fifty orders of one market, it accepts them in order in one transaction with one balance', async () => {
     const bob = await createUser(exchange.db, 'bob')
     const drafts = Array.from(
       { length: 50 },
@@ -58,7 +58,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect(BigInt(body.balance.reserved_e18_raw)).to.equal(await reservedOf(bob))
   })
 
-  it('takes orders one after the other: what one holds back, the next cannot have', async () => {
+  it('when the balance covers only some orders, it accepts them in order until the balance is reserved', async () => {
     // 100.05 each: two fit.
     const carol = await createUser(exchange.db, 'carol', '250')
     const answer = await send(carol, bodies(carol, [{}, {}, {}, { quantity: '0.4' }]))
@@ -73,7 +73,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect(answer.body.balance.available).to.be.closeTo(250 - 2.4 * 100.05, 1e-9)
   })
 
-  it('gives the capacity to reduce a position out once', async () => {
+  it('when several orders reduce one position, it assigns the position to them once', async () => {
     const dave = await createUser(exchange.db, 'dave', '1')
     const matched = {
       matched_entry_notional: e18('100'),
@@ -92,7 +92,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect(codesOf(await send(dave, bodies(dave, drafts)))).to.deep.equal([null, null, 'INSUFFICIENT_MARGIN'])
   })
 
-  it('knows an order that it has just taken, and a salt that is used', async () => {
+  it('when a batch repeats an order or a salt, it returns the duplicate or rejects the salt', async () => {
     const erin = await createUser(exchange.db, 'erin')
     const first = signedBody(erin, { salt: 5n }).body
     const other = signedBody(erin, { salt: 5n, price: '99' }).body
@@ -105,7 +105,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect(again.body).to.include({ is_duplicate: true })
   })
 
-  it('does not name an order that it takes back with the rest', async () => {
+  it('when an atomic batch is rolled back, its error does not name an order of the batch', async () => {
     const ivan = await createUser(exchange.db, 'ivan')
     const orders = [
       signedBody(ivan).body,
@@ -121,7 +121,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect(stands.body.details).to.include({ code: 'SALT_USED', order_id: known })
   })
 
-  it('counts open orders one after the other', async () => {
+  it('when a batch reaches the limit of open orders, it rejects the orders beyond it', async () => {
     const frank = await createUser(exchange.db, 'frank')
     for (let batch = 0; batch < 9; batch++) {
       const drafts = Array.from({ length: 50 }, (): OrderTerms => ({ quantity: '0.01' }))
@@ -144,7 +144,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect(codesOf(answer)).to.deep.equal([null, null, 'OPEN_ORDER_LIMIT', 'OPEN_ORDER_LIMIT'])
   })
 
-  it('spans markets: one transaction, and a bookmark that stands for all of them', async () => {
+  it('when a batch has orders of several markets, it commits them in one transaction with one bookmark for all', async () => {
     const gina = await createUser(exchange.db, 'gina')
     await exchange.project()
     const drafts: OrderTerms[] = [{}, { market: future, price: '50' }, { price: '99' }]
@@ -184,7 +184,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect((await waiting).body.orders).to.have.length(3)
   })
 
-  it('refuses items for themselves: form, signature, market, account', async () => {
+  it('when items have an invalid form, signature, market or account, it rejects each by itself', async () => {
     const good = signedBody(alice).body
     const items = [
       good,
@@ -214,14 +214,14 @@ describe('POST /v0/orders/place/batch', () => {
     expect(answer.body.accepted).to.equal(1)
   })
 
-  it('answers also where nothing can be taken', async () => {
+  it('when every item is rejected, it answers 200 with the errors', async () => {
     const { status, body } = await send(alice, [{ ...signedBody(alice).body, market_id: 99 }])
     expect([status, body.accepted, body.refused]).to.deep.equal([200, 0, 1])
     expect(body.read_after.shard_id).to.equal('accounts.1')
     expect(body.balance.total).to.equal(1_000_000)
   })
 
-  it('refuses an item of a market that takes no orders, and takes the others', async () => {
+  it('when one market accepts no orders, it rejects the items of that market only', async () => {
     await exchange.db.updateTable('markets').set({ mode: 'halted' }).where('market_id', '=', 2).execute()
     const answer = await send(alice, bodies(alice, [{ market: future, price: '50' }, {}]))
     await exchange.db.updateTable('markets').set({ mode: 'open' }).where('market_id', '=', 2).execute()
@@ -230,7 +230,7 @@ describe('POST /v0/orders/place/batch', () => {
   })
 
   describe('atomic', () => {
-    it('takes all or none, across markets, and says what is wrong with each', async () => {
+    it('when an item is rejected, it places nothing in any market and lists all errors', async () => {
       const hans = await createUser(exchange.db, 'hans', '250')
       const before = await exchange.state()
       const drafts: OrderTerms[] = [
@@ -267,7 +267,7 @@ describe('POST /v0/orders/place/batch', () => {
       expect((await send(hans, bodies(hans, [{}]), { mode: 'atomic', id })).status).to.equal(200)
     })
 
-    it('refuses before it looks at the account where an order is wrong by itself', async () => {
+    it('when an order is invalid by itself, it rejects the batch before checking the account', async () => {
       const before = await exchange.state()
       const orders = [
         signedBody(alice).body,
@@ -280,7 +280,7 @@ describe('POST /v0/orders/place/batch', () => {
       expect(await exchange.state()).to.deep.equal(before)
     })
 
-    it('is 503 where the market takes no orders, and can be sent again', async () => {
+    it('when the market accepts no orders, it answers 503, and the batch can be repeated', async () => {
       await exchange.db.updateTable('markets').set({ mode: 'halted' }).where('market_id', '=', 2).execute()
       const orders = bodies(alice, [{}, { market: future, price: '50' }])
       const id = newRequestId()
@@ -314,7 +314,7 @@ describe('POST /v0/orders/place/batch', () => {
     ['an unknown field', { dry_run: true }, 'UNKNOWN_FIELD', 'dry_run'],
   ]
   for (const [what, changes, code, field] of malformed) {
-    it(`refuses ${what}: ${code}`, async () => {
+    it(`when the request has ${what}, it answers ${code}`, async () => {
       const body = {
         client_request_id: newRequestId(),
         mode: 'atomic',
@@ -329,7 +329,7 @@ describe('POST /v0/orders/place/batch', () => {
     })
   }
 
-  it('refuses 51 orders, and says how many there were', async () => {
+  it('when a batch has 51 orders, it rejects the batch and states the number', async () => {
     const { status, body } = await send(
       alice,
       bodies(
@@ -346,12 +346,12 @@ describe('POST /v0/orders/place/batch', () => {
     })
   })
 
-  it('needs a credential', async () => {
+  it('when the credential is missing, it answers 401', async () => {
     const body = { client_request_id: newRequestId(), mode: 'atomic', orders: bodies(alice, [{}]) }
     expect((await exchange.send(null, 'POST', '/v0/orders/place/batch', body)).status).to.equal(401)
   })
 
-  it('explains the first wrong signatures of a batch, and is quick about the others', async () => {
+  it('when all signatures are wrong, it explains the first three and only compares the others', async () => {
     const orders = bodies(
       alice,
       Array.from({ length: 50 }, () => ({})),
@@ -368,7 +368,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect(hints[3]).to.match(/digest/)
   })
 
-  it("refuses another account's signed orders", async () => {
+  it('when the orders are signed by another account, it rejects them', async () => {
     const mallory = await createUser(exchange.db, 'mallory')
     expect(codesOf(await send(mallory, bodies(alice, [{}])))).to.deep.equal(['SIGNATURE_MISMATCH'])
     expect(perpetual.marketId).to.equal(1)

@@ -16,7 +16,7 @@ let ids = 0
 const newId = (): string => `cancel-${++ids}`
 const UNKNOWN = `0x${'ab'.repeat(32)}`
 
-describe('cancelling many', () => {
+describe('cancelling several orders', () => {
   let exchange: ExchangeFixture
   let alice: User
   before(async () => {
@@ -66,7 +66,7 @@ describe('cancelling many', () => {
   const CANCELLED = ['CANCELLED', true, false]
 
   describe('POST /v0/orders/cancel/batch', () => {
-    it('cancels orders of several markets by one transaction, and tells each order as it is now', async () => {
+    it('when the orders are in several markets, it cancels them in one transaction and returns their current state', async () => {
       const hashes = await place(alice, [{}, { market: future, price: '50' }, { price: '99' }])
       const { status, body } = await batch(alice, [...hashes, UNKNOWN, hashes[0]], { reason: 'enough' })
       expect(status, JSON.stringify(body)).to.equal(200)
@@ -92,14 +92,14 @@ describe('cancelling many', () => {
       expect(await reservedOf(alice)).to.equal(0n)
     })
 
-    it('has the bookmark of its market where there is only one', async () => {
+    it('when all orders are in one market, the bookmark is one of that market', async () => {
       const [hash] = await place(alice, [{}])
       const { body } = await batch(alice, [hash?.toUpperCase().replace('0X', '0x')])
       expect(body.read_after).to.deep.equal(body.results[0].read_after)
       expect(body.read_after.shard_id).to.equal('m1.1')
     })
 
-    it('sent again: what was done then, with each order as it is now, and nothing more', async () => {
+    it('when it is repeated, it returns the first results with the current orders and has no further effect', async () => {
       const hashes = await place(alice, [{}, { price: '99' }])
       const [settling] = await place(alice, [{ quantity: '1' }])
       await exchange.db
@@ -145,7 +145,7 @@ describe('cancelling many', () => {
       expect([other.status, other.body.details.code]).to.deep.equal([409, 'CLIENT_REQUEST_REUSED'])
     })
 
-    it('has one name space with placements', async () => {
+    it('when its id was used for a placement, it is rejected', async () => {
       const [hash] = await place(alice, [{}])
       await batch(alice, [hash], { client_request_id: 'one name' })
       const body = { client_request_id: 'one name', mode: 'atomic', orders: [{}] }
@@ -154,7 +154,7 @@ describe('cancelling many', () => {
       )
     })
 
-    it('is done once when it arrives many times at once, on two processes', async () => {
+    it('when it arrives many times at once at two processes, it is executed once', async () => {
       const twin = await startSecondApi(exchange)
       const hashes = await place(alice, [{}, { market: future, price: '50' }])
       const body = { client_request_id: newId(), orderHashes: hashes }
@@ -168,7 +168,7 @@ describe('cancelling many', () => {
       await twin.stop()
     })
 
-    it("refuses another account's orders for themselves", async () => {
+    it('when some orders belong to another account, it rejects these only', async () => {
       const bob = await createUser(exchange.db, 'bob')
       const [hers] = await place(alice, [{}])
       const [his] = await place(bob, [{}])
@@ -193,7 +193,7 @@ describe('cancelling many', () => {
       ['a reason with a NUL', { reason: 'a\0b' }, 'INVALID_FIELD', 'reason'],
     ]
     for (const [what, changes, code, field, hint] of malformed) {
-      it(`refuses ${what}: ${code}`, async () => {
+      it(`when the request has ${what}, it answers ${code}`, async () => {
         const { status, body } = await batch(alice, [UNKNOWN], changes)
         expect([status, body.details?.code, body.details?.field], JSON.stringify(body)).to.deep.equal([
           400,
@@ -204,13 +204,13 @@ describe('cancelling many', () => {
       })
     }
 
-    it('takes 100 hashes', async () => {
+    it('when it has 100 hashes, it cancels all of them', async () => {
       expect((await batch(alice, Array(100).fill(UNKNOWN))).status).to.equal(200)
     })
   })
 
   describe('POST /v0/orders/cancel/all', () => {
-    it('cancels what is live in every market, and lists it', async () => {
+    it('when orders are live in several markets, it cancels and lists all of them', async () => {
       const carol = await createUser(exchange.db, 'carol')
       const hashes = await place(carol, [
         {},
@@ -241,7 +241,7 @@ describe('cancelling many', () => {
       expect(summary(again)).to.deep.equal([['CANCEL_PENDING_FINALIZE', true, true]])
     })
 
-    it('keeps to one market where one is named', async () => {
+    it('when a market is named, it cancels the orders of that market only', async () => {
       const dave = await createUser(exchange.db, 'dave')
       await place(dave, [{}, { market: future, price: '50' }])
       const answer = await all(dave, { market_id: '2' })
@@ -250,7 +250,7 @@ describe('cancelling many', () => {
       expect(answer.body.read_after.shard_id).to.equal('m2.1')
     })
 
-    it('has nothing to do without orders, and says so', async () => {
+    it('when no order is live, it answers that there was nothing to cancel', async () => {
       const erin = await createUser(exchange.db, 'erin')
       const traces = await exchange.state()
       const { status, body } = await all(erin)
@@ -263,7 +263,7 @@ describe('cancelling many', () => {
       expect(await exchange.state()).to.deep.equal(traces)
     })
 
-    it('has a bookmark that stands for what ended before, also where nothing was left to cancel', async () => {
+    it('when nothing is left to cancel, its bookmark covers the orders that ended before', async () => {
       const wanda = await createUser(exchange.db, 'wanda')
       await place(wanda, [{}])
       const first = (await all(wanda)).body
@@ -272,7 +272,7 @@ describe('cancelling many', () => {
       expect((await all(wanda)).body.read_after).to.deep.equal(first.read_after)
     })
 
-    it('cancels what it was sent behind, though nobody has answered that yet', async () => {
+    it('when placements before it are not answered yet, it cancels their orders as well', async () => {
       const frank = await createUser(exchange.db, 'frank')
       await place(frank, [{}])
       const placing = Array.from({ length: 20 }, () => exchange.place(frank, { quantity: '0.01' }))
@@ -290,7 +290,7 @@ describe('cancelling many', () => {
       expect(answer.body.cancelled_count + live.length).to.equal(21)
     })
 
-    it('goes through while the market is halted, its oracle stale and the chain unseen', async () => {
+    it('when the market is halted, the oracle stale and the chain unseen, it cancels', async () => {
       const gina = await createUser(exchange.db, 'gina')
       const hashes = await place(gina, [{}, {}, {}])
       await exchange.db.updateTable('markets').set({ mode: 'halted' }).execute()
@@ -308,7 +308,7 @@ describe('cancelling many', () => {
       expect(answers[2]?.body.cancelled_count).to.equal(1)
     })
 
-    it('refuses a market that does not exist, and unknown fields', async () => {
+    it('when the market does not exist or a field is unknown, it is rejected', async () => {
       expect((await all(alice, { market_id: 99 })).body.details).to.include({
         code: 'MARKET_NOT_FOUND',
         field: 'market_id',
@@ -331,7 +331,7 @@ describe('cancelling many', () => {
     const stored = ({ userId }: User) =>
       exchange.db.selectFrom('cancel_switches').selectAll().where('user_id', '=', userId).executeTakeFirst()
 
-    it('is armed by the server time, extended by arming it again, and disarmed by 0', async () => {
+    it('when it is armed, re-armed and disarmed, it counts from the server time each time', async () => {
       const before = Date.now()
       const { status, body } = await arm(alice, 5)
       const after = Date.now()
@@ -358,7 +358,7 @@ describe('cancelling many', () => {
       expect(await stored(alice)).to.equal(undefined)
     })
 
-    it("is each account's own", async () => {
+    it('when one account arms it, other accounts are not affected', async () => {
       const hans = await createUser(exchange.db, 'hans')
       await arm(alice, 60)
       expect((await show(hans)).body.armed).to.equal(false)
@@ -366,14 +366,14 @@ describe('cancelling many', () => {
     })
 
     for (const seconds of [-1, 1, 4, 901, 5.5, '5', null, undefined]) {
-      it(`refuses ${JSON.stringify(seconds) ?? 'nothing'}`, async () => {
+      it(`when the timeout is ${JSON.stringify(seconds) ?? 'missing'}, it is rejected`, async () => {
         const { status, body } = await arm(alice, seconds)
         expect([status, body.details.field]).to.deep.equal([400, 'timeout_seconds'])
         expect(body.details.expected).to.equal('5 to 900, or 0 to disarm')
       })
     }
 
-    it('needs a credential', async () => {
+    it('when the credential is missing, it answers 401', async () => {
       expect(
         (await exchange.send(null, 'POST', '/v0/orders/cancel/all-after', { timeout_seconds: 5 })).status,
       ).to.equal(401)

@@ -31,7 +31,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
         .executeTakeFirstOrThrow()
     ).reserved
 
-  it('cancels, frees the reservation, keeps the reason, and says where to read it', async () => {
+  it('when an order is open, it cancels it, releases the reservation, stores the reason and returns a bookmark', async () => {
     const before = await reservedOf(alice)
     const { body: placed } = await exchange.place(alice)
     const { status, body } = await exchange.cancel(
@@ -64,7 +64,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     })
   })
 
-  it('is safe to repeat, with or without a body', async () => {
+  it('when it is repeated, with or without a body, it answers is_duplicate', async () => {
     const { body: placed } = await exchange.place(alice)
     const hash = placed.order.order_hash
     const first = await exchange.cancel(alice, hash)
@@ -76,7 +76,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     expect(await exchange.state()).to.deep.equal(traces)
   })
 
-  it('counts once when it arrives many times at once', async () => {
+  it('when it arrives many times at once, it has one effect', async () => {
     const { body: placed } = await exchange.place(alice)
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => exchange.cancel(alice, placed.order.order_hash)),
@@ -85,7 +85,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     expect(answers.every(({ body }) => body.cancelled)).to.equal(true)
   })
 
-  it('finds an order whose placement is still on its way, and waits for it', async () => {
+  it('when the placement is not committed yet, it waits for the placement and cancels the order', async () => {
     const { body, hash } = signedBody(alice)
     const metric = async (line: string): Promise<boolean> =>
       (await exchange.api.app.inject('/metrics')).body.includes(line)
@@ -106,7 +106,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     expect(cancelled.body.order.order_hash).to.equal(hash)
   })
 
-  it('waits for the batch while some of the order is settling, and frees the rest', async () => {
+  it('when a part of the order is settling, it waits for the batch and releases the rest', async () => {
     const { body: placed } = await exchange.place(alice, { quantity: '1' })
     const id = placed.order.order_id
     const { reserved } = await exchange.db
@@ -145,7 +145,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     expect(again.body).to.include({ cancelled: true, is_duplicate: true })
   })
 
-  it('answers the status of an order that had ended otherwise', async () => {
+  it('when the order has ended otherwise, it answers with its status', async () => {
     const { body: placed } = await exchange.place(alice)
     const end = { status: 'FILLED', status_reason: 'FILLED', filled: 1000, ended_at: Date.now() } as const
     await exchange.db.updateTable('orders').set(end).where('order_id', '=', placed.order.order_id).execute()
@@ -155,7 +155,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     expect(body.order.status).to.equal('FILLED')
   })
 
-  it('frees what a plain order held of the position, for the next one', async () => {
+  it('when a plain order that reduces a position is cancelled, the next order can reduce the position', async () => {
     const carol = await createUser(exchange.db, 'carol', '1')
     await exchange.db
       .insertInto('positions')
@@ -186,7 +186,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
       code: 'ORDER_NOT_FOUND',
     },
     {
-      what: 'a hash that is none',
+      what: 'a malformed hash',
       hash: '0x12',
       body: {},
       status: 400,
@@ -209,7 +209,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     },
   ]
   for (const { what, hash, body, status, code, field } of refusals) {
-    it(`refuses ${what}: ${code}`, async () => {
+    it(`when the request has ${what}, it answers ${code}`, async () => {
       const { body: placed } = await exchange.place(alice)
       const traces = await exchange.state()
       const answer = await exchange.cancel(alice, hash ?? placed.order.order_hash, body)
@@ -219,14 +219,14 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
     })
   }
 
-  it('takes a reason of exactly 200 characters', async () => {
+  it('when the reason has exactly 200 characters, it is accepted', async () => {
     const { body: placed } = await exchange.place(alice)
     expect(
       (await exchange.cancel(alice, placed.order.order_hash, { reason: 'x'.repeat(200) })).status,
     ).to.equal(200)
   })
 
-  it("refuses another account's order, also when it is cancelled already", async () => {
+  it('when the order belongs to another account, it is rejected, even if the order is cancelled', async () => {
     const { body: placed } = await exchange.place(alice)
     const traces = await exchange.state()
     const { status, body } = await exchange.cancel(bob, placed.order.order_hash)

@@ -21,7 +21,7 @@ describe('placing conditional orders', () => {
 
   for (const type of CONDITIONAL) {
     for (const side of ['LONG', 'SHORT'] as const) {
-      it(`accepts ${type} ${side}: it waits, with its margin reserved`, async () => {
+      it(`when a ${type} ${side} is placed, it waits with its margin reserved`, async () => {
         const reduceOnly =
           !type.startsWith('STOP_L') && !type.startsWith('STOP_M') ? true : type.startsWith('STOP_LOSS')
         const price = type.endsWith('LIMIT') ? { price: '110' } : {}
@@ -50,7 +50,7 @@ describe('placing conditional orders', () => {
     }
   }
 
-  it('reserves a binary stop on the side that it loses on', async () => {
+  it('when a stop of a binary market is placed, it reserves the maximum loss of its side', async () => {
     const { body } = await exchange.place(alice, {
       market: binary,
       type: 'STOP_LIMIT',
@@ -63,7 +63,7 @@ describe('placing conditional orders', () => {
     expect(body.order.reserved_margin).to.be.closeTo(10 * (0.6 + 0.25 * 0.02), 1e-9)
   })
 
-  it('is recognised when it comes again, and can be cancelled while it waits', async () => {
+  it('when a waiting order is repeated, it is a duplicate; when it is cancelled, it ends', async () => {
     const first = await exchange.place(alice, { type: 'STOP_MARKET', trigger: '120', salt: 42n })
     const again = await exchange.place(alice, { type: 'STOP_MARKET', trigger: '120', salt: 42n })
     expect(again.body).to.include({ is_duplicate: true })
@@ -76,7 +76,7 @@ describe('placing conditional orders', () => {
     })
   })
 
-  it('counts a waiting order for what it may reduce, so that a position is not closed twice', async () => {
+  it('when waiting orders reduce a position, they count against it, so that it is not closed twice', async () => {
     const bob = await createUser(exchange.db, 'bob', '1')
     const matched = {
       matched_entry_notional: e18('100'),

@@ -19,7 +19,7 @@ describe('POST /v0/orders', () => {
   })
   after(() => exchange.stop())
 
-  it('accepts a limit order into the book, with its reservation, and tells where it is', async () => {
+  it('when a limit order is valid, it is accepted with its reservation and a bookmark', async () => {
     const { body: request, hash } = signedBody(alice, { price: '100', quantity: '2', leverage: 5 })
     const { status, body } = await exchange.send(alice, 'POST', '/v0/orders', request)
 
@@ -75,7 +75,7 @@ describe('POST /v0/orders', () => {
     })
   })
 
-  it('accepts market orders, every kind of market, and both sides', async () => {
+  it('when orders are market orders, of any kind of market or side, they are accepted', async () => {
     const drafts = [
       { type: 'MARKET' },
       { type: 'MARKET', side: 'SHORT' },
@@ -90,7 +90,7 @@ describe('POST /v0/orders', () => {
     }
   })
 
-  it('takes decimal strings, raw quantities and nothing where there is a default', async () => {
+  it('when amounts are decimal strings or raw, and defaults are omitted, the order is the same', async () => {
     const { body } = signedBody(alice, { price: '100.1', quantity: '1.001', leverage: 1 })
     const {
       quantity: _,
@@ -106,7 +106,7 @@ describe('POST /v0/orders', () => {
     expect(answer.order).to.include({ price: 100.1, quantity: 1.001, leverage: 1, expiration_seconds: 0 })
   })
 
-  it('takes whole numbers as strings of digits too', async () => {
+  it('when whole numbers are strings of digits, the order is accepted', async () => {
     const { body } = signedBody(alice, { leverage: 3, expiration: 4_000_000_000 })
     const request = { ...body, market_id: '1', leverage: '3', expiration_seconds: '4000000000' }
     const { status, body: answer } = await exchange.send(alice, 'POST', '/v0/orders', request)
@@ -114,7 +114,7 @@ describe('POST /v0/orders', () => {
     expect(answer.order).to.include({ market_id: 1, leverage: 3, expiration_seconds: 4_000_000_000 })
   })
 
-  it('answers the same signed order again with the same order, also after it has expired', async () => {
+  it('when a signed order is repeated, even after it has expired, the answer is the same order', async () => {
     const soon = Math.floor(Date.now() / 1000) + 3600
     const { body } = signedBody(alice, { expiration: soon })
     const first = await exchange.send(alice, 'POST', '/v0/orders', body)
@@ -142,7 +142,7 @@ describe('POST /v0/orders', () => {
     expect(third.body.order).to.include({ status: 'EXPIRED', status_reason: 'EXPIRED' })
   })
 
-  it('stores the same order once when it arrives many times at once', async () => {
+  it('when one order arrives many times at once, it is stored once', async () => {
     const { body, hash } = signedBody(alice)
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => exchange.send(alice, 'POST', '/v0/orders', body)),
@@ -154,7 +154,7 @@ describe('POST /v0/orders', () => {
     expect(rows).to.have.length(1)
   })
 
-  it('refuses another order with a salt that was used, in this market only', async () => {
+  it('when another order has a used salt, it is rejected in the same market only', async () => {
     await exchange.place(alice, { salt: 777_777n, price: '100' })
     const traces = await exchange.state()
     const { status, body } = await exchange.place(alice, { salt: 777_777n, price: '99' })
@@ -170,7 +170,7 @@ describe('POST /v0/orders', () => {
     expect(elsewhere.status).to.equal(200)
   })
 
-  it('reserves nothing for what reduces a position, and gives the capacity out once', async () => {
+  it('when orders reduce a position, they reserve nothing, and the position is assigned to them once', async () => {
     const bob = await createUser(exchange.db, 'bob', '10')
     const position = { size: 1000, entry_notional: e18('100'), folded_margin: e18('100'), leverage: 1 }
     await exchange.db
@@ -200,7 +200,7 @@ describe('POST /v0/orders', () => {
     expect(tooMuch.body.details).to.include({ code: 'INSUFFICIENT_MARGIN', nearest_valid: '0.049' })
   })
 
-  it('lets a reduce-only order over exactly the position be smaller than the minimum', async () => {
+  it('when a reduce-only order closes exactly the position, it may be smaller than the minimum', async () => {
     const carol = await createUser(exchange.db, 'carol')
     const matched = {
       matched_entry_notional: e18('0.5'),
@@ -217,7 +217,7 @@ describe('POST /v0/orders', () => {
     expect(exact.status, JSON.stringify(exact.body)).to.equal(200)
   })
 
-  it('numbers the orders of a market without gaps, in the order of its log', async () => {
+  it('when orders are placed, their ids follow the journal of the market without gaps', async () => {
     const dave = await createUser(exchange.db, 'dave')
     await Promise.all(Array.from({ length: 30 }, () => exchange.place(dave, { quantity: '0.01' })))
     const { head } = await exchange.db

@@ -29,7 +29,7 @@ const FORM: readonly Refusal[] = [
     code: 'UNKNOWN_FIELD',
     field: 'margin_fraction',
   },
-  { when: 'the side is no side', body: { side: 'BUY' }, code: 'INVALID_FIELD', field: 'side' },
+  { when: 'the side is invalid', body: { side: 'BUY' }, code: 'INVALID_FIELD', field: 'side' },
   { when: 'a price is a word', body: { price: 'cheap' }, code: 'INVALID_FIELD', field: 'price' },
   { when: 'a price is negative', body: { price: -1 }, code: 'INVALID_FIELD', field: 'price' },
   { when: 'a price is null', body: { price: null }, code: 'INVALID_FIELD', field: 'price' },
@@ -86,7 +86,7 @@ const FORM: readonly Refusal[] = [
     nearest: '115.5',
   },
   {
-    when: 'signature_type is another',
+    when: 'signature_type is not 1',
     body: { signature_type: 2 },
     code: 'SIGNATURE_TYPE',
     field: 'signature_type',
@@ -99,7 +99,7 @@ const FORM: readonly Refusal[] = [
     field: 'price',
   },
   {
-    when: 'there is a trigger',
+    when: 'a plain order has a trigger',
     body: { trigger_price: 100 },
     code: 'TRIGGER_NOT_ALLOWED',
     field: 'trigger_price',
@@ -188,7 +188,7 @@ const FORM: readonly Refusal[] = [
   },
 ]
 
-describe('POST /v0/orders refuses', () => {
+describe('rejected placements', () => {
   let exchange: ExchangeFixture
   let alice: User
 
@@ -200,18 +200,18 @@ describe('POST /v0/orders refuses', () => {
 
   const refuse = (refusal: Refusal): Promise<Answer> => expectRefusal(exchange, alice, refusal)
 
-  describe('what the order says by itself:', () => {
+  describe('an order that is invalid by itself', () => {
     for (const refusal of FORM)
-      it(`when ${refusal.when}: ${refusal.code}`, () => refuse(refusal).then(() => {}))
+      it(`when ${refusal.when}, it is rejected with ${refusal.code}`, () => refuse(refusal).then(() => {}))
   })
 
-  describe('what does not fit the market or the account:', () => {
+  describe('an order that market or account do not allow', () => {
     const restore: (() => Promise<unknown>)[] = []
     afterEach(async () => {
       for (const undo of restore.splice(0)) await undo()
     })
 
-    it('a buy above the band, with the nearest price inside; below it is accepted', async () => {
+    it('when a buy is above the band, it is rejected with the nearest valid price; when it is below, it is accepted', async () => {
       await refuse({
         when: '',
         terms: { price: '105.1' },
@@ -230,7 +230,7 @@ describe('POST /v0/orders refuses', () => {
       expect(passive.status).to.equal(200)
     })
 
-    it('an order that the balance does not cover, with the quantity that it would', async () => {
+    it('when the balance does not cover an order, it is rejected with the quantity that it covers', async () => {
       const { body } = await refuse({
         when: '',
         terms: { quantity: '20' },
@@ -242,7 +242,7 @@ describe('POST /v0/orders refuses', () => {
       await exchange.cancel(alice, largest.body.order.order_hash)
     })
 
-    it('a reduce-only order without a position', () =>
+    it('when a reduce-only order has no position, it is rejected', () =>
       refuse({
         when: '',
         terms: { reduceOnly: true },
@@ -250,7 +250,7 @@ describe('POST /v0/orders refuses', () => {
         field: 'reduce_only',
       }).then(() => {}))
 
-    it('an opening order on a position below its requirement', async () => {
+    it('when the position is below its margin requirement, an opening order is rejected', async () => {
       const bob = await createUser(exchange.db, 'bob')
       const matched = {
         matched_entry_notional: e18('120'),
@@ -265,7 +265,7 @@ describe('POST /v0/orders refuses', () => {
       expect([status, body.details.code]).to.deep.equal([400, 'MARGIN_REQUIREMENT'])
     })
 
-    it('a position beyond what its slot holds', async () => {
+    it('when the position would exceed the maximum size, the order is rejected', async () => {
       const carol = await createUser(exchange.db, 'carol', '4000000000')
       const matched = { matched_folded_margin: e18('2400000000'), matched_leverage: 1 }
       await exchange.db
@@ -276,7 +276,7 @@ describe('POST /v0/orders refuses', () => {
       expect([status, body.details.code], JSON.stringify(body)).to.deep.equal([400, 'POSITION_LIMIT'])
     })
 
-    it('the 501st open order in one market, and takes it in another', async () => {
+    it('when an account has 500 open orders in a market, one more is rejected there and accepted in another market', async () => {
       const dave = await createUser(exchange.db, 'dave')
       const bodies = Array.from({ length: 500 }, () => signedBody(dave, { quantity: '0.01' }).body)
       const placed = await Promise.all(bodies.map((body) => exchange.send(dave, 'POST', '/v0/orders', body)))
@@ -294,7 +294,7 @@ describe('POST /v0/orders refuses', () => {
       await exchange.db.updateTable('markets').set({ mode }).where('market_id', '=', 1).execute()
     }
     for (const mode of ['cancel_only', 'halted'] as const) {
-      it(`orders in a market that is ${mode}, and takes cancels`, async () => {
+      it(`when a market is ${mode}, orders are rejected and cancels accepted`, async () => {
         const { body } = await exchange.place(alice, { quantity: '0.01' })
         restore.push(() => setMode('open'))
         await setMode(mode)
@@ -304,13 +304,13 @@ describe('POST /v0/orders refuses', () => {
       })
     }
 
-    it('orders in a market that has ended', async () => {
+    it('when a market has ended, orders are rejected', async () => {
       restore.push(() => setMode('open'))
       await setMode('settled')
       await refuse({ when: '', code: 'MARKET_ENDED' })
     })
 
-    it('orders while the oracle price is stale or missing', async () => {
+    it('when the oracle price is stale or missing, orders are rejected', async () => {
       restore.push(() => setOracle(exchange.db, perpetual, '100'))
       await setOracle(exchange.db, perpetual, '100', Date.now() - 3_600_000)
       const { body } = await refuse({ when: '', status: 503, code: 'ORACLE_STALE' })
@@ -319,7 +319,7 @@ describe('POST /v0/orders refuses', () => {
       await refuse({ when: '', status: 503, code: 'ORACLE_STALE' })
     })
 
-    it('orders while nobody has seen the chain', async () => {
+    it('when the chain has not been read recently, orders are rejected', async () => {
       const see = (completed_at: number) =>
         exchange.db.updateTable('chain_progress').set({ completed_at }).execute()
       restore.push(() => see(Date.now()))

@@ -44,7 +44,7 @@ describe('orders signed by a session key', () => {
     return key
   }
 
-  it('are accepted, and end with the key', async () => {
+  it('when the key is active, they are accepted and expire with the key', async () => {
     const expires_at = nowSeconds() + 1000
     const signer = await register(alice, { expires_at })
     const { status, body } = await exchange.place(alice, { signer })
@@ -67,7 +67,7 @@ describe('orders signed by a session key', () => {
     expect(await aliveUntil(sooner.body.order.order_hash)).to.equal(expires_at - 500)
   })
 
-  it('are accepted in batches too, mixed with the own signature', async () => {
+  it('when a batch mixes signatures of key and owner, all orders are accepted', async () => {
     const signer = await register(alice)
     const orders = [
       signedBody(alice, { signer }).body,
@@ -92,7 +92,7 @@ describe('orders signed by a session key', () => {
     ['may not trade', { permissions: 2 }, 'SESSION_KEY_NOT_PERMITTED'],
   ]
   for (const [what, state, code] of refusals) {
-    it(`are refused when the key ${what}: ${code}`, async () => {
+    it(`when the key ${what}, they are rejected with ${code}`, async () => {
       const signer = await register(alice, state)
       const traces = await exchange.state()
       const { status, body } = await exchange.place(alice, { signer })
@@ -105,7 +105,7 @@ describe('orders signed by a session key', () => {
     })
   }
 
-  it('are refused from the moment of the revocation, also by a process that knows the key', async () => {
+  it('when the key is revoked, they are rejected at once, even by a process that has cached the key', async () => {
     const signer = await register(alice)
     const { body: order } = signedBody(alice, { signer })
     expect((await exchange.send(alice, 'POST', '/v0/orders', order)).status).to.equal(200)
@@ -121,7 +121,7 @@ describe('orders signed by a session key', () => {
     expect((await exchange.place(alice, { signer })).body.details.code).to.equal('SIGNATURE_MISMATCH')
   })
 
-  it("are refused when the key is another account's, with the signature explained", async () => {
+  it('when the key belongs to another account, they are rejected with an explanation of the signature', async () => {
     const bob = await createUser(exchange.db, 'bob')
     const signer = await register(bob)
     const { body } = await exchange.place(alice, { signer })

@@ -26,7 +26,7 @@ describe('POST /v0/orders/validate', () => {
   const validate = (user: User | null, body: unknown) =>
     exchange.send(user, 'POST', '/v0/orders/validate', body)
 
-  it('tells what a placement would hold back and become, and stores nothing', async () => {
+  it('when an order is valid, it returns its reservation and status and stores nothing', async () => {
     const { body, hash } = signedBody(alice, { price: '101', quantity: '2', leverage: 5 })
     const traces = await exchange.state()
     const { status, body: answer } = await validate(alice, body)
@@ -61,7 +61,7 @@ describe('POST /v0/orders/validate', () => {
     expect((await validate(alice, body)).body).to.include({ is_duplicate: true, reserved_margin: 40.501 })
   })
 
-  it('takes an order without its signature, and says what to sign', async () => {
+  it('when the signature is omitted, it returns the digest and typed data to sign', async () => {
     const { body, hash } = signedBody(alice, {
       type: 'STOP_LIMIT',
       trigger: '110',
@@ -77,7 +77,7 @@ describe('POST /v0/orders/validate', () => {
     expect(TypedDataEncoder.hash(domain, types, message)).to.equal(hash)
   })
 
-  it('tells what closes a position and what opens one', async () => {
+  it('when an order closes and opens a position, it returns both quantities', async () => {
     const bob = await createUser(exchange.db, 'bob')
     const matched = {
       matched_entry_notional: e18('100'),
@@ -111,7 +111,7 @@ describe('POST /v0/orders/validate', () => {
   const priceAt = (market: typeof perpetual, level: number): string =>
     human(((market === binary ? e18('0.5') : center(market) * 10n ** 18n) * BigInt(level)) / 100n)
 
-  it('says what placing says, whatever is asked', async () => {
+  it('when any order is validated and then placed, both answers agree', async () => {
     const carol = await createUser(exchange.db, 'carol', '400')
     const comparable = ({
       status,
@@ -163,7 +163,7 @@ describe('POST /v0/orders/validate', () => {
       expect([...seen]).to.include(outcome)
   }).timeout(60_000)
 
-  it('refuses a wrong signature, an unknown field and the state of the market as placing does', async () => {
+  it('when signature, fields or market state are invalid, it returns the error of a placement', async () => {
     const wrong = { ...signedBody(alice).body, price: '99' }
     expect((await validate(alice, wrong)).body.details).to.include({
       code: 'SIGNATURE_MISMATCH',

@@ -12,7 +12,7 @@ import {
   type Trade,
 } from '../support/trade-rows.ts'
 
-describe('what happened to orders and fills', () => {
+describe('the history of orders and fills', () => {
   let exchange: ExchangeFixture
   let alice: User
   let bob: User
@@ -114,7 +114,7 @@ describe('what happened to orders and fills', () => {
   const kinds = (body: { events: { kind: string }[] }) => body.events.map(({ kind }) => kind)
 
   describe('events of an order', () => {
-    it('tell its life, newest first, each with what belongs to it', async () => {
+    it('when an order has ended, its events are listed newest first with their details', async () => {
       const { status, body } = await exchange.get(alice, `/v0/orders/${ids.gone}/events`)
       expect(status, JSON.stringify(body)).to.equal(200)
       expect(kinds(body)).to.deep.equal(['CANCELLED', 'CREATED'])
@@ -134,7 +134,7 @@ describe('what happened to orders and fills', () => {
       expect(Number(cancelled.shard_seq)).to.be.greaterThan(Number(created.shard_seq))
     })
 
-    it('tell a fill with price, quantity, fee, batch and transaction', async () => {
+    it('when an order has filled, the event has price, quantity, fee, batch and transaction', async () => {
       const { body } = await exchange.get(bob, `/v0/orders/${ids.sell}/events`)
       expect(kinds(body)).to.deep.equal(['FILLED', 'CREATED'])
       expect(body.events[0].details.status_reason).to.equal('FILLED')
@@ -145,7 +145,7 @@ describe('what happened to orders and fills', () => {
       })
     })
 
-    it('tell what triggered it, on the order as well', async () => {
+    it('when an order was triggered, its events and the order contain the trigger', async () => {
       const evidence = {
         ...{ at: '1970-01-01T00:00:09.100Z', mark_price: 94.9, mark_price_e18_raw: e18('94.9').toString() },
         ...{ oracle_price: 95, oracle_price_e18_raw: e18('95').toString() },
@@ -172,7 +172,7 @@ describe('what happened to orders and fills', () => {
   })
 
   describe('events of a user', () => {
-    it('are those of all orders, newest first, filtered and in pages', async () => {
+    it('when the events of a user are listed, they cover all orders, newest first, filtered and in pages', async () => {
       const path = `/v0/users/${alice.userId}/order-events`
       const { body } = await exchange.get(alice, path)
       expect(kinds(body).sort()).to.deep.equal(
@@ -202,15 +202,15 @@ describe('what happened to orders and fills', () => {
       `cursor=${Buffer.from('5:m1-x').toString('base64url')}`,
       'kind=DONE',
     ]) {
-      it(`refuse ?${query}`, async () => {
+      it(`when the query is ?${query}, it is rejected`, async () => {
         const { status, body } = await exchange.get(alice, `/v0/users/${alice.userId}/order-events?${query}`)
         expect([status, body.details.field]).to.deep.equal([400, query.split('=')[0]])
       })
     }
   })
 
-  describe('the way of fills to the chain', () => {
-    it('tells stage, transaction, batch and times of each fill, and whether anything is pending', async () => {
+  describe('the settlement stages of fills', () => {
+    it('when fills are settling, it returns their stage, transaction, batch and times, and what is pending', async () => {
       const { status, body } = await exchange.get(alice, `/v0/orders/${ids.buy}/fill-processing-status`)
       expect(status, JSON.stringify(body)).to.equal(200)
       expect(body).to.deep.include({
@@ -229,14 +229,14 @@ describe('what happened to orders and fills', () => {
       })
     })
 
-    it('says that nothing is pending once all is sealed, and for an order without fills', async () => {
+    it('when all fills are confirmed, or there are none, nothing is pending', async () => {
       const done = (await exchange.get(bob, `/v0/orders/${ids.sell}/fill-processing-status`)).body
       expect(done).to.include({ settlement_pending: false, confirmation_pending: false, status: 'FILLED' })
       const none = (await exchange.get(alice, `/v0/orders/${ids.gone}/fill-processing-status`)).body
       expect(none).to.deep.include({ settlement_pending: false, fills: [], next_cursor: null })
     })
 
-    it('tells a block that left the chain, a part that is sent again, and one that fails', async () => {
+    it('when a block is rolled back, a part retried or failed, it returns the new stages', async () => {
       const second = trades[1] as Trade
       const path = `/v0/orders/${ids.buy}/fill-processing-status`
       const stageOf = async () => (await exchange.get(alice, path)).body.fills[1]
@@ -266,7 +266,7 @@ describe('what happened to orders and fills', () => {
   })
 
   describe('fills of a market', () => {
-    it('are told to everyone, newest first, without a word on whose they are', async () => {
+    it('when they are listed without a credential, they are newest first and do not identify owners', async () => {
       const { status, body } = await exchange.get(null, '/v0/fills/by-market/1')
       expect(status, JSON.stringify(body)).to.equal(200)
       expect(body.fills.map(({ batch_id }: { batch_id: number }) => batch_id)).to.deep.equal([
@@ -291,7 +291,7 @@ describe('what happened to orders and fills', () => {
       }
     })
 
-    it('come in pages whose cursors tell as little', async () => {
+    it('when they are listed in pages, the cursors do not identify owners', async () => {
       const all = (await exchange.get(null, '/v0/fills/by-market/1')).body.fills
       const paged: unknown[] = []
       let cursor: string | null = null
@@ -309,7 +309,7 @@ describe('what happened to orders and fills', () => {
       expect(sells).to.have.length(3)
     })
 
-    it('refuse a market that is not there, and a cursor of another list', async () => {
+    it('when the market does not exist or the cursor belongs to another list, it is rejected', async () => {
       const unknown = await exchange.get(null, '/v0/fills/by-market/99')
       expect([unknown.status, unknown.body.details.code]).to.deep.equal([404, 'MARKET_NOT_FOUND'])
       const cursor = Buffer.from('5:1-1-1-7').toString('base64url')
@@ -318,7 +318,7 @@ describe('what happened to orders and fills', () => {
     })
   })
 
-  it("are the caller's own only, unknown where there is nothing, and need a credential", async () => {
+  it("when the order is another user's, unknown, or the credential is missing, the read is rejected", async () => {
     const paths = [
       `/v0/orders/${ids.buy}/events`,
       `/v0/orders/${ids.buy}/fill-processing-status`,

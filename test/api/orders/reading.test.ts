@@ -4,7 +4,7 @@ import { e18, perpetual } from '../../support/markets.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 import { append, clearedRow, settledRow, type Trade } from '../support/trade-rows.ts'
 
-describe('reading', () => {
+describe('reads', () => {
   let exchange: ExchangeFixture
   let alice: User
   let bob: User
@@ -50,7 +50,7 @@ describe('reading', () => {
   after(() => exchange.stop())
 
   describe('orders', () => {
-    it('gives one by id and by hash, every amount twice', async () => {
+    it('when an order is read by id or hash, it has every amount twice', async () => {
       const { order_id, order_hash } = placed.high as { order_id: string; order_hash: string }
       const byId = await exchange.get(alice, `/v0/orders/${order_id}`)
       expect(byId.status, JSON.stringify(byId.body)).to.equal(200)
@@ -69,7 +69,7 @@ describe('reading', () => {
       expect(byHash.body).to.deep.equal(byId.body)
     })
 
-    it('says why an order has ended', async () => {
+    it('when an order has ended, it has a status_reason', async () => {
       const { body } = await exchange.get(alice, `/v0/orders/${placed.gone?.order_id}`)
       expect(body).to.include({
         status: 'CANCELLED',
@@ -78,7 +78,7 @@ describe('reading', () => {
       })
     })
 
-    it('lists newest first, filtered, in pages', async () => {
+    it('when orders are listed, they are newest first, filtered and in pages', async () => {
       const path = `/v0/orders/by-user/${alice.userId}`
       const all = (await exchange.get(alice, path)).body
       expect(all.orders).to.have.length(4)
@@ -106,7 +106,7 @@ describe('reading', () => {
       }
     })
 
-    it('names a cursor that it did not give: INVALID_CURSOR', async () => {
+    it('when a cursor was not issued, it is rejected with INVALID_CURSOR', async () => {
       const { body } = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?cursor=nonsense`)
       expect(body.details).to.include({ code: 'INVALID_CURSOR', field: 'cursor', received: 'nonsense' })
     })
@@ -119,7 +119,7 @@ describe('reading', () => {
       ['cursor=nonsense', 'cursor'],
       ['marketid=1', 'marketid'],
     ]) {
-      it(`refuses ?${query}`, async () => {
+      it(`when the query is ?${query}, it is rejected`, async () => {
         const { status, body } = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?${query}`)
         expect([status, body.details.field], JSON.stringify(body)).to.deep.equal([400, field])
       })
@@ -127,7 +127,7 @@ describe('reading', () => {
   })
 
   describe('fills', () => {
-    it('gives those of an order and of a user, with the fee of the own side', async () => {
+    it('when fills of an order or a user are listed, they have the fee of the own side', async () => {
       const ofOrder = (await exchange.get(bob, `/v0/orders/${placed.market?.order_id}/fills`)).body
       expect(ofOrder.fills).to.have.length(1)
       expect(ofOrder.fills[0]).to.include({
@@ -152,7 +152,7 @@ describe('reading', () => {
   })
 
   describe('positions and balance', () => {
-    it('gives open positions at mark and oracle price', async () => {
+    it('when positions are listed, they are valued at mark and oracle price', async () => {
       const { body } = await exchange.get(bob, `/v0/positions/by-user/${bob.userId}`)
       expect(body.positions).to.have.length(1)
       expect(body.positions[0]).to.include({
@@ -165,7 +165,7 @@ describe('reading', () => {
       expect(none.body.positions).to.deep.equal([])
     })
 
-    it('gives total, available and what lies between', async () => {
+    it('when the balance is read, it has total, available and their components', async () => {
       const { body } = await exchange.get(alice, `/v0/balance/${alice.userId}/margin`)
       expect(body).to.include({ user_id: alice.userId, asset: 'USDM' })
       expect(body.balance.position_margin).to.equal(49.75)
@@ -174,8 +174,8 @@ describe('reading', () => {
     })
   })
 
-  describe('whose data', () => {
-    it("is the caller's own only, and without a credential nobody's", async () => {
+  describe('ownership', () => {
+    it('when data belongs to another user, it answers 403; without a credential, 401', async () => {
       const mine = placed.high as { order_id: string; order_hash: string }
       const paths = [
         `/v0/orders/${mine.order_id}`,
@@ -195,7 +195,7 @@ describe('reading', () => {
       }
     })
 
-    it('is 404 where there is nothing', async () => {
+    it('when an order or a user does not exist, it answers 404', async () => {
       for (const path of [
         '/v0/orders/1-999',
         `/v0/orders/by-hash/0x${'00'.repeat(32)}`,
@@ -210,7 +210,7 @@ describe('reading', () => {
   })
 
   describe('public data', () => {
-    it('gives markets as an array, filtered and limited', async () => {
+    it('when markets are listed, they are an array, filtered and limited', async () => {
       const { body } = await exchange.get(null, '/v0/markets')
       expect(body.map(({ symbol }: { symbol: string }) => symbol)).to.deep.equal([
         'BTC-PERP',
@@ -253,7 +253,7 @@ describe('reading', () => {
       expect((await exchange.get(null, '/v0/markets/99')).body.details.code).to.equal('MARKET_NOT_FOUND')
     })
 
-    it('gives the book by market and by symbol, best first, with exactly six fields per level', async () => {
+    it('when the book is read by market or symbol, it is best first with exactly six fields per level', async () => {
       const { body } = await exchange.get(null, '/v0/orderbook/by-market/1')
       const levels = [
         {
@@ -288,7 +288,7 @@ describe('reading', () => {
       })
     })
 
-    it('gives contracts, time, users and status', async () => {
+    it('when contracts, time, users and status are read, they are complete', async () => {
       expect((await exchange.get(null, '/v0/contracts/shared')).body).to.deep.equal({
         addressCollateralToken: `0x${'aa'.repeat(20)}`,
         addressMarginBank: `0x${'bb'.repeat(20)}`,

@@ -52,7 +52,7 @@ async function whileHeld(
   await work(release).finally(release)
 }
 
-describe('a bookmark while the read model is behind', () => {
+describe('a bookmark while the read model lags', () => {
   let exchange: ExchangeFixture
   let alice: User
   const WAIT_MS = 1_500
@@ -73,7 +73,7 @@ describe('a bookmark while the read model is behind', () => {
     return { answer: await exchange.get(alice, path), ms: performance.now() - since }
   }
 
-  it('given a projector that is held back and let go in time, the read waits for it and no longer', () =>
+  it('when the projector catches up in time, the read waits for it and then answers', () =>
     whileHeld(exchange, 'm1', async (release) => {
       const { path, mark } = await place()
       const reading = timed(`${path}?${query(mark)}`)
@@ -86,7 +86,7 @@ describe('a bookmark while the read model is behind', () => {
       expect(ms).to.be.at.least(400)
     }))
 
-  it('given a projector that is held back for longer, it is 503 PENDING, and the bookmark is good later', () =>
+  it('when the projector does not catch up in time, it answers 503 PENDING, and the bookmark is valid later', () =>
     whileHeld(exchange, 'm1', async (release) => {
       const { path, mark } = await place()
       const { answer, ms } = await timed(`${path}?${query(mark)}`)
@@ -99,14 +99,14 @@ describe('a bookmark while the read model is behind', () => {
       expect((await exchange.get(alice, `${path}?${query(mark)}`)).status).to.equal(200)
     }))
 
-  it('given another shard that is held back, it does not wait for that', () =>
+  it('when another shard lags, it does not wait for it', () =>
     whileHeld(exchange, 'm2', async () => {
       const { path, mark } = await place()
       await exchange.project('m1')
       expect((await exchange.get(alice, `${path}?${query(mark)}`)).status).to.equal(200)
     }))
 
-  it('given no bookmark, it never waits, whatever is held back', () =>
+  it('when a read has no bookmark, it never waits', () =>
     whileHeld(exchange, 'm1', async () => {
       const { path } = await place()
       const { answer, ms } = await timed(path)
@@ -114,7 +114,7 @@ describe('a bookmark while the read model is behind', () => {
       expect(ms).to.be.lessThan(WAIT_MS)
     }))
 
-  it('given many that wait for one row, all see it once it is projected', async () => {
+  it('when many reads wait for one row, all return it once it is projected', async () => {
     const { path, mark } = await place()
     const waiting = Array.from({ length: 200 }, () => exchange.get(alice, `${path}?${query(mark)}`))
     await exchange.project('m1')
@@ -122,7 +122,7 @@ describe('a bookmark while the read model is behind', () => {
     expect(new Set(statuses)).to.deep.equal(new Set([200]))
   })
 
-  it('given a bookmark beyond the head, it waits and is 503 PENDING: the write may be under way', async () => {
+  it('when a bookmark is beyond the head of the journal, it waits and answers 503 PENDING', async () => {
     const { mark } = await place()
     await exchange.project('m1')
     const beyond = { ...mark, shard_seq: String(Number(mark.shard_seq) + 1_000) }
@@ -131,7 +131,7 @@ describe('a bookmark while the read model is behind', () => {
 
   for (const [what, shard_id, shard_seq] of [
     ['an unknown shard', 'm77.1', '1'],
-    ['an owner that is none', 'x1.1', '1'],
+    ['an invalid shard', 'x1.1', '1'],
     ['a shard without an epoch', 'm1', '1'],
     ['another epoch', 'm1.2', '1'],
     ['an epoch that no integer holds', 'm1.99999999999', '1'],
@@ -141,7 +141,7 @@ describe('a bookmark while the read model is behind', () => {
     ['a sequence with a fraction', 'm1.1', '1.5'],
     ['nothing', '', ''],
   ] as const) {
-    it(`is 409 STALE for ${what}, at once`, async () => {
+    it(`when the bookmark names ${what}, it answers 409 STALE at once`, async () => {
       const { answer, ms } = await timed(`/v0/markets?${query({ shard_id, shard_seq })}`)
       expect(codeOf(answer), JSON.stringify(answer.body)).to.deep.equal(STALE)
       expect(answer.body.details).to.include({ retryable: false })
@@ -150,7 +150,7 @@ describe('a bookmark while the read model is behind', () => {
     })
   }
 
-  it('is 409 STALE after the read model was rebuilt, also for a read that waits; new bookmarks are good', async () => {
+  it('when the read model was rebuilt, old bookmarks are 409 STALE, also for waiting reads, and new ones are valid', async () => {
     const old = await place()
     const waiting = exchange.get(alice, `${old.path}?${query(old.mark)}`)
     await sleep(50)
@@ -164,7 +164,7 @@ describe('a bookmark while the read model is behind', () => {
     expect((await exchange.get(alice, `${path}?${query(mark)}`)).status).to.equal(200)
   })
 
-  it('given a command over several shards, its bookmark shows all of them or waits', async () => {
+  it('when a command covers several shards, a read with its bookmark shows all of them or waits', async () => {
     const { body: placed } = await exchange.place(alice, { quantity: '0.01' })
     const m1 = Number(placed.read_after.shard_seq)
     const mark = await exchange.db.transaction().execute(async (tx) => {
@@ -190,8 +190,8 @@ describe('a bookmark while the read model is behind', () => {
   })
 })
 
-describe('a full waiting room', () => {
-  it('is 429 CAPACITY when too many wait; they are kept, reads without a bookmark pass, and room is given again', async () => {
+describe('the limit of waiting reads', () => {
+  it('when too many reads wait, more are 429 CAPACITY, reads without a bookmark pass, and places are released', async () => {
     const exchange = await startExchange({ READ_AFTER_WAIT_MS: '4000', READ_AFTER_WAITERS: '3' })
     const alice = await createUser(exchange.db, 'alice')
     await exchange.project()
@@ -218,7 +218,7 @@ describe('a full waiting room', () => {
 })
 
 describe('several processes', () => {
-  it('wake each other’s readers: whoever took the write, and whoever projected it', async () => {
+  it('when a row is projected by any process, the waiting reads of every process are woken', async () => {
     // Neither the poll nor the end of the wait comes before the test's own end: only a notification does.
     const slow = { READ_AFTER_POLL_MS: '120000', READ_AFTER_WAIT_MS: '120000' }
     const exchange = await startExchange(slow)
@@ -242,8 +242,8 @@ describe('several processes', () => {
   })
 })
 
-describe('one caller', () => {
-  it('gets a quarter of the waiting room at most, and gets it again when his reads are answered', async () => {
+describe('the share of one caller', () => {
+  it('when one caller waits with many reads, it gets a quarter of the places, and again after they are answered', async () => {
     const exchange = await startExchange({ READ_AFTER_WAIT_MS: '4000', READ_AFTER_WAITERS: '8' })
     const [alice, bob] = [await createUser(exchange.db, 'alice'), await createUser(exchange.db, 'bob')]
     await exchange.project()
@@ -262,8 +262,8 @@ describe('one caller', () => {
   })
 })
 
-describe('bookmarks that nobody has given', () => {
-  it('fill a quarter of the waiting room at most, and leave the rest to the others', async () => {
+describe('bookmarks that no write has returned', () => {
+  it('when invented bookmarks wait, they get a quarter of the places and leave the rest to other reads', async () => {
     const exchange = await startExchange({ READ_AFTER_WAIT_MS: '2500', READ_AFTER_WAITERS: '8' })
     const alice = await createUser(exchange.db, 'alice')
     await exchange.project()
@@ -280,8 +280,8 @@ describe('bookmarks that nobody has given', () => {
   })
 })
 
-describe('a process that cannot tell how far the read model is', () => {
-  it('is 503 UNAVAILABLE with Retry-After 2, for who waits and who comes; the bookmark is good afterwards', async () => {
+describe('a process without access to the read model', () => {
+  it('when the database is down, waiting and new reads are 503 UNAVAILABLE with Retry-After 2, and the bookmark is valid afterwards', async () => {
     const url = await freshDatabase()
     const proxy = await startProxy(url)
     const exchange = await startExchange({ DATABASE_URL: proxy.url, READ_AFTER_POLL_MS: '50' }, url)

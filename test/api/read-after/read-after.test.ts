@@ -18,7 +18,7 @@ describe('a read with a bookmark', () => {
   })
   after(() => exchange.stop())
 
-  it('shows the write as soon as it is projected, and without a bookmark does not wait', async () => {
+  it('when the write is projected, it shows the write; without a bookmark it does not wait', async () => {
     const { body: placed } = await exchange.place(alice)
     const path = `/v0/orders/${placed.order.order_id}`
     const blind = await exchange.get(alice, path)
@@ -32,7 +32,7 @@ describe('a read with a bookmark', () => {
     expect((await exchange.get(alice, `${path}?${query(placed.read_after)}`)).status).to.equal(200)
   })
 
-  it('is woken by the poll where a notification was lost', async () => {
+  it('when a notification is lost, the poll wakes it', async () => {
     const { body: placed } = await exchange.place(alice)
     const waiting = exchange.get(alice, `/v0/orders/by-user/${alice.userId}?${query(placed.read_after)}`)
     const { shard_seq } = placed.read_after
@@ -44,7 +44,7 @@ describe('a read with a bookmark', () => {
     expect((await waiting).status).to.equal(200)
   })
 
-  it('waits for its own shard only', async () => {
+  it('when another shard is projected, it keeps waiting for its own', async () => {
     const { body: placed } = await exchange.place(alice)
     const { status } = await exchange.get(
       alice,
@@ -55,13 +55,13 @@ describe('a read with a bookmark', () => {
   })
 
   for (const half of ['read_after_shard_id=m1.1', 'read_after_shard_seq=1']) {
-    it(`is 400 with ${half} alone`, async () => {
+    it(`when the query has ${half} only, it answers 400`, async () => {
       const { status, body } = await exchange.get(alice, `/v0/orders/by-user/${alice.userId}?${half}`)
       expect([status, body.details.code]).to.deep.equal([400, 'INCOMPLETE_BOOKMARK'])
     })
   }
 
-  it('never shows data older than its bookmark while the projection runs', async () => {
+  it('when the projection runs concurrently, it never shows data older than its bookmark', async () => {
     const { body: placed } = await exchange.place(alice, { quantity: '0.01' })
     let seen = Number(placed.read_after.shard_seq)
     const reads: Promise<unknown>[] = []

@@ -37,7 +37,7 @@ describe('the signature pool', () => {
   }
   after(() => Promise.all(pools.map((pool) => pool.stop())))
 
-  it('says on other threads what it says on its own, for many tasks at once', async () => {
+  it('when many tasks run on worker threads, the results equal those of the calling thread', async () => {
     const orders = await someOrders(50)
     const here = await poolOf(0).recoverSigners(orders)
     expect(here[0]).to.deep.include({ ok: true })
@@ -48,13 +48,13 @@ describe('the signature pool', () => {
     for (const answer of there) expect(answer).to.deep.equal(here)
   })
 
-  it('checks few at once', async () => {
+  it('when a task has few orders, it runs on the calling thread', async () => {
     const orders = await someOrders(3)
     const pool = poolOf(1, { program: new URL('data:text/javascript,') })
     expect(await pool.recoverSigners(orders)).to.deep.equal(await poolOf(0).recoverSigners(orders))
   })
 
-  it('answers itself for a thread that dies, or has never lived', async () => {
+  it('when a thread dies or fails to start, its tasks run on the calling thread', async () => {
     const orders = await someOrders(10)
     const here = await poolOf(0).recoverSigners(orders)
     for (const program of ['throw new Error("no")', 'process.exit(3)', 'syntax error(']) {
@@ -66,7 +66,7 @@ describe('the signature pool', () => {
     }
   })
 
-  it('answers after it was stopped', async () => {
+  it('when the pool is stopped, tasks run on the calling thread', async () => {
     const orders = await someOrders(10)
     const pool = createSignaturePool(1)
     const before = await pool.recoverSigners(orders)

@@ -30,7 +30,12 @@ const highS = (digest: string, wallet: Wallet): string => {
 const stranger = new Wallet(new SigningKey(`0x${'42'.repeat(32)}`))
 
 const SIGNATURES: readonly Refusal[] = [
-  { when: 'it is no hex', body: { signature: 'signed' }, code: 'SIGNATURE_FORMAT', hint: /r, s and v/ },
+  {
+    when: 'the signature is not hex',
+    body: { signature: 'signed' },
+    code: 'SIGNATURE_FORMAT',
+    hint: /r, s and v/,
+  },
   {
     when: 'the suffix is missing',
     forgery: { sign: asPersonal },
@@ -198,7 +203,7 @@ const SIGNATURES: readonly Refusal[] = [
   },
 ]
 
-describe('POST /v0/orders refuses a signature, with a hint:', () => {
+describe('rejected signatures of POST /v0/orders', () => {
   let exchange: ExchangeFixture
   let alice: User
 
@@ -211,11 +216,11 @@ describe('POST /v0/orders refuses a signature, with a hint:', () => {
   const refuse = (refusal: Refusal): Promise<Answer> => expectRefusal(exchange, alice, refusal)
 
   for (const refusal of SIGNATURES) {
-    it(`when ${refusal.when}: ${refusal.code}`, () =>
+    it(`when ${refusal.when}, it is rejected with ${refusal.code} and a hint`, () =>
       refuse({ ...refusal, field: 'signature' }).then(() => {}))
   }
 
-  it('and says digest, domain and signers', async () => {
+  it('when a signature is rejected, the error has digest, domain and signers', async () => {
     const forgery = { sign: (digest: string) => `${asPersonal(digest, stranger)}01` }
     const { hash } = signedBody(alice, { salt: 31_337n }, forgery)
     const { body } = await refuse({
@@ -237,7 +242,7 @@ describe('POST /v0/orders refuses a signature, with a hint:', () => {
     })
   })
 
-  it('look for the mistake so often in a second, and always tell what to compare', async () => {
+  it('when many signatures are wrong, a limited number per second is explained, and all errors have the digest', async () => {
     const busy = await startSecondApi(exchange, { SIGNATURE_EXPLANATIONS: '2' })
     const send = (): Promise<Answer> =>
       busy.send(alice, 'POST', '/v0/orders', signedBody(alice, {}, { sign: digestOnly }).body)

@@ -93,7 +93,7 @@ function draftOf({ spec, oracle }: Market, { type, leverage, price, trigger, ...
   }
 }
 
-describe('the maximum', function () {
+describe('the maximum quantity', function () {
   this.timeout(120_000)
   let exchange: ExchangeFixture
   let users = 0
@@ -159,7 +159,7 @@ describe('the maximum', function () {
   }
 
   for (const market of MARKETS) {
-    it(`is accepted and one step more is refused, for every type, side, leverage, position and book: ${market.spec.kind}`, async () => {
+    it(`when the maximum of any ${market.spec.kind} order is placed, it is accepted, and one step more is rejected`, async () => {
       const bindings: string[] = []
       await fc.assert(
         fc.asyncProperty(scene, async ({ free, held, book, terms }) => {

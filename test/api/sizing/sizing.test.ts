@@ -55,7 +55,7 @@ describe('sizing', () => {
   describe('POST /v0/orders/estimate', () => {
     const market = { market_id: 1, side: 'LONG', order_type: 'MARKET', leverage: 10 }
 
-    it('turns a notional into a quantity at the price that the book would clear at', async () => {
+    it('when the size is a notional, it returns the quantity at the price at which the book would clear', async () => {
       const { status, body } = await estimate(alice, { ...market, sizing_intent: 'notional', size: 500 })
       expect(status, JSON.stringify(body)).to.equal(200)
       expect(body).to.deep.include({ sizing_intent: 'notional', size: 500, leverage: 10, reduce_only: false })
@@ -80,7 +80,7 @@ describe('sizing', () => {
       expect(position.liquidation_price).to.be.closeTo(93.0077, 0.0001)
     })
 
-    it('takes units, shares of what is available, and the maximum; all of it is the maximum', async () => {
+    it('when the size is units, a share of the available margin, or max, it returns the quantity; 100 % is the maximum', async () => {
       const of = async (sizing_intent: string, size?: number | string) =>
         (await estimate(alice, { ...market, sizing_intent, ...(size !== undefined && { size }) })).body
           .estimate
@@ -93,7 +93,7 @@ describe('sizing', () => {
       expect(max.reservation.reserved_margin).to.be.within(9_989, 10_000)
     })
 
-    it('tells the maximum alone for size 0, at every leverage, and what ends it', async () => {
+    it('when the size is 0, it returns only the maximum, at every leverage, with its binding rule', async () => {
       const { body } = await estimate(alice, { ...market, sizing_intent: 'units', size: 0 })
       expect(body.estimate).to.equal(null)
       expect(body.maximum.binding).to.include({
@@ -110,7 +110,7 @@ describe('sizing', () => {
       expect(at(1)).to.be.lessThan(at(2))
     })
 
-    it('says what is refused, and what it would take all the same', async () => {
+    it('when a placement would be rejected, it returns the error and the reservation', async () => {
       const { body } = await estimate(alice, { ...market, leverage: 1, sizing_intent: 'units', size: 200 })
       expect(body.estimate).to.include({ accepted: false, quantity: 200 })
       expect(body.estimate.refusal).to.include({ code: 'INSUFFICIENT_MARGIN', field: 'quantity' })
@@ -119,13 +119,13 @@ describe('sizing', () => {
       expect(body.estimate.position.size).to.equal(200)
     })
 
-    it('says that more than the largest order is too much, and estimates that', async () => {
+    it('when the size exceeds the largest order, it returns the error and estimates the largest order', async () => {
       const { body } = await estimate(alice, { ...market, sizing_intent: 'units', size: 1e9 })
       expect(body.estimate).to.include({ quantity: 10_000, accepted: false })
       expect(body.estimate.refusal).to.include({ code: 'MAX_ORDER_SIZE', nearest_valid: '10000' })
     })
 
-    it('prices a limit order where it rests or what it takes, and a conditional one where it triggers', async () => {
+    it('when the order is a limit or conditional order, it is priced at its limit, its match or its trigger', async () => {
       const of = async (terms: object) =>
         (await estimate(alice, { ...market, sizing_intent: 'units', size: 1, ...terms })).body.estimate
       const resting = await of({ order_type: 'LIMIT', price: 99 })
@@ -138,7 +138,7 @@ describe('sizing', () => {
       expect(notional.quantity).to.equal(10)
     })
 
-    it('does not count what the account itself has in the book', async () => {
+    it('when the account has orders in the book, they do not count as counterpart', async () => {
       const { body } = await estimate(maker, { ...market, sizing_intent: 'units', size: 1 })
       expect(body.estimate).to.include({ fillable_quantity: 0, price_source: 'oracle', price: 100 })
     })
@@ -157,7 +157,7 @@ describe('sizing', () => {
       ['a market that is not there', { market_id: 9 }, 'MARKET_NOT_FOUND', 'market_id', 404],
       ['a field that it does not know', { usd_amount: 1 }, 'UNKNOWN_FIELD', 'usd_amount', 400],
     ] as const) {
-      it(`refuses ${what}: ${code}`, async () => {
+      it(`when the request has ${what}, it answers ${code}`, async () => {
         const body = { ...market, sizing_intent: 'units', size: 1, ...changes }
         const answer = await estimate(alice, body)
         expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
@@ -165,7 +165,7 @@ describe('sizing', () => {
       })
     }
 
-    it('says in the words of the request what of it is wrong', async () => {
+    it('when a field is invalid, the error names the field of the request', async () => {
       const refusal = async (terms: object) => (await estimate(alice, { ...market, ...terms })).body.details
       expect(await refusal({ sizing_intent: 'available_margin', size: 100.5 })).to.include({
         ...{ expected: 'per cent, from 0 to 100', received: '100.5', nearest_valid: '100' },
@@ -175,17 +175,17 @@ describe('sizing', () => {
       })
     })
 
-    it('names the smallest order where a size comes to less than a step', async () => {
+    it('when the size is less than one step, the error names the minimum quantity', async () => {
       const { body } = await estimate(alice, { ...market, sizing_intent: 'units', size: 0.0001 })
       expect(body.estimate.refusal).to.include({ code: 'MIN_ORDER_SIZE', nearest_valid: '0.01' })
     })
 
-    it('needs a credential', async () => {
+    it('when the credential is missing, it answers 401', async () => {
       expect((await exchange.send(null, 'POST', '/v0/orders/estimate', {})).status).to.equal(401)
       expect((await exchange.send(null, 'POST', '/v0/orders/calculate-quantity', {})).status).to.equal(401)
     })
 
-    it('places nothing', async () => {
+    it('when estimates are requested, nothing is placed', async () => {
       const before = await exchange.state()
       await estimate(alice, { ...market, sizing_intent: 'max' })
       expect(await exchange.state()).to.deep.equal(before)
@@ -214,7 +214,7 @@ describe('sizing', () => {
     for (const spec of MIDDLE.keys()) {
       for (const size of [0, 700, -700]) {
         const held = size === 0 ? 'nothing' : size > 0 ? 'a long' : 'a short'
-        it(`is accepted and one step more refused in ${spec.symbol} with ${held}, for every side, type and leverage`, async () => {
+        it(`when the maximum in ${spec.symbol} with ${held} is placed, it is accepted, and one step more is rejected`, async () => {
           const middle = MIDDLE.get(spec) as number
           await setOracle(exchange.db, spec, times(spec.tick, middle))
           const user = await createUser(exchange.db, `sizer-${++users}`, '900')
@@ -261,7 +261,7 @@ describe('sizing', () => {
       await exchange.cancel(user, placed.order.order_hash)
     }
 
-    it('is the position for what only reduces, and a share of it by reduce_percentage', async () => {
+    it('when an order only reduces, the maximum is the position, and reduce_percentage is a share of it', async () => {
       const user = await createUser(exchange.db, 'reducer', '1')
       await hold(user, perpetual, 2_000)
       const of = async (size: number) =>
@@ -302,7 +302,7 @@ describe('sizing', () => {
   })
 
   describe('POST /v0/orders/calculate-quantity', () => {
-    it('turns a budget into a quantity with the estimated clearing price', async () => {
+    it('when a budget is given, it returns the quantity at the estimated clearing price', async () => {
       const { status, body } = await quantity(alice, { market_id: 1, side: 'LONG', usd_amount: '1507.5' })
       expect(status, JSON.stringify(body)).to.equal(200)
       // 15 units need the second level.
@@ -314,7 +314,7 @@ describe('sizing', () => {
       expect(limit.body).to.include({ order_type: 'LIMIT', quantity: 10, estimated_clearing_price: 99 })
     })
 
-    it('does not ask what the account can pay', async () => {
+    it('when the account cannot pay, it returns the quantity all the same', async () => {
       const poor = await createUser(exchange.db, 'poor', '0')
       const { body } = await quantity(poor, { market_id: 1, side: 'LONG', usd_amount: 5_000 })
       expect(body.quantity).to.be.greaterThan(49)
@@ -328,7 +328,7 @@ describe('sizing', () => {
       ['a limit beyond the band', { usd_amount: 100, price: 110 }, 'PRICE_BAND', 'price'],
       ['a conditional type', { usd_amount: 100, order_type: 'STOP_MARKET' }, 'INVALID_FIELD', 'order_type'],
     ] as const) {
-      it(`refuses ${what}: ${code}`, async () => {
+      it(`when the request has ${what}, it answers ${code}`, async () => {
         const answer = await quantity(alice, { market_id: 1, side: 'LONG', ...body })
         expect(answer.status, JSON.stringify(answer.body)).to.equal(400)
         expect(answer.body.details).to.include({ code, field })
@@ -337,7 +337,7 @@ describe('sizing', () => {
   })
 
   describe('without a fresh oracle price or chain', () => {
-    it('answers as a placement would', async () => {
+    it('when oracle price or chain are stale, it returns the error of a placement', async () => {
       await setOracle(exchange.db, future, '50', Date.now() - 3_600_000)
       const body = { market_id: 2, side: 'LONG', order_type: 'MARKET', sizing_intent: 'max' }
       const { status, body: answer, headers } = await estimate(alice, body)
@@ -345,7 +345,7 @@ describe('sizing', () => {
       expect(headers['retry-after']).to.match(/^\d/)
     })
 
-    it('tells a market that takes no orders as what ends the maximum', async () => {
+    it('when the market accepts no orders, the maximum is 0 with that reason', async () => {
       await exchange.db
         .updateTable('markets')
         .set({ mode: 'cancel_only' })
