@@ -12,7 +12,7 @@ const CHAIN_FILES = [
   '^hardhat\\.config\\.ts$',
 ]
 
-/** A keeper job's folder holds the job, its ports, and the store that implements them on Postgres. */
+/** The folder of a keeper job contains the job, its ports, and the store that implements them on Postgres. */
 const KEEPER_JOBS = '^keeper/(auction|marks|settlement|relayer|faucet|switches)/'
 const STORES = '^keeper/.*/(void-)?store\\.ts$'
 
@@ -30,6 +30,12 @@ const rules = [
     'A job reads, decides and writes through ports; only compose.ts knows what is behind them.',
     { path: KEEPER_JOBS, pathNot: STORES },
     { path: `^(keeper/(adapters/|compose|main|config)|indexer/adapters/)|${STORES}|${PACKAGES}` },
+  ),
+  rule(
+    'jobs-know-only-types-of-the-database',
+    'A job names a fence or a journal row by its type; only the store in its folder runs statements.',
+    { path: KEEPER_JOBS, pathNot: STORES },
+    { path: '^db/', dependencyTypesNot: ['type-only'] },
   ),
   rule(
     'projections-know-no-adapters',

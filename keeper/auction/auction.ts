@@ -40,15 +40,15 @@ export function createAuction(ports: AuctionPorts, spec: MarketSpec, memory: Mar
   async function run(fence: Fence): Promise<number | null> {
     const before = memory.view
     memory.view = null
-    const peek = await ports.store.peek(spec.marketId)
+    const snapshot = await ports.store.snapshot(spec.marketId)
     const started = ports.clock.now()
-    memory.pace = updatePace(memory.pace, peek.backlog, started)
-    if (before !== null && isIdle(before, peek, maxOf(started, peek.lastAsOf))) {
+    memory.pace = updatePace(memory.pace, snapshot.backlog, started)
+    if (before !== null && isIdle(before, snapshot, maxOf(started, snapshot.lastAsOf))) {
       memory.view = before
       return null
     }
     const work = (transaction: MarketTransaction) => runAuction(ports, { spec, memory }, transaction, before)
-    const done = await ports.store.turn(spec.marketId, fence, work)
+    const done = await ports.store.transaction(spec.marketId, fence, work)
     memory.view = done.view
     ports.metrics.auction(spec.marketId, (ports.clock.now() - started) / 1000)
     if (done.batchId === null) return null
@@ -72,22 +72,22 @@ async function runAuction(
   before: MarketView | null,
 ) {
   const { spec } = scope
-  const { peek } = transaction
+  const { snapshot } = transaction
   const { feed, positions } = await catchUp(spec, transaction, before)
   const now = ports.clock.now()
-  const asOf = maxOf(now, peek.lastAsOf)
+  const asOf = maxOf(now, snapshot.lastAsOf)
   const due = feed.overdue(asOf)
-  const report = usableReport(scope.memory, peek, now)
-  const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, peek)
+  const report = usableReport(scope.memory, snapshot, now)
+  const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, snapshot)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, orders: orders.map((seq) => feed.idOf(seq)), reason }
     ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
   }
   const view: MarketView = {
     feed,
-    seq: peek.head,
+    seq: snapshot.head,
     positions,
-    cleared: outcome === null ? null : { report: peek.report, mode: peek.mode },
+    cleared: outcome === null ? null : { report: snapshot.report, mode: snapshot.mode },
   }
   const batchId = await write(spec, transaction, view, { due, outcome, report, asOf })
   const matched = outcome?.matched
@@ -136,7 +136,7 @@ async function write(
   const decision = decideBatch(spec, feed, due, outcome, (account) => funds.get(account) ?? NO_FUNDS)
   const orders = await transaction.orders([...affectedOrders(decision, feed)].map((seq) => feed.idOf(seq)))
   const slots = await transaction.slots(traders)
-  const batchId = transaction.peek.lastBatchId + 1
+  const batchId = transaction.snapshot.lastBatchId + 1
   await transaction.save(planBatch({ spec, asOf, batchId, oracle: report, decision, orders, slots }))
   return matched === null ? null : batchId
 }

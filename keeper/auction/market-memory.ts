@@ -55,22 +55,22 @@ export async function catchUp(
 /** The report to run a batch on now; null if the market must not run one. */
 export function usableReport(
   { rules, pace }: MarketMemory,
-  peek: MarketSnapshot,
+  snapshot: MarketSnapshot,
   now: Millis,
 ): OracleReport | null {
-  const { report, usedReport, mode, backlog, lastAsOf } = peek
+  const { report, usedReport, mode, backlog, lastAsOf } = snapshot
   if (mode !== 'open' || report === null || rules === null || !mayAuction(backlog, pace, now)) return null
   return isReportUsable(report, usedReport, rules, maxOf(now, lastAsOf)) ? report : null
 }
 
 /** True if an auction would change nothing: no new row or report, same mode, no waiting market order, nothing expires. */
-export function isIdle({ feed, seq, cleared }: MarketView, peek: MarketSnapshot, asOf: Millis): boolean {
+export function isIdle({ feed, seq, cleared }: MarketView, snapshot: MarketSnapshot, asOf: Millis): boolean {
   const { book } = feed
   const waits = book.marketOrders('LONG').length + book.marketOrders('SHORT').length > 0
-  const sameReport = cleared?.report?.observedAt === peek.report?.observedAt
+  const sameReport = cleared?.report?.observedAt === snapshot.report?.observedAt
   return (
-    seq === peek.head &&
-    cleared?.mode === peek.mode &&
+    seq === snapshot.head &&
+    cleared?.mode === snapshot.mode &&
     sameReport &&
     !waits &&
     feed.overdue(asOf).length === 0

@@ -26,7 +26,7 @@ export interface MarketSnapshot {
 
 /** A market inside a transaction that holds its shard's lock and a valid lease. */
 export interface MarketTransaction {
-  readonly peek: MarketSnapshot
+  readonly snapshot: MarketSnapshot
   /** Journal rows after `seq`; null if there are too many to replay. */
   rowsAfter(seq: number): Promise<readonly JournalEntry[] | null>
   /** All orders that are open or wait for a trigger, and the matched position of every account that ever had one. */
@@ -46,7 +46,11 @@ export interface MarketTransaction {
 }
 
 export interface AuctionStore {
-  peek(marketId: MarketId): Promise<MarketSnapshot>
+  snapshot(marketId: MarketId): Promise<MarketSnapshot>
   /** Runs `work` in one transaction, which commits what `work` saves. */
-  turn<T>(marketId: MarketId, fence: Fence, work: (transaction: MarketTransaction) => Promise<T>): Promise<T>
+  transaction<T>(
+    marketId: MarketId,
+    fence: Fence,
+    work: (transaction: MarketTransaction) => Promise<T>,
+  ): Promise<T>
 }

@@ -1,4 +1,4 @@
-/** A market's turn in Postgres: what the auction reads and writes, in one transaction under the shard's lock. */
+/** The auction's reads and writes in Postgres: one transaction under the shard's lock. */
 import { sql } from 'kysely'
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
 import { queueActions } from '../../db/actions.ts'
@@ -17,7 +17,7 @@ import type { MarketMode } from '../../domain/market/market.ts'
 import type { MarketId, Millis, Price, Seq, Ticks, UserId } from '../../domain/units.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
 
-/** More log rows than this are not replayed: the book is loaded anew. */
+/** More journal rows than this are not replayed: the book is reloaded. */
 export const REPLAY_MOST = 20_000
 
 interface SnapshotRow {
@@ -37,7 +37,7 @@ interface SnapshotRow {
   used_at: number | null
 }
 
-const toPeek = (row: SnapshotRow): MarketSnapshot => ({
+const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
   head: row.head,
   mode: row.mode,
   lastBatchId: row.last_batch_id,
@@ -57,7 +57,7 @@ const toPeek = (row: SnapshotRow): MarketSnapshot => ({
   backlog: { unsettled: row.unsettled, queued: row.queued, oldest: row.oldest as Millis | null },
 })
 
-async function peek(db: Db | Tx, marketId: MarketId): Promise<MarketSnapshot> {
+async function readSnapshot(db: Db | Tx, marketId: MarketId): Promise<MarketSnapshot> {
   const { rows } = await sql<SnapshotRow>`
     select s.head, m.mode, m.last_batch_id, m.last_as_of, m.last_price, m.last_price_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
@@ -80,7 +80,7 @@ async function peek(db: Db | Tx, marketId: MarketId): Promise<MarketSnapshot> {
     ) used on true
     where m.market_id = ${marketId}
   `.execute(db)
-  return toPeek(rows[0] as SnapshotRow)
+  return toSnapshot(rows[0] as SnapshotRow)
 }
 
 async function loadBook(tx: Tx, marketId: MarketId) {
@@ -149,11 +149,11 @@ async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: MarketPla
   return appendRows(tx, head, plan.rows)
 }
 
-async function openTurn(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fence) {
+async function openTransaction(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fence) {
   let head = locked
   await checkFence(tx, fence)
-  const turn: MarketTransaction = {
-    peek: await peek(tx, marketId),
+  const transaction: MarketTransaction = {
+    snapshot: await readSnapshot(tx, marketId),
     rowsAfter: async (seq) =>
       head.head - seq > REPLAY_MOST ? null : readRows(tx, head.shard, seq, REPLAY_MOST),
     loadBook: () => loadBook(tx, marketId),
@@ -166,21 +166,21 @@ async function openTurn(tx: Tx, marketId: MarketId, locked: ShardHead, fence: Fe
       head = { ...head, head: await save(tx, marketId, head, plan) }
     },
   }
-  return { turn, hasWritten: () => head !== locked }
+  return { transaction, hasWritten: () => head !== locked }
 }
 
 export const createAuctionStore = (db: Db): AuctionStore => ({
-  peek: (marketId) => peek(db, marketId),
-  turn: (marketId, fence, work) =>
+  snapshot: (marketId) => readSnapshot(db, marketId),
+  transaction: (marketId, fence, work) =>
     db.transaction().execute(async (tx) => {
-      const { turn, hasWritten } = await openTurn(
+      const { transaction, hasWritten } = await openTransaction(
         tx,
         marketId,
         await lockShard(tx, marketShard(marketId)),
         fence,
       )
-      const result = await work(turn)
-      // Nothing but locks to commit: placements must not wait until the disk has them.
+      const result = await work(transaction)
+      // The transaction only holds locks: placements must not wait for its disk flush.
       if (!hasWritten()) await sql`set local synchronous_commit = off`.execute(tx)
       return result
     }),

@@ -55,22 +55,22 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
   function triggeredBy(
     { mark, at }: MarketPrices,
     { waiting }: MarketBook,
-    peek: MarketSnapshot,
+    snapshot: MarketSnapshot,
   ): readonly WaitingOrder[] {
-    return usableReport(memory, peek, at) === null ? [] : waiting.triggered(mark, spec.tick)
+    return usableReport(memory, snapshot, at) === null ? [] : waiting.triggered(mark, spec.tick)
   }
 
   async function write(transaction: MarketTransaction, before: MarketView, now: Millis): Promise<MarketView> {
-    const { peek } = transaction
+    const { snapshot } = transaction
     const { feed, positions } = await catchUp(spec, transaction, before)
-    const view: MarketView = { feed, positions, seq: peek.head, cleared: before.cleared }
-    if (peek.report === null) return view
-    const prices = quote(feed, peek, peek.report, now)
-    const triggered = triggeredBy(prices, feed, peek)
+    const view: MarketView = { feed, positions, seq: snapshot.head, cleared: before.cleared }
+    if (snapshot.report === null) return view
+    const prices = quote(feed, snapshot, snapshot.report, now)
+    const triggered = triggeredBy(prices, feed, snapshot)
     const accounts = new Set(triggered.map(({ account }) => account))
     const funds = await transaction.lockFunds(accounts)
     const plan = planMark({
-      ...{ spec, prices, head: peek.head, batchId: peek.lastBatchId + 1 },
+      ...{ spec, prices, head: snapshot.head, batchId: snapshot.lastBatchId + 1 },
       triggered: triggered.map(({ seq }) => seq),
       orders: await transaction.liveOrders(accounts),
       positions: (account) => positions.get(account) ?? FLAT,
@@ -88,15 +88,17 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       const now = clock.now()
       const isDue = now - checkedAt >= PUBLISH_INTERVAL_MS
       if (view === null || (!isDue && view.feed.waiting.size === 0)) return
-      const peek = await store.peek(spec.marketId)
-      if (peek.report === null) return
+      const snapshot = await store.snapshot(spec.marketId)
+      if (snapshot.report === null) return
       if (isDue) checkedAt = now
-      const prices = quote(view.feed, peek, peek.report, now)
+      const prices = quote(view.feed, snapshot, snapshot.report, now)
       const isWanted = isDue && (last === null || hasChanged(last, prices))
-      if (!isWanted && triggeredBy(prices, view.feed, peek).length === 0) return
+      if (!isWanted && triggeredBy(prices, view.feed, snapshot).length === 0) return
       // Restored only if the transaction commits.
       memory.view = null
-      memory.view = await store.turn(spec.marketId, fence, (transaction) => write(transaction, view, now))
+      memory.view = await store.transaction(spec.marketId, fence, (transaction) =>
+        write(transaction, view, now),
+      )
     },
   }
 }

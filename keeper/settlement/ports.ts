@@ -64,7 +64,7 @@ export interface Voided extends OrderPlan {
 
 export interface VoidStore {
   /** Returns false without running `work` until the indexer has recorded every action before `fromQueueNo`. */
-  turn(
+  transaction(
     marketId: MarketId,
     fence: Fence,
     fromQueueNo: number,

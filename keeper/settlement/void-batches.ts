@@ -37,7 +37,7 @@ export async function voidFrom(
   const culprit = await culpritOf(ports.chain, reverted)
   const isUnnamed = culprit.kind === 'unnamed'
   const at = ports.clock.now()
-  await ports.voids.turn(spec.marketId, fence, queueNo, async (transaction) => {
+  await ports.voids.transaction(spec.marketId, fence, queueNo, async (transaction) => {
     const { batches, orders, mined, funds, isAfterUnnamed } = transaction
     const voiding = planVoid({
       spec,

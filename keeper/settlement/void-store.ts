@@ -114,7 +114,7 @@ async function save(
 }
 
 export const createVoidStore = (db: Db): VoidStore => ({
-  turn: (marketId, fence, fromQueueNo, work) =>
+  transaction: (marketId, fence, fromQueueNo, work) =>
     db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(marketId))
       await checkFence(tx, fence)

@@ -7,7 +7,7 @@ import { readConfig } from '../../keeper/config.ts'
 import { ConfigError } from '../../service/environment.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
-import { laneKey } from './support/chain-world.ts'
+import { laneKey } from './support/chain-fixture.ts'
 
 const MAKER = `0x${'ab'.repeat(20)}`
 const trader = new Interface(IIsolatedTrader__factory.abi)
@@ -24,7 +24,7 @@ describe('culpritOf', () => {
     ['0x', { kind: 'unnamed' }],
     ['0xdeadbeef', { kind: 'unnamed' }],
   ] as const) {
-    it(`${data.slice(0, 10)} names ${expected.kind}`, () => {
+    it(`when the revert data is ${data.slice(0, 10)}, it returns a culprit of kind ${expected.kind}`, () => {
       expect(culpritOf(data)).to.deep.include(expected)
     })
   }
@@ -34,7 +34,7 @@ describe('createSigner', () => {
   const signer = createSigner(6343, laneKey)
   const call = { to: MAKER as Address, data: '0x1234' as const, value: 5n, gas: 21_000n }
 
-  it('signs what it is given', () => {
+  it('when it signs a call, the transaction contains exactly that call, nonce and chain', () => {
     const { raw, hash } = signer.sign(call, 3, { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n })
     const parsed = Transaction.from(raw)
     expect(parsed.hash).to.equal(hash)
@@ -42,7 +42,7 @@ describe('createSigner', () => {
     expect([parsed.nonce, parsed.chainId, parsed.data, parsed.value]).to.deep.equal([3, 6343n, '0x1234', 5n])
   })
 
-  it('replaces the fee and nothing else', () => {
+  it('when it replaces a transaction, only the fee differs', () => {
     const { raw } = signer.sign(call, 3, { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n })
     const [old, now] = [raw, signer.replace(raw, { maxFeePerGas: 20n, maxPriorityFeePerGas: 2n }).raw].map(
       (one) => Transaction.from(one),
@@ -62,7 +62,7 @@ describe('readConfig', () => {
     RELAYER_KEYS: JSON.stringify({ m1: laneKey }),
   }
 
-  it('reads what is there and fills in the rest', () => {
+  it('when the required variables are set, it fills in defaults for the rest', () => {
     const config = readConfig(env)
     expect(config).to.deep.include({ chainId: 6343, auctionIntervalMs: 200, redisUrl: null, killAt: null })
     expect([...config.relayerKeys.keys()]).to.deep.equal(['m1'])
@@ -76,7 +76,7 @@ describe('readConfig', () => {
     ['RELAYER_KEYS', { RELAYER_KEYS: '{"m1":"0x12"}' }],
     ['RELAYER_KEYS', { RELAYER_KEYS: `{"admin":"${laneKey}"}` }],
   ] as const) {
-    it(`given ${JSON.stringify(changes).replace(laneKey, '…')}, it names ${name} and no secret`, () => {
+    it(`when the environment has ${JSON.stringify(changes).replace(laneKey, '…')}, it rejects ${name} without printing a key`, () => {
       expect(() => readConfig({ ...env, ...changes }))
         .to.throw(ConfigError)
         .with.property('message')

@@ -8,7 +8,8 @@ import { describe, it } from 'mocha'
 import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import { binary, perpetual } from '../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from './support/invariants.ts'
-import { type Command, ModelRun, TRADERS } from './support/model-run.ts'
+import { type Command, TRADERS } from './support/model-commands.ts'
+import { ModelRun } from './support/model-run.ts'
 
 const RUNS = Number(process.env.MODEL_RUNS ?? 12)
 const LENGTH = Number(process.env.MODEL_LENGTH ?? 60)
@@ -53,7 +54,7 @@ const anyCommand = fc.oneof(
   of(6, { kind: kind('open') }),
 ) as fc.Arbitrary<Command>
 
-describe('the life of orders, against a model', function () {
+describe('the life of orders against a model', function () {
   this.timeout(Number(process.env.MODEL_TIMEOUT ?? 300_000))
 
   const seen: Record<string, number> = {}
@@ -65,7 +66,7 @@ describe('the life of orders, against a model', function () {
     [perpetual, 1000, '1.5'],
     [binary, 500, '7'],
   ] as const) {
-    it(`is what the model says after every command, in a ${spec.kind} market`, async () => {
+    it(`when random commands run in a ${spec.kind} market, database and model agree after each`, async () => {
       const commands = fc.array(anyCommand, { minLength: LENGTH, maxLength: 2 * LENGTH, size: 'max' })
       await fc.assert(
         fc.asyncProperty(commands, async (taken) => {
@@ -75,13 +76,13 @@ describe('the life of orders, against a model', function () {
               await run.take(command)
               await run.compare()
             }
-            await expectConsistent(run.world)
-            await expectSameBook(run.world)
-            await expectSameReadModel(run.world)
+            await expectConsistent(run.fixture)
+            await expectSameBook(run.fixture)
+            await expectSameReadModel(run.fixture)
             count(run.model.seen)
             count(run.counts)
           } finally {
-            await run.world.close()
+            await run.fixture.close()
           }
         }),
         { numRuns: RUNS, seed: SEED, endOnFailure: true },
@@ -89,7 +90,7 @@ describe('the life of orders, against a model', function () {
     })
   }
 
-  it('has been through everything that can happen', () => {
+  it('when all runs are over, every kind of event has occurred', () => {
     expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).to.be.greaterThan(0)
   })
 })

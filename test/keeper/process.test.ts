@@ -1,117 +1,121 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { perpetual } from '../support/markets.ts'
-import { ChainWorld, useChain } from './support/chain-world.ts'
+import { ChainFixture, useChain } from './support/chain-fixture.ts'
 import { expectConsistent } from './support/invariants.ts'
-import { KeeperProcess, until } from './support/process.ts'
-import { addressOf, type Trader } from './support/world.ts'
+import { KeeperProcess, until } from './support/keeper-process.ts'
+import { addressOf, type Trader } from './support/market-fixture.ts'
 
 describe('the keeper process', function () {
   this.timeout(90_000)
   const chain = useChain(perpetual)
   const running: KeeperProcess[] = []
-  let world: ChainWorld
+  let fixture: ChainFixture
   let alice: Trader
   let bob: Trader
 
   beforeEach(async () => {
-    world = await ChainWorld.openOn(chain())
-    await world.report(1000)
-    alice = await world.depositor('alice')
-    bob = await world.depositor('bob')
+    fixture = await ChainFixture.openOn(chain())
+    await fixture.report(1000)
+    alice = await fixture.depositor('alice')
+    bob = await fixture.depositor('bob')
   })
 
   afterEach(async () => {
     for (const keeper of running.splice(0)) await keeper.kill('SIGKILL')
-    await expectConsistent(world)
-    await world.close()
+    await expectConsistent(fixture)
+    await fixture.close()
   })
 
   async function start(env: Record<string, string> = {}): Promise<KeeperProcess> {
-    const keeper = await KeeperProcess.start(world, env)
+    const keeper = await KeeperProcess.start(fixture, env)
     running.push(keeper)
     return keeper
   }
 
   async function cross(steps = 20): Promise<void> {
-    await world.report(1000)
-    await world.place({ by: alice, side: 'LONG', steps, limit: 1000 })
-    await world.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
+    await fixture.report(1000)
+    await fixture.place({ by: alice, side: 'LONG', steps, limit: 1000 })
+    await fixture.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
   }
 
   /** The indexer follows until alice holds so much. */
   const untilHeld = (steps: number, keeper: KeeperProcess) =>
     until(
       async () => {
-        await world.follow()
-        const actions = await world.actions()
+        await fixture.follow()
+        const actions = await fixture.actions()
         const isSettled = actions.every(({ status }) => status === 'MINED')
-        return isSettled && (await world.position(alice)) === BigInt(steps)
+        return isSettled && (await fixture.position(alice)) === BigInt(steps)
       },
       () => keeper.output,
     )
 
   for (const point of ['after-batch-commit', 'after-signing', 'after-broadcast']) {
-    it(`killed ${point}, its successor settles every fill once`, async () => {
+    it(`when it is killed ${point}, its successor settles every fill once`, async () => {
       await cross(20)
       const victim = await start({ CLEARBATCH_KILL_AT: point })
       expect(await victim.ended()).to.deep.equal([null, 'SIGKILL'])
-      const before = (await world.transactions()).map(({ tx_hash }) => tx_hash)
+      const before = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
 
-      await world.report(1000)
+      await fixture.report(1000)
       const successor = await start()
       await untilHeld(20, successor)
-      const hashes = (await world.transactions()).map(({ tx_hash }) => tx_hash)
+      const hashes = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
       expect(hashes).to.have.length(1)
       if (point !== 'after-batch-commit') expect(hashes).to.deep.equal(before)
-      expect(await chain().provider.getTransactionCount(world.lane.relayer)).to.equal(1)
+      expect(await chain().provider.getTransactionCount(fixture.lane.relayer)).to.equal(1)
     })
   }
 
-  it('settles although every wake-up is lost', async () => {
+  it('when every wake-up is lost, it settles by its sweep', async () => {
     const keeper = await start()
     await keeper.ready()
-    await world.db.schema.dropSchema('bullmq').cascade().execute()
+    await fixture.db.schema.dropSchema('bullmq').cascade().execute()
     await cross(20)
     await untilHeld(20, keeper)
   })
 
-  it('two processes share a market without a double batch, and one takes over from the other', async () => {
+  it('when two processes run, one matches at a time and the other takes over without a duplicate batch', async () => {
     const first = await start()
     await first.ready()
     const second = await start()
     await second.ready()
     await cross(10)
     await untilHeld(10, first)
-    const [owner] = await world.db.selectFrom('leases').selectAll().where('name', '=', 'auction:m1').execute()
+    const [owner] = await fixture.db
+      .selectFrom('leases')
+      .selectAll()
+      .where('name', '=', 'auction:m1')
+      .execute()
     expect(owner?.token).to.equal(1)
     expect(await first.kill('SIGTERM')).to.deep.equal([0, null])
     await cross(15)
     await untilHeld(25, second)
-    const batches = await world.db.selectFrom('batches').select('batch_id').orderBy('batch_id').execute()
+    const batches = await fixture.db.selectFrom('batches').select('batch_id').orderBy('batch_id').execute()
     expect(batches.map(({ batch_id }) => batch_id)).to.deep.equal([1, 2])
   })
 
-  it('on SIGTERM it drains, gives its leases back and ends with 0', async () => {
+  it('when it receives SIGTERM, it drains, releases its leases and exits with 0', async () => {
     const keeper = await start()
     await keeper.ready()
     await cross(20)
-    await until(async () => (await world.transactions()).length === 1)
+    await until(async () => (await fixture.transactions()).length === 1)
     expect(await keeper.kill('SIGTERM')).to.deep.equal([0, null])
-    const leases = await world.db.selectFrom('leases').select('expires_at').execute()
+    const leases = await fixture.db.selectFrom('leases').select('expires_at').execute()
     expect(leases.map(({ expires_at }) => expires_at)).to.deep.equal(leases.map(() => 0))
-    expect((await world.transactions())[0]?.status).to.equal('MINED')
-    await world.follow()
+    expect((await fixture.transactions())[0]?.status).to.equal('MINED')
+    await fixture.follow()
   })
 
-  it('publishes prices, health and metrics', async () => {
+  it('when it runs, it serves prices, health and metrics', async () => {
     const keeper = await start()
     await keeper.ready()
     await until(
-      async () => (await world.rows('prices_updated')).length > 0,
+      async () => (await fixture.rows('prices_updated')).length > 0,
       () => keeper.output,
     )
-    const [prices] = await world.rows('prices_updated')
+    const [prices] = await fixture.rows('prices_updated')
     expect(prices.mark_price).to.equal(prices.oracle_price)
     expect((await fetch(`${keeper.url}/health/live`)).status).to.equal(200)
     const metrics = await (await fetch(`${keeper.url}/metrics`)).text()
@@ -122,11 +126,11 @@ describe('the keeper process', function () {
     expect((await fetch(`${keeper.url}/nowhere`)).status).to.equal(404)
   })
 
-  it('relays a faucet request: collateral and gas', async () => {
+  it('when a faucet request is stored, it pays collateral and gas', async () => {
     const keeper = await start({ FAUCET_COLLATERAL: '5000', FAUCET_GAS: '7000' })
     await keeper.ready()
     const wallet = addressOf(alice.wallet)
-    await world.db
+    await fixture.db
       .insertInto('faucet_requests')
       .values({
         kind: 'faucet',
@@ -138,7 +142,7 @@ describe('the keeper process', function () {
         created_at: 0,
       })
       .execute()
-    const request = () => world.db.selectFrom('faucet_requests').selectAll().executeTakeFirstOrThrow()
+    const request = () => fixture.db.selectFrom('faucet_requests').selectAll().executeTakeFirstOrThrow()
     await until(
       async () => (await request()).status === 'MINED',
       () => keeper.output,
@@ -149,7 +153,7 @@ describe('the keeper process', function () {
     await until(async () => (await chain().provider.getBalance(wallet)) === 7000n)
   })
 
-  it('without a variable it needs, it says which and ends', async () => {
+  it('when a required variable is missing, it prints the variable and exits with an error', async () => {
     const keeper = await start({ RPC_URL: '' })
     const [code] = await keeper.ended()
     expect(code).to.not.equal(0)

@@ -9,10 +9,10 @@ import { perpetual } from '../support/markets.ts'
 import { freshDatabase } from '../support/postgres.ts'
 import { type CutProxy, startProxy } from '../support/proxy.ts'
 import { emptyRedis, ON_REDIS, redisUrl } from '../support/redis.ts'
-import { ChainWorld, useChain } from './support/chain-world.ts'
+import { ChainFixture, useChain } from './support/chain-fixture.ts'
 import { expectConsistent } from './support/invariants.ts'
-import { KeeperProcess, until } from './support/process.ts'
-import { quiet, type Trader } from './support/world.ts'
+import { KeeperProcess, until } from './support/keeper-process.ts'
+import { SILENT_LOGGER, type Trader } from './support/market-fixture.ts'
 
 const RULE = settleQueue(1)
 const DATABASE = 9
@@ -51,7 +51,7 @@ function laws(open: () => Promise<WakeQueues>): void {
   })
   afterEach(() => queues.close())
 
-  it('a wake-up arrives at who listens, each batch once', async () => {
+  it('when a receiver listens, it gets the wake-up of each batch once', async () => {
     const waking = wakings(queues)
     queues.receiver(RULE, waking.hear)
     await waking.untilHeard()
@@ -61,14 +61,14 @@ function laws(open: () => Promise<WakeQueues>): void {
     await until(async () => waking.heard() === before + 5)
   })
 
-  it('who listens later is told what waited', async () => {
+  it('when a receiver opens later, it gets the wake-up that waited', async () => {
     const waking = wakings(queues)
     waking.send()
     queues.receiver(RULE, waking.hear)
     await until(async () => waking.heard() === 1)
   })
 
-  it('who has closed is told nothing more, and closing takes no time', async () => {
+  it('when a receiver closes, it closes within 5 s and gets no further wake-up', async () => {
     const waking = wakings(queues)
     const receiver = queues.receiver(RULE, waking.hear)
     await waking.untilHeard()
@@ -88,11 +88,11 @@ describe('keeper/adapters/queue in Postgres', () => {
   before(async () => {
     databaseUrl = await freshDatabase()
   })
-  laws(() => createQueues({ databaseUrl, redisUrl: null }, quiet))
+  laws(() => createQueues({ databaseUrl, redisUrl: null }, SILENT_LOGGER))
 
-  it('without its tables, it wakes nobody and holds nobody up', async () => {
+  it('when its tables are missing, it delivers no wake-up and blocks no sender', async () => {
     const db = createDb(createPool({ url: databaseUrl, connections: 1, name: 'test' }))
-    const queues = await createQueues({ databaseUrl, redisUrl: null }, quiet)
+    const queues = await createQueues({ databaseUrl, redisUrl: null }, SILENT_LOGGER)
     await db.schema.dropSchema('bullmq').cascade().execute()
     await db.destroy()
     const waking = wakings(queues)
@@ -118,11 +118,11 @@ describe(`keeper/adapters/queue ${ON_REDIS}`, () => {
     redis?.disconnect()
   })
 
-  laws(() => createQueues({ databaseUrl: '', redisUrl: url }, quiet))
+  laws(() => createQueues({ databaseUrl: '', redisUrl: url }, SILENT_LOGGER))
 
-  it('after Redis was away and has forgotten everything, wake-ups arrive again over as many connections', async () => {
+  it('when Redis returns without its data, wake-ups arrive again over the same number of connections', async () => {
     const proxy = await startProxy(url as string)
-    const queues = await createQueues({ databaseUrl: '', redisUrl: proxy.url }, quiet)
+    const queues = await createQueues({ databaseUrl: '', redisUrl: proxy.url }, SILENT_LOGGER)
     const waking = wakings(queues)
     queues.receiver(RULE, waking.hear)
     await waking.untilHeard()
@@ -143,10 +143,10 @@ describe(`keeper/adapters/queue ${ON_REDIS}`, () => {
     await proxy.cut()
   })
 
-  it('opened while Redis is away, it wakes once Redis is there', async () => {
+  it('when it opens while Redis is down, it delivers wake-ups once Redis is up', async () => {
     const proxy = await startProxy(url as string)
     await proxy.cut()
-    const queues = await createQueues({ databaseUrl: '', redisUrl: proxy.url }, quiet)
+    const queues = await createQueues({ databaseUrl: '', redisUrl: proxy.url }, SILENT_LOGGER)
     const waking = wakings(queues)
     queues.receiver(RULE, waking.hear)
     waking.send()
@@ -156,9 +156,9 @@ describe(`keeper/adapters/queue ${ON_REDIS}`, () => {
     await proxy.cut()
   })
 
-  it('closes while Redis is away', async () => {
+  it('when Redis is down, it closes within 5 s', async () => {
     const proxy = await startProxy(url as string)
-    const queues = await createQueues({ databaseUrl: '', redisUrl: proxy.url }, quiet)
+    const queues = await createQueues({ databaseUrl: '', redisUrl: proxy.url }, SILENT_LOGGER)
     const waking = wakings(queues)
     queues.receiver(RULE, waking.hear)
     await waking.untilHeard()
@@ -177,7 +177,7 @@ describe(`the keeper process ${ON_REDIS}`, function () {
   })
   const chain = useChain(perpetual)
   let redis: Redis
-  let world: ChainWorld
+  let fixture: ChainFixture
   let alice: Trader
   let bob: Trader
   let proxy: CutProxy
@@ -186,37 +186,37 @@ describe(`the keeper process ${ON_REDIS}`, function () {
   beforeEach(async () => {
     redis = await emptyRedis(url as string)
     proxy = await startProxy(url as string)
-    world = await ChainWorld.openOn(chain())
-    await world.report(1000)
-    alice = await world.depositor('alice')
-    bob = await world.depositor('bob')
-    keeper = await KeeperProcess.start(world, { REDIS_URL: proxy.url, SWEEP_MS: '300' })
+    fixture = await ChainFixture.openOn(chain())
+    await fixture.report(1000)
+    alice = await fixture.depositor('alice')
+    bob = await fixture.depositor('bob')
+    keeper = await KeeperProcess.start(fixture, { REDIS_URL: proxy.url, SWEEP_MS: '300' })
     await keeper.ready()
   })
   afterEach(async () => {
     await keeper.kill('SIGKILL')
     await proxy.cut()
-    await expectConsistent(world)
-    await world.close()
+    await expectConsistent(fixture)
+    await fixture.close()
     await redis.flushdb()
     redis.disconnect()
   })
 
   async function cross(steps: number): Promise<void> {
-    await world.report(1000)
-    await world.place({ by: alice, side: 'LONG', steps, limit: 1000 })
-    await world.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
+    await fixture.report(1000)
+    await fixture.place({ by: alice, side: 'LONG', steps, limit: 1000 })
+    await fixture.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
   }
   const untilHeld = (steps: number) =>
     until(
       async () => {
-        await world.follow()
-        return (await world.position(alice)) === BigInt(steps)
+        await fixture.follow()
+        return (await fixture.position(alice)) === BigInt(steps)
       },
       () => keeper.output,
     )
 
-  it('settles what Redis forgets, settles while it is away and after it is back, and ends with 0 on SIGTERM', async () => {
+  it('when Redis loses its data, goes down and returns, it settles every batch and exits with 0 on SIGTERM', async () => {
     await cross(10)
     await redis.flushdb()
     await untilHeld(10)
@@ -229,10 +229,10 @@ describe(`the keeper process ${ON_REDIS}`, function () {
     await cross(5)
     await untilHeld(30)
     expect(await keeper.kill('SIGTERM')).to.deep.equal([0, null])
-    await world.follow()
+    await fixture.follow()
   })
 
-  it('ends with 0 on SIGTERM while Redis is away', async () => {
+  it('when it receives SIGTERM while Redis is down, it exits with 0', async () => {
     await cross(10)
     await untilHeld(10)
     await proxy.cut()

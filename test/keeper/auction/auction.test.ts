@@ -6,44 +6,44 @@ import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import { perpetual } from '../../support/markets.ts'
 import { expectConsistent, expectSameBook } from '../support/invariants.ts'
-import { RULES, type Trader, World } from '../support/world.ts'
+import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
 
-describe('a turn of the auction', () => {
-  let world: World
+describe('the auction of a market', () => {
+  let fixture: MarketFixture
   let fence: Fence
   let alice: Trader
   let bob: Trader
 
   beforeEach(async () => {
-    world = await World.open(perpetual)
-    fence = await world.lease('auction:m1')
-    await world.report(1000)
-    alice = await world.trader('alice')
-    bob = await world.trader('bob')
+    fixture = await MarketFixture.open(perpetual)
+    fence = await fixture.lease('auction:m1')
+    await fixture.report(1000)
+    alice = await fixture.trader('alice')
+    bob = await fixture.trader('bob')
   })
 
   afterEach(async () => {
-    await expectConsistent(world)
-    await expectSameBook(world)
-    await world.close()
+    await expectConsistent(fixture)
+    await expectSameBook(fixture)
+    await fixture.close()
   })
 
   const auction = () =>
-    createAuction(world.auctionPorts(), perpetual, createMarketMemory({ ...RULES, kind: perpetual.kind }))
+    createAuction(fixture.auctionPorts(), perpetual, createMarketMemory({ ...RULES, kind: perpetual.kind }))
 
-  it('given orders that cross, it stores batch, fills and a queued part, and keeps the orders open', async () => {
-    const buy = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    const sell = await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+  it('when orders cross, it stores batch, fills and a queued part, and keeps the orders open', async () => {
+    const buy = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    const sell = await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     expect(await auction().run(fence)).to.equal(1)
 
-    const [bought, sold] = [await world.orderOf(buy), await world.orderOf(sell)]
+    const [bought, sold] = [await fixture.orderOf(buy), await fixture.orderOf(sell)]
     expect([bought.status, bought.settling, bought.partialSlot]).to.deep.equal(['OPEN', 20, 0])
     expect([sold.status, sold.settling, sold.partialSlot]).to.deep.equal(['OPEN', 20, null])
     expect(bought.held > 0n && bought.reserved > 0n).to.equal(true)
-    const actions = await world.db.selectFrom('actions').selectAll().execute()
+    const actions = await fixture.db.selectFrom('actions').selectAll().execute()
     expect(actions).to.have.length(1)
     expect(actions[0]).to.include({ queue_no: 1, batch_id: 1, part: 1, status: 'QUEUED', action_id: null })
-    const positions = await world.db
+    const positions = await fixture.db
       .selectFrom('positions')
       .select(['matched_size', 'size'])
       .orderBy('user_id')
@@ -52,39 +52,39 @@ describe('a turn of the auction', () => {
       { matched_size: 20, size: 0 },
       { matched_size: -20, size: 0 },
     ])
-    const market = await world.db.selectFrom('markets').selectAll().executeTakeFirstOrThrow()
+    const market = await fixture.db.selectFrom('markets').selectAll().executeTakeFirstOrThrow()
     expect(market).to.include({
       last_batch_id: 1,
-      last_as_of: world.clock.value,
-      last_price_at: world.clock.value,
+      last_as_of: fixture.clock.value,
+      last_price_at: fixture.clock.value,
     })
   })
 
-  it('given a book that cannot trade, it writes nothing', async () => {
-    await world.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
-    await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 1010 })
-    const heads = () => world.db.selectFrom('shards').selectAll().execute()
+  it('when no orders cross, it writes nothing', async () => {
+    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1010 })
+    const heads = () => fixture.db.selectFrom('shards').selectAll().execute()
     const before = await heads()
     expect(await auction().run(fence)).to.equal(null)
     expect(await heads()).to.deep.equal(before)
   })
 
-  it('given a market order without opposite liquidity, it ends the order in its batch', async () => {
-    const order = await world.place({ by: alice, side: 'LONG', steps: 50 })
+  it('when a market order has no opposite liquidity, it ends the order in its batch', async () => {
+    const order = await fixture.place({ by: alice, side: 'LONG', steps: 50 })
     expect(await auction().run(fence)).to.equal(null)
-    expect(await world.orderOf(order)).to.include({
+    expect(await fixture.orderOf(order)).to.include({
       status: 'CANCELLED',
       statusReason: 'MARKET_REMAINDER',
       reserved: 0n,
     })
-    expect(await world.rows('order_ended')).to.have.length(1)
+    expect(await fixture.rows('order_ended')).to.have.length(1)
   })
 
-  it('given a market order that is filled in part, it closes the rest and keeps the order open', async () => {
-    const order = await world.place({ by: alice, side: 'LONG', steps: 50 })
-    await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+  it('when a market order is partially filled, it closes the remainder and keeps the order open until settlement', async () => {
+    const order = await fixture.place({ by: alice, side: 'LONG', steps: 50 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     expect(await auction().run(fence)).to.equal(1)
-    const { status, closingReason, settling, reserved, partialSlot } = await world.orderOf(order)
+    const { status, closingReason, settling, reserved, partialSlot } = await fixture.orderOf(order)
     expect({ status, closingReason, settling, reserved, partialSlot }).to.deep.equal({
       status: 'OPEN',
       closingReason: 'MARKET_REMAINDER',
@@ -92,13 +92,13 @@ describe('a turn of the auction', () => {
       reserved: 0n,
       partialSlot: null,
     })
-    const [batch] = await world.rows('batch_cleared')
+    const [batch] = await fixture.rows('batch_cleared')
     expect(batch.closing).to.deep.equal([{ order_id: order, reason: 'MARKET_REMAINDER' }])
   })
 
-  it('given an order past its expiration, it expires it although nothing trades', async () => {
-    const seconds = world.clock.value / 1000
-    const order = await world.place({
+  it('when an order is past its expiration, it expires the order without a trade', async () => {
+    const seconds = fixture.clock.value / 1000
+    const order = await fixture.place({
       by: alice,
       side: 'LONG',
       steps: 50,
@@ -107,132 +107,135 @@ describe('a turn of the auction', () => {
     })
     const own = auction()
     await own.run(fence)
-    expect(await world.orderOf(order)).to.include({ status: 'OPEN' })
-    world.clock.value += 11_000
+    expect(await fixture.orderOf(order)).to.include({ status: 'OPEN' })
+    fixture.clock.value += 11_000
     await own.run(fence)
-    expect(await world.orderOf(order)).to.include({
+    expect(await fixture.orderOf(order)).to.include({
       status: 'EXPIRED',
       statusReason: 'EXPIRED',
       reserved: 0n,
     })
   })
 
-  it('given an order past its expiration of which some settles, it leaves the book and waits', async () => {
-    const seconds = world.clock.value / 1000
-    const order = await world.place({
+  it('when an order with an unsettled fill is past its expiration, it leaves the book and waits for the settlement', async () => {
+    const seconds = fixture.clock.value / 1000
+    const order = await fixture.place({
       by: alice,
       side: 'LONG',
       steps: 50,
       limit: 1010,
       expiration: seconds + 1,
     })
-    await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     const own = auction()
     await own.run(fence)
-    world.clock.value += 2_000
+    fixture.clock.value += 2_000
     await own.run(fence)
-    const after = await world.orderOf(order)
+    const after = await fixture.orderOf(order)
     expect(after).to.include({
       status: 'CANCEL_PENDING_FINALIZE',
       closingReason: 'EXPIRED',
       settling: 20,
       reserved: 0n,
     })
-    expect(await world.rows('order_ending')).to.have.length(1)
+    expect(await fixture.rows('order_ending')).to.have.length(1)
   })
 
-  it('given no fresh oracle report, limit orders stay and market orders end after two seconds', async () => {
-    const limit = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    await world.place({ by: bob, side: 'SHORT', steps: 50, limit: 990 })
-    world.clock.value += 10_001
-    const market = await world.place({ by: bob, side: 'LONG', steps: 5 })
+  it('when there is no fresh oracle report, it keeps limit orders and ends market orders after two seconds', async () => {
+    const limit = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: 990 })
+    fixture.clock.value += 10_001
+    const market = await fixture.place({ by: bob, side: 'LONG', steps: 5 })
     const own = auction()
     expect(await own.run(fence)).to.equal(null)
-    expect(await world.orderOf(market)).to.include({ status: 'OPEN' })
-    world.clock.value += 1_999
+    expect(await fixture.orderOf(market)).to.include({ status: 'OPEN' })
+    fixture.clock.value += 1_999
     await own.run(fence)
-    expect(await world.orderOf(market)).to.include({ status: 'OPEN' })
-    world.clock.value += 1
+    expect(await fixture.orderOf(market)).to.include({ status: 'OPEN' })
+    fixture.clock.value += 1
     await own.run(fence)
-    expect(await world.orderOf(market)).to.include({ status: 'CANCELLED', statusReason: 'NO_BATCH_IN_TIME' })
-    expect(await world.orderOf(limit)).to.include({ status: 'OPEN' })
-    await world.report(1000)
+    expect(await fixture.orderOf(market)).to.include({
+      status: 'CANCELLED',
+      statusReason: 'NO_BATCH_IN_TIME',
+    })
+    expect(await fixture.orderOf(limit)).to.include({ status: 'OPEN' })
+    await fixture.report(1000)
     expect(await own.run(fence)).to.equal(1)
   })
 
-  it('given a market that is cancel-only, it does not match', async () => {
-    await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    await world.place({ by: bob, side: 'SHORT', steps: 50, limit: 990 })
-    await world.db.updateTable('markets').set({ mode: 'cancel_only' }).execute()
+  it('when the market is cancel-only, it does not match', async () => {
+    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 50, limit: 990 })
+    await fixture.db.updateTable('markets').set({ mode: 'cancel_only' }).execute()
     expect(await auction().run(fence)).to.equal(null)
   })
 
-  it('given an unsettled batch of half an action’s life, it does not match', async () => {
+  it('when the oldest unsettled batch has half an action’s lifetime, it does not match', async () => {
     const own = auction()
-    await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     await own.run(fence)
-    world.clock.value += 4_999
-    await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
+    fixture.clock.value += 4_999
+    await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
     expect(await own.run(fence)).to.equal(2)
-    world.clock.value += 1
-    await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
+    fixture.clock.value += 1
+    await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
     expect(await own.run(fence)).to.equal(null)
   })
 
-  it('follows placements and cancels from the log between turns', async () => {
+  it('when orders are placed and cancelled between two auctions, it applies them from the journal', async () => {
     const own = auction()
-    const buy = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    const buy = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
     await own.run(fence)
-    await world.cancel(buy)
-    await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+    await fixture.cancel(buy)
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     expect(await own.run(fence)).to.equal(null)
-    await world.place({ by: alice, side: 'LONG', steps: 7, limit: 1000 })
+    await fixture.place({ by: alice, side: 'LONG', steps: 7, limit: 1000 })
     expect(await own.run(fence)).to.equal(1)
-    expect((await world.rows('batch_cleared'))[0]).to.include({ volume: 7 })
+    expect((await fixture.rows('batch_cleared'))[0]).to.include({ volume: 7 })
   })
 
-  it('does not open a transaction while nothing can change', async () => {
-    const ports = world.auctionPorts()
+  it('when nothing can have changed, it does not open a transaction', async () => {
+    const ports = fixture.auctionPorts()
     let turns = 0
-    const turn: typeof ports.store.turn = (...args) => {
+    const transaction: typeof ports.store.transaction = (...args) => {
       turns++
-      return ports.store.turn(...args)
+      return ports.store.transaction(...args)
     }
-    const counted = { ...ports.store, turn }
+    const counted = { ...ports.store, transaction }
     const own = createAuction(
       { ...ports, store: counted },
       perpetual,
       createMarketMemory({ ...RULES, kind: 'perpetual' }),
     )
-    await world.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
+    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 990 })
     for (let tick = 0; tick < 5; tick++) await own.run(fence)
     expect(turns).to.equal(1)
-    await world.report(1001, world.clock.value + 1)
+    await fixture.report(1001, fixture.clock.value + 1)
     await own.run(fence)
     expect(turns).to.equal(2)
   })
 
-  it('never decreases asOf, also where the clock goes back', async () => {
+  it('when the clock goes back, it does not decrease asOf', async () => {
     const own = auction()
-    await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+    await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     await own.run(fence)
-    const first = world.clock.value
-    world.clock.value -= 500
-    await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+    const first = fixture.clock.value
+    fixture.clock.value -= 500
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     await own.run(fence)
-    const batches = await world.db.selectFrom('batches').select('as_of').orderBy('batch_id').execute()
+    const batches = await fixture.db.selectFrom('batches').select('as_of').orderBy('batch_id').execute()
     expect(batches.map(({ as_of }) => as_of)).to.deep.equal([first, first])
   })
 
-  it('cuts a batch of more than 200 orders into parts', async () => {
+  it('when a batch fills more than 200 orders, it settles in several parts', async () => {
     for (let count = 0; count < 130; count++) {
-      await world.place({ by: alice, side: 'LONG', steps: 10, limit: 1010 })
-      await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
+      await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1010 })
+      await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
     }
     await auction().run(fence)
-    const actions = await world.db
+    const actions = await fixture.db
       .selectFrom('actions')
       .select(['part', 'queue_no'])
       .orderBy('queue_no')
@@ -241,7 +244,7 @@ describe('a turn of the auction', () => {
       { part: 1, queue_no: 1 },
       { part: 2, queue_no: 2 },
     ])
-    const fills = await world.db
+    const fills = await fixture.db
       .selectFrom('fills')
       .select(['part', 'place'])
       .orderBy('part')
@@ -253,41 +256,41 @@ describe('a turn of the auction', () => {
     )
   })
 
-  it('gives a slot of a dead order out again, and no other', async () => {
+  it('when a live order has a partial slot, it assigns the next slot to another order', async () => {
     const own = auction()
-    const first = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+    const first = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
     await own.run(fence)
-    const second = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-    await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
+    const second = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
     await own.run(fence)
-    expect((await world.orderOf(first)).partialSlot).to.equal(0)
-    expect((await world.orderOf(second)).partialSlot).to.equal(1)
+    expect((await fixture.orderOf(first)).partialSlot).to.equal(0)
+    expect((await fixture.orderOf(second)).partialSlot).to.equal(1)
   })
 
-  describe('with another owner', () => {
-    it('a stale owner cannot write', async () => {
-      await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
-      await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
+  describe('when another process owns the lease', () => {
+    it('it rejects the writes of the stale owner', async () => {
+      await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1010 })
+      await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 990 })
       const stale = auction()
-      await world.db.updateTable('leases').set({ expires_at: 0 }).execute()
-      const newer = await world.lease('auction:m1', 'two')
+      await fixture.db.updateTable('leases').set({ expires_at: 0 }).execute()
+      const newer = await fixture.lease('auction:m1', 'two')
       expect(newer.token).to.equal(fence.token + 1)
       await expectRejected(stale.run(fence), LeaseLost)
-      expect(await world.db.selectFrom('batches').selectAll().execute()).to.have.length(0)
+      expect(await fixture.db.selectFrom('batches').selectAll().execute()).to.have.length(0)
       expect(await auction().run(newer)).to.equal(1)
       await expectRejected(stale.run(fence), LeaseLost)
-      expect(await world.db.selectFrom('batches').selectAll().execute()).to.have.length(1)
+      expect(await fixture.db.selectFrom('batches').selectAll().execute()).to.have.length(1)
     })
 
-    it('two keepers that race tick after tick make one sequence of batches', async () => {
-      const leases = ['red', 'blue'].map((owner) => createLeases(world.db, owner, 60_000))
+    it('when two keepers run every auction at once, only the lease owner writes and batch numbers have no gap', async () => {
+      const leases = ['red', 'blue'].map((owner) => createLeases(fixture.db, owner, 60_000))
       const auctions = [auction(), auction()]
-      await world.db.updateTable('leases').set({ expires_at: 0 }).execute()
+      await fixture.db.updateTable('leases').set({ expires_at: 0 }).execute()
       let batches = 0
       for (let round = 0; round < 10; round++) {
-        await world.place({ by: alice, side: 'LONG', steps: 10, limit: 1010 })
-        await world.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
+        await fixture.place({ by: alice, side: 'LONG', steps: 10, limit: 1010 })
+        await fixture.place({ by: bob, side: 'SHORT', steps: 10, limit: 990 })
         const fences = await Promise.all(leases.map((lease) => lease.acquire('auction:m1')))
         expect(fences.filter((one) => one !== null)).to.have.length(1)
         const token = (fences[0] ?? fences[1])?.token as number
@@ -297,9 +300,9 @@ describe('a turn of the auction', () => {
           ),
         )
         batches += results.filter((result) => result.status === 'fulfilled' && result.value !== null).length
-        await world.db.updateTable('leases').set({ expires_at: 0 }).execute()
+        await fixture.db.updateTable('leases').set({ expires_at: 0 }).execute()
       }
-      const stored = await world.db.selectFrom('batches').select('batch_id').orderBy('batch_id').execute()
+      const stored = await fixture.db.selectFrom('batches').select('batch_id').orderBy('batch_id').execute()
       expect(batches).to.equal(10)
       expect(stored.map(({ batch_id }) => batch_id)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
     })

@@ -11,8 +11,14 @@ import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { binary, perpetual } from '../../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
-import { mineOne } from '../support/mine.ts'
-import { type addressOf, quiet, RULES, type Trader, World } from '../support/world.ts'
+import {
+  type addressOf,
+  MarketFixture,
+  RULES,
+  SILENT_LOGGER,
+  type Trader,
+} from '../support/market-fixture.ts'
+import { mineOldestPart } from '../support/mine-part.ts'
 
 type Step =
   | {
@@ -63,7 +69,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 )
 
 class Run {
-  readonly world: World
+  readonly fixture: MarketFixture
   readonly middle: number
   readonly traders: Trader[] = []
   auction!: Auction
@@ -73,20 +79,20 @@ class Run {
   fills = 0
   voided = 0
 
-  constructor(world: World, middle: number) {
-    this.world = world
+  constructor(fixture: MarketFixture, middle: number) {
+    this.fixture = fixture
     this.middle = middle
   }
 
   /** Traders with so little that some orders must go when the position moves. */
   static async open(spec: MarketSpec, middle: number): Promise<Run> {
-    const run = new Run(await World.open(spec), middle)
-    await run.world.report(middle)
-    for (let at = 0; at < TRADERS; at++) run.traders.push(await run.world.trader(`trader ${at}`, '60'))
-    run.auctioning = await run.world.lease('auction')
-    run.settling = await run.world.lease('settle')
+    const run = new Run(await MarketFixture.open(spec), middle)
+    await run.fixture.report(middle)
+    for (let at = 0; at < TRADERS; at++) run.traders.push(await run.fixture.trader(`trader ${at}`, '60'))
+    run.auctioning = await run.fixture.lease('auction')
+    run.settling = await run.fixture.lease('settle')
     run.auction = createAuction(
-      run.world.auctionPorts(),
+      run.fixture.auctionPorts(),
       spec,
       createMarketMemory({ ...RULES, kind: spec.kind }),
     )
@@ -94,26 +100,26 @@ class Run {
   }
 
   async take(step: Step): Promise<void> {
-    const { world } = this
+    const { fixture } = this
     switch (step.kind) {
       case 'place':
         return this.#place(step)
       case 'cancel': {
         const order = this.placed[step.pick % Math.max(1, this.placed.length)]
-        if (order !== undefined) await world.cancel(order)
+        if (order !== undefined) await fixture.cancel(order)
         return
       }
       case 'tick':
         if ((await this.auction.run(this.auctioning)) !== null) this.fills++
         return
       case 'wait':
-        world.clock.value += step.ms
+        fixture.clock.value += step.ms
         return
       case 'price':
-        world.clock.value += 1
-        return world.report(this.middle + step.offset)
+        fixture.clock.value += 1
+        return fixture.report(this.middle + step.offset)
       case 'mine':
-        await mineOne(world)
+        await mineOldestPart(fixture)
         return
       case 'fail':
         return this.#fail(step.culprit)
@@ -122,21 +128,21 @@ class Run {
 
   async #place(step: Step & { kind: 'place' }): Promise<void> {
     const by = this.traders[step.by] as Trader
-    const orderId = await this.world.place({
+    const orderId = await this.fixture.place({
       by,
       side: step.side,
       steps: step.steps,
       leverage: step.leverage,
       reduceOnly: step.reduceOnly,
       ...(step.offset === null ? {} : { limit: this.middle + step.offset }),
-      expiration: step.life === 0 ? 0 : Math.floor(this.world.clock.value / 1000) + step.life,
+      expiration: step.life === 0 ? 0 : Math.floor(this.fixture.clock.value / 1000) + step.life,
     })
     if (await this.#canPay(by)) this.placed.push(orderId)
-    else await this.world.cancel(orderId)
+    else await this.fixture.cancel(orderId)
   }
 
   async #canPay({ account }: Trader): Promise<boolean> {
-    const row = await this.world.db
+    const row = await this.fixture.db
       .selectFrom('accounts')
       .selectAll()
       .where('user_id', '=', account)
@@ -146,15 +152,15 @@ class Run {
 
   /** The oldest unmined part fails for a reason that names an order, an account, or nobody. */
   async #fail(choice: number): Promise<void> {
-    const { world } = this
-    const action = await world.db
+    const { fixture } = this
+    const action = await fixture.db
       .selectFrom('actions')
       .selectAll()
       .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
       .orderBy('queue_no')
       .executeTakeFirst()
     if (action === undefined) return
-    const order = await world.db
+    const order = await fixture.db
       .selectFrom('fills')
       .innerJoin('orders', 'orders.order_id', 'fills.order_id')
       .select(['orders.maker', 'orders.salt'])
@@ -172,20 +178,20 @@ class Run {
     const culprit = culprits[choice] as Culprit
     const chain = { findCulprit: async () => culprit }
     const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
-    const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, logger: quiet }
-    await voidFrom(ports, world.spec, this.settling, { queueNo: action.queue_no, reverted })
+    const ports = { voids: createVoidStore(fixture.db), chain, clock: fixture.clock, logger: SILENT_LOGGER }
+    await voidFrom(ports, fixture.spec, this.settling, { queueNo: action.queue_no, reverted })
     this.voided++
   }
 }
 
-describe('any sequence of placements, cancels, turns, receipts and failures', function () {
+describe('when placements, cancels, auctions, receipts and failures come in any order', function () {
   this.timeout(300_000)
 
   for (const [spec, middle] of [
     [perpetual, 1000],
     [binary, 500],
   ] as const) {
-    it(`keeps reservations, positions, fills and the book consistent in a ${spec.kind} market`, async () => {
+    it(`it keeps reservations, positions, fills and the book of a ${spec.kind} market consistent`, async () => {
       const seen = { batches: 0, voided: 0 }
       await fc.assert(
         fc.asyncProperty(fc.array(anyStep, { minLength: 15, maxLength: 45 }), async (steps) => {
@@ -193,15 +199,15 @@ describe('any sequence of placements, cancels, turns, receipts and failures', fu
           try {
             for (const step of steps) {
               await run.take(step)
-              await expectConsistent(run.world)
+              await expectConsistent(run.fixture)
             }
-            await expectSameBook(run.world)
-            await expectSameReadModel(run.world)
-            while (await mineOne(run.world)) await expectConsistent(run.world)
+            await expectSameBook(run.fixture)
+            await expectSameReadModel(run.fixture)
+            while (await mineOldestPart(run.fixture)) await expectConsistent(run.fixture)
             seen.batches += run.fills
             seen.voided += run.voided
           } finally {
-            await run.world.close()
+            await run.fixture.close()
           }
         }),
         { numRuns: Number(process.env.PROPERTY_RUNS ?? 8), endOnFailure: true },

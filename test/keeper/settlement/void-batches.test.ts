@@ -5,18 +5,18 @@ import type { Fence } from '../../../db/fence.ts'
 import type { Auction } from '../../../keeper/auction/auction.ts'
 import type { Chain } from '../../../keeper/ports.ts'
 import { perpetual } from '../../support/markets.ts'
-import { ChainWorld, type Settlement, useChain } from '../support/chain-world.ts'
+import { ChainFixture, type SettlementFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent, expectSameReadModel } from '../support/invariants.ts'
-import type { Placement, Trader } from '../support/world.ts'
+import type { Placement, Trader } from '../support/market-fixture.ts'
 
 const stranger = new Wallet(id('stranger'))
 
 describe('a settlement that fails', function () {
   this.timeout(60_000)
   const chain = useChain(perpetual)
-  let world: ChainWorld
+  let fixture: ChainFixture
   let auction: Auction
-  let settlement: Settlement
+  let settlement: SettlementFixture
   let auctioning: Fence
   let settling: Fence
   let alice: Trader
@@ -24,35 +24,35 @@ describe('a settlement that fails', function () {
   let carol: Trader
 
   beforeEach(async () => {
-    world = await ChainWorld.openOn(chain())
-    await world.report(1000)
-    alice = await world.depositor('alice')
-    bob = await world.depositor('bob')
-    carol = await world.depositor('carol')
-    auction = world.auction()
-    settlement = world.settlement()
-    auctioning = await world.lease('auction:m1')
-    settling = await world.lease('settle:m1')
+    fixture = await ChainFixture.openOn(chain())
+    await fixture.report(1000)
+    alice = await fixture.depositor('alice')
+    bob = await fixture.depositor('bob')
+    carol = await fixture.depositor('carol')
+    auction = fixture.auction()
+    settlement = fixture.settlement()
+    auctioning = await fixture.lease('auction:m1')
+    settling = await fixture.lease('settle:m1')
     await settlement.start()
   })
 
   afterEach(async () => {
-    await expectConsistent(world)
-    await expectSameReadModel(world)
-    await world.close()
+    await expectConsistent(fixture)
+    await expectSameReadModel(fixture)
+    await fixture.close()
   })
 
   const buy = (by: Trader, steps: number, more: Partial<Placement> = {}) =>
-    world.place({ by, side: 'LONG', steps, limit: 1000, ...more })
+    fixture.place({ by, side: 'LONG', steps, limit: 1000, ...more })
   const sell = (by: Trader, steps: number, more: Partial<Placement> = {}) =>
-    world.place({ by, side: 'SHORT', steps, limit: 1000, ...more })
+    fixture.place({ by, side: 'SHORT', steps, limit: 1000, ...more })
   const settleAll = () => settlement.settleAll(settling)
   const batchStates = async () =>
-    (await world.db.selectFrom('batches').select('status').orderBy('batch_id').execute()).map(
+    (await fixture.db.selectFrom('batches').select('status').orderBy('batch_id').execute()).map(
       ({ status }) => status,
     )
 
-  it('given a named order, it ends that one; the others return with their seq and match again', async () => {
+  it('when the revert names an order, that order ends; the others return with their seq and match again', async () => {
     await buy(alice, 10)
     await sell(bob, 10)
     await auction.run(auctioning)
@@ -64,21 +64,25 @@ describe('a settlement that fails', function () {
     await settleAll()
 
     expect(await batchStates()).to.deep.equal(['SETTLED', 'VOIDED', 'VOIDED'])
-    expect((await world.actions()).map(({ status }) => status)).to.deep.equal(['MINED', 'REVERTED', 'VOIDED'])
-    expect(await world.orderOf(bad)).to.include({
+    expect((await fixture.actions()).map(({ status }) => status)).to.deep.equal([
+      'MINED',
+      'REVERTED',
+      'VOIDED',
+    ])
+    expect(await fixture.orderOf(bad)).to.include({
       status: 'CANCELLED',
       statusReason: 'SETTLEMENT_REVERTED',
       reserved: 0n,
     })
     for (const orderId of [good, ...later]) {
-      expect(await world.orderOf(orderId)).to.include({
+      expect(await fixture.orderOf(orderId)).to.include({
         status: 'OPEN',
         settling: 0,
         held: 0n,
         partialSlot: null,
       })
     }
-    const voided = await world.rows('batch_voided')
+    const voided = await fixture.rows('batch_voided')
     expect(voided.map(({ batch_id, reopened }) => [batch_id, reopened.toSorted()])).to.deep.equal([
       [2, [good]],
       [3, later.toSorted()],
@@ -86,35 +90,35 @@ describe('a settlement that fails', function () {
 
     await auction.run(auctioning)
     await settleAll()
-    const settled = (await world.actions()).at(-1)
+    const settled = (await fixture.actions()).at(-1)
     expect(settled).to.include({ status: 'MINED', action_id: 2 })
     expect((await batchStates()).at(-1)).to.equal('SETTLED')
-    expect(await world.position(carol)).to.equal(30n)
+    expect(await fixture.position(carol)).to.equal(30n)
   })
 
-  it('given a named account, it ends what that account had in the failed part', async () => {
-    const poor = await world.trader('poor', '100000')
+  it('when the revert names an account, its orders in the failed part end', async () => {
+    const poor = await fixture.trader('poor', '100000')
     const bad = [await buy(poor, 10), await buy(poor, 5)]
     const good = await sell(bob, 15)
     await auction.run(auctioning)
     await settleAll()
     for (const orderId of bad) {
-      expect(await world.orderOf(orderId)).to.include({
+      expect(await fixture.orderOf(orderId)).to.include({
         status: 'CANCELLED',
         statusReason: 'SETTLEMENT_REVERTED',
       })
     }
-    expect(await world.orderOf(good)).to.include({ status: 'OPEN', settling: 0 })
-    const error = (await world.transactions())[0]?.error
+    expect(await fixture.orderOf(good)).to.include({ status: 'OPEN', settling: 0 })
+    const error = (await fixture.transactions())[0]?.error
     expect(error).to.match(/^FreeBalanceInsufficient\(/)
   })
 
-  it('given nobody named twice in a row, it makes the market cancel-only', async () => {
-    world.signReport = () => `0x${'00'.repeat(65)}`
-    await world.report(1000)
+  it('when two reverts in a row name no culprit, the market becomes cancel-only', async () => {
+    fixture.signReport = () => `0x${'00'.repeat(65)}`
+    await fixture.report(1000)
     const orders = [await buy(alice, 10), await sell(bob, 10)]
     const modeOf = async () =>
-      (await world.db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
+      (await fixture.db.selectFrom('markets').select('mode').executeTakeFirstOrThrow()).mode
     await auction.run(auctioning)
     await settleAll()
     expect(await modeOf()).to.equal('open')
@@ -122,47 +126,47 @@ describe('a settlement that fails', function () {
     await settleAll()
     expect(await modeOf()).to.equal('cancel_only')
     expect(await auction.run(auctioning)).to.equal(null)
-    for (const orderId of orders) expect(await world.cancel(orderId)).to.equal(true)
+    for (const orderId of orders) expect(await fixture.cancel(orderId)).to.equal(true)
   })
 
-  it('given a cancel meanwhile, the order ends with the trader’s reason', async () => {
+  it('when the trader cancels before the void, the order ends with the trader’s reason', async () => {
     await buy(alice, 20, { signer: stranger })
     const order = await sell(bob, 50)
     await auction.run(auctioning)
-    await world.cancel(order)
-    expect(await world.orderOf(order)).to.include({ status: 'CANCEL_PENDING_FINALIZE' })
+    await fixture.cancel(order)
+    expect(await fixture.orderOf(order)).to.include({ status: 'CANCEL_PENDING_FINALIZE' })
     await settleAll()
-    expect(await world.orderOf(order)).to.include({
+    expect(await fixture.orderOf(order)).to.include({
       status: 'CANCELLED',
       statusReason: 'USER_CANCELLED',
       held: 0n,
     })
   })
 
-  it('given a young market order without a mined fill, it re-enters', async () => {
+  it('when a market order without a mined fill is young, it returns to the book', async () => {
     await buy(alice, 20, { signer: stranger })
-    const market = await world.place({ by: bob, side: 'SHORT', steps: 30 })
+    const market = await fixture.place({ by: bob, side: 'SHORT', steps: 30 })
     await auction.run(auctioning)
-    expect(await world.orderOf(market)).to.include({ closingReason: 'MARKET_REMAINDER' })
+    expect(await fixture.orderOf(market)).to.include({ closingReason: 'MARKET_REMAINDER' })
     await settleAll()
-    const after = await world.orderOf(market)
+    const after = await fixture.orderOf(market)
     expect(after).to.include({ status: 'OPEN', closingReason: null, settling: 0 })
     expect(after.reserved > 0n).to.equal(true)
   })
 
-  it('given an old market order, it ends', async () => {
+  it('when a market order is old, it ends', async () => {
     await buy(alice, 20, { signer: stranger })
-    const market = await world.place({ by: bob, side: 'SHORT', steps: 30 })
+    const market = await fixture.place({ by: bob, side: 'SHORT', steps: 30 })
     await auction.run(auctioning)
-    world.clock.value += 2_000
+    fixture.clock.value += 2_000
     await settleAll()
-    expect(await world.orderOf(market)).to.include({
+    expect(await fixture.orderOf(market)).to.include({
       status: 'CANCELLED',
       statusReason: 'SETTLEMENT_REVERTED',
     })
   })
 
-  it('given a later part that fails, what is mined of the batch stays', async () => {
+  it('when a later part fails, the mined parts of the batch stay', async () => {
     const bad: string[] = []
     for (let count = 0; count < 110; count++) {
       const signer = count === 109 ? { signer: stranger } : {}
@@ -171,27 +175,27 @@ describe('a settlement that fails', function () {
     }
     await auction.run(auctioning)
     await settleAll()
-    expect((await world.actions()).map(({ status }) => status)).to.deep.equal(['MINED', 'REVERTED'])
-    expect(await world.position(alice)).to.equal(1000n)
-    expect(await world.orderOf(bad.at(-1) as string)).to.include({ statusReason: 'SETTLEMENT_REVERTED' })
-    expect((await world.orders()).filter(({ status }) => status === 'OPEN')).to.have.length(19)
+    expect((await fixture.actions()).map(({ status }) => status)).to.deep.equal(['MINED', 'REVERTED'])
+    expect(await fixture.position(alice)).to.equal(1000n)
+    expect(await fixture.orderOf(bad.at(-1) as string)).to.include({ statusReason: 'SETTLEMENT_REVERTED' })
+    expect((await fixture.orders()).filter(({ status }) => status === 'OPEN')).to.have.length(19)
     await auction.run(auctioning)
     await settleAll()
-    expect(await world.position(alice)).to.equal(1090n)
+    expect(await fixture.position(alice)).to.equal(1090n)
   })
 
-  it('given a part that was never signed in its life, it is voided without a transaction', async () => {
+  it('when a part is not signed within its lifetime, it is voided without a transaction', async () => {
     const order = await buy(alice, 10)
     await sell(bob, 10)
     await auction.run(auctioning)
-    world.clock.value += 10_001
+    fixture.clock.value += 10_001
     await settleAll()
-    expect(await world.orderOf(order)).to.include({ status: 'OPEN', settling: 0 })
-    expect(await world.transactions()).to.have.length(0)
-    expect((await world.actions()).map(({ status }) => status)).to.deep.equal(['VOIDED'])
+    expect(await fixture.orderOf(order)).to.include({ status: 'OPEN', settling: 0 })
+    expect(await fixture.transactions()).to.have.length(0)
+    expect((await fixture.actions()).map(({ status }) => status)).to.deep.equal(['VOIDED'])
   })
 
-  it('given a transaction that no block took in its life, its nonce is used up by nothing', async () => {
+  it('when a transaction is not mined within its lifetime, a no-op uses its nonce', async () => {
     await buy(alice, 10)
     await sell(bob, 10)
     await auction.run(auctioning)
@@ -206,19 +210,19 @@ describe('a settlement that fails', function () {
         return through.send(raw)
       },
     })
-    settlement = world.settlement({ chain: swallowing })
+    settlement = fixture.settlement({ chain: swallowing })
     await settlement.start()
-    await settlement.look(settling)
-    world.clock.value += 10_001
+    await settlement.step(settling)
+    fixture.clock.value += 10_001
     await settleAll()
-    expect((await world.transactions()).map(({ purpose, status }) => [purpose, status])).to.deep.equal([
+    expect((await fixture.transactions()).map(({ purpose, status }) => [purpose, status])).to.deep.equal([
       ['settle_part', 'REPLACED'],
       ['nothing', 'MINED'],
     ])
-    expect((await world.orders()).map(({ status, settling }) => [status, settling])).to.deep.equal([
+    expect((await fixture.orders()).map(({ status, settling }) => [status, settling])).to.deep.equal([
       ['OPEN', 0],
       ['OPEN', 0],
     ])
-    expect(await chain().provider.getTransactionCount(world.lane.relayer)).to.equal(1)
+    expect(await chain().provider.getTransactionCount(fixture.lane.relayer)).to.equal(1)
   })
 })

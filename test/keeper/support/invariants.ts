@@ -6,14 +6,14 @@ import { isReservable } from '../../../domain/orders/open-order.ts'
 import { isTerminal } from '../../../domain/orders/order-state.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import { projectAll } from '../../../indexer/project/project-shard.ts'
-import type { World } from './world.ts'
+import type { MarketFixture } from './market-fixture.ts'
 
 /** Fails unless every account holds back exactly what its orders do, and positions and fills add up. */
-export async function expectConsistent(world: World): Promise<void> {
-  const orders = await world.orders()
-  const accounts = await world.db.selectFrom('accounts').selectAll().execute()
+export async function expectConsistent(fixture: MarketFixture): Promise<void> {
+  const orders = await fixture.orders()
+  const accounts = await fixture.db.selectFrom('accounts').selectAll().execute()
   // A block that leaves the chain takes its credits with it, until its parts are mined again.
-  const retried = await world.db
+  const retried = await fixture.db
     .selectFrom('fills')
     .select('fill_id')
     .where('status', '=', 'RETRYING')
@@ -28,18 +28,18 @@ export async function expectConsistent(world: World): Promise<void> {
   }
   for (const order of orders) {
     const perStep =
-      order.openable === 0 ? 0n : reservationPerStep(world.spec, { ...order, limit: order.price })
+      order.openable === 0 ? 0n : reservationPerStep(fixture.spec, { ...order, limit: order.price })
     expect(order.reserved, order.orderId).to.equal(perStep * BigInt(order.openable))
     if (!isReservable(order)) expect(order.reserved, order.orderId).to.equal(0n)
     if (isTerminal(order.status)) expect([order.settling, order.held], order.orderId).to.deep.equal([0, 0n])
     expect(isTerminal(order.status)).to.equal(order.endedAt !== null)
   }
-  await expectFillsAddUp(world)
+  await expectFillsAddUp(fixture)
   // An order that comes back with its block has its slot, which another may have got meanwhile: it is the first to settle again.
-  if (retried.length === 0) await expectSlotsApart(world)
+  if (retried.length === 0) await expectSlotsApart(fixture)
 }
 
-async function expectFillsAddUp({ db, spec }: World): Promise<void> {
+async function expectFillsAddUp({ db, spec }: MarketFixture): Promise<void> {
   const orders = await db.selectFrom('orders').selectAll().execute()
   const fills = await db.selectFrom('fills').selectAll().where('status', '<>', 'FAILED').execute()
   for (const order of orders) {
@@ -79,7 +79,7 @@ async function expectFillsAddUp({ db, spec }: World): Promise<void> {
 }
 
 /** No two live orders of a maker share a partial slot. */
-async function expectSlotsApart({ db }: World): Promise<void> {
+async function expectSlotsApart({ db }: MarketFixture): Promise<void> {
   const rows = await db
     .selectFrom('orders')
     .select(['maker', 'partial_slot'])
@@ -91,20 +91,20 @@ async function expectSlotsApart({ db }: World): Promise<void> {
 }
 
 /** Fails unless the book that is fed row by row equals the one that is read from the table. */
-export async function expectSameBook(world: World): Promise<void> {
-  const { marketId } = world.spec
-  const orders = await world.orders()
+export async function expectSameBook(fixture: MarketFixture): Promise<void> {
+  const { marketId } = fixture.spec
+  const orders = await fixture.orders()
   const loaded = new MarketBook(
-    world.spec,
+    fixture.spec,
     orders.filter(({ orderId }) => orderId.startsWith(`${marketId}-`)),
   )
-  const rows = await world.db
+  const rows = await fixture.db
     .selectFrom('journal')
     .select(['seq', 'row'])
-    .where('shard', '=', marketShard(world.spec.marketId))
+    .where('shard', '=', marketShard(fixture.spec.marketId))
     .orderBy('seq')
     .execute()
-  const fed = new MarketBook(world.spec, [])
+  const fed = new MarketBook(fixture.spec, [])
   for (const { seq, row } of rows) {
     if (fed.apply(seq, row as never) === 'reload') return
   }
@@ -113,11 +113,11 @@ export async function expectSameBook(world: World): Promise<void> {
 }
 
 /** Fails unless what readers see, projected from the log alone, says what the write side says. */
-export async function expectSameReadModel(world: World): Promise<void> {
-  const { db } = world
+export async function expectSameReadModel(fixture: MarketFixture): Promise<void> {
+  const { db } = fixture
   await projectAll(db, { limit: 500, killPoint() {} })
   const seen = await db.selectFrom('read.orders').selectAll().orderBy('seq').orderBy('order_id').execute()
-  const orders = await world.orders()
+  const orders = await fixture.orders()
   expect(
     seen.map(({ order_id, status, status_reason, filled, settling, reserved, triggered }) => ({
       ...{ order_id, status, status_reason, filled, settling, reserved, triggered },
@@ -144,17 +144,17 @@ export async function expectSameReadModel(world: World): Promise<void> {
       (own?.matched_size ?? 0) - (own?.size ?? 0),
     ])
   }
-  await expectSameLevels(world)
+  await expectSameLevels(fixture)
 }
 
-async function expectSameLevels(world: World): Promise<void> {
-  const { book } = new MarketBook(world.spec, await world.orders())
+async function expectSameLevels(fixture: MarketFixture): Promise<void> {
+  const { book } = new MarketBook(fixture.spec, await fixture.orders())
   const levels = (['LONG', 'SHORT'] as const).flatMap((side) =>
     [...book.levels(side)].map(
       ({ price, steps, orders }) => `${side} ${price}: ${steps} in ${orders.length}`,
     ),
   )
-  const seen = await world.db.selectFrom('read.book_levels').selectAll().where('quantity', '>', 0).execute()
+  const seen = await fixture.db.selectFrom('read.book_levels').selectAll().where('quantity', '>', 0).execute()
   const shown = seen.map(
     ({ side, price, quantity, order_count }) => `${side} ${price}: ${quantity} in ${order_count}`,
   )

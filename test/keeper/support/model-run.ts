@@ -6,13 +6,7 @@ import { minedPosition } from '../../../db/positions.ts'
 import type { PartSettled } from '../../../domain/journal/journal-row.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
-import {
-  aliveUntil,
-  isAlwaysReduceOnly,
-  isConditional,
-  type OrderType,
-  type Side,
-} from '../../../domain/orders/order.ts'
+import { aliveUntil, isAlwaysReduceOnly, isConditional } from '../../../domain/orders/order.ts'
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
@@ -25,49 +19,15 @@ import { createSwitchStore } from '../../../keeper/switches/store.ts'
 import { fireSwitches } from '../../../keeper/switches/switches.ts'
 import { Model } from '../../support/order-model.ts'
 import type { ModelOrder, Observed } from '../../support/order-model-terms.ts'
-import { mineOne } from './mine.ts'
+import { addressOf, MarketFixture, SILENT_LOGGER, type Trader } from './market-fixture.ts'
+import { mineOldestPart } from './mine-part.ts'
+import { type Command, type Place, TRADERS } from './model-commands.ts'
 import { SteppedKeeper } from './stepped-keeper.ts'
-import { addressOf, quiet, type Trader, World } from './world.ts'
-
-export interface Place {
-  readonly kind: 'place'
-  readonly by: number
-  readonly side: Side
-  readonly type: OrderType
-  readonly steps: number
-  /** Ticks from the middle. */
-  readonly limit: number
-  readonly trigger: number
-  readonly leverage: number
-  readonly reduceOnly: boolean
-  /** Seconds; 0 for ever. */
-  readonly life: number
-  /** Signed by the trader's session key, whose right ends so many seconds from now; null: by the trader. */
-  readonly keyLife: number | null
-}
-
-export type Command =
-  | Place
-  /** Two limit orders that meet at the price of the oracle, and a step. */
-  | { readonly kind: 'deal'; readonly buyer: number; readonly seller: number; readonly steps: number }
-  /** A deal that closes the trader's position, mined. */
-  | { readonly kind: 'close'; readonly by: number }
-  | { readonly kind: 'cancel'; readonly pick: number }
-  | { readonly kind: 'step' | 'restart' | 'mine' | 'reorg' | 'fire' | 'halt' | 'open' }
-  /** The power goes in the step's first or second transaction. */
-  | { readonly kind: 'cut'; readonly at: 1 | 2 }
-  | { readonly kind: 'wait'; readonly ms: number }
-  | { readonly kind: 'price'; readonly offset: number }
-  | { readonly kind: 'fail'; readonly culprit: number }
-  | { readonly kind: 'revoke'; readonly by: number }
-  | { readonly kind: 'arm'; readonly by: number; readonly seconds: number }
-
-export const TRADERS = 4
 
 const keyOf = (trader: number): Wallet => new Wallet(id(`session key ${trader}`))
 
 export class ModelRun {
-  readonly world: World
+  readonly fixture: MarketFixture
   readonly model: Model
   readonly counts = { revoked: 0, fired: 0, reorgs: 0, voided: 0, cuts: 0 }
   readonly #middle: number
@@ -77,25 +37,25 @@ export class ModelRun {
   #keeper!: SteppedKeeper
   #price = 0
 
-  private constructor(world: World, middle: number) {
-    this.world = world
+  private constructor(fixture: MarketFixture, middle: number) {
+    this.fixture = fixture
     this.#middle = middle
-    this.model = new Model(world.spec)
+    this.model = new Model(fixture.spec)
   }
 
   /** Traders with so little that some orders must go when a position or a price moves. */
   static async open(spec: MarketSpec, middle: number, funds: string): Promise<ModelRun> {
-    const run = new ModelRun(await World.open(spec), middle)
+    const run = new ModelRun(await MarketFixture.open(spec), middle)
     await run.#report(0)
-    for (let at = 0; at < TRADERS; at++) run.#traders.push(await run.world.trader(`trader ${at}`, funds))
-    for (const name of ['auction', 'settle', 'switches']) run.#fences.set(name, await run.world.lease(name))
+    for (let at = 0; at < TRADERS; at++) run.#traders.push(await run.fixture.trader(`trader ${at}`, funds))
+    for (const name of ['auction', 'settle', 'switches']) run.#fences.set(name, await run.fixture.lease(name))
     run.#keeper = run.#startKeeper()
     run.model.observe(await run.#observed())
     return run
   }
 
   async take(command: Command): Promise<void> {
-    const { world } = this
+    const { fixture } = this
     switch (command.kind) {
       case 'place':
         return this.#place(command)
@@ -113,20 +73,20 @@ export class ModelRun {
         this.#keeper = this.#startKeeper()
         return
       case 'wait':
-        world.clock.value += command.ms
+        fixture.clock.value += command.ms
         return
       case 'price':
-        world.clock.value += 1
+        fixture.clock.value += 1
         return this.#report(command.offset)
       case 'halt':
       case 'open':
-        await world.db
+        await fixture.db
           .updateTable('markets')
           .set({ mode: command.kind === 'open' ? 'open' : 'halted' })
           .execute()
         return
       case 'mine':
-        if (await mineOne(world)) this.model.mine(await this.#observed())
+        if (await mineOldestPart(fixture)) this.model.mine(await this.#observed())
         return
       case 'reorg':
         return this.#reorg()
@@ -143,7 +103,7 @@ export class ModelRun {
 
   /** Every order, and what every account holds back, is what the model says. */
   async compare(): Promise<void> {
-    const stored = await this.world.orders()
+    const stored = await this.fixture.orders()
     const told = stored.map((order) => ({
       ...{
         id: order.orderId,
@@ -161,7 +121,7 @@ export class ModelRun {
     }))
     const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id)
     expect(told.sort(byId)).to.deep.equal(expected.sort(byId))
-    for (const { user_id, reserved } of await this.world.db.selectFrom('accounts').selectAll().execute()) {
+    for (const { user_id, reserved } of await this.fixture.db.selectFrom('accounts').selectAll().execute()) {
       expect(reserved, `reserved of ${user_id}`).to.equal(this.model.reservedOf(user_id))
     }
   }
@@ -169,7 +129,7 @@ export class ModelRun {
   // ---------------------------------------------------------------------- the api's commands
 
   async #place(command: Place): Promise<void> {
-    const { clock, spec } = this.world
+    const { clock, spec } = this.fixture
     const by = this.#traders[command.by] as Trader
     const { type, side, steps, leverage, keyLife } = command
     const now = Math.floor(clock.value / 1000)
@@ -179,7 +139,7 @@ export class ModelRun {
     const expiration = command.life === 0 ? 0 : now + command.life
     const signing = keyLife === null ? {} : { signer: keyOf(command.by), keyExpiresAt: now + keyLife }
     const placement = { by, side, type, steps, limit, trigger, leverage, reduceOnly, expiration, ...signing }
-    const orderId = await this.world.place(placement)
+    const orderId = await this.fixture.place(placement)
     const keyExpiresAt = keyLife === null ? null : ((now + keyLife) as Seconds)
     const terms = { side, type, price: limit as Ticks, trigger: trigger as Ticks }
     const order = this.model.place({
@@ -190,13 +150,13 @@ export class ModelRun {
       status: isConditional(type) ? 'PENDING_TRIGGER' : 'OPEN',
       reservedPrice: reservedPriceOf(spec, terms, priceBand(spec, priceOf(spec, this.#price as Ticks))),
     })
-    const { free } = await this.world.db
+    const { free } = await this.fixture.db
       .selectFrom('accounts')
       .select('free')
       .where('user_id', '=', by.account)
       .executeTakeFirstOrThrow()
     if (this.model.reservedOf(by.account) <= free) return
-    await this.world.cancel(orderId)
+    await this.fixture.cancel(orderId)
     this.model.leave(order, 'USER_CANCELLED')
   }
 
@@ -227,15 +187,15 @@ export class ModelRun {
   async #cancel(pick: number): Promise<void> {
     const order = this.model.orders[pick % Math.max(1, this.model.orders.length)]
     if (order === undefined) return
-    expect(await this.world.cancel(order.id)).to.equal(this.model.isLive(order))
+    expect(await this.fixture.cancel(order.id)).to.equal(this.model.isLive(order))
     if (this.model.isLive(order)) this.model.leave(order, 'USER_CANCELLED')
   }
 
   async #arm(by: number, seconds: number): Promise<void> {
     const { account } = this.#traders[by] as Trader
-    const armed_at = this.world.clock.value
+    const armed_at = this.fixture.clock.value
     const timer = { timeout_seconds: seconds, armed_at, fire_at: armed_at + seconds * 1000 }
-    await this.world.db
+    await this.fixture.db
       .insertInto('cancel_switches')
       .values({ user_id: account, ...timer })
       .onConflict((conflict) => conflict.column('user_id').doUpdateSet(timer))
@@ -246,14 +206,14 @@ export class ModelRun {
   // ---------------------------------------------------------------------- the keeper
 
   #startKeeper(): SteppedKeeper {
-    return new SteppedKeeper(this.world, this.#fences.get('auction') as Fence)
+    return new SteppedKeeper(this.fixture, this.#fences.get('auction') as Fence)
   }
 
   async #step(): Promise<void> {
-    const { db, spec, clock } = this.world
+    const { db, spec, clock } = this.fixture
     clock.value += 200
     const keeper = this.#keeper
-    const before = await keeper.store.peek(spec.marketId)
+    const before = await keeper.store.snapshot(spec.marketId)
     const mayTrigger = usableReport(keeper.memory, before, clock.now()) !== null
     const crashesAfterTriggers = await keeper.step()
     const mayMatch = usableReport(keeper.memory, before, clock.now()) !== null
@@ -291,16 +251,16 @@ export class ModelRun {
   }
 
   async #fire(): Promise<void> {
-    const { world } = this
+    const { fixture } = this
     const ports = {
-      switches: createSwitchStore(world.db),
-      clock: world.clock,
+      switches: createSwitchStore(fixture.db),
+      clock: fixture.clock,
       killPoint: () => {},
-      logger: quiet,
+      logger: SILENT_LOGGER,
     }
     await fireSwitches(ports, this.#fences.get('switches') as Fence)
     for (const [account, fireAt] of this.#armed) {
-      if (fireAt > world.clock.value) continue
+      if (fireAt > fixture.clock.value) continue
       this.#armed.delete(account)
       this.counts.fired++
       this.model.leaveAll(
@@ -312,7 +272,7 @@ export class ModelRun {
 
   /** The oldest unmined part fails for a reason that names an order, an account, or nobody. */
   async #fail(choice: number): Promise<void> {
-    const { world, model } = this
+    const { fixture, model } = this
     const first = model.queue[0]
     if (first === undefined) return
     const queueNo = await this.#oldestAction()
@@ -320,7 +280,7 @@ export class ModelRun {
     const maker = addressOf(
       (this.#traders.find(({ account }) => account === blamed.account) as Trader).wallet,
     )
-    const salt = BigInt((await world.orderOf(blamed.id)).salt)
+    const salt = BigInt((await fixture.orderOf(blamed.id)).salt)
     const culprits: readonly [Culprit, (order: ModelOrder) => boolean][] = [
       [{ kind: 'order', maker, salt, error: 'OrderDead' }, (order) => order === blamed],
       [
@@ -333,14 +293,14 @@ export class ModelRun {
     const [culprit, isCulprit] = culprits[choice] as (typeof culprits)[number]
     const chain = { findCulprit: async () => culprit }
     const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
-    const ports = { voids: createVoidStore(world.db), chain, clock: world.clock, logger: quiet }
-    await voidFrom(ports, world.spec, this.#fences.get('settle') as Fence, { queueNo, reverted })
-    model.voidBatches(world.clock.value, isCulprit)
+    const ports = { voids: createVoidStore(fixture.db), chain, clock: fixture.clock, logger: SILENT_LOGGER }
+    await voidFrom(ports, fixture.spec, this.#fences.get('settle') as Fence, { queueNo, reverted })
+    model.voidBatches(fixture.clock.value, isCulprit)
     this.counts.voided++
   }
 
   async #oldestAction(): Promise<number> {
-    const { queue_no } = await this.world.db
+    const { queue_no } = await this.fixture.db
       .selectFrom('actions')
       .select('queue_no')
       .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
@@ -353,12 +313,12 @@ export class ModelRun {
 
   async #report(offset: number): Promise<void> {
     this.#price = this.#middle + offset
-    await this.world.report(this.#price)
+    await this.fixture.report(this.#price)
   }
 
   async #observed(): Promise<Observed> {
-    const accounts = await this.world.db.selectFrom('accounts').selectAll().execute()
-    const positions = await this.world.db.selectFrom('positions').selectAll().execute()
+    const accounts = await this.fixture.db.selectFrom('accounts').selectAll().execute()
+    const positions = await this.fixture.db.selectFrom('positions').selectAll().execute()
     return {
       free: new Map(accounts.map(({ user_id, free }) => [user_id, free])),
       mined: new Map(positions.map((row) => [row.user_id, minedPosition(row)])),
@@ -366,7 +326,7 @@ export class ModelRun {
   }
 
   async #reorg(): Promise<void> {
-    const { db, spec } = this.world
+    const { db, spec } = this.fixture
     const batch = this.model.mined.at(-1)
     if (batch === undefined) return
     const rows = await db
@@ -386,7 +346,7 @@ export class ModelRun {
   }
 
   async #revoke(by: number): Promise<void> {
-    const { db, clock, spec } = this.world
+    const { db, clock, spec } = this.fixture
     const { wallet } = this.#traders[by] as Trader
     const key = addressOf(keyOf(by))
     const timestamp = Math.floor(clock.value / 1000)

@@ -3,7 +3,7 @@ import { createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
 import type { AuctionStore } from '../../../keeper/auction/ports.ts'
 import { createMarks } from '../../../keeper/marks/marks.ts'
-import { RULES, type World } from './world.ts'
+import { type MarketFixture, RULES } from './market-fixture.ts'
 
 class PowerCut extends Error {}
 
@@ -17,21 +17,21 @@ export class SteppedKeeper {
   /** In which transaction from here the power goes; 0: in none. */
   cutAt = 0
 
-  constructor(world: World, fence: Fence) {
-    const ports = world.auctionPorts()
+  constructor(fixture: MarketFixture, fence: Fence) {
+    const ports = fixture.auctionPorts()
     this.store = {
-      peek: (marketId) => ports.store.peek(marketId),
-      turn: (marketId, own, work) =>
-        ports.store.turn(marketId, own, async (turn) => {
-          const done = await work(turn)
+      snapshot: (marketId) => ports.store.snapshot(marketId),
+      transaction: (marketId, own, work) =>
+        ports.store.transaction(marketId, own, async (transaction) => {
+          const done = await work(transaction)
           if (this.cutAt > 0 && --this.cutAt === 0) throw new PowerCut()
           return done
         }),
     }
     this.#fence = fence
-    this.memory = createMarketMemory({ ...RULES, kind: world.spec.kind })
-    this.#marks = createMarks({ ...ports, store: this.store }, world.spec, this.memory)
-    this.#auction = createAuction({ ...ports, store: this.store }, world.spec, this.memory)
+    this.memory = createMarketMemory({ ...RULES, kind: fixture.spec.kind })
+    this.#marks = createMarks({ ...ports, store: this.store }, fixture.spec, this.memory)
+    this.#auction = createAuction({ ...ports, store: this.store }, fixture.spec, this.memory)
   }
 
   /** Whether the power went. */

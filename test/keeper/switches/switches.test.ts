@@ -11,8 +11,8 @@ import { createSwitchStore } from '../../../keeper/switches/store.ts'
 import { fireSwitches } from '../../../keeper/switches/switches.ts'
 import { perpetual } from '../../support/markets.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
-import { mineOne } from '../support/mine.ts'
-import { quiet, RULES, type Trader, World } from '../support/world.ts'
+import { MarketFixture, RULES, SILENT_LOGGER, type Trader } from '../support/market-fixture.ts'
+import { mineOldestPart } from '../support/mine-part.ts'
 
 const OTHER = {
   ...perpetual,
@@ -21,118 +21,118 @@ const OTHER = {
   trader: Wallet.createRandom().address.toLowerCase() as Address,
 }
 
-describe("the dead-man switch's executor", () => {
-  let world: World
+describe('the dead-man switch job', () => {
+  let fixture: MarketFixture
   /** The other market, in the same database. */
-  let second: World
+  let second: MarketFixture
   let fence: Fence
   let alice: Trader
   let bob: Trader
 
   beforeEach(async () => {
-    world = await World.open(perpetual)
-    await listMarket(world.db, OTHER)
-    second = new World(world.db, world.url, OTHER, world.clock)
-    fence = await world.lease('switches')
-    await world.report(1000)
-    alice = await world.trader('alice')
-    bob = await world.trader('bob')
+    fixture = await MarketFixture.open(perpetual)
+    await listMarket(fixture.db, OTHER)
+    second = new MarketFixture(fixture.db, fixture.url, OTHER, fixture.clock)
+    fence = await fixture.lease('switches')
+    await fixture.report(1000)
+    alice = await fixture.trader('alice')
+    bob = await fixture.trader('bob')
   })
 
   afterEach(async () => {
-    await expectConsistent(world)
-    await expectSameBook(world)
-    await expectSameReadModel(world)
-    await world.close()
+    await expectConsistent(fixture)
+    await expectSameBook(fixture)
+    await expectSameReadModel(fixture)
+    await fixture.close()
   })
 
-  const now = () => world.clock.value
+  const now = () => fixture.clock.value
   /** As the api does. */
   const arm = async (by: Trader, seconds: number) => {
     const timer = { timeout_seconds: seconds, armed_at: now(), fire_at: now() + seconds * 1000 }
-    await world.db
+    await fixture.db
       .insertInto('cancel_switches')
       .values({ user_id: by.account, ...timer })
       .onConflict((conflict) => conflict.column('user_id').doUpdateSet(timer))
       .execute()
   }
   const run = (changes: { readonly store?: SwitchStore; readonly killPoint?: () => void } = {}) => {
-    const { store = createSwitchStore(world.db), killPoint = () => {} } = changes
-    return fireSwitches({ switches: store, clock: world.clock, killPoint, logger: quiet }, fence)
+    const { store = createSwitchStore(fixture.db), killPoint = () => {} } = changes
+    return fireSwitches({ switches: store, clock: fixture.clock, killPoint, logger: SILENT_LOGGER }, fence)
   }
-  const buy = (by: Trader, on = world) => on.place({ by, side: 'LONG', steps: 10, limit: 990 })
+  const buy = (by: Trader, on = fixture) => on.place({ by, side: 'LONG', steps: 10, limit: 990 })
   const stop = (by: Trader) =>
-    world.place({ by, side: 'LONG', steps: 10, type: 'STOP_MARKET', trigger: 1010 })
+    fixture.place({ by, side: 'LONG', steps: 10, type: 'STOP_MARKET', trigger: 1010 })
   const stateOf = async (orderId: string) => {
-    const { status, statusReason } = await world.orderOf(orderId)
+    const { status, statusReason } = await fixture.orderOf(orderId)
     return statusReason === null ? status : `${status} ${statusReason}`
   }
   const DEAD = 'CANCELLED DEAD_MAN_SWITCH'
   const left = async () => [
-    ...(await world.db.selectFrom('cancel_switches').select('user_id').execute()),
-    ...(await world.db.selectFrom('fired_switches').select('user_id').execute()),
+    ...(await fixture.db.selectFrom('cancel_switches').select('user_id').execute()),
+    ...(await fixture.db.selectFrom('fired_switches').select('user_id').execute()),
   ]
 
-  it('given a switch that is due, it cancels all that the account has, in every market and state, and forgets the switch', async () => {
+  it('when a switch is due, it cancels all orders of the account in every market and deletes the switch', async () => {
     const mine = [await buy(alice), await stop(alice), await buy(alice, second)]
     const others = await buy(bob)
     await arm(alice, 5)
-    world.clock.value += 4_999
+    fixture.clock.value += 4_999
     await run()
     for (const id of mine) expect(await stateOf(id)).to.be.oneOf(['OPEN', 'PENDING_TRIGGER'])
-    world.clock.value += 1
+    fixture.clock.value += 1
     await run()
     for (const id of mine) expect(await stateOf(id)).to.equal(DEAD)
     expect(await stateOf(others)).to.equal('OPEN')
     expect(await left()).to.deep.equal([])
   })
 
-  it('given the time of the next switch, it asks to be woken then, and else soon enough to see a new one', async () => {
+  it('when the next switch is due soon, it pauses until then, otherwise for 250 ms', async () => {
     expect(await run()).to.equal(250)
     await arm(alice, 5)
     expect(await run()).to.equal(250)
-    world.clock.value += 4_900
+    fixture.clock.value += 4_900
     expect(await run()).to.equal(100)
   })
 
-  it('given an order that was accepted after the switch fired, it stays', async () => {
+  it('when an order is accepted after the switch fired, it stays open', async () => {
     await arm(alice, 5)
     const before = await buy(alice)
-    world.clock.value += 5_001
+    fixture.clock.value += 5_001
     const after = await buy(alice)
     await run()
     expect([await stateOf(before), await stateOf(after)]).to.deep.equal([DEAD, 'OPEN'])
   })
 
-  it('given an order of which some settles, it leaves the book and ends with its settlement', async () => {
-    const order = await world.place({ by: alice, side: 'LONG', steps: 50, limit: 1000 })
-    await world.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
-    const auctioning = await world.lease('auction:m1')
+  it('when an order has an unsettled fill, it leaves the book and ends with its settlement', async () => {
+    const order = await fixture.place({ by: alice, side: 'LONG', steps: 50, limit: 1000 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
+    const auctioning = await fixture.lease('auction:m1')
     const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
-    await createAuction(world.auctionPorts(), perpetual, memory).run(auctioning)
+    await createAuction(fixture.auctionPorts(), perpetual, memory).run(auctioning)
     await arm(alice, 5)
-    world.clock.value += 5_000
+    fixture.clock.value += 5_000
     await run()
     expect(await stateOf(order)).to.equal('CANCEL_PENDING_FINALIZE')
-    await mineOne(world)
+    await mineOldestPart(fixture)
     expect(await stateOf(order)).to.equal(DEAD)
   })
 
-  it('given a switch that is armed anew before it is taken up, it does not fire', async () => {
+  it('when a due switch is armed again before the pass, it does not fire', async () => {
     const order = await buy(alice)
     await arm(alice, 5)
-    world.clock.value += 5_000
+    fixture.clock.value += 5_000
     await arm(alice, 5)
     await run()
     expect(await stateOf(order)).to.equal('OPEN')
   })
 
-  it('given a switch that is armed anew while it is taken up, whoever has its row first decides', async () => {
+  it('when arming locks the row of a due switch before the pass, the switch does not fire', async () => {
     const order = await buy(alice)
     await arm(alice, 5)
-    world.clock.value += 5_000
+    fixture.clock.value += 5_000
     let firing: Promise<number> | undefined
-    await world.db.transaction().execute(async (tx) => {
+    await fixture.db.transaction().execute(async (tx) => {
       await tx
         .updateTable('cancel_switches')
         .set({ fire_at: now() + 5_000 })
@@ -146,22 +146,22 @@ describe("the dead-man switch's executor", () => {
     expect(await left()).to.have.length(1)
   })
 
-  it('given a switch that is armed anew after it has fired, what it fired for ends and the new one stays armed', async () => {
+  it('when a switch is armed again after it fired, its orders end and the new switch stays armed', async () => {
     const order = await buy(alice)
     await arm(alice, 5)
-    world.clock.value += 5_000
-    const store = createSwitchStore(world.db)
-    await store.fire(fence, world.clock.now())
+    fixture.clock.value += 5_000
+    const store = createSwitchStore(fixture.db)
+    await store.fire(fence, fixture.clock.now())
     await arm(alice, 60)
     await run()
     expect(await stateOf(order)).to.equal(DEAD)
     expect(await left()).to.have.length(1)
   })
 
-  it('given a crash between two markets, the next one goes on, and nothing is cancelled twice', async () => {
+  it('when it crashes between two markets, the next pass continues and cancels nothing twice', async () => {
     const mine = [await buy(alice), await buy(alice, second)]
     await arm(alice, 5)
-    world.clock.value += 5_000
+    fixture.clock.value += 5_000
     const crash = () => {
       throw new Error('power cut')
     }
@@ -173,15 +173,15 @@ describe("the dead-man switch's executor", () => {
     expect(await left()).to.have.length(1)
     await run()
     for (const id of mine) expect(await stateOf(id)).to.equal(DEAD)
-    expect(await world.rows('order_ended')).to.have.length(1)
+    expect(await fixture.rows('order_ended')).to.have.length(1)
     expect(await left()).to.deep.equal([])
   })
 
-  it('given a market in trouble, the others do not wait for it, and it is tried again', async () => {
+  it('when one market fails, the other markets are cancelled and the failed one is retried', async () => {
     const mine = [await buy(alice), await buy(alice, second)]
     await arm(alice, 5)
-    world.clock.value += 5_000
-    const store = createSwitchStore(world.db)
+    fixture.clock.value += 5_000
+    const store = createSwitchStore(fixture.db)
     const troubled: SwitchStore = {
       ...store,
       cancel: async (own, marketId, fired, at) => {
@@ -199,11 +199,11 @@ describe("the dead-man switch's executor", () => {
     expect(await stateOf(mine[0] as string)).to.equal(DEAD)
   })
 
-  it('given a lost lease, it cancels nothing', async () => {
+  it('when the lease is lost, it cancels nothing', async () => {
     const order = await buy(alice)
     await arm(alice, 5)
-    world.clock.value += 5_000
-    await world.db
+    fixture.clock.value += 5_000
+    await fixture.db
       .updateTable('leases')
       .set({ owner: 'another', token: 99 })
       .where('name', '=', 'switches')

@@ -29,9 +29,9 @@ import type { Logger } from '../../../service/logger.ts'
 import { e18 } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
-export const quiet: Logger = { info: () => {}, warn: () => {}, error: () => {} }
+export const SILENT_LOGGER: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
-export const noMetrics: Metrics = {
+export const NO_METRICS: Metrics = {
   auction: () => {},
   batch: () => {},
   triggered: () => {},
@@ -102,7 +102,7 @@ export const realClock = (): TestClock => {
   }
 }
 
-export class World {
+export class MarketFixture {
   readonly db: Db
   readonly url: string
   readonly spec: MarketSpec
@@ -116,11 +116,11 @@ export class World {
     this.clock = clock
   }
 
-  static async open(spec: MarketSpec, clock: TestClock = standingClock()): Promise<World> {
+  static async open(spec: MarketSpec, clock: TestClock = standingClock()): Promise<MarketFixture> {
     const url = await freshDatabase()
     const db = createDb(createPool({ url, connections: 12, name: 'keeper test' }))
     await listMarket(db, spec)
-    return new World(db, url, spec, clock)
+    return new MarketFixture(db, url, spec, clock)
   }
 
   close(): Promise<void> {
@@ -157,7 +157,7 @@ export class World {
       .execute()
   }
 
-  /** A world with a chain puts the oracle's signature here. */
+  /** A fixture with a chain puts the oracle's signature here. */
   signReport: (price: Price, observedAt: number) => string = () => '0x'
 
   order(placement: Placement): Order {
@@ -307,8 +307,8 @@ export class World {
       store: createAuctionStore(this.db),
       clock: this.clock,
       killPoint: () => {},
-      metrics: noMetrics,
-      logger: quiet,
+      metrics: NO_METRICS,
+      logger: SILENT_LOGGER,
       wake: (batchId) => woken.push(batchId),
       woken,
     }

@@ -8,10 +8,10 @@ import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { BatchSettled, SettledFill } from '../../../domain/settlement/settlement.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks, UserId } from '../../../domain/units.ts'
 import { applyFacts } from '../../../indexer/ingest/apply.ts'
-import type { World } from './world.ts'
+import type { MarketFixture } from './market-fixture.ts'
 
 /** The oldest part that is not mined. */
-const oldest = ({ db, spec }: World) =>
+const oldestPart = ({ db, spec }: MarketFixture) =>
   db
     .selectFrom('actions')
     .selectAll()
@@ -20,9 +20,9 @@ const oldest = ({ db, spec }: World) =>
     .orderBy('queue_no')
     .executeTakeFirst()
 
-type Action = NonNullable<Awaited<ReturnType<typeof oldest>>>
+type Action = NonNullable<Awaited<ReturnType<typeof oldestPart>>>
 
-async function fillsOf({ db }: World, { market_id, batch_id, part }: Action) {
+async function fillsOf({ db }: MarketFixture, { market_id, batch_id, part }: Action) {
   const fills = await db
     .selectFrom('fills')
     .selectAll()
@@ -42,8 +42,8 @@ async function fillsOf({ db }: World, { market_id, batch_id, part }: Action) {
   }))
 }
 
-async function settledPart(world: World, action: Action): Promise<BatchSettled> {
-  const { db, spec } = world
+async function settledPart(fixture: MarketFixture, action: Action): Promise<BatchSettled> {
+  const { db, spec } = fixture
   const batch = await db
     .selectFrom('batches')
     .selectAll()
@@ -59,7 +59,7 @@ async function settledPart(world: World, action: Action): Promise<BatchSettled> 
     fundingIndex: 0n as FundingIndex,
     oracle,
   }
-  const fills = byAccount(await fillsOf(world, action)).flatMap((run): SettledFill[] => {
+  const fills = byAccount(await fillsOf(fixture, action)).flatMap((run): SettledFill[] => {
     const before = positions.get(run[0]?.account as number) ?? FLAT
     const given = run.map(({ order, steps, taker }) => ({
       side: order.side,
@@ -108,7 +108,7 @@ const FLAT: Position = {
 }
 
 /** The part gets its number, as it would be signed and sent. */
-async function submit({ db, spec }: World, { queue_no }: Action): Promise<void> {
+async function submit({ db, spec }: MarketFixture, { queue_no }: Action): Promise<void> {
   const { last_action_id } = await db
     .updateTable('markets')
     .set((eb) => ({ last_action_id: eb('last_action_id', '+', 1) }))
@@ -124,19 +124,19 @@ async function submit({ db, spec }: World, { queue_no }: Action): Promise<void> 
 }
 
 /** Mines the oldest part, if there is one. */
-export async function mineOne(world: World): Promise<boolean> {
-  const next = await oldest(world)
+export async function mineOldestPart(fixture: MarketFixture): Promise<boolean> {
+  const next = await oldestPart(fixture)
   if (next === undefined) return false
-  await submit(world, next)
-  const action = (await oldest(world)) as Action
-  const settled = await settledPart(world, action)
+  await submit(fixture, next)
+  const action = (await oldestPart(fixture)) as Action
+  const settled = await settledPart(fixture, action)
   const number = action.queue_no
   const hash = `0x${number.toString(16).padStart(64, '0')}`
   const block = {
     number,
     hash,
     parentHash: '0x',
-    timestamp: Math.floor(world.clock.value / 1000),
+    timestamp: Math.floor(fixture.clock.value / 1000),
     transactions: [],
   }
   const log = {
@@ -144,15 +144,15 @@ export async function mineOne(world: World): Promise<boolean> {
     blockHash: hash,
     logIndex: 0,
     txHash: hash,
-    address: world.spec.trader,
+    address: fixture.spec.trader,
     topics: [],
     data: '0x',
   }
   const position = (): never => {
     throw new Error('nobody asks the chain')
   }
-  await world.db.transaction().execute((tx) =>
-    applyFacts(tx, block, [{ log, fact: { kind: 'part_mined', spec: world.spec, settled } }], {
+  await fixture.db.transaction().execute((tx) =>
+    applyFacts(tx, block, [{ log, fact: { kind: 'part_mined', spec: fixture.spec, settled } }], {
       chain: { position },
       stopped: [],
     }),

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { freePort } from '../../../stack/ports.ts'
 import { loginOf } from '../../support/postgres.ts'
-import { type ChainWorld, faucetKey, laneKey } from './chain-world.ts'
+import { type ChainFixture, faucetKey, laneKey } from './chain-fixture.ts'
 
 export class KeeperProcess {
   readonly url: string
@@ -23,18 +23,18 @@ export class KeeperProcess {
     })
   }
 
-  static async start(world: ChainWorld, env: Record<string, string> = {}): Promise<KeeperProcess> {
+  static async start(fixture: ChainFixture, env: Record<string, string> = {}): Promise<KeeperProcess> {
     const port = await freePort()
     const child = spawn(process.execPath, ['keeper/main.ts'], {
       env: {
         ...process.env,
-        DATABASE_URL: await loginOf(world.url, 'keeper'),
+        DATABASE_URL: await loginOf(fixture.url, 'keeper'),
         REDIS_URL: '',
-        RPC_URL: world.chainSide.anvil.url,
+        RPC_URL: fixture.chainSide.anvil.url,
         CHAIN_ID: '6343',
         PORT: `${port}`,
         LOG_LEVEL: 'warn',
-        ADDRESS_USDM: world.chainSide.shared.usdm,
+        ADDRESS_USDM: fixture.chainSide.shared.usdm,
         RELAYER_KEYS: JSON.stringify({ m1: laneKey, faucet: faucetKey }),
         LEASE_MS: '900',
         CONFIRMATIONS: '0',

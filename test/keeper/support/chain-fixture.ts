@@ -1,4 +1,4 @@
-/** A world with a chain below it: contracts, relayers, and an indexer that looks when it is asked to. */
+/** A fixture with a chain below it: contracts, relayers, and an indexer that looks when it is asked to. */
 
 import { HDNodeWallet, id, JsonRpcProvider, NonceManager, parseEther, Wallet } from 'ethers'
 import { after, afterEach, before, beforeEach } from 'mocha'
@@ -23,7 +23,7 @@ import { createReportSigner } from '../../../stack/oracle.ts'
 import { IsolatedTrader__factory } from '../../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
-import { noMetrics, quiet, RULES, realClock, type Trader, World } from './world.ts'
+import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 
 const CHAIN_ID = 6343
 const DEVELOPER = HDNodeWallet.fromPhrase('test test test test test test test test test test test junk')
@@ -72,7 +72,7 @@ export function useChain(listed: MarketSpec): () => Deployed {
     snapshot = await deployed?.provider.send('evm_snapshot', [])
   })
   afterEach(async () => {
-    if (deployed !== undefined) await goBack(deployed, snapshot)
+    if (deployed !== undefined) await revertTo(deployed, snapshot)
   })
   after(async () => {
     deployed?.provider.destroy()
@@ -82,7 +82,7 @@ export function useChain(listed: MarketSpec): () => Deployed {
 }
 
 /** Forgets everything since the snapshot; the node would take its clock back as well. */
-export async function goBack({ provider, admin }: Deployed, snapshot: string): Promise<void> {
+export async function revertTo({ provider, admin }: Deployed, snapshot: string): Promise<void> {
   await provider.send('evm_revert', [snapshot])
   admin.reset()
   const { timestamp } = (await provider.getBlock('latest')) as { timestamp: number }
@@ -92,7 +92,7 @@ export async function goBack({ provider, admin }: Deployed, snapshot: string): P
 
 export const POLICY = { resendAfterMs: 200, stuckAfterMs: 1500, feeCap: 10n ** 12n, priorityFee: 1_000_000n }
 
-export class ChainWorld extends World {
+export class ChainFixture extends MarketFixture {
   readonly chainSide!: Deployed
   readonly lane: RelayerLane = {
     name: 'm1',
@@ -101,15 +101,15 @@ export class ChainWorld extends World {
   }
   follower!: Follower
 
-  static async openOn(deployed: Deployed): Promise<ChainWorld> {
-    const plain = await World.open(deployed.spec, realClock())
-    const world = new ChainWorld(plain.db, plain.url, plain.spec, plain.clock)
-    Object.assign(world, { chainSide: deployed })
+  static async openOn(deployed: Deployed): Promise<ChainFixture> {
+    const plain = await MarketFixture.open(deployed.spec, realClock())
+    const fixture = new ChainFixture(plain.db, plain.url, plain.spec, plain.clock)
+    Object.assign(fixture, { chainSide: deployed })
     const signer = createReportSigner(oracleKey, { chainId: CHAIN_ID, address: deployed.shared.oracle })
     const feed = feedIdOf(deployed.spec.marketId)
-    world.signReport = (price: Price, at: number) => signer.sign(feed, price, at as Millis).signatures
-    world.follower = await world.#createFollower()
-    return world
+    fixture.signReport = (price: Price, at: number) => signer.sign(feed, price, at as Millis).signatures
+    fixture.follower = await fixture.#createFollower()
+    return fixture
   }
 
   async #createFollower(): Promise<Follower> {
@@ -126,7 +126,7 @@ export class ChainWorld extends World {
         db: this.db,
         chain,
         clock: this.clock,
-        logger: quiet,
+        logger: SILENT_LOGGER,
         metrics: metrics,
         killPoint: () => {},
       },
@@ -179,8 +179,8 @@ export class ChainWorld extends World {
   /** A keeper's settlement as it is after a start: it remembers nothing. */
   settlement(
     changes: { readonly chain?: (chain: Chain) => Chain; readonly killPoint?: (point: string) => void } = {},
-  ): Settlement {
-    return new Settlement(this, changes)
+  ): SettlementFixture {
+    return new SettlementFixture(this, changes)
   }
 
   async actions() {
@@ -201,58 +201,58 @@ export class ChainWorld extends World {
   }
 }
 
-export class Settlement {
+export class SettlementFixture {
   readonly delivery: Delivery
-  readonly #world: ChainWorld
+  readonly #fixture: ChainFixture
   readonly #ports: SettlePorts
   readonly chain: Chain
 
   constructor(
-    world: ChainWorld,
+    fixture: ChainFixture,
     {
       chain: wrap = (chain) => chain,
       killPoint = () => {},
-    }: Parameters<ChainWorld['settlement']>[0] & object,
+    }: Parameters<ChainFixture['settlement']>[0] & object,
   ) {
-    this.#world = world
-    const { url } = world.chainSide.anvil
+    this.#fixture = fixture
+    const { url } = fixture.chainSide.anvil
     this.chain = wrap(createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }))
     const common = {
       chain: this.chain,
       signer: createSigner(CHAIN_ID, laneKey),
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
-      clock: world.clock,
+      clock: fixture.clock,
       killPoint,
-      metrics: noMetrics,
-      logger: quiet,
+      metrics: NO_METRICS,
+      logger: SILENT_LOGGER,
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
     }
     const delivery: DeliveryPorts = {
       ...common,
-      relayers: createRelayerStore(world.db),
+      relayers: createRelayerStore(fixture.db),
       policy: POLICY,
       onChange: () => {},
     }
-    this.delivery = new Delivery(delivery, world.lane)
+    this.delivery = new Delivery(delivery, fixture.lane)
     this.#ports = {
       ...common,
       delivery: this.delivery,
-      store: createSettlementStore(world.db),
-      voids: createVoidStore(world.db),
+      store: createSettlementStore(fixture.db),
+      voids: createVoidStore(fixture.db),
       maxInFlight: 8,
       confirmations: 0,
     }
   }
 
   async start(): Promise<void> {
-    const relayers = createRelayerStore(this.#world.db)
-    await relayers.register(this.#world.lane, await this.chain.transactionCount(this.#world.lane.relayer))
+    const relayers = createRelayerStore(this.#fixture.db)
+    await relayers.register(this.#fixture.lane, await this.chain.transactionCount(this.#fixture.lane.relayer))
     await this.delivery.recover()
   }
 
   /** One look, and the answers of what it sent. */
-  async look(fence: Fence): Promise<void> {
-    await settleMarket(this.#ports, this.#world.spec, this.#world.lane, fence)
+  async step(fence: Fence): Promise<void> {
+    await settleMarket(this.#ports, this.#fixture.spec, this.#fixture.lane, fence)
     await this.delivery.settled()
   }
 
@@ -260,9 +260,9 @@ export class Settlement {
   async settleAll(fence: Fence, limitMs = 10_000): Promise<void> {
     const deadline = Date.now() + limitMs
     for (;;) {
-      await this.look(fence)
-      await this.#world.follow()
-      const open = (await this.#world.actions()).filter(({ status }) =>
+      await this.step(fence)
+      await this.#fixture.follow()
+      const open = (await this.#fixture.actions()).filter(({ status }) =>
         ['QUEUED', 'SIGNED', 'SUBMITTED'].includes(status),
       )
       if (open.length === 0) return
