@@ -165,9 +165,9 @@ async function place(
   }
 }
 
-type Stage = 'answered' | 'batch' | 'fill readable' | 'settled' | 'settlement readable'
+type Stage = 'response' | 'batch' | 'fill readable' | 'settled' | 'settlement readable'
 
-/** Milliseconds per stage of each order's first fill. `answered` is measured from sending, every other stage from acceptance. */
+/** Milliseconds per stage of each order's first fill. `response` is measured from sending, every other stage from acceptance. */
 async function stages(db: Db, samples: ReadonlyMap<string, Sample>, { fills, settledAt }: StageWatch) {
   const batches = await db
     .selectFrom('batches')
@@ -182,7 +182,7 @@ async function stages(db: Db, samples: ReadonlyMap<string, Sample>, { fills, set
     .execute()
   const acceptedAt = new Map(orders.map(({ order_id, accepted_at }) => [order_id, accepted_at]))
   const times: Record<Stage, number[]> = {
-    answered: [...samples.values()].map(({ sentAt, answeredAt }) => answeredAt - sentAt),
+    response: [...samples.values()].map(({ sentAt, answeredAt }) => answeredAt - sentAt),
     batch: [],
     'fill readable': [],
     settled: [],
@@ -214,7 +214,7 @@ function print(
     max_ms: percentile(values, 1),
   }))
   console.log(
-    `\n${rate} orders/s for ${seconds} s; "answered" is measured from sending, every other stage from acceptance`,
+    `\n${rate} orders/s for ${seconds} s; "response" is measured from sending, every other stage from acceptance`,
   )
   console.table(figures)
   console.log(

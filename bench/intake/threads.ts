@@ -8,10 +8,10 @@ const ROUNDS = 200
 
 export interface ThreadTimes {
   readonly orders: number
-  readonly here_us: number
+  readonly main_thread_us: number
   /** Main-thread time while a worker checks. */
-  readonly handed_over_us: number
-  readonly until_answer_us: number
+  readonly with_worker_us: number
+  readonly until_result_us: number
 }
 
 const micros = (ms: number): number => Math.round((ms / ROUNDS) * 1000)
@@ -41,8 +41,8 @@ export async function measureThreads(sizes: readonly number[]): Promise<ThreadTi
       await answer
     }
     const until = performance.now() - sent
-    const [here_us, handed_over_us, until_answer_us] = [here, handing, until].map(micros)
-    lines.push({ orders, here_us, handed_over_us, until_answer_us } as ThreadTimes)
+    const [main_thread_us, with_worker_us, until_result_us] = [here, handing, until].map(micros)
+    lines.push({ orders, main_thread_us, with_worker_us, until_result_us } as ThreadTimes)
   }
   await pool.stop()
   return lines
