@@ -16,7 +16,7 @@ const command = (name: string, kind: 'place' | 'cancel', userId: number, items =
 
 const nameOf = (taken: Command): string => (taken as unknown as Wanted).name
 
-/** A lane whose groups run when the test lets them. */
+/** A queue whose groups run when the test releases them. */
 function heldLane({ maxGroup = 10, maxQueue = 100 } = {}) {
   const groups: string[][] = []
   const releases: (() => void)[] = []

@@ -28,18 +28,18 @@ describe('the command pipeline under load and failures', () => {
     after(() => exchange.stop())
 
     it('when placements in two markets compete for one balance, it accepts exactly as many as the balance covers', async () => {
-      // Each holds back 100.05 in one market and 100.2 in the other: 10 + 10 and not one more.
+      // Each order reserves 100.05 in one market and 100.2 in the other: the balance covers 10 + 10 orders.
       const alice = await createUser(exchange.db, 'alice', '2002.5')
-      const drafts = Array.from({ length: 100 }, (_, at) =>
+      const allTerms = Array.from({ length: 100 }, (_, at) =>
         at % 2 === 0 ? { market: perpetual, price: '100' } : { market: future, price: '50', quantity: '2' },
       )
-      const answers = await Promise.all(drafts.map((draft) => exchange.place(alice, draft)))
+      const answers = await Promise.all(allTerms.map((terms) => exchange.place(alice, terms)))
       const accepted = answers.filter(({ status }) => status === 200)
       const refused = answers.filter(({ body }) => body.details?.code === 'INSUFFICIENT_MARGIN')
       expect(accepted.length + refused.length).to.equal(100)
       const spent = accepted.reduce((sum, { body }) => sum + BigInt(body.order.reserved_margin_e18_raw), 0n)
       expect(spent <= e18('2002.5')).to.equal(true)
-      // Whatever the mix, no further order of the cheaper market would have fitted.
+      // For every mix, the balance covers no further order of the cheaper market.
       expect(spent + e18('100.05') > e18('2002.5')).to.equal(true)
       await expectConsistentAccounting(exchange.db)
     })
@@ -107,7 +107,7 @@ describe('the command pipeline under load and failures', () => {
     })
   })
 
-  /** Holds market 1 until it is released, as a keeper would. */
+  /** Locks the shard of market 1 until it is released, as a keeper does. */
   async function holdShard({ url }: ExchangeFixture): Promise<() => Promise<void>> {
     const pool = createPool({ url, connections: 1, name: 'holder' })
     const client = await pool.connect()
@@ -150,7 +150,7 @@ describe('the command pipeline under load and failures', () => {
     it('when the connection breaks at the commit, it answers OUTCOME_UNKNOWN, and repeating the order resolves it', async () => {
       const exchange = await startExchange()
       const alice = await createUser(exchange.db, 'alice')
-      // The commit runs a deferred trigger that ends its own backend: the client learns nothing.
+      // The commit runs a deferred trigger that terminates its own backend, so the client receives no result.
       await raw(
         exchange.db,
         `create function cut() returns trigger language plpgsql as $$

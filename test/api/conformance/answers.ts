@@ -1,10 +1,10 @@
-/** Whether an answer has the fields that the contract names, of the types that it names. */
+/** Checks that an answer has the fields and types of the contract. */
 import { expect } from 'chai'
 import { EXACTLY, FIELDS, type FieldType } from './contract.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Every object of an answer, with the place it stands at. */
+/** Every object of an answer with its path. */
 function* objectsIn(value: unknown, at = 'answer'): Generator<readonly [string, Json]> {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) yield* objectsIn(item, `${at}[${index}]`)
@@ -19,7 +19,7 @@ const toNumber = (raw: string): number => {
   return Number(`${raw.startsWith('-') ? '-' : ''}${digits.slice(0, -18)}.${digits.slice(-18)}`)
 }
 
-/** Conventions: raw amounts are exact integers as strings, and the number beside one says the same. */
+/** Raw amounts are exact integers as strings, and the number of the same name is equal to them. */
 export function expectAmountsAgree(body: unknown): void {
   for (const [at, object] of objectsIn(body)) {
     for (const [name, raw] of Object.entries(object)) {
@@ -43,7 +43,7 @@ function expectType(value: unknown, type: FieldType, place: string): void {
   else expect(value, place).to.be.a(type as string)
 }
 
-/** The field as the table says, on the object of that name. */
+/** The object has the field with the type of the table. */
 export function expectField(name: string, object: Json, field: string): void {
   const type = FIELDS[name]?.[field] as FieldType
   const place = `${name}.${field}`
@@ -52,7 +52,7 @@ export function expectField(name: string, object: Json, field: string): void {
   if (type === 'amount') expect(object[`${field}_e18_raw`], place).to.match(/^-?\d+$/)
 }
 
-/** All fields of the object, and no others where the contract says so. */
+/** The object has all fields of the table, and no others if the contract is exact. */
 export function expectObject(name: string, object: Json): void {
   const fields = Object.entries(FIELDS[name] ?? {})
   for (const [field] of fields) expectField(name, object, field)

@@ -5,7 +5,7 @@ import type { Terms } from './contract-requests.ts'
 export interface SignatureRow {
   readonly id: string
   readonly terms?: Terms
-  /** Bits in which the signed flags differ from the right ones. */
+  /** Bits in which the signed flags differ from the correct ones. */
   readonly flags?: bigint
   readonly message?: Readonly<Record<string, unknown>>
   readonly domain?: Readonly<Record<string, unknown>>
@@ -17,7 +17,7 @@ export interface SignatureRow {
 const TYPES = FIELDS.order?.order_type as readonly string[]
 const isReducing = (type: string): boolean => type.startsWith('TAKE_PROFIT') || type.startsWith('STOP_LOSS')
 
-/** An order of the type that rests or waits, whatever the price does meanwhile. */
+/** Terms of an order of the type that rests or waits at any price during the test. */
 export function waiting(type: string, side: string): Terms {
   const isLong = side === 'LONG'
   const rises = type.startsWith('TAKE_PROFIT') ? !isLong : isLong

@@ -1,6 +1,6 @@
 /**
  * The contract with traders as tables, as far as it concerns orders, fills, reads, limits, errors and signing: endpoints, answers and
- * rules here; requests and signatures beside it. Every row has an id; `coverage.ts` fails where a row has no test.
+ * rules here; requests and signatures in `contract-requests.ts` and `contract-signing.ts`. `coverage.ts` fails if a row has no test.
  */
 
 // ------------------------------------------------------------------ endpoints
@@ -9,7 +9,7 @@ export interface Endpoint {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly access: 'public' | 'own'
-  /** Takes `read_after_shard_id` and `read_after_shard_seq`. */
+  /** Whether it accepts `read_after_shard_id` and `read_after_shard_seq`. */
   readonly bookmark: boolean
   /** The object of the answer, in `FIELDS`. */
   readonly answer: string
@@ -67,7 +67,7 @@ export type FieldType =
   | 'object'
   | readonly string[]
 
-/** Fields by the object they belong to. `amount`: a number, and an exact `_e18_raw` beside it that says the same. */
+/** Fields by object. `amount`: a number, and an exact `_e18_raw` string of the same value. */
 export const FIELDS: Readonly<Record<string, Readonly<Record<string, FieldType>>>> = {
   order: {
     order_id: 'string',
@@ -145,14 +145,14 @@ export const EXACTLY: readonly string[] = ['level']
 
 export interface Rule {
   readonly id: string
-  /** A test of another file that proves it, where HTTP alone cannot bring it about: `<file>: <title>`. */
+  /** `<file>: <part of a title>` of the test that proves the rule, if it cannot be tested over HTTP alone. */
   readonly provenBy?: string
 }
 
 const rules = (...ids: string[]): Rule[] => ids.map((id) => ({ id }))
 const elsewhere = (id: string, provenBy: string): Rule => ({ id, provenBy })
 
-/** Everything that the contract says and that is no field of a request or an answer. */
+/** All rules of the contract that are not fields of requests or answers. */
 export const RULES: readonly Rule[] = [
   // States and transitions.
   ...rules(

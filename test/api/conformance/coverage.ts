@@ -1,4 +1,4 @@
-/** Keeps count of the rows that have a test. */
+/** Records which rows of the contract have a test. */
 import { existsSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { it } from 'mocha'
@@ -14,7 +14,7 @@ export function test(id: string, title: string, run: () => Promise<void> | void)
   it(title, run)
 }
 
-/** A row that a test of another file proves: that test must be there. */
+/** A row that a test of another file proves; that test must exist. */
 export function testElsewhere(id: string, provenBy: string): void {
   const [file = '', title = ''] = provenBy.split(/: (.*)/s)
   test(id, `${id} (proven by ${file})`, () => {

@@ -1,4 +1,4 @@
-/** A running exchange as the suite sees it: over HTTP, with the accounts that it was seeded with. */
+/** Access to a running exchange over HTTP with its seeded accounts. */
 import { Wallet } from 'ethers'
 import type { Stack } from '../../../stack/stack.ts'
 import { type Account, type Forgery, type MarketFacts, type OrderDraft, signed } from './signing.ts'
@@ -10,7 +10,7 @@ export interface Answer {
   readonly headers: Headers
 }
 
-export interface Asking {
+export interface RequestOptions {
   readonly body?: unknown
   /** Replaces the account's API key; null for none. */
   readonly authorization?: string | null
@@ -39,17 +39,18 @@ export class Exchange {
     account: Account | null,
     method: 'GET' | 'POST',
     path: string,
-    asking: Asking = {},
+    options: RequestOptions = {},
   ): Promise<Answer> {
-    const key = asking.authorization === undefined ? account && `Key ${account.apiKey}` : asking.authorization
+    const key =
+      options.authorization === undefined ? account && `Key ${account.apiKey}` : options.authorization
     const response = await fetch(`${this.stack.file.base_url}${path}`, {
       method,
       headers: {
         ...(key !== null && { authorization: key }),
-        ...(asking.body !== undefined && { 'content-type': 'application/json' }),
+        ...(options.body !== undefined && { 'content-type': 'application/json' }),
       },
-      ...(asking.body !== undefined && {
-        body: typeof asking.body === 'string' ? asking.body : JSON.stringify(asking.body),
+      ...(options.body !== undefined && {
+        body: typeof options.body === 'string' ? options.body : JSON.stringify(options.body),
       }),
     })
     const text = await response.text()
@@ -65,7 +66,7 @@ export class Exchange {
     return this.send(account, 'POST', path, { body })
   }
 
-  /** As it is once its price is known. */
+  /** The market, once its oracle price is known. */
   async market(marketId: number): Promise<MarketFacts> {
     const isPriced = (market: Answer['body']): boolean => market.oracle_price_e18_raw !== null
     const { body } = await this.until(null, `/v0/markets/${marketId}`, isPriced)
@@ -73,7 +74,7 @@ export class Exchange {
     return body
   }
 
-  /** As it was last read: its price is good enough for orders that keep their distance from it. */
+  /** The market as last read; its price is accurate enough for orders far from it. */
   async known(marketId: number): Promise<MarketFacts> {
     return this.#markets.get(marketId) ?? this.market(marketId)
   }
@@ -87,7 +88,7 @@ export class Exchange {
     return this.post(account, `/v0/orders/cancel/by-hash/${hash}`, body)
   }
 
-  /** Reads until `done`. */
+  /** Reads the path until `done`, for at most 30 s. */
   async until(
     account: Account | null,
     path: string,

@@ -1,4 +1,4 @@
-/** One order in each state, made by trading, before the tables are gone through. */
+/** Creates one order in each state by trading, before the tables are tested. */
 import { expect } from 'chai'
 import { type Answer, type Exchange, near } from './exchange.ts'
 import type { Account, MarketFacts } from './signing.ts'
@@ -12,7 +12,7 @@ export interface Fixture {
   /** Owns the orders below. */
   readonly owner: Account
   readonly other: Account
-  /** Everything else is done by accounts of its own, so that nothing is in another's way. */
+  /** The account of all other tests, so that they do not affect the orders below. */
   readonly spare: Account
   readonly market: MarketFacts
   readonly open: Placed
@@ -46,8 +46,8 @@ export async function prepare(exchange: Exchange): Promise<Fixture> {
   const waiting = orderOf(
     await exchange.place(owner, { order_type: 'STOP_MARKET', trigger_price: near(market, 1100) }),
   )
-  // The bigger buy fills in part, then what is left of it is cancelled. A sell may be a step short where the band has risen since
-  // it was accepted, so sells are not counted on to the last step.
+  // The larger buy fills in part; its remainder is cancelled. A sell may fill one step less if the band has risen since its
+  // acceptance, so the tests do not depend on the last step of sells.
   const sell = { side: 'SHORT', price, leverage: 2 }
   const partly = orderOf(await exchange.place(owner, { price, quantity: '0.03', leverage: 2 }))
   const first = orderOf(await exchange.place(other, { ...sell, quantity: '0.01' }))

@@ -1,4 +1,4 @@
-/** Tests made of the tables of endpoints and answers. */
+/** Tests generated from the tables of endpoints and answers. */
 import { expect } from 'chai'
 import { describe } from 'mocha'
 import { expectAmountsAgree, expectField, expectObject } from './answers.ts'
@@ -8,7 +8,7 @@ import { type Answer, bookmarkOf } from './exchange.ts'
 import { draftOf, expectAnswer, requestId, type Suite } from './requests.ts'
 import { signed } from './signing.ts'
 
-/** The path with the owner's own names in it. */
+/** The path with the ids of the owner. */
 function pathFor({ path }: Endpoint, { fixture }: Suite): string {
   const { owner, partly, market } = fixture
   return path
@@ -21,7 +21,7 @@ function pathFor({ path }: Endpoint, { fixture }: Suite): string {
 
 const withQuery = (path: string, query: string): string => `${path}${path.includes('?') ? '&' : '?'}${query}`
 
-/** A body that is taken. */
+/** A valid body. */
 function bodyFor({ path }: Endpoint, { fixture }: Suite): unknown {
   const { owner, market, cancelled } = fixture
   const order = () => signed(owner, market, draftOf(market)).body
@@ -48,7 +48,11 @@ function bodyFor({ path }: Endpoint, { fixture }: Suite): unknown {
   }
 }
 
-const ask = (endpoint: Endpoint, suite: Suite, account: Suite['fixture']['owner'] | null): Promise<Answer> =>
+const request = (
+  endpoint: Endpoint,
+  suite: Suite,
+  account: Suite['fixture']['owner'] | null,
+): Promise<Answer> =>
   suite.exchange.send(account, endpoint.method, pathFor(endpoint, suite), {
     ...(endpoint.method === 'POST' && { body: bodyFor(endpoint, suite) }),
   })
@@ -60,7 +64,7 @@ export function testEndpoints(suite: () => Suite): void {
       test(id, 'when it is requested, it answers 200 with its object and consistent amounts', async () => {
         const { fixture } = suite()
         const account = endpoint.access === 'own' ? fixture.owner : null
-        const { status, body } = await ask(endpoint, suite(), account)
+        const { status, body } = await request(endpoint, suite(), account)
         expect(status, JSON.stringify(body)).to.equal(200)
         expectAmountsAgree(body)
         if (endpoint.answer === 'markets') for (const market of body) expectObject('market', market)
@@ -74,13 +78,13 @@ export function testEndpoints(suite: () => Suite): void {
 
 function testOwnership(endpoint: Endpoint, id: string, suite: () => Suite): void {
   test(id, 'when the credential is missing, it answers 401', async () => {
-    const { status, body } = await ask(endpoint, suite(), null)
+    const { status, body } = await request(endpoint, suite(), null)
     expect([status, body.details.code]).to.deep.equal([401, 'CREDENTIAL_MISSING'])
     expectObject('error', body)
   })
   if (!/:(user_id|order_id|order_hash)/.test(endpoint.path)) return
   test(id, 'when the data belongs to another user, it answers 403', async () => {
-    const { status, body } = await ask(endpoint, suite(), suite().fixture.other)
+    const { status, body } = await request(endpoint, suite(), suite().fixture.other)
     expect([status, body.details.code]).to.deep.equal([403, 'NOT_YOURS'])
   })
   if (endpoint.path.includes(':user_id')) return
@@ -126,7 +130,7 @@ function testBookmarks(endpoint: Endpoint, id: string, suite: () => Suite): void
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Where an object of that name is found. */
+/** Reads an object of that name. */
 async function sample(name: string, { exchange, fixture }: Suite): Promise<Json> {
   const { owner, partly, market } = fixture
   const own = async (path: string): Promise<Answer['body']> => (await exchange.get(owner, path)).body
@@ -143,7 +147,7 @@ async function sample(name: string, { exchange, fixture }: Suite): Promise<Json>
   const known = answers[name]
   if (known !== undefined) return known()
   const endpoint = ENDPOINTS.find(({ answer }) => answer === name) as Endpoint
-  return (await ask(endpoint, { exchange, fixture }, owner)).body
+  return (await request(endpoint, { exchange, fixture }, owner)).body
 }
 
 export function testFields(suite: () => Suite): void {

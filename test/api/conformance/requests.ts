@@ -1,4 +1,4 @@
-/** Tests made of the tables of requests: placements, signatures, commands over several orders. */
+/** Tests generated from the tables of requests: placements, signatures, commands over several orders. */
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
 import { describe } from 'mocha'
@@ -33,7 +33,7 @@ const seconds = (expiration: Terms['expiration']): number => {
   return Math.floor(Date.now() / 1000) + (expiration === 'soon' ? 600 : -600)
 }
 
-/** Terms in permille of the price as an order in human units. Without terms: a buy that rests. */
+/** Converts terms in permille of the oracle price to an order in human units. Without terms: a buy that rests. */
 export function draftOf(market: MarketFacts, terms: Terms = {}): OrderDraft {
   const { price, trigger, expiration, ...draft } = terms
   const isPriced = terms.order_type === undefined || terms.order_type.endsWith('LIMIT')
@@ -76,7 +76,7 @@ export function testPlacements(suite: () => Suite): void {
       test(id, titleOf(`a placement has ${id}`, expected), async () => {
         const { exchange, fixture } = suite()
         const { body } = signed(fixture.spare, fixture.market, draftOf(fixture.market, terms))
-        // A default that is left out is signed as what it stands for.
+        // An omitted field is signed with its default.
         const answer = await exchange.post(fixture.spare, '/v0/orders', without(body, changes))
         expectAnswer(answer, expected, true)
         if (expected.status === 200) {
@@ -137,7 +137,7 @@ export function testSignatures(suite: () => Suite): void {
 let ids = 0
 export const requestId = (): string => `conformance-${++ids}`
 
-/** Fills in what the table names: a fresh id, signed orders, hashes. */
+/** Replaces the `$` values of the table by a fresh id, signed orders or hashes. */
 function filledIn({ fixture }: Suite, value: unknown, account: Account): unknown {
   if (value === '$id') return requestId()
   const [, what, count] = /^\$(orders|hashes):(\d+)$/.exec(String(value)) ?? []

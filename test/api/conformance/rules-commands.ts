@@ -1,4 +1,4 @@
-/** The rules of placing and cancelling, each with its test. */
+/** Tests of the rules of placing and cancelling. */
 import { expect } from 'chai'
 import { type Answer, bookmarkOf, near } from './exchange.ts'
 import { orderOf } from './fixture.ts'

@@ -1,4 +1,4 @@
-/** The rules of the contract that are no field of a request or an answer, each with its test. */
+/** Tests of the rules of the contract that are not fields of requests or answers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { Wallet } from 'ethers'
@@ -266,7 +266,7 @@ const BOOKMARKS: Readonly<Record<string, Proof>> = {
   },
 }
 
-/** Keeps the shard's rows from readers while `work` runs: the projector waits for its row. */
+/** Locks the shard's row in the projection while `work` runs, so that the projector waits. */
 async function holdingBack(db: Suite['exchange']['stack']['db'], shard: string, work: () => Promise<void>) {
   await db.transaction().execute(async (tx) => {
     await sql`select 1 from read.projection where shard = ${shard} for update`.execute(tx)
@@ -307,7 +307,7 @@ const ACCESS: Readonly<Record<string, Proof>> = {
     await (await manager.registerSessionKey(key.address, 1)).wait()
     const forgery = { signer: key as unknown as Wallet }
     let answer = await exchange.place(spare, draftOf(market), { forgery })
-    // Until the indexer has seen the block, nobody knows the key.
+    // The key is unknown until the indexer has read the block.
     for (let tries = 0; answer.status !== 200 && tries < 50; tries++) {
       await sleep(100)
       answer = await exchange.place(spare, draftOf(market), { forgery })

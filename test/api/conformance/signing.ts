@@ -1,4 +1,4 @@
-/** Orders signed from the contract with traders alone: its struct, its domain, its flags, by ethers. */
+/** Signs orders with ethers by the struct, domain and flags of the contract with traders, independently of the domain code. */
 import { TypedDataEncoder, type Wallet } from 'ethers'
 import { e18 } from '../../support/markets.ts'
 
@@ -9,7 +9,7 @@ export interface Account {
   readonly apiKey: string
 }
 
-/** A market as `GET /v0/markets` tells it. */
+/** A market as returned by `GET /v0/markets`. */
 export interface MarketFacts {
   readonly market_id: number
   readonly chain_id: number
@@ -20,7 +20,7 @@ export interface MarketFacts {
   readonly max_leverage: number
 }
 
-/** What a trader wants, in human units. */
+/** Terms of an order in human units. */
 export interface OrderDraft {
   readonly side?: string
   readonly order_type?: string
@@ -33,7 +33,7 @@ export interface OrderDraft {
   readonly salt?: bigint
 }
 
-/** What is signed differently from what is sent. */
+/** Differences between the signed and the sent order. */
 export interface Forgery {
   readonly message?: Readonly<Record<string, unknown>>
   readonly domain?: Readonly<Record<string, unknown>>
@@ -54,14 +54,14 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 export const STRUCT = Object.keys(TYPES)
 
-/** Rule 5: the 32 bytes as a personal message, and the suffix that says so. */
+/** Signing rule 5: the 32 bytes as a personal message, with the suffix 01. */
 export const personally = (digest: string, wallet: Wallet): string =>
   `${wallet.signMessageSync(Buffer.from(digest.slice(2), 'hex'))}01`
 
 export const typeOf = ({ order_type, price }: OrderDraft): string =>
   order_type ?? (price === undefined ? 'MARKET' : 'LIMIT')
 
-/** Rule 3; a stop-loss is a stop. */
+/** Signing rule 3; a stop-loss has the condition of a stop. */
 export function conditionOf(type: string, side: string): number {
   if (type === 'MARKET' || type === 'LIMIT') return 0
   const rises = type.startsWith('TAKE_PROFIT') ? side === 'SHORT' : side === 'LONG'
@@ -71,7 +71,7 @@ export function conditionOf(type: string, side: string): number {
 let salts = 1_000n
 export const nextSalt = (): bigint => salts++
 
-/** Rule 1. */
+/** Signing rule 1. */
 export const flagsOf = (salt: bigint, side: string, reduceOnly: boolean): string =>
   `0x${((salt << 4n) | (side === 'LONG' ? 1n : 0n) | (reduceOnly ? 2n : 0n)).toString(16).padStart(16, '0')}`
 

@@ -9,7 +9,7 @@ import {
   type User,
 } from '../support/exchange-fixture.ts'
 
-/** What a trader's program sends by mistake, or a stranger on purpose. Nothing of it is our fault: nothing is a 500. */
+/** Requests that a program sends by mistake or an attacker on purpose: none of them may answer 500. */
 describe('hostile requests', () => {
   let exchange: ExchangeFixture
   let alice: User

@@ -70,7 +70,7 @@ describe(`rate limits of two API processes ${ON_REDIS}`, function () {
     return statusCode
   }
 
-  /** Until what this process answers is counted in Redis. */
+  /** Waits until the process counts its requests in Redis. */
   async function untilCounted(api: Api): Promise<void> {
     for (let tries = 0; tries < 200; tries++) {
       const from = `10.1.${++addresses % 250}.1`

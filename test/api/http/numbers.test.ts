@@ -85,7 +85,7 @@ describe('numbers in requests and answers', () => {
   })
 
   it('when a number is as long as a body, it is checked in bounded time', function () {
-    // Where the zeros are looked at once for each of them it takes ten seconds.
+    // A scan that is quadratic in the number of zeros would take ten seconds.
     this.timeout(5_000)
     const text = `{"price":0.1${'0'.repeat(120_000)}1}`
     expect(() => parseJson(text))
@@ -95,7 +95,7 @@ describe('numbers in requests and answers', () => {
 
   it('when an object has a name twice, in any spelling and place, it is rejected, and no other text is', () => {
     type Tree = string | readonly Tree[] | { readonly pairs: readonly (readonly [string, Tree])[] }
-    // None begins with a backslash: V8 reads other names as one that does and that it has seen before.
+    // No name begins with a backslash, because V8 confuses such a name with names that it has parsed before.
     const name = fc.constantFrom('a', 'b', 'a":', 'b\\', '__proto__', 'é', '"')
     const space = fc.constantFrom('', ' ', '\n\t')
     const leaf = fc.constantFrom('1', '1e5', 'null', '"a"', '"\\":"', '"{\\"a\\":1}"', '1234567890123456')

@@ -85,7 +85,7 @@ describe('requests over HTTP', () => {
       const user = await createUser(exchange.db, 'rotating')
       expect((await balance(`Key ${user.apiKey}`, user.userId)).status).to.equal(200)
       const next = await createApiKey(exchange.db, user.userId)
-      // The notification comes by another connection: at once, but not within the same microtask.
+      // The notification arrives on another connection, so not within the same microtask.
       for (let tries = 0; tries < 100; tries++) {
         if ((await balance(`Key ${user.apiKey}`, user.userId)).status === 401) break
         await new Promise((resolve) => setTimeout(resolve, 10))
@@ -226,7 +226,7 @@ describe('requests over HTTP', () => {
   })
 
   describe('POST /v0/faucet', () => {
-    /** What the keeper does: takes the request and stores the transaction's hash. */
+    /** Acts as the keeper: reads the request and stores the hash of the transaction. */
     async function relay(set: { status: 'SIGNED' | 'FAILED'; tx_hash: string | null }): Promise<unknown> {
       for (;;) {
         const open = exchange.db.selectFrom('faucet_requests').selectAll().where('status', '=', 'REQUESTED')

@@ -11,7 +11,7 @@ import {
 } from '../support/exchange-fixture.ts'
 import { untilLockWait } from '../support/wait.ts'
 
-/** What comes over a connection, byte by byte, where a client library would not let it. */
+/** Raw bytes that a client library would not send. */
 describe('raw HTTP connections', () => {
   let exchange: ExchangeFixture
   let alice: User
@@ -92,7 +92,7 @@ describe('raw HTTP connections', () => {
       })
     })
     expect(answer).to.equal('')
-    // It was placed all the same: who asks learns it.
+    // The order was placed; repeating it returns the order.
     const again = await exchange.send(alice, 'POST', '/v0/orders', body)
     expect(again.body).to.include({ is_duplicate: true })
     expect(again.body.order.order_hash).to.equal(hash)

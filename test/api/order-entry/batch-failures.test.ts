@@ -87,8 +87,8 @@ describe('commands over several orders under failures', () => {
   it('when the API is killed between commit and answer of a batch of cancels, repeating it returns its first results', async () => {
     const hashes: string[] = []
     const api = await startApiProcess(url)
-    for (const draft of [{}, { market: future, price: '50' }]) {
-      const { body, hash } = signedBody(alice, draft)
+    for (const terms of [{}, { market: future, price: '50' }]) {
+      const { body, hash } = signedBody(alice, terms)
       hashes.push(hash)
       expect(((await post(api, '/v0/orders', body)) as Json).status).to.equal(200)
     }
@@ -180,7 +180,7 @@ describe('commands over several orders under failures', () => {
   it('when an account has more stored answers than the maximum, it retains the newest ones', async () => {
     const heavy = await createUser(db, 'heavy')
     const light = await createUser(db, 'light')
-    const kept = ({ userId }: User, count: number) =>
+    const stored = ({ userId }: User, count: number) =>
       Array.from({ length: count }, (_, at) => ({
         ...{ user_id: userId, client_request_id: `${at}`, digest: Buffer.alloc(32), answer: '{}' },
         created_at: Date.now() - 1000 + at,
@@ -188,7 +188,7 @@ describe('commands over several orders under failures', () => {
     await db.deleteFrom('client_requests').execute()
     await db
       .insertInto('client_requests')
-      .values([...kept(heavy, 12), ...kept(light, 5)])
+      .values([...stored(heavy, 12), ...stored(light, 5)])
       .execute()
     expect(await pruneRequests(db, { before: 0, most: 5 })).to.equal(7)
     const left = await db.selectFrom('client_requests').selectAll().orderBy('created_at').execute()

@@ -72,12 +72,12 @@ describe('a repeated batch of placements', () => {
 
   it('when it arrives many times at once at two processes, it is executed once', async () => {
     const jack = await createUser(exchange.db, 'jack')
-    const twin = await startSecondApi(exchange)
+    const secondApi = await startSecondApi(exchange)
     const orders = bodies(jack, [{}, { market: future, price: '50' }, { price: '98' }])
     const body = { client_request_id: 'twins', mode: 'atomic', orders }
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, at) =>
-        (at % 2 ? exchange : twin).send(jack, 'POST', '/v0/orders/place/batch', body),
+        (at % 2 ? exchange : secondApi).send(jack, 'POST', '/v0/orders/place/batch', body),
       ),
     )
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(10).fill(200))
@@ -86,10 +86,10 @@ describe('a repeated batch of placements', () => {
     expect(
       await exchange.db.selectFrom('orders').selectAll().where('user_id', '=', jack.userId).execute(),
     ).to.have.length(3)
-    await twin.stop()
+    await secondApi.stop()
   })
 
-  /** Commands on other connections that wait for a lock. */
+  /** Number of commands on other connections that wait for a lock. */
   const blocked = async (): Promise<number> => {
     const { rows } = await sql<{ count: number }>`
       select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
@@ -100,18 +100,18 @@ describe('a repeated batch of placements', () => {
     while ((await blocked()) < many) await new Promise((resolve) => setTimeout(resolve, 5))
   }
 
-  for (const [what, drafts] of [
+  for (const [what, allTerms] of [
     ['some of its orders', [{}, { leverage: 10 }]],
     ['all of its orders', [{ leverage: 10 }]],
   ] as const) {
     it(`when the first is still running and ${what} would be rejected by now, it returns the same answer`, async () => {
-      const lena = await createUser(exchange.db, `lena ${drafts.length}`)
-      const sent = { client_request_id: newRequestId(), mode: 'best_effort', orders: bodies(lena, drafts) }
+      const lena = await createUser(exchange.db, `lena ${allTerms.length}`)
+      const sent = { client_request_id: newRequestId(), mode: 'best_effort', orders: bodies(lena, allTerms) }
       const send = (through: ExchangeFixture): Promise<Answer> =>
         through.send(lena, 'POST', '/v0/orders/place/batch', sent)
       let first: Promise<Answer> | undefined
       let second: Promise<Answer> | undefined
-      let twin: ExchangeFixture | undefined
+      let secondApi: ExchangeFixture | undefined
       const { spec } = await exchange.db
         .selectFrom('markets')
         .select('spec')
@@ -123,25 +123,25 @@ describe('a repeated batch of placements', () => {
           .set({ spec: JSON.stringify({ ...spec, maxLeverage }) })
           .where('market_id', '=', perpetual.marketId)
           .execute()
-      const never = new Error('taken back')
-      // A row that is in the way of the first copy's last write: it has decided, and can commit once the row is taken back.
+      const never = new Error('rolled back')
+      // This uncommitted row blocks the last write of the first copy: it has decided, and commits once the row is rolled back.
       const holding = exchange.db.transaction().execute(async (tx) => {
-        const kept = { digest: Buffer.of(), answer: '{}', created_at: Date.now() }
-        const row = { user_id: lena.userId, client_request_id: sent.client_request_id, ...kept }
+        const stored = { digest: Buffer.of(), answer: '{}', created_at: Date.now() }
+        const row = { user_id: lena.userId, client_request_id: sent.client_request_id, ...stored }
         await tx.insertInto('client_requests').values(row).execute()
         first = send(exchange)
         await untilBlocked(1)
         await cap(5)
-        twin = await startSecondApi(exchange)
-        second = send(twin)
+        secondApi = await startSecondApi(exchange)
+        second = send(secondApi)
         await untilBlocked(2)
         throw never
       })
       await holding.catch((error) => expect(error).to.equal(never))
       await cap(perpetual.maxLeverage)
       const [one, two] = [await first, await second]
-      await twin?.stop()
-      expect([one?.status, one?.body.accepted]).to.deep.equal([200, drafts.length])
+      await secondApi?.stop()
+      expect([one?.status, one?.body.accepted]).to.deep.equal([200, allTerms.length])
       expect(two?.body).to.deep.equal({ ...one?.body, is_duplicate: true })
     })
   }

@@ -38,11 +38,11 @@ describe('POST /v0/orders/place/batch', () => {
 
   it('when a batch has fifty orders of one market, it accepts them in order in one transaction with one balance', async () => {
     const bob = await createUser(exchange.db, 'bob')
-    const drafts = Array.from(
+    const allTerms = Array.from(
       { length: 50 },
       (_, at): OrderTerms => ({ price: String(95 + (at % 10)), quantity: '0.1' }),
     )
-    const { status, body } = await send(bob, bodies(bob, drafts), { id: 'fifty' })
+    const { status, body } = await send(bob, bodies(bob, allTerms), { id: 'fifty' })
     expect(status, JSON.stringify(body)).to.equal(200)
     expect(body).to.include({ client_request_id: 'fifty', mode: 'best_effort', is_duplicate: false })
     expect([body.accepted, body.refused, body.results.length]).to.deep.equal([50, 0, 50])
@@ -51,7 +51,7 @@ describe('POST /v0/orders/place/batch', () => {
     )
     expect(seqs).to.deep.equal(Array.from({ length: 50 }, (_, at) => seqs[0] + at))
     expect(body.results.map((result: { order: { price: number } }) => result.order.price)).to.deep.equal(
-      drafts.map(({ price }) => Number(price)),
+      allTerms.map(({ price }) => Number(price)),
     )
     expect(body.results[0]).to.have.all.keys('order', 'is_duplicate', 'read_after')
     expect(body.read_after).to.deep.equal(body.results[49].read_after)
@@ -59,7 +59,7 @@ describe('POST /v0/orders/place/batch', () => {
   })
 
   it('when the balance covers only some orders, it accepts them in order until the balance is reserved', async () => {
-    // 100.05 each: two fit.
+    // Each order reserves 100.05: the balance covers two.
     const carol = await createUser(exchange.db, 'carol', '250')
     const answer = await send(carol, bodies(carol, [{}, {}, {}, { quantity: '0.4' }]))
     expect(codesOf(answer)).to.deep.equal([null, null, 'INSUFFICIENT_MARGIN', null])
@@ -84,12 +84,16 @@ describe('POST /v0/orders/place/batch', () => {
       .insertInto('positions')
       .values({ user_id: dave.userId, market_id: 1, matched_size: 1000, ...matched })
       .execute()
-    const drafts: OrderTerms[] = [
+    const allTerms: OrderTerms[] = [
       { side: 'SHORT', quantity: '0.6' },
       { side: 'SHORT', quantity: '0.4' },
       { side: 'SHORT', quantity: '0.1' },
     ]
-    expect(codesOf(await send(dave, bodies(dave, drafts)))).to.deep.equal([null, null, 'INSUFFICIENT_MARGIN'])
+    expect(codesOf(await send(dave, bodies(dave, allTerms)))).to.deep.equal([
+      null,
+      null,
+      'INSUFFICIENT_MARGIN',
+    ])
   })
 
   it('when a batch repeats an order or a salt, it returns the duplicate or rejects the salt', async () => {
@@ -124,8 +128,8 @@ describe('POST /v0/orders/place/batch', () => {
   it('when a batch reaches the limit of open orders, it rejects the orders beyond it', async () => {
     const frank = await createUser(exchange.db, 'frank')
     for (let batch = 0; batch < 9; batch++) {
-      const drafts = Array.from({ length: 50 }, (): OrderTerms => ({ quantity: '0.01' }))
-      expect((await send(frank, bodies(frank, drafts))).body.accepted).to.equal(50)
+      const allTerms = Array.from({ length: 50 }, (): OrderTerms => ({ quantity: '0.01' }))
+      expect((await send(frank, bodies(frank, allTerms))).body.accepted).to.equal(50)
     }
     await send(
       frank,
@@ -147,8 +151,8 @@ describe('POST /v0/orders/place/batch', () => {
   it('when a batch has orders of several markets, it commits them in one transaction with one bookmark for all', async () => {
     const gina = await createUser(exchange.db, 'gina')
     await exchange.project()
-    const drafts: OrderTerms[] = [{}, { market: future, price: '50' }, { price: '99' }]
-    const { body } = await send(gina, bodies(gina, drafts))
+    const allTerms: OrderTerms[] = [{}, { market: future, price: '50' }, { price: '99' }]
+    const { body } = await send(gina, bodies(gina, allTerms))
     expect(
       body.results.map((result: { read_after: { shard_id: string } }) => result.read_after.shard_id),
     ).to.deep.equal(['m1.1', 'm2.1', 'm1.1'])
@@ -233,14 +237,14 @@ describe('POST /v0/orders/place/batch', () => {
     it('when an item is rejected, it places nothing in any market and lists all errors', async () => {
       const hans = await createUser(exchange.db, 'hans', '250')
       const before = await exchange.state()
-      const drafts: OrderTerms[] = [
+      const allTerms: OrderTerms[] = [
         {},
         { market: future, price: '50' },
         { quantity: '3' },
         { price: '99', quantity: '2' },
         { price: '107' },
       ]
-      const answer = await send(hans, bodies(hans, drafts), { mode: 'atomic' })
+      const answer = await send(hans, bodies(hans, allTerms), { mode: 'atomic' })
       expect(answer.status).to.equal(400)
       expect(answer.body.details).to.include({
         code: 'INSUFFICIENT_MARGIN',
@@ -259,7 +263,7 @@ describe('POST /v0/orders/place/batch', () => {
         [4, 'PRICE_BAND'],
       ])
       expect(await exchange.state()).to.deep.equal(before)
-      // The same id may be used again: nothing was done under it.
+      // The same id can be used again, because the rejected batch did not consume it.
       const id = newRequestId()
       expect(
         (await send(hans, bodies(hans, [{}, { quantity: '3' }]), { mode: 'atomic', id })).status,

@@ -28,10 +28,10 @@ describe('cancelling several orders', () => {
     await exchange.stop()
   })
 
-  const place = async (user: User, drafts: readonly OrderTerms[]): Promise<string[]> => {
+  const place = async (user: User, allTerms: readonly OrderTerms[]): Promise<string[]> => {
     const hashes: string[] = []
-    for (const draft of drafts) {
-      const { status, body } = await exchange.place(user, draft)
+    for (const terms of allTerms) {
+      const { status, body } = await exchange.place(user, terms)
       expect(status, JSON.stringify(body)).to.equal(200)
       hashes.push(body.order.order_hash)
     }
@@ -155,24 +155,24 @@ describe('cancelling several orders', () => {
     })
 
     it('when it arrives many times at once at two processes, it is executed once', async () => {
-      const twin = await startSecondApi(exchange)
+      const second = await startSecondApi(exchange)
       const hashes = await place(alice, [{}, { market: future, price: '50' }])
       const body = { client_request_id: newId(), orderHashes: hashes }
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, at) =>
-          (at % 2 ? exchange : twin).send(alice, 'POST', '/v0/orders/cancel/batch', body),
+          (at % 2 ? exchange : second).send(alice, 'POST', '/v0/orders/cancel/batch', body),
         ),
       )
       expect(answers.map(summary)).to.deep.equal(Array(10).fill([CANCELLED, CANCELLED]))
       expect(answers.filter(({ body: { is_duplicate } }) => !is_duplicate)).to.have.length(1)
-      await twin.stop()
+      await second.stop()
     })
 
     it('when some orders belong to another account, it rejects these only', async () => {
       const bob = await createUser(exchange.db, 'bob')
       const [hers] = await place(alice, [{}])
-      const [his] = await place(bob, [{}])
-      expect(summary(await batch(bob, [hers, his]))).to.deep.equal(['NOT_YOURS', CANCELLED])
+      const [bobs] = await place(bob, [{}])
+      expect(summary(await batch(bob, [hers, bobs]))).to.deep.equal(['NOT_YOURS', CANCELLED])
       expect(summary(await batch(alice, [hers]))).to.deep.equal([CANCELLED])
     })
 

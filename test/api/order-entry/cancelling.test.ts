@@ -91,7 +91,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
       (await exchange.api.app.inject('/metrics')).body.includes(line)
     const answers = await exchange.db.transaction().execute(async (tx) => {
       await lockShard(tx, 'm1')
-      // The first placement waits for the lock, the second for the first.
+      // The first placement waits for the lock, the second one for the first.
       const first = exchange.place(alice)
       await untilLockWait(exchange.db)
       const placed = exchange.send(alice, 'POST', '/v0/orders', body)

@@ -76,15 +76,15 @@ describe('POST /v0/orders', () => {
   })
 
   it('when orders are market orders, of any kind of market or side, they are accepted', async () => {
-    const drafts = [
+    const allTerms = [
       { type: 'MARKET' },
       { type: 'MARKET', side: 'SHORT' },
       { market: future, price: '50', quantity: '1', side: 'SHORT' },
       { market: binary, price: '0.4', quantity: '10' },
       { market: binary, price: '0.6', quantity: '10', side: 'SHORT' },
     ] as const
-    for (const draft of drafts) {
-      const { status, body } = await exchange.place(alice, draft)
+    for (const terms of allTerms) {
+      const { status, body } = await exchange.place(alice, terms)
       expect(status, JSON.stringify(body)).to.equal(200)
       expect(body.order.status).to.equal('OPEN')
     }
@@ -191,7 +191,7 @@ describe('POST /v0/orders', () => {
       reserved_margin: 0,
     })
     expect(closing.body.balance).to.include({ total: 110, available: 10, position_margin: 100 })
-    // 0.4 are left to close, 0.05 open: 5 of margin and the allowance at twice the band's edge, 0.05 x 210 x 0.0005.
+    // 0.4 can still close, 0.05 opens: margin 5, and a fee allowance at twice the band's edge, 0.05 x 210 x 0.0005.
     const flipping = await exchange.place(bob, { side: 'SHORT', quantity: '0.45' })
     expect(flipping.body.order, JSON.stringify(flipping.body)).to.include({ reserved_margin: 5.00525 })
     const reducing = await exchange.place(bob, { side: 'SHORT', quantity: '1', reduceOnly: true })

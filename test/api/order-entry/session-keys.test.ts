@@ -27,7 +27,7 @@ describe('orders signed by a session key', () => {
     readonly expires_at?: number
     readonly revoked_at?: number | null
   }
-  /** As the indexer stores what the chain tells. */
+  /** Stores a session key as the indexer does. */
   async function register(owner: User, state: KeyState = {}): Promise<Wallet> {
     const key = new Wallet(id(`key ${++keys}`))
     const values = {
@@ -115,7 +115,7 @@ describe('orders signed by a session key', () => {
       .where('key', '=', signer.address.toLowerCase())
       .execute()
     expect((await exchange.place(alice, { signer })).body.details.code).to.equal('SESSION_KEY_REVOKED')
-    // What was accepted before is still told.
+    // A repetition of an accepted order still returns it.
     expect((await exchange.send(alice, 'POST', '/v0/orders', order)).body).to.include({ is_duplicate: true })
     await exchange.db.deleteFrom('session_keys').where('key', '=', signer.address.toLowerCase()).execute()
     expect((await exchange.place(alice, { signer })).body.details.code).to.equal('SIGNATURE_MISMATCH')

@@ -93,7 +93,7 @@ describe('POST /v0/orders/validate', () => {
     expect(body.nearest_valid).to.include({ lowest_price: 95 })
   })
 
-  const drafts = fc.record({
+  const allTerms = fc.record({
     market: fc.constantFrom(perpetual, future, binary),
     type: fc.constantFrom(...ORDER_TYPES),
     side: fc.constantFrom('LONG' as const, 'SHORT' as const),
@@ -127,16 +127,16 @@ describe('POST /v0/orders/validate', () => {
     }
     const seen = new Set<string>()
     await fc.assert(
-      fc.asyncProperty(drafts, async ({ market, level, trigger, hundredths, ...rest }) => {
+      fc.asyncProperty(allTerms, async ({ market, level, trigger, hundredths, ...rest }) => {
         const isMarket = rest.type.endsWith('MARKET')
-        const draft: OrderTerms = {
+        const terms: OrderTerms = {
           market,
           ...rest,
           price: isMarket ? '0' : priceAt(market, level),
           ...(trigger === null ? {} : { trigger: priceAt(market, trigger) }),
           quantity: human((e18('1') * BigInt(hundredths)) / 100n),
         }
-        const { body } = signedBody(carol, draft)
+        const { body } = signedBody(carol, terms)
         const traces = await exchange.state()
         const tried = await validate(carol, body)
         expect(await exchange.state()).to.deep.equal(traces)

@@ -24,14 +24,14 @@ describe('the history of orders and fills', () => {
     exchange = await startExchange()
     alice = await createUser(exchange.db, 'alice')
     bob = await createUser(exchange.db, 'bob')
-    const drafts = [
+    const allTerms = [
       ['buy', alice, { price: '99', quantity: '2' }],
       ['sell', bob, { side: 'SHORT', price: '101', quantity: '1' }],
       ['other', bob, { side: 'SHORT', price: '102', quantity: '3' }],
       ['gone', alice, { price: '98', quantity: '1' }],
     ] as const
-    for (const [name, user, draft] of drafts) {
-      const { body } = await exchange.place(user, draft)
+    for (const [name, user, terms] of allTerms) {
+      const { body } = await exchange.place(user, terms)
       ids[name] = body.order.order_id
       hashes[name] = body.order.order_hash
     }
@@ -69,7 +69,7 @@ describe('the history of orders and fills', () => {
   })
   after(() => exchange.stop())
 
-  /** By the place of its row in the log. */
+  /** Event ids by the sequence of their journal row. */
   const STOP = '1-14'
   const stopRow = (): OrderPlaced => ({
     ...{
@@ -161,7 +161,7 @@ describe('the history of orders and fills', () => {
       expect(plain.trigger).to.equal(null)
     })
 
-    it('come in pages', async () => {
+    it('when the events are read in pages, the pages contain every event once', async () => {
       const path = `/v0/orders/${ids.gone}/events`
       const all = (await exchange.get(alice, path)).body
       const first = (await exchange.get(alice, `${path}?limit=1`)).body
@@ -178,7 +178,7 @@ describe('the history of orders and fills', () => {
       expect(kinds(body).sort()).to.deep.equal(
         ['CANCELLED', 'CANCELLED', 'CREATED', 'CREATED', 'CREATED', 'PARTIALLY_FILLED'].sort(),
       )
-      // The log says what came first, whatever the times are: the chain's clock is another than the api's.
+      // The journal decides the order, not the times: the chain and the api have different clocks.
       const places = body.events.map(({ shard_seq }: { shard_seq: string }) => Number(shard_seq))
       expect(places).to.deep.equal([...places].sort((a, b) => b - a))
 

@@ -14,7 +14,7 @@ describe('reads', () => {
     exchange = await startExchange()
     alice = await createUser(exchange.db, 'alice')
     bob = await createUser(exchange.db, 'bob')
-    const drafts = [
+    const allTerms = [
       ['low', alice, { price: '99', quantity: '1' }],
       ['same', alice, { price: '99', quantity: '0.5' }],
       ['high', alice, { price: '99.5', quantity: '2' }],
@@ -22,8 +22,8 @@ describe('reads', () => {
       ['gone', alice, { price: '98', quantity: '1' }],
       ['market', bob, { side: 'SHORT', type: 'MARKET', quantity: '0.5' }],
     ] as const
-    for (const [name, user, draft] of drafts) {
-      const { body } = await exchange.place(user, draft)
+    for (const [name, user, terms] of allTerms) {
+      const { body } = await exchange.place(user, terms)
       placed[name] = body.order
     }
     await exchange.cancel(alice, placed.gone?.order_hash ?? '', { reason: 'enough' })

@@ -1,4 +1,4 @@
-/** Bookmarks while something holds the read model back: a projector, a rebuild, a database that goes away, too many that wait. */
+/** Bookmarks while the read model lags: a delayed projector, a rebuild, a lost database, too many waiting reads. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { sql } from 'kysely'
@@ -31,7 +31,7 @@ const STALE = [409, 'HTV1_READ_AFTER_STALE_BOOKMARK']
 const UNAVAILABLE = [503, 'HTV1_READ_AFTER_UNAVAILABLE']
 const CAPACITY = [429, 'HTV1_READ_AFTER_CAPACITY']
 
-/** Keeps the shard's projector from its work, by the row that it locks, until `release` or the end of `work`. */
+/** Blocks the projector of the shard by locking its row, until `release` or the end of `work`. */
 async function whileHeld(
   { db }: ExchangeFixture,
   shard: string,
@@ -202,7 +202,7 @@ describe('the limit of waiting reads', () => {
     const marked = `${path}?${query(body.read_after)}`
     const ownOf = (user: User) => `/v0/orders/by-user/${user.userId}?${query(body.read_after)}`
     const waiting = [exchange.get(alice, marked), ...others.map((user) => exchange.get(user, ownOf(user)))]
-    // Until all three wait, a fourth may be let in instead of one of them.
+    // Until all three wait, a fourth read may get one of the places.
     await sleep(300)
     expect(codeOf(await exchange.get(last, ownOf(last)))).to.deep.equal(CAPACITY)
     const late = await exchange.get(alice, marked)
@@ -219,17 +219,17 @@ describe('the limit of waiting reads', () => {
 
 describe('several processes', () => {
   it('when a row is projected by any process, the waiting reads of every process are woken', async () => {
-    // Neither the poll nor the end of the wait comes before the test's own end: only a notification does.
+    // Poll interval and wait exceed the test's timeout, so only a notification can wake the reads.
     const slow = { READ_AFTER_POLL_MS: '120000', READ_AFTER_WAIT_MS: '120000' }
     const exchange = await startExchange(slow)
-    const twin = await startSecondApi(exchange, slow)
+    const second = await startSecondApi(exchange, slow)
     const alice = await createUser(exchange.db, 'alice')
     await exchange.project()
     for (const [writer, reader, projector] of [
-      [exchange, twin, exchange],
-      [twin, exchange, exchange],
-      [exchange, twin, twin],
-      [exchange, exchange, twin],
+      [exchange, second, exchange],
+      [second, exchange, exchange],
+      [exchange, second, second],
+      [exchange, exchange, second],
     ] as const) {
       const { body } = await writer.place(alice)
       const read = reader.get(alice, `/v0/orders/${body.order.order_id}?${query(body.read_after)}`)
@@ -237,7 +237,7 @@ describe('several processes', () => {
       await projector.project('m1')
       expect((await read).status).to.equal(200)
     }
-    await twin.stop()
+    await second.stop()
     await exchange.stop()
   })
 })

@@ -8,7 +8,7 @@ import { future, perpetual } from '../../support/markets.ts'
 
 const wallet = new Wallet(id('signature pool'))
 
-/** Orders of two markets; every seventh signature is broken, every fifth is a stranger's. */
+/** Orders of two markets; every seventh signature is malformed, every fifth is by another signer. */
 async function someOrders(count: number): Promise<Signed[]> {
   const stranger = new Wallet(id('stranger'))
   const made = Array.from({ length: count }, async (_, at): Promise<Signed> => {

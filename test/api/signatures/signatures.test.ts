@@ -20,7 +20,7 @@ const digestOnly = (digest: string, wallet: Wallet): string =>
   `${wallet.signingKey.sign(digest).serialized}01`
 const asPersonal = (digest: string, wallet: Wallet): string =>
   wallet.signMessageSync(Buffer.from(digest.slice(2), 'hex'))
-/** The same signature with s mirrored at the group order: valid, but the form that is refused. */
+/** The same signature with s mirrored at the group order: valid, but rejected as malleable. */
 const highS = (digest: string, wallet: Wallet): string => {
   const signature = asPersonal(digest, wallet)
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -249,7 +249,7 @@ describe('rejected signatures of POST /v0/orders', () => {
     const answers = await Promise.all(Array.from({ length: 12 }, send))
     await busy.stop()
     const hints = answers.map(({ body }) => body.details.hint)
-    // The second may have turned meanwhile.
+    // A new second may have begun, with a new budget of explanations.
     expect(hints.filter((hint) => /sign its 32 bytes/.test(hint)).length).to.be.within(2, 8)
     for (const { status, body } of answers) {
       expect([status, body.details.code]).to.deep.equal([400, 'SIGNATURE_MISMATCH'])

@@ -1,4 +1,4 @@
-/** What Max returns is accepted and one step more is refused: over HTTP, whatever the account holds and has in the book. */
+/** Property over HTTP: the returned maximum is accepted and one step more is rejected, for any position and orders of the account. */
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
@@ -21,7 +21,7 @@ const MARKETS = [
 ] as const
 type Market = (typeof MARKETS)[number]
 
-/** A decimal text of so many ticks or steps. */
+/** The decimal text of a number of ticks or steps. */
 function times(unit: bigint, count: number | bigint): string {
   const wei = (unit * BigInt(count)).toString().padStart(19, '0')
   return `${wei.slice(0, -18)}.${wei.slice(-18)}`
@@ -30,7 +30,7 @@ function times(unit: bigint, count: number | bigint): string {
 interface Held {
   /** In steps; 0 for none. */
   readonly size: number
-  /** Per cent of the oracle price that it was entered at, and of its notional that is its margin. */
+  /** Entry price in percent of the oracle price, and margin in percent of the notional. */
   readonly entry: number
   readonly margin: number
 }
@@ -39,7 +39,7 @@ interface Terms {
   readonly side: 'LONG' | 'SHORT'
   readonly type: OrderType
   readonly leverage: number
-  /** Per mille of the oracle price. */
+  /** In permille of the oracle price. */
   readonly price: number
   readonly trigger: number
 }
@@ -103,7 +103,7 @@ describe('the maximum quantity', function () {
   })
   after(() => exchange.stop())
 
-  /** As the keeper would have left it. */
+  /** Stores a position as the keeper does. */
   async function hold(user: User, { spec, oracle }: Market, { size, entry, margin }: Held): Promise<void> {
     if (size === 0) return
     const at = BigInt(Math.round((oracle * entry) / 100))
@@ -136,25 +136,25 @@ describe('the maximum quantity', function () {
       ...(trigger !== undefined && { trigger_price: trigger }),
     })
 
-  async function check(user: User, { spec }: Market, draft: OrderTerms): Promise<string> {
-    const { status, body } = await estimate(user, draft)
-    const told = JSON.stringify([{ ...draft, market: spec.symbol }, body])
-    expect(status, told).to.equal(200)
+  async function check(user: User, { spec }: Market, terms: OrderTerms): Promise<string> {
+    const { status, body } = await estimate(user, terms)
+    const input = JSON.stringify([{ ...terms, market: spec.symbol }, body])
+    expect(status, input).to.equal(200)
     const { maximum } = body
     const most = Number(BigInt(maximum.quantity_e18_raw) / spec.step)
     const { code } = maximum.binding
-    const place = (count: number) => exchange.place(user, { ...draft, quantity: times(spec.step, count) })
-    // A reduce-only order of more than the position is taken, but does no more: there the maximum is what is of use.
+    const place = (count: number) => exchange.place(user, { ...terms, quantity: times(spec.step, count) })
+    // A reduce-only order above the position is accepted but fills only the position, so the maximum is the position.
     if (code !== 'POSITION_SIZE') {
       const { body: refused } = await place(most === 0 ? spec.minQuantity : most + 1)
-      expect(refused.details?.code, told).to.equal(code)
+      expect(refused.details?.code, input).to.equal(code)
       if (code === 'INSUFFICIENT_MARGIN' && most > 0)
-        expect(e18(refused.details.nearest_valid), told).to.equal(BigInt(maximum.quantity_e18_raw))
+        expect(e18(refused.details.nearest_valid), input).to.equal(BigInt(maximum.quantity_e18_raw))
     }
     if (most === 0) return `nothing: ${code}`
     const { status: placed, body: answer } = await place(most)
-    expect(placed, `${told} ${JSON.stringify(answer)}`).to.equal(200)
-    expect(answer.order.reserved_margin_e18_raw, told).to.equal(maximum.reserved_margin_e18_raw)
+    expect(placed, `${input} ${JSON.stringify(answer)}`).to.equal(200)
+    expect(answer.order.reserved_margin_e18_raw, input).to.equal(maximum.reserved_margin_e18_raw)
     return code
   }
 
@@ -165,7 +165,7 @@ describe('the maximum quantity', function () {
         fc.asyncProperty(scene, async ({ free, held, book, terms }) => {
           const user = await createUser(exchange.db, `sizer-${++users}`, String(free))
           await hold(user, market, held)
-          // What is not accepted is not in the book.
+          // Rejected orders are not in the book.
           for (const { terms, steps } of book)
             await exchange.place(user, {
               ...draftOf(market, terms),

@@ -18,7 +18,7 @@ const MIDDLE = new Map<MarketSpec, number>([
   [binary, 500],
 ])
 
-/** A decimal text of so many ticks or steps. */
+/** The decimal text of a number of ticks or steps. */
 const times = (unit: bigint, count: number): string => {
   const wei = (unit * BigInt(count)).toString().padStart(19, '0')
   return `${wei.slice(0, -18)}.${wei.slice(-18)}`
@@ -155,7 +155,7 @@ describe('sizing', () => {
       ['a stop without a trigger', { order_type: 'STOP_MARKET' }, 'TRIGGER_REQUIRED', 'trigger_price', 400],
       ['too much leverage', { leverage: 21 }, 'LEVERAGE_CAP', 'leverage', 400],
       ['a market that is not there', { market_id: 9 }, 'MARKET_NOT_FOUND', 'market_id', 404],
-      ['a field that it does not know', { usd_amount: 1 }, 'UNKNOWN_FIELD', 'usd_amount', 400],
+      ['an unknown field', { usd_amount: 1 }, 'UNKNOWN_FIELD', 'usd_amount', 400],
     ] as const) {
       it(`when the request has ${what}, it answers ${code}`, async () => {
         const body = { ...market, sizing_intent: 'units', size: 1, ...changes }
@@ -193,7 +193,7 @@ describe('sizing', () => {
   })
 
   describe('the maximum, over HTTP', () => {
-    /** A position as the keeper would have left it. */
+    /** Stores a position as the keeper does. */
     const hold = async (user: User, spec: MarketSpec, size: number): Promise<void> => {
       const middle = MIDDLE.get(spec) as number
       const notional = (BigInt(Math.abs(size)) * BigInt(middle) * spec.tick * spec.step) / e18('1')
@@ -244,19 +244,19 @@ describe('sizing', () => {
       spec: MarketSpec,
       terms: { side: 'LONG' | 'SHORT'; leverage: number; type: string; price?: string },
     ): Promise<void> {
-      const told = `${spec.symbol} ${JSON.stringify(terms)}`
+      const input = `${spec.symbol} ${JSON.stringify(terms)}`
       const { body } = await estimate(user, {
         ...{ market_id: spec.marketId, side: terms.side, order_type: terms.type, leverage: terms.leverage },
         ...{ sizing_intent: 'max', ...(terms.price !== undefined && { price: terms.price }) },
       })
       const most = Number(BigInt(body.maximum.quantity_e18_raw) / spec.step)
-      expect(most, `${told} ${JSON.stringify(body)}`).to.be.greaterThan(0)
+      expect(most, `${input} ${JSON.stringify(body)}`).to.be.greaterThan(0)
       const place = (count: number) =>
         exchange.place(user, { market: spec, ...terms, quantity: times(spec.step, count) })
       const { body: refused } = await place(most + 1)
-      expect(refused.details?.code, `${told}: one step more`).to.equal(body.maximum.binding.code)
+      expect(refused.details?.code, `${input}: one step more`).to.equal(body.maximum.binding.code)
       const { status, body: placed } = await place(most)
-      expect(status, `${told}: ${JSON.stringify(placed)}`).to.equal(200)
+      expect(status, `${input}: ${JSON.stringify(placed)}`).to.equal(200)
       expect(placed.order.reserved_margin_e18_raw).to.equal(body.maximum.reserved_margin_e18_raw)
       await exchange.cancel(user, placed.order.order_hash)
     }
@@ -305,7 +305,7 @@ describe('sizing', () => {
     it('when a budget is given, it returns the quantity at the estimated clearing price', async () => {
       const { status, body } = await quantity(alice, { market_id: 1, side: 'LONG', usd_amount: '1507.5' })
       expect(status, JSON.stringify(body)).to.equal(200)
-      // 15 units need the second level.
+      // 15 units reach the second level.
       expect(body).to.include({ order_type: 'MARKET', price_source: 'batch', estimated_clearing_price: 101 })
       expect(body.quantity).to.be.closeTo(1_507.5 / 101, 0.001)
       expect(body.notional).to.be.at.most(1_507.5)

@@ -1,14 +1,14 @@
-/** What must hold in the database whatever has happened. */
+/** Invariants of the database that hold after every test. */
 import { expect } from 'chai'
 import type { Db } from '../../../db/client.ts'
 
-/** The reservation of every account is what its orders hold back, and every log is without gaps. */
+/** Every account's reservation equals the sum over its orders, and every journal is gapless. */
 export async function expectConsistentAccounting(db: Db): Promise<void> {
   const accounts = await db.selectFrom('accounts').selectAll().orderBy('user_id').execute()
   for (const { user_id, free, reserved } of accounts) {
     const orders = await db.selectFrom('orders').selectAll().where('user_id', '=', user_id).execute()
     expect(orders.reduce((sum, order) => sum + order.reserved + order.held, 0n)).to.equal(reserved)
-    expect(free >= reserved, 'nobody owes').to.equal(true)
+    expect(free >= reserved, 'the reservation is covered').to.equal(true)
     const resting = await db.selectFrom('resting').selectAll().where('user_id', '=', user_id).execute()
     for (const row of resting) {
       const live = orders.filter(

@@ -1,4 +1,4 @@
-/** An api in a process of its own. */
+/** Starts the API in a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { freePort } from '../../../stack/ports.ts'
 import { loginOf } from '../../support/postgres.ts'
@@ -19,7 +19,8 @@ export async function startApiProcess(url: string, env: Env = {}): Promise<ApiPr
   for (;;) {
     const ready = await fetch(`${base}/health/ready`).catch(() => null)
     if (ready?.ok) return { process: child, base }
-    if (child.exitCode !== null) throw new Error('the api ended')
+    if (child.exitCode !== null)
+      throw new Error(`the api exited with code ${child.exitCode} before it was ready`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }

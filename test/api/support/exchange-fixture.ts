@@ -1,4 +1,4 @@
-/** An exchange in a database of its own, served by a real api: markets, oracle prices, users with balances, signed orders. */
+/** A fixture with a real API on a database of its own: markets, oracle prices, users with balances, signed orders. */
 import { id, type TypedDataDomain, TypedDataEncoder, Wallet } from 'ethers'
 import type { LightMyRequestResponse } from 'fastify'
 import { createApiKey } from '../../../api/auth/credentials.ts'
@@ -21,7 +21,7 @@ export interface User {
   readonly apiKey: string
 }
 
-/** The body of a placement, human units; what is left out is filled in. */
+/** Terms of a placement in human units, with defaults for omitted fields. */
 export interface OrderTerms {
   readonly market?: MarketSpec
   readonly side?: 'LONG' | 'SHORT'
@@ -33,11 +33,11 @@ export interface OrderTerms {
   readonly reduceOnly?: boolean
   readonly expiration?: number
   readonly salt?: bigint
-  /** A session key, if the owner does not sign himself. */
+  /** The session key that signs instead of the owner. */
   readonly signer?: Wallet
 }
 
-/** What was signed differently from what is sent. */
+/** Differences between the signed and the sent order. */
 export interface Forgery {
   readonly message?: Record<string, unknown>
   readonly domain?: TypedDataDomain
@@ -73,18 +73,18 @@ let nextSalt = 1n
 export const flagsOf = (salt: bigint, side: string, reduceOnly: boolean): string =>
   `0x${((salt << 4n) | (side === 'LONG' ? 1n : 0n) | (reduceOnly ? 2n : 0n)).toString(16).padStart(16, '0')}`
 
-/** As the contract with traders states it; STOP_LOSS as STOP. */
+/** The trigger condition by the contract with traders; STOP_LOSS as STOP. */
 function conditionOf(type: string, side: string): number {
   if (type === 'MARKET' || type === 'LIMIT') return 0
   return type.startsWith('TAKE_PROFIT') === (side === 'LONG') ? 2 : 1
 }
 
 /** A request body, signed with ethers: independent of the exchange's own hashing. */
-export function signedBody(user: User, draft: OrderTerms = {}, forgery: Forgery = {}) {
-  const { market = perpetual, side = 'LONG', type = 'LIMIT', reduceOnly = false } = draft
-  const { quantity = '1', leverage = 1, expiration = 0, salt = nextSalt++ } = draft
-  const price = draft.price ?? (type.endsWith('MARKET') ? '0' : '100')
-  const { trigger = '0' } = draft
+export function signedBody(user: User, terms: OrderTerms = {}, forgery: Forgery = {}) {
+  const { market = perpetual, side = 'LONG', type = 'LIMIT', reduceOnly = false } = terms
+  const { quantity = '1', leverage = 1, expiration = 0, salt = nextSalt++ } = terms
+  const price = terms.price ?? (type.endsWith('MARKET') ? '0' : '100')
+  const { trigger = '0' } = terms
   const message = {
     flags: flagsOf(salt, side, reduceOnly),
     quantity: e18(quantity),
@@ -117,7 +117,7 @@ export function signedBody(user: User, draft: OrderTerms = {}, forgery: Forgery 
       expiration_seconds: expiration,
       reduce_only: reduceOnly,
       salt: salt.toString(),
-      signature: (forgery.sign ?? asPersonalMessage)(digest, draft.signer ?? user.wallet),
+      signature: (forgery.sign ?? asPersonalMessage)(digest, terms.signer ?? user.wallet),
       signature_type: 1,
     } as Record<string, unknown>,
   }
@@ -138,7 +138,7 @@ const ENV = {
   RATE_LIMIT_FAUCET: '100000',
   RATE_LIMIT_ADDRESS: '100000',
   SIGNATURE_EXPLANATIONS: '100000',
-  // Freshness is tested with old facts, not by waiting.
+  // Freshness is tested with old rows, not by waiting.
   CHAIN_MAX_AGE_MS: '600000',
   ORACLE_MAX_AGE_MS: '600000',
 }
@@ -221,7 +221,7 @@ export interface ExchangeFixture {
   readonly api: Api
   readonly db: Db
   readonly url: string
-  /** Sends `body` as it is: a string is not encoded again. */
+  /** Sends `body` as JSON; a string is sent unchanged. */
   send(
     user: User | null,
     method: 'GET' | 'POST',
@@ -230,16 +230,16 @@ export interface ExchangeFixture {
     headers?: Env,
   ): Promise<Answer>
   get(user: User | null, path: string): Promise<Answer>
-  place(user: User, draft?: OrderTerms): Promise<Answer>
+  place(user: User, terms?: OrderTerms): Promise<Answer>
   cancel(user: User, hash: string, body?: unknown): Promise<Answer>
-  /** All that placing could have left behind: to compare before and after a refusal. */
+  /** All rows that a placement can change, to compare before and after a rejection. */
   state(): Promise<unknown>
-  /** Brings the read model to the head of the log; of the named shards alone, if any are named. */
+  /** Projects the journal to its head; only the named shards if any are named. */
   project(...shards: string[]): Promise<void>
   stop(): Promise<void>
 }
 
-/** `database`: what the test itself uses, if the api is given another way to it. */
+/** `database`: URL for the test itself, if `env` contains another URL for the API. */
 export async function startExchange(env: Env = {}, database?: string): Promise<ExchangeFixture> {
   const url = database ?? (await freshDatabase())
   const db = createDb(createPool({ url, connections: 2, name: 'test' }))
@@ -247,9 +247,9 @@ export async function startExchange(env: Env = {}, database?: string): Promise<E
   return startApi(db, url, env)
 }
 
-/** Another api process on the same database. */
+/** A second API on the same database. */
 export const startSecondApi = ({ url }: ExchangeFixture, env: Env = {}): Promise<ExchangeFixture> =>
-  startApi(createDb(createPool({ url, connections: 2, name: 'twin' })), url, env)
+  startApi(createDb(createPool({ url, connections: 2, name: 'second api test' })), url, env)
 
 async function startApi(db: Db, url: string, env: Env): Promise<ExchangeFixture> {
   const login = await loginOf(env.DATABASE_URL ?? url, 'api')
@@ -270,13 +270,18 @@ async function startApi(db: Db, url: string, env: Env): Promise<ExchangeFixture>
     url,
     send,
     get: (user, path) => send(user, 'GET', path),
-    place: (user, draft) => send(user, 'POST', '/v0/orders', signedBody(user, draft).body),
+    place: (user, terms) => send(user, 'POST', '/v0/orders', signedBody(user, terms).body),
     cancel: (user, hash, body) => send(user, 'POST', `/v0/orders/cancel/by-hash/${hash}`, body),
     state: async () => ({
       orders: await db.selectFrom('orders').selectAll().orderBy('order_id').execute(),
       accounts: await db.selectFrom('accounts').selectAll().orderBy('user_id').execute(),
       shards: await db.selectFrom('shards').selectAll().orderBy('shard').execute(),
-      log: await db.selectFrom('journal').select(['shard', 'seq']).orderBy('shard').orderBy('seq').execute(),
+      journal: await db
+        .selectFrom('journal')
+        .select(['shard', 'seq'])
+        .orderBy('shard')
+        .orderBy('seq')
+        .execute(),
     }),
     async project(...shards) {
       const options = { limit: 1000, killPoint: () => {} }

@@ -1,4 +1,4 @@
-/** Placing in batches. */
+/** Sends batches of placements. */
 import {
   type Answer,
   type ExchangeFixture,
@@ -15,8 +15,8 @@ export interface BatchOptions {
   readonly id?: string
 }
 
-export const bodies = (user: User, drafts: readonly OrderTerms[]) =>
-  drafts.map((draft) => signedBody(user, draft).body)
+export const bodies = (user: User, allTerms: readonly OrderTerms[]) =>
+  allTerms.map((terms) => signedBody(user, terms).body)
 
 export const sendBatch = (
   exchange: ExchangeFixture,
@@ -26,6 +26,6 @@ export const sendBatch = (
 ): Promise<Answer> =>
   exchange.send(user, 'POST', '/v0/orders/place/batch', { client_request_id: id, mode, orders })
 
-/** Of each result; null where it was accepted. */
+/** The error code of each result; null if it was accepted. */
 export const codesOf = ({ body }: Answer): (string | null)[] =>
   body.results.map((result: { error?: { details: { code: string } } }) => result.error?.details.code ?? null)

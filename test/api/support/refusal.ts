@@ -1,4 +1,4 @@
-/** A placement that must be refused and must leave no trace. */
+/** Checks that a placement is rejected without any effect. */
 import { expect } from 'chai'
 import {
   type Answer,
@@ -13,7 +13,7 @@ export interface Refusal {
   readonly when: string
   readonly terms?: OrderTerms
   readonly forgery?: Forgery
-  /** Laid over the body after signing; undefined takes a field away. */
+  /** Overrides fields of the body after signing; undefined removes a field. */
   readonly body?: Record<string, unknown>
   readonly status?: number
   readonly code: string
@@ -22,7 +22,7 @@ export interface Refusal {
   readonly hint?: RegExp
 }
 
-/** Sends it and expects the refusal: code, status, field, nearest valid value, hint; nothing stored, nothing reserved. */
+/** Sends the placement and checks the error: code, status, field, nearest valid value, hint; nothing stored, nothing reserved. */
 export async function expectRefusal(
   exchange: ExchangeFixture,
   user: User,

@@ -1,4 +1,4 @@
-/** The log rows of one trade in the perpetual market: matched, submitted, mined, confirmed. */
+/** The journal rows of one trade in the perpetual market: matched, submitted, mined, confirmed. */
 
 import { appendRows, lockShard } from '../../../db/journal.ts'
 import type {
@@ -110,6 +110,6 @@ export const confirmedRow = (trade: Trade): JournalRow => ({
   ...{ block: 7, at: 2_000 * trade.batch + 1_500 },
 })
 
-/** Behind the head of market 1's log. */
+/** Appends rows to the journal of market 1. */
 export const append = ({ db }: ExchangeFixture, ...rows: JournalRow[]): Promise<unknown> =>
   db.transaction().execute(async (tx) => appendRows(tx, await lockShard(tx, 'm1'), rows))

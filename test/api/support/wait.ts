@@ -1,14 +1,14 @@
-/** Waiting for what a test has set up to have come about. */
+/** Waits for conditions in the database. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
 
-/** Gives up quietly after some seconds: what is expected next fails then. */
-export async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 300 && !(await isSo()); tries++) await sleep(10)
+/** Polls for about 3 s; on timeout it returns, and the next expectation of the test fails. */
+export async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 300 && !(await condition()); tries++) await sleep(10)
 }
 
-/** Resolves when somebody in this database waits for a lock. Asked outside of any transaction: within one the answer never changes. */
+/** Resolves when a connection waits for a lock. Must run outside a transaction: within one, pg_stat_activity is a fixed snapshot. */
 export const untilLockWait = (db: Db): Promise<void> =>
   until(async () => {
     const { rows } = await sql<{ waiting: boolean }>`
