@@ -20,7 +20,8 @@ import { anyMarketCase, type MarketCase } from '../support/any-positions.ts'
 import { refusalOf } from '../support/errors.ts'
 import { addressOf, keccak, wallet } from '../support/exchange.ts'
 import { markets } from '../support/markets.ts'
-import { ownerHarness, positionStruct, randomOf } from '../support/parity.ts'
+import { ownerHarness, positionStruct } from '../support/parity.ts'
+import { randomOf } from '../support/random.ts'
 
 const RUNS = 250
 const MILLIONTH = 10n ** 12n

@@ -14,7 +14,8 @@ import { SettlementLens__factory } from '../../typechain-types/factories/Settlem
 import type { LibHarness, OrderFillStruct } from '../../typechain-types/mocks/LibHarness.ts'
 import { addressOf, chain, fieldsOf, firstSigner, orderOf, signOrder, wallet } from '../support/exchange.ts'
 import { markets, perpetual } from '../support/markets.ts'
-import { harness, NO_SLOT, orderStruct, randomOf } from '../support/parity.ts'
+import { harness, NO_SLOT, orderStruct } from '../support/parity.ts'
+import { randomOf } from '../support/random.ts'
 
 const RUNS = 60
 type Random = (end: number) => number

@@ -21,7 +21,8 @@ import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
 import { refusalOf } from '../support/errors.ts'
 import { fieldsOf } from '../support/exchange.ts'
 import { e18, perpetual } from '../support/markets.ts'
-import { ownerHarness, randomOf } from '../support/parity.ts'
+import { ownerHarness } from '../support/parity.ts'
+import { randomOf } from '../support/random.ts'
 
 const RUNS = 200
 const MILLIONTH = 10n ** 12n

@@ -7,7 +7,8 @@ import type { LibHarness } from '../../typechain-types/mocks/LibHarness.ts'
 import { refusalOf } from '../support/errors.ts'
 import { fieldsOf, orderOf, wallet } from '../support/exchange.ts'
 import { markets, rate } from '../support/markets.ts'
-import { errorOf, harness, orderStruct, positionStruct, randomOf, termsStruct } from '../support/parity.ts'
+import { errorOf, harness, orderStruct, positionStruct, termsStruct } from '../support/parity.ts'
+import { randomOf } from '../support/random.ts'
 
 const RUNS = 150
 const alice = wallet('alice')

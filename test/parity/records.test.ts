@@ -13,7 +13,8 @@ import type { LibHarness, PartTermsStruct } from '../../typechain-types/mocks/Li
 import { refusalOf } from '../support/errors.ts'
 import { chain, firstSigner, keccak, signOrder, wallet } from '../support/exchange.ts'
 import { markets, perpetual } from '../support/markets.ts'
-import { harness, NO_SLOT, randomOf, termsStruct } from '../support/parity.ts'
+import { harness, NO_SLOT, termsStruct } from '../support/parity.ts'
+import { randomOf } from '../support/random.ts'
 import { withBitFlipped } from '../support/refusals.ts'
 
 const RUNS = 400

@@ -5,7 +5,8 @@ import { parametersOf } from '../../stack/deploy.ts'
 import type { OwnerHarness } from '../../typechain-types/mocks/OwnerHarness.ts'
 import { refusalOf } from '../support/errors.ts'
 import { binary, e18, perpetual } from '../support/markets.ts'
-import { ownerHarness, randomOf } from '../support/parity.ts'
+import { ownerHarness } from '../support/parity.ts'
+import { randomOf } from '../support/random.ts'
 
 const RUNS = 300
 const AS_OF = 1_700_000_000_000

@@ -12,7 +12,8 @@ import { anyMarketCase, type MarketCase } from '../support/any-positions.ts'
 import { refusalOf } from '../support/errors.ts'
 import { caller, type Exchange, fieldsOf, perpetualExchange, START_BALANCE } from '../support/exchange.ts'
 import { e18 } from '../support/markets.ts'
-import { harness, positionStruct, randomOf, termsStruct } from '../support/parity.ts'
+import { harness, positionStruct, termsStruct } from '../support/parity.ts'
+import { randomOf } from '../support/random.ts'
 
 const RUNS = 200
 const MILLIONTH = 10n ** 12n

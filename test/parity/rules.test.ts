@@ -6,7 +6,8 @@ import { ONE, type Price, type Rate, type Steps, type Ticks } from '../../domain
 import { parametersOf } from '../../stack/deploy.ts'
 import type { LibHarness } from '../../typechain-types/mocks/LibHarness.ts'
 import { markets } from '../support/markets.ts'
-import { harness, randomOf } from '../support/parity.ts'
+import { harness } from '../support/parity.ts'
+import { randomOf } from '../support/random.ts'
 
 const RUNS = 150
 const MILLIONTH = 10n ** 12n

@@ -5,7 +5,7 @@ import { SaltHarness__factory } from '../../typechain-types/factories/mocks/Salt
 import type { SaltHarness } from '../../typechain-types/mocks/SaltHarness.ts'
 import { refusalIn } from '../support/errors.ts'
 import { chain, firstSigner } from '../support/exchange.ts'
-import { randomOf } from '../support/parity.ts'
+import { randomOf } from '../support/random.ts'
 import { ACTION_LIFETIME, CANCEL_GRACE, type FillStep, NO_SLOT, SaltModel } from './support/salt-model.ts'
 
 const RUNS = 40

@@ -103,17 +103,6 @@ export async function termsStruct(
   }
 }
 
-/** Pseudo-random numbers that repeat for a seed (mulberry32); `end` is exclusive. */
-export function randomOf(seed: number): (end: number) => number {
-  let state = seed
-  return (end) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % end
-  }
-}
-
 /** Name of the custom error with which a call reverted; null if it succeeded. */
 export async function errorOf(call: Promise<unknown>): Promise<string | null> {
   try {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { binaryExchange, chain, futureExchange, perpetualExchange, settle } from '../../support/exchange.ts'
-import { randomOf } from '../../support/parity.ts'
+import { randomOf } from '../../support/random.ts'
 import { audit, rebuild } from '../support/audit.ts'
 import { randomFills } from '../support/random-batch.ts'
 

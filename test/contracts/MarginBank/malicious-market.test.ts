@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import type { Wallet } from 'ethers'
 import { id } from 'ethers'
-import { randomFrom } from '../../support/big-batch.ts'
 import { chain, type Exchange, pair, perpetualExchange, settle, wallet } from '../../support/exchange.ts'
 import { errorOf } from '../../support/parity.ts'
+import { randomOf } from '../../support/random.ts'
 
 const malicious = wallet('malicious market')
 const accomplice = wallet('accomplice')
@@ -50,7 +50,7 @@ describe('a malicious market', () => {
 
   it('when it submits arbitrary deltas, the bank’s total and the other market’s balances stay unchanged', async () => {
     const { usdm, shared, spec, users, connection } = exchange
-    const random = randomFrom(Number(BigInt(id('lies')) & 0xffffn))
+    const random = randomOf(Number(BigInt(id('lies')) & 0xffffn))
     const honest = await bank.market(spec.trader)
     const seen = new Set<string>()
     for (let turn = 0; turn < 300; turn++) {

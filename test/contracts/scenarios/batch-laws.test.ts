@@ -11,7 +11,7 @@ import {
   perpetualExchange,
   settle,
 } from '../../support/exchange.ts'
-import { randomOf } from '../../support/parity.ts'
+import { randomOf } from '../../support/random.ts'
 import { audit } from '../support/audit.ts'
 import { pass } from '../support/risk.ts'
 

@@ -18,7 +18,7 @@ import {
   perpetualExchange,
 } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
-import { randomOf } from '../../support/parity.ts'
+import { randomOf } from '../../support/random.ts'
 import { audit } from '../support/audit.ts'
 import { DifferentialRunner } from '../support/differential-runner.ts'
 import { randomFills } from '../support/random-batch.ts'

@@ -14,8 +14,8 @@ import {
 import { openingBasis, type Position } from '../../../domain/positions/position.ts'
 import { settleAccount } from '../../../domain/settlement/settle-account.ts'
 import type { Seq, UserId } from '../../../domain/units.ts'
-import { bigBatch } from '../../support/big-batch.ts'
 import { type AnyBatch, anyBatch, isCleared, positionsOf, toInput } from '../support/any-auction.ts'
+import { bigBatch } from '../support/big-batch.ts'
 import { slowClear } from '../support/slow-auction.ts'
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

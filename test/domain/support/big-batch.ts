@@ -2,23 +2,13 @@
  * Generates batches that exceed one transaction from a seed. They are not shrunk, because a shrunk batch of a
  * thousand orders explains nothing.
  */
-import type { RestingOrder } from '../../domain/book/book.ts'
-import { FLAT } from '../../domain/positions/position.ts'
-import { ONE, type Seq, type Ticks, type UserId } from '../../domain/units.ts'
-import { type AnyBatch, AS_OF } from '../domain/support/any-auction.ts'
-import { NO_FUNDING, oracle100, positionAt, resting, roundMarket } from '../domain/support/resting.ts'
-import { steps, ticks } from './markets.ts'
-
-/** mulberry32. */
-export function randomFrom(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
+import type { RestingOrder } from '../../../domain/book/book.ts'
+import { FLAT } from '../../../domain/positions/position.ts'
+import { ONE, type Seq, type Ticks, type UserId } from '../../../domain/units.ts'
+import { steps, ticks } from '../../support/markets.ts'
+import { randomOf } from '../../support/random.ts'
+import { type AnyBatch, AS_OF } from './any-auction.ts'
+import { NO_FUNDING, oracle100, positionAt, resting, roundMarket } from './resting.ts'
 
 export interface BigOptions {
   readonly seed: number
@@ -29,7 +19,7 @@ export interface BigOptions {
 }
 
 export function bigBatch({ seed, orders: count, accounts, holders }: BigOptions): AnyBatch {
-  const random = randomFrom(seed)
+  const random = randomOf(seed)
   const one = (seq: number): RestingOrder => {
     const side = random(2) === 0 ? ('LONG' as const) : ('SHORT' as const)
     const type = random(4) === 0 ? ('MARKET' as const) : ('LIMIT' as const)
