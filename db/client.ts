@@ -1,4 +1,4 @@
-/** Connections to Postgres. int8 arrives as a safe integer, numeric (always wei) as a bigint. */
+/** Connections to Postgres. int8 is parsed to a safe integer, numeric (always wei) to a bigint. */
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
 import { invariant } from '../domain/invariant.ts'
@@ -27,13 +27,13 @@ export interface ConnectionOptions {
   readonly name: string
   /** Run-time parameters of the server for these connections. */
   readonly settings?: Readonly<Record<string, string>>
-  /** How long the client waits for an answer; then the connection counts as broken. */
+  /** Bound of a query's duration; beyond it the connection counts as broken. */
   readonly queryTimeoutMs?: number
-  /** Queries are sent without waiting for the answers to those before; they run and are answered in the same order. */
+  /** Sends queries without waiting for earlier results; the server runs them in order. */
   readonly pipeline?: boolean
 }
 
-/** How long a query waits for a connection of the pool. */
+/** Bound of a query's wait for a connection of the pool. */
 const CONNECT_TIMEOUT_MS = 10_000
 
 const serverOptions = (settings: Readonly<Record<string, string>>): string =>
@@ -50,15 +50,15 @@ export const createPool = (options: ConnectionOptions): pg.Pool => {
     pipeline,
     application_name: name,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    // Idle connections stay: after a quiet while, the first to come would pay for new ones, their handshakes, caches and plans.
+    // Idle connections stay open: after a pause, the first queries would pay for handshakes, caches and plans of new ones.
     idleTimeoutMillis: 0,
     ...(settings && { options: serverOptions(settings) }),
     ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
   })
-  // An idle connection that breaks (a restart of Postgres) is replaced at the next query; without a listener it would end the process.
+  // An idle connection that breaks (a restart of Postgres) is replaced at the next query. Without a listener its error would end the process.
   pool.on('error', () => {})
-  // The same for a connection in use: its queries reject, and that is how its user learns of it.
+  // The same holds for a connection in use; its queries reject with the error.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }

@@ -1,8 +1,8 @@
-/** The check that every write under a lease makes, in the transaction of the write. */
+/** Checks the lease in the transaction of each write under it. */
 
 import type { Tx } from './client.ts'
 
-/** Proof of owning a lease. Every write of an owner checks it in its own transaction, so that a stale owner cannot write. */
+/** Identifies one ownership of a lease. Every write of an owner checks it in its own transaction, so a stale owner cannot write. */
 export interface Fence {
   readonly name: string
   readonly owner: string
@@ -13,8 +13,8 @@ export interface Fence {
 export class LeaseLost extends Error {}
 
 /**
- * Fails unless the lease is still the owner's, and keeps it so until the transaction ends: taking a lease over waits for this
- * row lock, so a write of the old owner is either committed before or refused.
+ * Throws LeaseLost unless the lease still belongs to the owner. Another process can acquire the lease only after this transaction, because
+ * acquiring waits for this row lock: a write of the old owner commits before or is refused.
  */
 export async function checkFence(tx: Tx, { name, owner, token }: Fence): Promise<void> {
   const lease = await tx

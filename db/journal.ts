@@ -1,6 +1,6 @@
 /**
- * The journal: gapless per shard, because a row's sequence is taken under the shard's row lock and committed with it.
- * Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
+ * The tables `shards` and `journal`. A shard's journal has no gaps, because a row's sequence is assigned under the shard's lock and commits
+ * with it. Lock order everywhere: shards ascending (`accounts` sorts first), then account rows ascending, all before the first write.
  */
 import { CompiledQuery, sql } from 'kysely'
 import type pg from 'pg'
@@ -13,15 +13,15 @@ export interface ShardHead {
   readonly head: number
 }
 
-/** Identity of a shard as readers know it: a rebuilt or restored shard has another one, and old bookmarks become stale. */
+/** The id of a shard in bookmarks. A rebuilt or restored shard has another epoch, so older bookmarks are stale. */
 export const shardId = ({ shard, epoch }: { shard: string; epoch: number }): string => `${shard}.${epoch}`
 
-/** Takes the shard's lock until the transaction ends. Fails if the shard does not exist. */
+/** Locks the shard until the transaction ends. Throws if the shard does not exist. */
 export async function lockShard(tx: Tx, shard: string): Promise<ShardHead> {
   return tx.selectFrom('shards').selectAll().where('shard', '=', shard).forUpdate().executeTakeFirstOrThrow()
 }
 
-/** Takes the locks of several shards in the one allowed order. */
+/** Locks several shards in the required order. */
 export async function lockShards(tx: Tx, shards: readonly string[]): Promise<Map<string, ShardHead>> {
   const heads = new Map<string, ShardHead>()
   for (const shard of [...new Set(shards)].sort()) heads.set(shard, await lockShard(tx, shard))

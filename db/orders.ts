@@ -92,7 +92,7 @@ export async function loadLiveOrders(
 
 /**
  * Appends a market's rows to its journal and inserts the orders of the placements among them: the journal row of a placement holds all
- * that the order's row does, except the signature. Parameters: those of APPEND_ROWS, and each row's signature or null.
+ * that the order's row does, except the signature. Parameters: those of APPENDING, and each row's signature or null.
  */
 const APPEND_AND_INSERT_ORDERS = `
   with placed as (
@@ -133,13 +133,13 @@ export const insertOrdersQuery = (
   values: [shard, head, JSON.stringify(rows), head + rows.length, signatures],
 })
 
-/** What an order leaves the book with: it has ended, or it ends once its settling part is mined or voided. */
+/** The columns of an order that leaves the book: it has ended, or it ends once its settling part is mined or voided. */
 export interface EndedOrder {
   readonly order_id: string
   readonly status: string
   readonly status_reason: string | null
   readonly closing_reason: string | null
-  /** The trader's words at a cancel. */
+  /** The trader's reason for the cancel. */
   readonly note: string | null
   /** Null while the order waits for its settling part. */
   readonly ended_at: number | null
@@ -172,7 +172,7 @@ export const endOrdersQuery = (ended: readonly EndedOrder[]): pg.QueryConfig => 
   values: [JSON.stringify(ended), ended.map(({ order_id }) => order_id)],
 })
 
-/** Ends orders as `leaveBook` returns them. The account's `reserved` and the journal are the caller's to write. */
+/** Ends orders as `leaveBook` returns them. The caller also changes `accounts.reserved` and appends the journal rows. */
 export async function endOrders(tx: Tx, orders: readonly OpenOrder[]): Promise<void> {
   if (orders.length === 0) return
   const { text, values = [] } = endOrdersQuery(orders.map((order) => toEndedOrder(order)))

@@ -1,40 +1,40 @@
 /**
- * Statements that come again are prepared: Postgres parses and plans them once per connection, which for a look-up is most of what it costs.
- * A text that is made up anew each time (lists of many lengths, say) never gets a name.
+ * Prepares frequent statements: Postgres parses and plans them once per connection, which is most of the cost of a look-up by key.
+ * A text that differs each time (with lists of many lengths, for example) is never prepared.
  */
 import pg from 'pg'
 
-/** Seen so often, a statement gets a name. */
-const OFTEN = 3
-/** Most statements with a name, and most that are counted: a connection keeps a plan for each name. */
-const MOST_NAMED = 200
-const MOST_COUNTED = 1_000
+/** Uses of a text after which its statement is prepared. */
+const FREQUENT_USES = 3
+/** Bounds of the prepared and of the counted statements: a connection stores a plan for each prepared one. */
+const MAX_PREPARED = 200
+const MAX_COUNTED = 1_000
 
 const names = new Map<string, string>()
 const uses = new Map<string, number>()
 
 function nameOf(text: string): string | undefined {
   const known = names.get(text)
-  if (known !== undefined || names.size >= MOST_NAMED) return known
+  if (known !== undefined || names.size >= MAX_PREPARED) return known
   const count = (uses.get(text) ?? 0) + 1
-  if (count < OFTEN) {
-    if (uses.size >= MOST_COUNTED) uses.clear()
+  if (count < FREQUENT_USES) {
+    if (uses.size >= MAX_COUNTED) uses.clear()
     uses.set(text, count)
     return undefined
   }
   uses.delete(text)
-  const name = `often-${names.size + 1}`
+  const name = `frequent-${names.size + 1}`
   names.set(text, name)
   return name
 }
 
-/** Of a prepared `select *` whose table has got another column since. */
+/** The error of a prepared `select *` whose table has changed its columns since. */
 export const isOutdatedPlan = (error: unknown): boolean => {
   const { code, routine } = error as { code?: string; routine?: string }
   return code === '0A000' && routine === 'RevalidateCachedQuery'
 }
 
-/** What to prepare: a statement that has a name already, or one that comes often. */
+/** The statement to prepare: one that has a name, or a frequent one. Null for any other. */
 function preparable([statement, values]: readonly unknown[]): pg.QueryConfig | null {
   if (typeof statement === 'object') {
     const named = statement as pg.QueryConfig
@@ -47,18 +47,18 @@ function preparable([statement, values]: readonly unknown[]): pg.QueryConfig | n
 
 type Query = (...args: unknown[]) => Promise<pg.QueryResult>
 
-/** A client that prepares what it is asked often. After a change of the schema under it, it prepares everything anew. */
+/** A client that prepares frequent statements. After a change of the schema it prepares all of them again. */
 export class PreparingClient extends pg.Client {
   #generation = 0
 
   override query = ((...args: unknown[]) => {
-    const ask = super.query.bind(this) as Query
+    const query = super.query.bind(this) as Query
     const statement = args.length > 2 ? null : preparable(args)
-    if (statement === null) return ask(...args)
-    const answer = ask({ ...statement, name: `${statement.name}.${this.#generation}` })
-    answer.catch((error) => {
+    if (statement === null) return query(...args)
+    const result = query({ ...statement, name: `${statement.name}.${this.#generation}` })
+    result.catch((error) => {
       if (isOutdatedPlan(error)) this.#generation++
     })
-    return answer
+    return result
   }) as pg.Client['query']
 }

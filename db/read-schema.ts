@@ -1,4 +1,4 @@
-/** The `read` schema: what readers see. The projector is its only writer. */
+/** The tables of the schema `read`: what readers see. Only the projector writes them. */
 import type { Generated, JSONColumnType } from 'kysely'
 import type { StoredValue, TriggerEvidence } from '../domain/journal/journal-row.ts'
 import type { MarketKind } from '../domain/market/market.ts'
@@ -50,14 +50,14 @@ export interface ReadOrdersTable {
   fee: Generated<bigint>
   reserved: bigint
   accepted_at: number
-  /** What triggered it; null while it waits, and for orders that never wait. */
+  /** What triggered the order; null until then, and for orders without a trigger. */
   triggered: TriggerEvidence | null
   updated_at: number
   /** Of its first event, CREATED: see ReadOrderEventsTable. */
   arrival: number
 }
 
-/** Everything that happened to orders: the view `read.order_events`, and all of it but CREATED in `read.order_changes`. */
+/** Events of orders: all of them in the view `read.order_events`, all except CREATED in the table `read.order_changes`. */
 export interface ReadOrderEventsTable {
   shard: string
   seq: number
@@ -67,7 +67,7 @@ export interface ReadOrderEventsTable {
   kind: OrderEventKind
   details: JSONColumnType<object>
   at: number
-  /** Counts events as readers can see them: what is committed later is higher. A rebuild counts anew, by time. */
+  /** The event's number in the order of commits, so that later events have higher numbers. A rebuild assigns new numbers, by time. */
   arrival: number
 }
 
@@ -76,7 +76,7 @@ export interface ReadFillsTable {
   market_id: number
   batch_id: number
   part: number
-  /** Inside its part; with market, batch and part it names the fill to the public. */
+  /** Position inside its part. Market, batch, part and place are the fill's public id. */
   place: number
   order_id: string
   user_id: number
@@ -89,7 +89,7 @@ export interface ReadFillsTable {
   status: FillStatus
   tx_hash: string | null
   block: number | null
-  /** The contract's number of the action that settles it. */
+  /** The contract's id of the action that settles it. */
   action_id: number | null
   matched_at: number
   submitted_at: number | null
@@ -122,7 +122,7 @@ export interface ReadBalancesTable {
   pending_withdrawal: Generated<bigint>
 }
 
-/** Open limit orders by price, less what is settling. */
+/** Open limit orders by price, without their settling steps. */
 export interface ReadBookLevelsTable {
   market_id: number
   side: Side
@@ -154,7 +154,7 @@ export interface ReadTables {
   'read.orders': ReadOrdersTable
   'read.order_events': ReadOrderEventsTable
   'read.order_changes': ReadOrderEventsTable
-  /** One row: the last number given to an event. */
+  /** One row: the last number assigned to an event. */
   'read.arrivals': { last: number }
   'read.fills': ReadFillsTable
   'read.positions': ReadPositionsTable

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** Adds to `resting` what a statement changed in `orders`: its rows as they are count with sign 1, as they were with -1. */
+/** Adds a statement's changes of `orders` to `resting`: new rows count with sign 1, replaced rows with sign -1. */
 const restFunction = (name: string, changes: string): string => `
     create function ${name}() returns trigger language plpgsql as $$
     begin
@@ -28,7 +28,7 @@ const restFunction = (name: string, changes: string): string => `
     end $$;
 `
 
-/** What the exchange accepted and decided: the write side and the shard log it is projected from. */
+/** The write side (what the exchange accepted and decided) and the shard log that the read model is projected from. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table shards (

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** What the indexer saw on the chain: blocks with their parents, the logs of our contracts, and how far it has looked. */
+/** What the indexer has recorded of the chain: blocks with their parents, logs of the exchange's contracts, and progress. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table chain_blocks (

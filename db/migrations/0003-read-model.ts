@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** What a reader sees. Written by the projector alone; `rebuild` empties it and projects the log again. */
+/** The read model. Only the projector writes it; `rebuild` empties it and projects the log again. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create schema read;

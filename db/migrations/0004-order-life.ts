@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** The life of orders beyond the book: triggers, session keys, the dead-man switch, and the way of a fill with its times. */
+/** Orders outside the book: triggers, session keys, dead-man switches; and the times of each stage of a fill. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table orders add column alive_until bigint, add column triggered jsonb;

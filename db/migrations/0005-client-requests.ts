@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** Commands that a trader has given an id to, so that sending one again is answered and not done again. */
+/** Commands with a `client_request_id`: a repeated command returns its stored answer and is not executed again. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table client_requests (

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** The place of a fill inside its part: what names it to the public without naming its order. */
+/** The position of a fill inside its part: a public id of the fill that does not reveal its order. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table read.fills add column place integer;

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** A trader asks for his open orders all day: finding them must not cost a look at all that he ever placed. */
+/** Traders often list their open orders: the index finds them without reading every order that the trader ever placed. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create index read_orders_live on read.orders (user_id, accepted_at, order_id)

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * Takes the references away that a placement would prove once per order: it holds the locks of its shard and of its account while it
- * writes, so both exist, and neither is ever deleted. They cost a batch of fifty 150 look-ups.
+ * Drops the foreign keys that Postgres would check once per placed order (150 look-ups for a batch of fifty). A placement holds the locks of
+ * its shard and of its account, so both exist, and neither is ever deleted.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

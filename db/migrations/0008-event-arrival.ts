@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * Events of one account come from many shards, and their times from many clocks, the chain's among them: by time, an order could end before it
- * begins, and what comes late would hide behind what a reader has seen. `arrival` counts them as readers can see them.
+ * Events of one account come from several shards, and their times from several clocks, the chain's included. Sorted by time, an order could end
+ * before it begins, and a late event could be inserted before events that a reader has seen. `arrival` numbers events in the order of commits.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

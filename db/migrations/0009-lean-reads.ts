@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** The view tells an order's beginning from its row: its id says where the log has it, and its type says how it began. */
+/** The view derives the CREATED event from the order's row: the order's id contains its place in the log, its type the first status. */
 const EVENTS = `
   create view read.order_events as
     select shard, seq, place, order_id, user_id, kind, details, at, arrival from read.order_changes
@@ -12,10 +12,10 @@ const EVENTS = `
 `
 
 /**
- * What a placement costs in the read model: one row. That an order was created is told from that row, whose `arrival` is the number of
- * the event; it is found by its hash through the write side, which knows every hash; and events are numbered from a row that each
- * projector locks, so that numbers can be given to rows of both tables in the order of the log. Log rows are read more often than they are
- * written, and nobody asks for a part of one: as text they cost less. Kept answers are mostly hashes: compressing them is work for nothing.
+ * A placement costs one row in the read model. Its CREATED event is derived from that row, whose `arrival` is the event's number. Orders are
+ * found by hash through the write side, which has the index anyway. Events of both tables are numbered from a row that each projector locks,
+ * in the order of the log. Log rows become `json`: they are read more often than written, and always whole. Stored answers are mostly hashes,
+ * which do not compress.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 
 type Wording = 'before' | 'after'
 
-/** Values of journal fields that carried an old word. Few rows have them; each update scans the journal once. */
+/** Renamed values of journal fields. Few rows have them; each update scans the journal once. */
 const JOURNAL_VALUES = [
   { field: 'kind', before: 'batch_unwound', after: 'batch_voided' },
   { field: 'cause', before: 'insolvent_listed', after: 'insolvency_reported' },

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 
 const ROLES = 'clearbatch_api, clearbatch_keeper, clearbatch_indexer'
 
-/** Roles belong to the whole cluster: another database's migration may have created them, or create them at this moment. */
+/** Roles belong to the whole server: the migration of another database may have created them, or may create them at the same time. */
 const CREATE_ROLES = `
   do $$
   declare process text;
@@ -106,9 +106,9 @@ const GRANTS_TO_INDEXER = `
 `
 
 /**
- * One group role per process, granted exactly what the process writes; login roles of the processes are members. `resting` is written by
- * its triggers alone, with the rights of the owner. The schema of the keeper's queue is created anew, owned by the keeper: it holds
- * wake-ups and no truth.
+ * Creates one group role per process and grants it exactly what the process writes; login roles of the processes are members. Only its
+ * triggers write `resting`, with the rights of the owner. The schema of the keeper's queue is dropped and created with the keeper as owner:
+ * it stores wake-ups only, which may be lost.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

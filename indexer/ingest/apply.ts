@@ -1,4 +1,4 @@
-/** Applies the facts of one block to the write side, and takes them back. The caller's transaction holds the chain's progress. */
+/** Applies the facts of one block to the write side, or rolls them back. The caller's transaction holds the lock of the chain's progress. */
 import { changeLedger, lockAccounts } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
 import { confirmFills } from '../../db/fills.ts'
@@ -54,7 +54,7 @@ const MOVING: ReadonlySet<string> = new Set<PositionMoveFact['kind']>([
   'deficit_covered',
 ])
 
-/** Everything that the facts of one block share. */
+/** Shared by the facts of one block. */
 interface Context {
   readonly tx: Tx
   readonly block: ChainBlock
@@ -74,13 +74,13 @@ function accountsOf({ fact }: BlockFact): Address[] {
   return fact.kind === 'part_mined' ? makersOf(fact) : []
 }
 
-/** A stranger who cancels on the chain, or approves a key, becomes no user by it. */
+/** Accounts that cancel on the chain or register a key. An account without a user does not become one by this. */
 function cancellersOf({ fact }: BlockFact): Address[] {
   if (fact.kind === 'salts_cancelled') return [fact.maker]
   return fact.kind === 'session_key_updated' ? [fact.owner] : []
 }
 
-/** An order that a withdrawal leaves uncovered, or a key has signed, may be in any market, and be placed there until its shard is locked. */
+/** Orders that a withdrawal leaves uncovered, or that a revoked key has signed, may be in any market, and may be placed until its shard is locked. */
 const mayCancelAnywhere = ({ fact }: BlockFact): boolean =>
   (fact.kind === 'ledger_moved' && fact.cause === 'withdrawal_request') ||
   (fact.kind === 'session_key_updated' && 'revoked_at' in fact.change)
@@ -98,7 +98,7 @@ function shardsOf({ fact }: BlockFact): string[] {
   return fact.kind === 'undecodable' && fact.spec ? [marketShard(fact.spec.marketId)] : []
 }
 
-/** `stopped`: shards that the caller needs to hold as well. */
+/** `stopped`: further shards that the caller needs to lock. */
 export async function applyFacts(
   tx: Tx,
   block: ChainBlock,
@@ -202,7 +202,7 @@ async function applyPart(context: Context, { spec, settled }: PartMined, log: Ch
     block: block.number,
     tx_hash: log.txHash,
     log_index: log.logIndex,
-    // Block time counts whole seconds: a part is not mined before the auction that it is from.
+    // Block time counts whole seconds: a part must not be mined before its auction.
     at: Math.max(block.timestamp * 1000, settled.asOf),
   }
   const moved = movement ?? (await movementOnChain(context, { spec, settled, kind: 'part_mined' }))
@@ -212,7 +212,7 @@ async function applyPart(context: Context, { spec, settled }: PartMined, log: Ch
   return shards.append(marketShard(marketId), row)
 }
 
-/** Where our rules do not explain what the chain did, the contract itself is asked what became of the positions. */
+/** The positions after the block, read from the contract: used if the domain's rules do not explain what the chain did. */
 async function movementOnChain({ chain, block }: Context, fact: PartMined): Promise<Movement> {
   const makers = [...new Set(makersOf(fact))]
   const positions = await Promise.all(
@@ -232,14 +232,14 @@ function noteUndecodable(context: Context, marketId: number | null, problem: str
   return null
 }
 
-/** A fact that stands in the log, to be taken back or confirmed. */
+/** A fact in the journal, to be rolled back or confirmed. */
 export interface JournaledFact extends RowPlace {
   readonly row: JournalRow
 }
 
 const marketIdOf = (shard: string): number => Number(shard.slice(1))
 
-/** Takes back the facts of a block that left the chain; the newest comes first. */
+/** Rolls back the facts of a block that has left the chain. Requires the newest fact first. */
 export async function rollBackFacts(tx: Tx, facts: readonly JournaledFact[]): Promise<void> {
   const owners = facts.flatMap(({ row }) =>
     row.kind === 'session_key_changed' ? [row.owner as Address] : [],
@@ -276,7 +276,7 @@ function usersOf(row: JournalRow): number[] {
   return row.kind === 'part_settled' ? row.fills.map(({ user_id }) => user_id) : []
 }
 
-/** The blocks of these parts are sealed. */
+/** Confirms the parts of blocks with enough confirmations. */
 export async function confirmParts(tx: Tx, facts: readonly JournaledFact[], at: number): Promise<void> {
   const parts = facts.filter(
     (fact): fact is JournaledFact & { row: PartSettled } => fact.row.kind === 'part_settled',

@@ -29,12 +29,12 @@ import {
   type SettlementMismatch,
 } from './apply.ts'
 
-/** The database belongs to another chain than the node. Nothing that is read from one may be written to the other. */
+/** The database belongs to another chain than the node, so nothing of this chain may be written to it. */
 export class OtherChainError extends Error {
   override readonly name = 'OtherChainError'
 }
 
-/** Binds the database to the chain at the first start; refuses another chain ever after. */
+/** Binds the database to the chain at the first start. Throws OtherChainError for any other chain afterwards. */
 export async function bindChain(db: Db, genesis: Genesis, startBlock: number): Promise<void> {
   await insertProgress(db, genesis, startBlock)
   const chains = await db.selectFrom('chain_progress').select(['chain_id', 'genesis_hash']).execute()
@@ -50,17 +50,17 @@ export async function bindChain(db: Db, genesis: Genesis, startBlock: number): P
 
 export interface NextBlock {
   readonly chainId: number
-  /** Where this database stands; every block from here up to `block` is empty. */
+  /** `next_block` of the database; every block from here up to `block` is empty. */
   readonly from: number
   readonly block: ChainBlock
   readonly facts: readonly BlockFact[]
-  /** Found outside the facts. */
+  /** Mismatches without a fact. */
   readonly mismatches: readonly SettlementMismatch[]
 }
 
 /**
- * One transaction: the block, its logs, what they do, and the step of `next_block`.
- * `overtaken`: another follower was here. `fork`: the block does not follow the one that is stored.
+ * Records the block, its logs and their effects, and moves `next_block`, in one transaction.
+ * `overtaken`: another follower has moved `next_block`. `fork`: the block does not follow the stored one.
  */
 export async function recordBlock(
   db: Db,
@@ -109,7 +109,7 @@ async function noteMismatch(tx: Tx, block: number, found: SettlementMismatch, no
   await restrictToCancels(tx, found.marketId)
 }
 
-/** A settlement of ours in this block that has left no log. Where it did not revert, it did nothing, and should have. */
+/** A settlement of the exchange in this block that emitted no event. If it did not revert, it should have emitted one. */
 export interface EventlessSettlement {
   readonly marketId: number
   readonly txHash: string
@@ -141,7 +141,7 @@ export async function eventlessSettlements(
   }))
 }
 
-/** Takes back the newest stored block, if it is still this one. */
+/** Rolls back the newest stored block, if it is still this one. */
 export async function rollBackBlock(
   db: Db,
   chainId: number,
@@ -159,7 +159,7 @@ export async function rollBackBlock(
   })
 }
 
-/** The log rows that facts became, the newest fact first. */
+/** The journal rows of recorded facts, the newest fact first. */
 async function loggedFacts(
   tx: Tx,
   wanted: { readonly block: number } | { readonly unconfirmedTo: number },
@@ -190,7 +190,7 @@ async function loggedFacts(
   }))
 }
 
-/** Marks everything up to the block as sealed. A transaction of its own: its locks would come too late inside a block's. */
+/** Confirms everything up to the block. A transaction of its own, because its shard locks would follow a block's account locks. */
 export async function confirmUpTo(db: Db, block: number, at: Millis): Promise<void> {
   const open = await db
     .selectFrom('chain_logs')

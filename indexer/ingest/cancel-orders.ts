@@ -77,7 +77,6 @@ export async function cancelSignedBy(
   { owner, key }: { readonly owner: string; readonly key: string },
 ): Promise<void> {
   const orders = await cancellable(cancelling.tx)
-    // By market and user, so that the index of live orders is used.
     .innerJoin('users', 'users.user_id', 'orders.user_id')
     .innerJoin('markets', 'markets.market_id', 'orders.market_id')
     .where('users.address', '=', owner)

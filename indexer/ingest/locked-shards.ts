@@ -1,11 +1,11 @@
-/** Shards under lock, and the rows that the transaction is going to append to each. */
+/** The locked shards of a transaction, and the rows that it will append to each. */
 
 import type { Tx } from '../../db/client.ts'
 import { appendRows, lockShards, type ShardHead } from '../../db/journal.ts'
 import { invariant } from '../../domain/invariant.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
-/** Where a row will stand in the log. */
+/** A row's place in the journal. */
 export interface RowPlace {
   readonly shard: string
   readonly seq: number
@@ -32,7 +32,7 @@ export class LockedShards {
     return { shard, seq: head.head + rows.length }
   }
 
-  /** Call it once, at the end. */
+  /** Appends all rows. Must be called once, at the end of the transaction. */
   async write(tx: Tx): Promise<void> {
     for (const [shard, rows] of this.#rows) await appendRows(tx, this.#heads.get(shard) as ShardHead, rows)
   }

@@ -37,7 +37,7 @@ export async function loadPart(
   }
 }
 
-/** What waits here for this part. */
+/** The fills that wait for this part. */
 async function waitingFills(
   tx: Tx,
   marketId: number,
@@ -133,8 +133,8 @@ export async function loadOrders(tx: Tx, orderIds: readonly string[]): Promise<S
 }
 
 /**
- * Conditional reduce-only orders, waiting or triggered, on the side that reduced a position which is closed now. Those accepted after
- * the batch that closed it (`asOf`) are for the next position.
+ * Conditional reduce-only orders, waiting or triggered, on the side that reduced a position which is closed now. Orders accepted after
+ * the batch that closed it (`asOf`) protect the next position.
  */
 export async function loadProtective(
   tx: Tx,
@@ -158,7 +158,7 @@ export async function loadProtective(
   return loadOrders(tx, ids)
 }
 
-/** What was sent, by our own books; null where they do not know the part. */
+/** What the exchange has sent for the part; null if the write side does not have it. */
 export async function expectationOf(
   tx: Tx,
   marketId: number,

@@ -180,7 +180,7 @@ export const createAuctionStore = (db: Db): AuctionStore => ({
         fence,
       )
       const result = await work(transaction)
-      // The transaction only holds locks: placements must not wait for its disk flush.
+      // Without a write the commit only releases locks: placements must not wait for the disk.
       if (!hasWritten()) await sql`set local synchronous_commit = off`.execute(tx)
       return result
     }),

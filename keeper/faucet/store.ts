@@ -1,4 +1,4 @@
-/** What the api asked to be relayed, in Postgres. */
+/** Faucet requests in Postgres: read, signed and finished. */
 import type { Db } from '../../db/client.ts'
 import { finishFaucetRequests, lockFaucetRequest, signFaucetRequest } from '../../db/faucet-requests.ts'
 import { checkFence } from '../../db/fence.ts'

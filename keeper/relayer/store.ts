@@ -1,4 +1,4 @@
-/** Relayers and everything they ever signed, in Postgres. A nonce is given out in the transaction that keeps what it signs. */
+/** Relayers and their transactions in Postgres. */
 import type { Db } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import {

@@ -1,4 +1,4 @@
-/** A market's queue of actions in Postgres: numbers and nonces are given out in the transaction that keeps the signed bytes. */
+/** A market's queue of actions in Postgres. Action ids and nonces are assigned in the transaction that stores the signed bytes. */
 import { type ActionRow, lockNextAction, signAction, submitAction } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
@@ -54,7 +54,7 @@ async function transactionsOf(
   return rows.map(toTransaction)
 }
 
-/** The part as its batch has it, with the action's number. */
+/** The part of the action's batch, with the action's id. */
 async function readPart(tx: Tx, action: ActionRow, actionId: number): Promise<SettlementPart> {
   const batch = await tx
     .selectFrom('batches')

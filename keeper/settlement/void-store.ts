@@ -1,4 +1,4 @@
-/** Taking back, in one transaction, everything from the first action that will not be mined. */
+/** Voids, in one transaction, every action from the first one that will not be mined. */
 import { changeReserved, lockFunds } from '../../db/accounts.ts'
 import { type ActionRow, endActions } from '../../db/actions.ts'
 import { voidBatches } from '../../db/batches.ts'
@@ -16,7 +16,7 @@ import type { MarketId, UserId } from '../../domain/units.ts'
 import type { Voided, VoidStore, VoidTransaction } from './ports.ts'
 
 const UNMINED = ['QUEUED', 'SIGNED', 'SUBMITTED'] as const
-/** Starts the stored error of a revert that named nobody. */
+/** Prefix of the stored error of a revert that names neither an order nor an account. */
 const UNNAMED = 'unnamed: '
 
 async function unmined(tx: Tx, marketId: MarketId): Promise<ActionRow[]> {

@@ -1,4 +1,4 @@
-/** Dead-man switches in Postgres. Arming and firing meet at the switch's row: whoever has its lock decides whether it fires. */
+/** Dead-man switches in Postgres: fires those that are due and cancels the orders of their accounts. */
 import { changeReserved, lockAccounts } from '../../db/accounts.ts'
 import { deleteFiredSwitches, fireDueSwitches } from '../../db/cancel-switches.ts'
 import type { Db, Tx } from '../../db/client.ts'
@@ -10,11 +10,11 @@ import { closeOrders } from '../../domain/orders/close-orders.ts'
 import type { MarketId, Millis, UserId } from '../../domain/units.ts'
 import type { FiredSwitch, SwitchStore } from './ports.ts'
 
-/** Accounts that are seen to together; the others follow at once. */
-const MOST = 500
+/** Bound of the fired switches that are processed together; the others follow at once. */
+const MAX_SWITCHES = 500
 
-/** Of these accounts, what is open in the market and was accepted before the switch fired. The caller holds the shard's lock. */
-async function doomedOrders(tx: Tx, marketId: MarketId, fired: readonly FiredSwitch[]) {
+/** Open orders of the accounts in the market that were accepted before their switch fired. The caller holds the shard's lock. */
+async function ordersToCancel(tx: Tx, marketId: MarketId, fired: readonly FiredSwitch[]) {
   const firedAt = new Map(fired.map((one) => [one.account, one.firedAt]))
   const rows = await tx
     .selectFrom('orders')
@@ -41,7 +41,7 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
       .select(['user_id', 'fired_at'])
       .orderBy('fired_at')
       .orderBy('user_id')
-      .limit(MOST)
+      .limit(MAX_SWITCHES)
       .execute()
     return rows.map(({ user_id, fired_at }) => ({ account: user_id as UserId, firedAt: fired_at as Millis }))
   },
@@ -55,7 +55,7 @@ export const createSwitchStore = (db: Db): SwitchStore => ({
     db.transaction().execute(async (tx) => {
       const head = await lockShard(tx, marketShard(marketId))
       await checkFence(tx, fence)
-      const orders = await doomedOrders(tx, marketId, fired)
+      const orders = await ordersToCancel(tx, marketId, fired)
       const closed = closeOrders(orders, 'DEAD_MAN_SWITCH', at)
       await lockAccounts(tx, closed.reserved.keys())
       await endOrders(tx, closed.orders)
