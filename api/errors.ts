@@ -212,7 +212,7 @@ const LONGEST_ECHO = 200
 /** Shortens a received value for the error. */
 function brief(value: unknown): unknown {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-  return text.length <= LONGEST_ECHO ? value : `${text.slice(0, LONGEST_ECHO)}… (${text.length} characters)`
+  return text.length <= LONGEST_ECHO ? value : `${text.slice(0, LONGEST_ECHO)}… (${text.length} characters in all)`
 }
 
 export function itemError({ code, context }: ApiError): ItemError {
