@@ -13,102 +13,108 @@ interface Entry {
   readonly outcome?: PlacementOutcome
 }
 
-const refused = (status: Status, message: string): Entry => ({ status, retryable: false, message })
-const later = (status: Status, message: string): Entry => ({ status, retryable: true, message })
+const permanent = (status: Status, message: string): Entry => ({ status, retryable: false, message })
+const temporary = (status: Status, message: string): Entry => ({ status, retryable: true, message })
 
 export const CATALOGUE = {
   // Format of the request.
-  INVALID_JSON: refused(400, 'The body is not valid JSON.'),
-  INVALID_FIELD: refused(400, 'The value of a field is not valid.'),
-  MISSING_FIELD: refused(400, 'A required field is missing.'),
-  UNKNOWN_FIELD: refused(400, 'The request contains a field that this endpoint does not accept.'),
-  DUPLICATE_FIELD: refused(400, 'The body contains the same field twice.'),
-  PRECISION_LOST: refused(
+  INVALID_JSON: permanent(400, 'The body is not valid JSON.'),
+  INVALID_FIELD: permanent(400, 'The value of a field is not valid.'),
+  MISSING_FIELD: permanent(400, 'A required field is missing.'),
+  UNKNOWN_FIELD: permanent(400, 'The request contains a field that this endpoint does not accept.'),
+  DUPLICATE_FIELD: permanent(400, 'The body contains the same field twice.'),
+  PRECISION_LOST: permanent(
     400,
     'A number would lose precision as a JSON number; send it as a decimal string.',
   ),
-  BODY_TOO_LARGE: refused(400, 'The body exceeds the size limit of this endpoint.'),
-  UNSUPPORTED_ENCODING: refused(400, 'The body has a content encoding; send it without compression.'),
-  UNSUPPORTED_CONTENT_TYPE: refused(400, 'The content type must be application/json.'),
-  MALFORMED_REQUEST: refused(400, 'The request could not be parsed.'),
-  INVALID_CURSOR: refused(
+  BODY_TOO_LARGE: permanent(400, 'The body exceeds the size limit of this endpoint.'),
+  UNSUPPORTED_ENCODING: permanent(400, 'The body has a content encoding; send it without compression.'),
+  UNSUPPORTED_CONTENT_TYPE: permanent(400, 'The content type must be application/json.'),
+  MALFORMED_REQUEST: permanent(400, 'The request could not be parsed.'),
+  INVALID_CURSOR: permanent(
     400,
     'The cursor was not issued by this list; send `next_cursor` of the previous page.',
   ),
-  INCOMPLETE_BOOKMARK: refused(
+  INCOMPLETE_BOOKMARK: permanent(
     400,
     'A bookmark consists of read_after_shard_id and read_after_shard_seq; one of them is missing.',
   ),
 
   // The order by itself.
-  ORDER_TYPE_UNKNOWN: refused(400, 'The order type does not exist.'),
-  PRICE_REQUIRED: refused(400, 'A limit order requires a price.'),
-  PRICE_NOT_ALLOWED: refused(400, 'A market order has no price; omit it or send 0.'),
-  TRIGGER_NOT_ALLOWED: refused(400, 'This order type has no trigger price; omit it or send 0.'),
-  TICK_SIZE: refused(400, 'The price is not a multiple of the tick size.'),
-  STEP_SIZE: refused(400, 'The quantity is not a multiple of the step size.'),
-  QUANTITY_REQUIRED: refused(400, 'An order requires quantity or quantity_e18_raw.'),
-  QUANTITY_MISMATCH: refused(400, 'quantity and quantity_e18_raw differ.'),
-  MIN_ORDER_SIZE: refused(400, 'The quantity is below the minimum order size.'),
-  MAX_ORDER_SIZE: refused(400, 'The quantity is above the maximum order size.'),
-  MIN_ORDER_PRICE: refused(400, 'The price is below the minimum order price.'),
-  MAX_ORDER_PRICE: refused(400, 'The price is above the maximum price of the market.'),
-  LEVERAGE_CAP: refused(400, 'The leverage is not a whole number from 1 to the maximum of the market.'),
-  ORDER_EXPIRED: refused(400, 'The order has expired.'),
-  EXPIRATION_RANGE: refused(400, 'The expiration is not a time in Unix seconds.'),
-  REDUCE_ONLY_REQUIRED: refused(400, 'This order type is always reduce-only.'),
-  TRIGGER_REQUIRED: refused(400, 'This order type requires a trigger price.'),
-  SALT_RANGE: refused(400, 'The salt is not a whole number below 2^53.'),
-  SIGNATURE_FORMAT: refused(400, 'The signature is not 66 bytes of hex: r, s, v and the suffix 01.'),
-  SIGNATURE_SUFFIX: refused(400, 'The signature does not end with the suffix 01.'),
-  SIGNATURE_V: refused(400, 'v of the signature is neither 27 nor 28.'),
-  SIGNATURE_HIGH_S: refused(400, 's of the signature is above half the group order.'),
-  SIGNATURE_UNRECOVERABLE: refused(400, 'No public key can be recovered from the signature.'),
-  SIGNATURE_MISMATCH: refused(
+  ORDER_TYPE_UNKNOWN: permanent(400, 'The order type does not exist.'),
+  PRICE_REQUIRED: permanent(400, 'A limit order requires a price.'),
+  PRICE_NOT_ALLOWED: permanent(400, 'A market order has no price; omit it or send 0.'),
+  TRIGGER_NOT_ALLOWED: permanent(400, 'This order type has no trigger price; omit it or send 0.'),
+  TICK_SIZE: permanent(400, 'The price is not a multiple of the tick size.'),
+  STEP_SIZE: permanent(400, 'The quantity is not a multiple of the step size.'),
+  QUANTITY_REQUIRED: permanent(400, 'An order requires quantity or quantity_e18_raw.'),
+  QUANTITY_MISMATCH: permanent(400, 'quantity and quantity_e18_raw differ.'),
+  MIN_ORDER_SIZE: permanent(400, 'The quantity is below the minimum order size.'),
+  MAX_ORDER_SIZE: permanent(400, 'The quantity is above the maximum order size.'),
+  MIN_ORDER_PRICE: permanent(400, 'The price is below the minimum order price.'),
+  MAX_ORDER_PRICE: permanent(400, 'The price is above the maximum price of the market.'),
+  LEVERAGE_CAP: permanent(400, 'The leverage is not a whole number from 1 to the maximum of the market.'),
+  ORDER_EXPIRED: permanent(400, 'The order has expired.'),
+  EXPIRATION_RANGE: permanent(400, 'The expiration is not a time in Unix seconds.'),
+  REDUCE_ONLY_REQUIRED: permanent(400, 'This order type is always reduce-only.'),
+  TRIGGER_REQUIRED: permanent(400, 'This order type requires a trigger price.'),
+  SALT_RANGE: permanent(400, 'The salt is not a whole number below 2^53.'),
+  SIGNATURE_FORMAT: permanent(400, 'The signature is not 66 bytes of hex: r, s, v and the suffix 01.'),
+  SIGNATURE_SUFFIX: permanent(400, 'The signature does not end with the suffix 01.'),
+  SIGNATURE_V: permanent(400, 'v of the signature is neither 27 nor 28.'),
+  SIGNATURE_HIGH_S: permanent(400, 's of the signature is above half the group order.'),
+  SIGNATURE_UNRECOVERABLE: permanent(400, 'No public key can be recovered from the signature.'),
+  SIGNATURE_MISMATCH: permanent(
     400,
     'The signature is not one of the maker, or of a session key of the maker, over the submitted order.',
   ),
-  SESSION_KEY_REVOKED: refused(400, 'The session key that signed the order has been revoked.'),
-  SESSION_KEY_EXPIRED: refused(400, 'The session key that signed the order has expired.'),
-  SESSION_KEY_NOT_PERMITTED: refused(400, 'The session key that signed the order is not permitted to trade.'),
-  SIGNATURE_TYPE: refused(400, 'signature_type must be 1.'),
+  SESSION_KEY_REVOKED: permanent(400, 'The session key that signed the order has been revoked.'),
+  SESSION_KEY_EXPIRED: permanent(400, 'The session key that signed the order has expired.'),
+  SESSION_KEY_NOT_PERMITTED: permanent(
+    400,
+    'The session key that signed the order is not permitted to trade.',
+  ),
+  SIGNATURE_TYPE: permanent(400, 'signature_type must be 1.'),
 
   // The order in relation to market and account.
-  PRICE_BAND: refused(400, 'The price is outside the price band on the aggressive side.'),
-  INSUFFICIENT_MARGIN: refused(
+  PRICE_BAND: permanent(400, 'The price is outside the price band on the aggressive side.'),
+  INSUFFICIENT_MARGIN: permanent(
     400,
     'The available balance does not cover the margin and fee allowance of the order.',
   ),
-  MARGIN_REQUIREMENT: refused(400, 'The order would open a position below its initial margin requirement.'),
-  REDUCE_ONLY_NO_POSITION: refused(
+  MARGIN_REQUIREMENT: permanent(400, 'The order would open a position below its initial margin requirement.'),
+  REDUCE_ONLY_NO_POSITION: permanent(
     400,
     'The account has no position that this reduce-only order could reduce.',
   ),
-  POSITION_LIMIT: refused(400, 'The position would exceed the maximum position size of the market.'),
-  OPEN_ORDER_LIMIT: refused(400, 'The account has reached the maximum number of open orders in this market.'),
-  MARKET_ENDED: refused(400, 'The market has ended.'),
+  POSITION_LIMIT: permanent(400, 'The position would exceed the maximum position size of the market.'),
+  OPEN_ORDER_LIMIT: permanent(
+    400,
+    'The account has reached the maximum number of open orders in this market.',
+  ),
+  MARKET_ENDED: permanent(400, 'The market has ended.'),
 
   // Authentication and ownership.
-  CREDENTIAL_MISSING: refused(401, 'This endpoint requires an Authorization header.'),
-  CREDENTIAL_MALFORMED: refused(
+  CREDENTIAL_MISSING: permanent(401, 'This endpoint requires an Authorization header.'),
+  CREDENTIAL_MALFORMED: permanent(
     401,
     'The Authorization header is neither `Key <api key>` nor `Bearer <token>`.',
   ),
-  API_KEY_UNKNOWN: refused(401, 'The API key does not exist; it may have been replaced.'),
-  BEARER_UUID_REFUSED: refused(
+  API_KEY_UNKNOWN: permanent(401, 'The API key does not exist; it may have been replaced.'),
+  BEARER_UUID_REFUSED: permanent(
     401,
     'UUID session tokens are no longer accepted; use an API key or an identity token.',
   ),
-  BEARER_INVALID: refused(401, 'The identity token is not valid.'),
-  BEARER_NOT_CONFIGURED: refused(401, 'Identity tokens are not accepted here; use an API key.'),
-  NOT_YOURS: refused(403, 'The requested resource belongs to another account.'),
+  BEARER_INVALID: permanent(401, 'The identity token is not valid.'),
+  BEARER_NOT_CONFIGURED: permanent(401, 'Identity tokens are not accepted here; use an API key.'),
+  NOT_YOURS: permanent(403, 'The requested resource belongs to another account.'),
 
   // Unknown resources.
-  ROUTE_NOT_FOUND: refused(404, 'The endpoint does not exist.'),
-  MARKET_NOT_FOUND: refused(404, 'The market does not exist.'),
-  ORDER_NOT_FOUND: refused(404, 'The order does not exist.'),
-  USER_NOT_FOUND: refused(404, 'The user does not exist. A user exists from the first deposit or login.'),
-  FAUCET_NOT_AVAILABLE: refused(404, 'This chain has no faucet.'),
+  ROUTE_NOT_FOUND: permanent(404, 'The endpoint does not exist.'),
+  MARKET_NOT_FOUND: permanent(404, 'The market does not exist.'),
+  ORDER_NOT_FOUND: permanent(404, 'The order does not exist.'),
+  USER_NOT_FOUND: permanent(404, 'The user does not exist. A user exists from the first deposit or login.'),
+  FAUCET_NOT_AVAILABLE: permanent(404, 'This chain has no faucet.'),
 
   // Timeouts and conflicts.
   OUTCOME_UNKNOWN: {
@@ -124,35 +130,38 @@ export const CATALOGUE = {
     message:
       'The faucet request is accepted, but its transaction is not sent yet; request again in a moment.',
   },
-  CLIENT_REQUEST_REUSED: refused(409, 'The client_request_id was used for another command of this account.'),
-  SALT_USED: refused(409, 'The salt was used for another order of this account in this market.'),
-  HTV1_READ_AFTER_STALE_BOOKMARK: refused(409, 'The bookmark is stale; drop it and read again.'),
+  CLIENT_REQUEST_REUSED: permanent(
+    409,
+    'The client_request_id was used for another command of this account.',
+  ),
+  SALT_USED: permanent(409, 'The salt was used for another order of this account in this market.'),
+  HTV1_READ_AFTER_STALE_BOOKMARK: permanent(409, 'The bookmark is stale; drop it and read again.'),
 
   // Limits.
-  RATE_LIMITED: later(429, 'The rate limit is exceeded.'),
-  HTV1_READ_AFTER_CAPACITY: later(
+  RATE_LIMITED: temporary(429, 'The rate limit is exceeded.'),
+  HTV1_READ_AFTER_CAPACITY: temporary(
     429,
     'Too many reads are waiting for a bookmark; retry later with the same bookmark.',
   ),
 
   // The exchange.
-  INTERNAL: refused(500, 'An internal error occurred.'),
-  MARKET_NOT_OPEN: later(503, 'The market accepts no orders now; cancels are accepted.'),
-  ORACLE_STALE: later(503, 'The oracle price of the market is too old to accept orders.'),
-  CHAIN_UNSEEN: later(503, 'The exchange has not read the chain recently enough to accept orders.'),
-  OVERLOADED: later(
+  INTERNAL: permanent(500, 'An internal error occurred.'),
+  MARKET_NOT_OPEN: temporary(503, 'The market accepts no orders now; cancels are accepted.'),
+  ORACLE_STALE: temporary(503, 'The oracle price of the market is too old to accept orders.'),
+  CHAIN_UNSEEN: temporary(503, 'The exchange has not read the chain recently enough to accept orders.'),
+  OVERLOADED: temporary(
     503,
     'Too many commands are waiting for this market, or the command has waited too long.',
   ),
-  DATABASE_UNAVAILABLE: later(503, 'The database is not reachable. Nothing was stored.'),
-  IDENTITY_PROVIDER_UNAVAILABLE: later(503, 'The identity provider is not reachable.'),
-  FAUCET_FAILED: later(503, 'The faucet failed to send its transaction.'),
-  SHUTTING_DOWN: later(503, 'This process is shutting down.'),
-  HTV1_READ_AFTER_PENDING: later(
+  DATABASE_UNAVAILABLE: temporary(503, 'The database is not reachable. Nothing was stored.'),
+  IDENTITY_PROVIDER_UNAVAILABLE: temporary(503, 'The identity provider is not reachable.'),
+  FAUCET_FAILED: temporary(503, 'The faucet failed to send its transaction.'),
+  SHUTTING_DOWN: temporary(503, 'This process is shutting down.'),
+  HTV1_READ_AFTER_PENDING: temporary(
     503,
     'The write is not in the read model yet; retry with the same bookmark.',
   ),
-  HTV1_READ_AFTER_UNAVAILABLE: later(
+  HTV1_READ_AFTER_UNAVAILABLE: temporary(
     503,
     'The freshness of the read model is not known now; retry with the same bookmark.',
   ),
@@ -212,7 +221,9 @@ const LONGEST_ECHO = 200
 /** Shortens a received value for the error. */
 function brief(value: unknown): unknown {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-  return text.length <= LONGEST_ECHO ? value : `${text.slice(0, LONGEST_ECHO)}… (${text.length} characters in all)`
+  return text.length <= LONGEST_ECHO
+    ? value
+    : `${text.slice(0, LONGEST_ECHO)}… (${text.length} characters in all)`
 }
 
 export function itemError({ code, context }: ApiError): ItemError {

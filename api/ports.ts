@@ -4,7 +4,7 @@ import type { Order } from '../domain/orders/order.ts'
 import type { RecoveredOrder, SignatureRefusal } from '../domain/orders/order-hash.ts'
 import type { Verdict } from '../domain/verdict.ts'
 
-/** What the database tells its listeners. */
+/** Notifications of the database, by channel. */
 export interface Notifications {
   on(channel: string, listener: (payload: string) => void): void
   /** Called when the connection breaks: notifications until the reconnect are lost. */
