@@ -81,7 +81,7 @@ export const PLACEMENTS: readonly PlacementRow[] = [
   row('no price on a limit order', no('PRICE_REQUIRED', 'price'), {}, { price: undefined }),
   row('price 0 on a market order', ok, { order_type: 'MARKET' }, { price: 0 }),
   row(
-    'a price of 0 on a market order',
+    'a price above 0 on a market order',
     no('PRICE_NOT_ALLOWED', 'price'),
     { order_type: 'MARKET' },
     { price: 100 },
