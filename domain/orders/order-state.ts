@@ -3,7 +3,7 @@
  *
  * The auction matches a fill, the fill settles on chain, and it counts as filled once its receipt is in. Until then
  * its steps are `settling`, the status stays, and any other reason to end the order waits. A batch that fails
- * therefore never takes back a terminal status.
+ * therefore never reverts a terminal status.
  *
  * | from                    | transition   | to                                                                  |
  * |-------------------------|--------------|---------------------------------------------------------------------|

@@ -1,4 +1,4 @@
-/** Plans the voiding of batches after a revert: takes back every matched fill that can no longer be mined. */
+/** Plans the voiding of batches after a revert: returns every order to its mined state. */
 
 import { MARKET_WAIT_MS } from '../auction/candidates.ts'
 import { invariant } from '../invariant.ts'

@@ -55,15 +55,15 @@ interface Tranche {
 
 export function slowClear(input: SlowInput): SlowClearing {
   const market = new Market(input)
-  const { kept, cancelled } = market.withoutSelfTrades()
-  let only = kept
+  const { retained, cancelled } = market.preventSelfTrades()
+  let participating = retained
   let mayFlip = true
   let rounds = 0
   for (;;) {
     rounds++
-    const round = market.round(only, kept, mayFlip)
+    const round = market.round(participating, retained, mayFlip)
     const filled = [...round.fills.keys()]
-    if (filled.length > 800 && only.length === kept.length) only = market.largest(round)
+    if (filled.length > 800 && participating.length === retained.length) participating = market.largest(round)
     else if (mayFlip && !market.fitsOnePart(round.fills)) mayFlip = false
     else return { ...round, selfTrades: cancelled, rounds }
   }
@@ -71,14 +71,14 @@ export function slowClear(input: SlowInput): SlowClearing {
 
 interface Round extends Omit<SlowClearing, 'selfTrades' | 'rounds'> {
   readonly tranches: readonly Tranche[]
-  readonly kept: readonly RestingOrder[]
+  readonly retained: readonly RestingOrder[]
 }
 
 class Market {
   readonly #in: SlowInput
   readonly #ticks: number[]
-  #grouped: { kept: readonly RestingOrder[]; accounts: Map<UserId, RestingOrder[]> } = {
-    kept: [],
+  #grouped: { retained: readonly RestingOrder[]; accounts: Map<UserId, RestingOrder[]> } = {
+    retained: [],
     accounts: new Map(),
   }
 
@@ -150,37 +150,37 @@ class Market {
     )
   }
 
-  withoutSelfTrades(): { kept: RestingOrder[]; cancelled: Seq[] } {
+  preventSelfTrades(): { retained: RestingOrder[]; cancelled: Seq[] } {
     const all = this.#candidates()
     const inTurn = [
       ...all.filter(({ forced }) => forced).sort(bySeq),
       ...all.filter(({ forced }) => !forced).sort(bySeq),
     ]
-    const kept = new Map<UserId, RestingOrder[]>()
+    const retained = new Map<UserId, RestingOrder[]>()
     const cancelled: Seq[] = []
     for (const order of inTurn) {
-      const own = kept.get(order.account) ?? []
+      const own = retained.get(order.account) ?? []
       if (own.some((other) => other.side !== order.side && meet(order, other))) cancelled.push(order.seq)
-      else kept.set(order.account, [...own, order])
+      else retained.set(order.account, [...own, order])
     }
-    return { kept: [...kept.values()].flat(), cancelled: cancelled.sort((a, b) => a - b) }
+    return { retained: [...retained.values()].flat(), cancelled: cancelled.sort((a, b) => a - b) }
   }
 
   // ------------------------------------------------------------------ eligible ticks
 
   /** The order's own limit; for a market order also the limits of its own account. */
-  #reaches(order: RestingOrder, tick: number, kept: readonly RestingOrder[]): boolean {
+  #reaches(order: RestingOrder, tick: number, retained: readonly RestingOrder[]): boolean {
     if (!this.#limitAllows(order, tick)) return false
     if (order.type === 'LIMIT') return true
-    const own = this.#ofAccount(order.account, kept).filter(
+    const own = this.#ofAccount(order.account, retained).filter(
       (other) => other.side !== order.side && other.type === 'LIMIT',
     )
     return own.every((other) => (order.side === 'LONG' ? tick < other.limit : tick > other.limit))
   }
 
-  #ofAccount(account: UserId, kept: readonly RestingOrder[]): readonly RestingOrder[] {
-    if (this.#grouped.kept !== kept) {
-      this.#grouped = { kept, accounts: Map.groupBy(kept, (order) => order.account) }
+  #ofAccount(account: UserId, retained: readonly RestingOrder[]): readonly RestingOrder[] {
+    if (this.#grouped.retained !== retained) {
+      this.#grouped = { retained, accounts: Map.groupBy(retained, (order) => order.account) }
     }
     return this.#grouped.accounts.get(account) ?? []
   }
@@ -213,9 +213,9 @@ class Market {
     return this.#in.spec.kind !== 'binary_future' || tick >= order.reservedPrice
   }
 
-  #allows({ order, opens }: Tranche, tick: number, kept: readonly RestingOrder[]): boolean {
+  #allows({ order, opens }: Tranche, tick: number, retained: readonly RestingOrder[]): boolean {
     return (
-      this.#reaches(order, tick, kept) &&
+      this.#reaches(order, tick, retained) &&
       this.#isSolvent(order, tick) &&
       (!opens || (this.#isMargined(order, tick) && this.#isReserved(order, tick)))
     )
@@ -223,17 +223,20 @@ class Market {
 
   // ------------------------------------------------------------------ sizes
 
-  #tranches(orders: readonly RestingOrder[], kept: readonly RestingOrder[], mayFlip: boolean): Tranche[] {
+  #tranches(orders: readonly RestingOrder[], retained: readonly RestingOrder[], mayFlip: boolean): Tranche[] {
     const tranches: Tranche[] = []
     const left = new Map<UserId, number>()
     const reach = new Map(
-      orders.map((order) => [order, this.#ticks.filter((tick) => this.#reaches(order, tick, kept)).length]),
+      orders.map((order) => [
+        order,
+        this.#ticks.filter((tick) => this.#reaches(order, tick, retained)).length,
+      ]),
     )
     for (const order of [...orders].sort((a, b) => trancheOrder(a, b, reach))) {
       const closes = this.#closes(order)
       const capacity = left.get(order.account) ?? Math.abs(this.#position(order).size)
       const canClose =
-        closes && this.#ticks.some((tick) => this.#allows({ order, steps: 1, opens: false }, tick, kept))
+        closes && this.#ticks.some((tick) => this.#allows({ order, steps: 1, opens: false }, tick, retained))
       const reducing = canClose ? Math.min(order.remaining, capacity) : 0
       if (closes) left.set(order.account, capacity - reducing)
       if (reducing > 0) tranches.push({ order, steps: reducing, opens: false })
@@ -243,27 +246,27 @@ class Market {
     return tranches
   }
 
-  round(only: readonly RestingOrder[], kept: readonly RestingOrder[], mayFlip: boolean): Round {
-    const tranches = this.#tranches(only, kept, mayFlip)
+  round(participating: readonly RestingOrder[], retained: readonly RestingOrder[], mayFlip: boolean): Round {
+    const tranches = this.#tranches(participating, retained, mayFlip)
     const at = (side: RestingOrder['side'], tick: number): Tranche[] =>
-      tranches.filter((tranche) => tranche.order.side === side && this.#allows(tranche, tick, kept))
+      tranches.filter((tranche) => tranche.order.side === side && this.#allows(tranche, tick, retained))
     const table = this.#ticks.map((tick) => {
       const demand = total(at('LONG', tick))
       const supply = total(at('SHORT', tick))
       return { tick, demand, supply, volume: Math.min(demand, supply), surplus: Math.abs(demand - supply) }
     })
     const volume = Math.max(...table.map((row) => row.volume))
-    if (volume === 0) return { ...NOTHING, tranches, kept }
+    if (volume === 0) return { ...NOTHING, tranches, retained }
     const largest = table.filter((row) => row.volume === volume)
     const least = Math.min(...largest.map((row) => row.surplus))
     const tied = largest.filter((row) => row.surplus === least)
-    const anchors = tied.map(({ tick }) => tick).filter((tick) => this.#isAnchor(tick, tranches, kept))
+    const anchors = tied.map(({ tick }) => tick).filter((tick) => this.#isAnchor(tick, tranches, retained))
     const { tick, rule } = this.#choose(largest, tied, anchors)
 
     const { demand, supply } = table.find((row) => row.tick === tick) as (typeof table)[number]
     const fills = new Map([...shares(at('LONG', tick), volume), ...shares(at('SHORT', tick), volume)])
-    const pairs = pairsOf(only, fills)
-    return { price: tick, rule, volume, demand, supply, fills, pairs, tranches, kept }
+    const pairs = pairsOf(participating, fills)
+    return { price: tick, rule, volume, demand, supply, fills, pairs, tranches, retained }
   }
 
   #choose(
@@ -295,19 +298,19 @@ class Market {
   }
 
   /** The last tick of a limit order's tranche. */
-  #isAnchor(tick: number, tranches: readonly Tranche[], kept: readonly RestingOrder[]): boolean {
+  #isAnchor(tick: number, tranches: readonly Tranche[], retained: readonly RestingOrder[]): boolean {
     return tranches.some((tranche) => {
       if (tranche.order.type === 'MARKET') return false
-      const ticks = this.#ticks.filter((each) => this.#allows(tranche, each, kept))
+      const ticks = this.#ticks.filter((each) => this.#allows(tranche, each, retained))
       return tick === (tranche.order.side === 'LONG' ? Math.max(...ticks) : Math.min(...ticks))
     })
   }
 
   // ------------------------------------------------------------------ batches that exceed a limit
 
-  largest({ tranches, price, kept }: Round): RestingOrder[] {
+  largest({ tranches, price, retained }: Round): RestingOrder[] {
     const eligible = tranches
-      .filter((tranche) => this.#allows(tranche, price as number, kept))
+      .filter((tranche) => this.#allows(tranche, price as number, retained))
       .map(({ order }) => order)
     const ofSide = (side: RestingOrder['side']): RestingOrder[] =>
       [...new Set(eligible)]
