@@ -1,6 +1,6 @@
 /**
- * Who writes what: for every table the rights of each process, as the migrations grant them and `test/db/roles.test.ts` checks them
- * against Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`) and publishes prices
+ * Who writes and reads what: the rights of each process, as the migrations grant them and `test/db/roles.test.ts` checks them against
+ * Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`) and publishes prices
  * (`oracle_reports`).
  */
 import type { Database } from './schema.ts'
@@ -137,6 +137,35 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   'read.balances': PROJECTED,
   'read.book_levels': PROJECTED,
   'read.batches': PROJECTED,
+}
+
+const READ_MODEL = [
+  ...(['read.projection', 'read.arrivals', 'read.users', 'read.markets', 'read.orders'] as const),
+  ...(['read.order_changes', 'read.order_events', 'read.fills', 'read.positions'] as const),
+  ...(['read.balances', 'read.book_levels', 'read.batches'] as const),
+] as const
+
+const SHARED = ['shards', 'accounts', 'markets', 'positions', 'orders'] as const
+
+/** The tables that each process may read. Only the api reads API keys; of stored transactions the indexer reads hash and nonce. */
+export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] } = {
+  api: [
+    ...SHARED,
+    ...READ_MODEL,
+    ...(['users', 'api_keys', 'resting', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
+    ...(['client_requests', 'faucet_requests', 'chain_progress'] as const),
+  ],
+  keeper: [
+    ...SHARED,
+    ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
+    ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
+  ],
+  indexer: [
+    ...SHARED,
+    ...READ_MODEL,
+    ...(['journal', 'users', 'batches', 'fills', 'actions', 'relayer_transactions'] as const),
+    ...(['session_keys', 'chain_blocks', 'chain_logs', 'chain_progress', 'settlement_mismatches'] as const),
+  ],
 }
 
 /** The tables whose rows the exchange accepted or decided. Only db/ writes them. */

@@ -14,6 +14,7 @@ import { publishReport } from '../../db/oracle-reports.ts'
 import { createUsers } from '../../db/users.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { type Address, type Millis, ONE, type Price, type Ticks } from '../../domain/units.ts'
+import { createLogins } from '../../stack/database-logins.ts'
 import { freePort } from '../../stack/ports.ts'
 import { startPostgres } from '../../stack/postgres.ts'
 import { accountOf, type BenchMarket } from './orders.ts'
@@ -122,7 +123,8 @@ export async function startIsolated(): Promise<Target> {
   }
   try {
     const keys = await seed(db)
-    api = await startApi(postgres.url, port)
+    const { api: login } = await createLogins(postgres.url)
+    api = await startApi(login, port)
     const processes = { api: api.pid ?? 0 }
     const databaseUrl = postgres.url
     return { port, keys, markets: ISOLATED_MARKETS, db, databaseUrl, processes, keeperUrl: null, stop }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
-import { PROCESS_ROLES, type Process, type Rights, WRITERS } from '../../db/grants.ts'
+import { PROCESS_ROLES, type Process, READERS, type Rights, WRITERS } from '../../db/grants.ts'
 import type { Database } from '../../db/schema.ts'
 import { freshDatabase, loginOf } from '../support/postgres.ts'
 
@@ -102,6 +102,24 @@ describe('a database role per process', () => {
       expect(wrong).to.deep.equal([])
     }).timeout(60_000)
   }
+
+  for (const process of PROCESSES) {
+    it(`when the ${process} reads any table, Postgres permits exactly what db/grants.ts lists`, async () => {
+      const { rows } = await owner.query(
+        "select name from unnest($1::text[]) name where has_any_column_privilege($2, name, 'select')",
+        [NAMES, PROCESS_ROLES[process]],
+      )
+      expect(rows.map(({ name }) => name)).to.have.members([...READERS[process]])
+    })
+  }
+
+  it('when the indexer reads the bytes of a stored transaction, Postgres refuses', async () => {
+    const indexer = logins.get('indexer') as pg.Client
+    expect(await refusalOf(indexer, 'select tx_hash, relayer, nonce from relayer_transactions')).to.equal(
+      null,
+    )
+    expect(await refusalOf(indexer, 'select raw from relayer_transactions')).to.equal(NOT_PERMITTED)
+  })
 
   it('when a process tries to change the schema or another role, Postgres refuses', async () => {
     for (const login of logins.values()) {
