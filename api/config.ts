@@ -41,22 +41,22 @@ export interface Config extends ProcessConfig {
   readonly faucetWaitMs: number
   readonly bearer: BearerConfig | null
   readonly limits: Limits
-  /** An oracle report older than this stops placements. */
+  /** Placements are rejected if the newest oracle report is older. */
   readonly oracleMaxAgeMs: number
-  /** Half of CANCEL_GRACE: placements stop when nobody has looked at the chain's head for so long. */
+  /** Placements are rejected if the indexer reached the chain's head longer ago. Default: half of CANCEL_GRACE. */
   readonly chainMaxAgeMs: number
   readonly maxGroup: number
   /** Commands that may wait for one market's transaction. */
   readonly maxQueue: number
-  /** How long a command may take from its arrival to its commit. */
+  /** Bound of the time from the arrival of a command to its commit. */
   readonly commandTimeoutMs: number
-  /** Threads that check the signatures of batches; 0 checks them where requests are answered. */
+  /** Threads that verify the signatures of batches; 0 verifies them on the main thread. */
   readonly signatureThreads: number
-  /** Wrong signatures per second whose mistake is looked for: that takes milliseconds each. */
+  /** Most invalid signatures per second that are diagnosed: a diagnosis takes milliseconds. */
   readonly signatureExplanations: number
-  /** How long the answers to named commands are kept. */
+  /** Retention of stored answers to commands with a `client_request_id`. */
   readonly requestRetentionHours: number
-  /** And how many of one account at most, so that nobody fills the database with them. */
+  /** Most stored answers per account, so that no account can fill the database. */
   readonly requestsKept: number
   readonly readAfterWaitMs: number
   readonly readAfterWaiters: number

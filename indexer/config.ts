@@ -6,7 +6,7 @@ export interface Config extends ProcessConfig {
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly rpcUrl: string
-  /** New heads wake the follower where it is set; polling goes on all the same. */
+  /** If set, new heads wake the follower; polling continues. */
   readonly rpcWsUrl: string | null
   readonly rpcTimeoutMs: number
   readonly chainId: number
@@ -19,7 +19,7 @@ export interface Config extends ProcessConfig {
   readonly confirmations: number
   readonly chunk: number
   readonly projectPollMs: number
-  /** The process is not ready when its last pass over the head, or the oldest row not projected, is older than this. */
+  /** The process is not ready if the chain's head was last reached longer ago. */
   readonly maxLagMs: number
 }
 
@@ -49,7 +49,7 @@ export function readConfig(env: Env): Config {
   }
 }
 
-/** What `rebuild` needs of it. */
+/** The only variable that `rebuild` reads. */
 export function readDatabaseUrl(env: Env = process.env): string {
   return environment(env, PROCESS).database()
 }

@@ -177,7 +177,7 @@ export async function compose(config: Config, logger: Logger): Promise<Keeper> {
   const adapters = adaptersOf(config, logger, db, metrics, () => lanes)
   await adapters.watch.start()
   const others = [...runFaucet(config, adapters, db), runSwitches(adapters, db)]
-  const onError = (err: unknown): void => logger.error({ err }, 'loading the markets failed; will retry')
+  const onError = (err: unknown): void => logger.error({ err }, 'starting the jobs of listed markets failed')
   const markets = await runMarkets(db, (spec) => runMarket(config, adapters, db, queues, spec), onError)
   const checks = checksOf(db, adapters.watch)
   const health = await serveHealth({ host, port, registry: metrics.registry, checks })

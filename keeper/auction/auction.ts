@@ -80,7 +80,7 @@ async function runAuction(
   const report = usableReport(scope.memory, snapshot, now)
   const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, snapshot)
   for (const { orders, reason } of outcome?.refused ?? []) {
-    const details = { market_id: spec.marketId, orders: orders.map((seq) => feed.idOf(seq)), reason }
+    const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
     ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
   }
   const view: MarketView = {
