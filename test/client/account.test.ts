@@ -18,18 +18,18 @@ import {
 } from '../api/support/trade-rows.ts'
 
 describe('client/account and client/market-data, against an exchange', () => {
-  let world: ExchangeFixture
+  let exchange: ExchangeFixture
   let buyer: Client
   let seller: Client
   let buyId: string
   let sellId: string
 
   before(async () => {
-    world = await startExchange()
-    const baseUrl = await world.api.app.listen({ port: 0, host: '127.0.0.1' })
+    exchange = await startExchange()
+    const baseUrl = await exchange.api.app.listen({ port: 0, host: '127.0.0.1' })
     const clientOf = ({ apiKey, wallet }: User) =>
       new Client({ baseUrl, apiKey, privateKey: wallet.privateKey })
-    const [alice, bob] = [await createUser(world.db, 'alice'), await createUser(world.db, 'bob')]
+    const [alice, bob] = [await createUser(exchange.db, 'alice'), await createUser(exchange.db, 'bob')]
     buyer = clientOf(alice)
     seller = clientOf(bob)
     const buy = await buyer.orders.place({ marketId: 1, side: 'LONG', price: '99', quantity: '2' })
@@ -42,10 +42,10 @@ describe('client/account and client/market-data, against an exchange', () => {
       buy: { orderId: buyId, user: alice, status: 'OPEN' },
       sell: { orderId: sellId, user: bob, status: 'FILLED' },
     }
-    await append(world, clearedRow(trade), submittedRow(trade), settledRow(trade), confirmedRow(trade))
-    await world.project()
+    await append(exchange, clearedRow(trade), submittedRow(trade), settledRow(trade), confirmedRow(trade))
+    await exchange.project()
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   it('when an order is partly filled, its reads by id and by hash agree, and its fills and events are listed', async () => {
     const order = await buyer.orders.get(buyId)
@@ -73,7 +73,7 @@ describe('client/account and client/market-data, against an exchange', () => {
   })
 
   it('when the client has no API key, it reads the fills of a market', async () => {
-    const anonymous = new Client({ baseUrl: `http://127.0.0.1:${portOf(world)}` })
+    const anonymous = new Client({ baseUrl: `http://127.0.0.1:${portOf(exchange)}` })
     const { fills, next_cursor } = await anonymous.marketData.fillPage(1, { side: 'LONG' })
     expect(fills).to.have.length(1)
     expect(fills[0]).to.include({ fill_id: '1-1-1-0', side: 'LONG', quantity: 1 })
@@ -83,7 +83,7 @@ describe('client/account and client/market-data, against an exchange', () => {
   it('when a list has several pages, it iterates over all of them', async () => {
     for (let count = 0; count < 4; count++)
       await buyer.orders.place({ marketId: 1, side: 'LONG', price: '98', quantity: '1' })
-    await world.project()
+    await exchange.project()
     const ids: string[] = []
     for await (const { orders } of pages((cursor) =>
       buyer.orders.page({ limit: 2, ...(cursor && { cursor }) }),

@@ -11,17 +11,17 @@ import {
 } from '../api/support/exchange-fixture.ts'
 
 describe('client/orders, against an exchange', () => {
-  let world: ExchangeFixture
+  let exchange: ExchangeFixture
   let alice: User
   let client: Client
   let baseUrl: string
   before(async () => {
-    world = await startExchange()
-    alice = await createUser(world.db, 'alice')
-    baseUrl = await world.api.app.listen({ port: 0, host: '127.0.0.1' })
+    exchange = await startExchange()
+    alice = await createUser(exchange.db, 'alice')
+    baseUrl = await exchange.api.app.listen({ port: 0, host: '127.0.0.1' })
     client = new Client({ baseUrl, apiKey: alice.apiKey, privateKey: alice.wallet.privateKey })
   })
-  after(() => world.stop())
+  after(() => exchange.stop())
 
   const buy = { marketId: 1, side: 'LONG', price: '100', quantity: '1' } as const
   const failure = async (work: Promise<unknown>): Promise<ClearbatchError> =>
@@ -79,7 +79,7 @@ describe('client/orders, against an exchange', () => {
     const unlucky = new Client({ baseUrl, apiKey, privateKey: wallet.privateKey, http })
     const { order, is_duplicate } = await unlucky.orders.place(buy)
     expect([requests, is_duplicate]).to.deep.equal([2, true])
-    const rows = await world.db
+    const rows = await exchange.db
       .selectFrom('orders')
       .select('hash')
       .where('hash', '=', order.order_hash)
@@ -142,7 +142,7 @@ describe('client/orders, against an exchange', () => {
   it('when the client has a session key, it signs orders of the account with it', async () => {
     const key = new Wallet(id('session'))
     const values = { permissions: 1, registered_at: 0, expires_at: 4_000_000_000, revoked_at: null, block: 1 }
-    await world.db
+    await exchange.db
       .insertInto('session_keys')
       .values({ owner: alice.address, key: key.address.toLowerCase(), ...values })
       .execute()

@@ -168,7 +168,7 @@ describe('sizing', () => {
     it('when a field is invalid, the error names the field of the request', async () => {
       const refusal = async (terms: object) => (await estimate(alice, { ...market, ...terms })).body.details
       expect(await refusal({ sizing_intent: 'available_margin', size: 100.5 })).to.include({
-        ...{ expected: 'per cent, from 0 to 100', received: '100.5', nearest_valid: '100' },
+        ...{ expected: 'a percentage from 0 to 100', received: '100.5', nearest_valid: '100' },
       })
       expect(await refusal({ sizing_intent: 'max', size: '2.5' })).to.include({
         ...{ received: '2.5', nearest_valid: '0' },
