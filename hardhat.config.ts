@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import toolbox from '@nomicfoundation/hardhat-toolbox-mocha-ethers'
 import { configVariable, defineConfig } from 'hardhat/config'
 import { definePlugin } from 'hardhat/plugins'
+import { coverageBuild } from './tasks/coverage-build.ts'
 import { TASKS } from './tasks/index.ts'
 
 /** Sorts artifact paths, so that the generated types do not depend on the order of the file system. */
@@ -75,7 +76,7 @@ const VERIFY = {
 }
 
 export default defineConfig({
-  plugins: [sortedTypes, toolbox],
+  plugins: [sortedTypes, coverageBuild, toolbox],
   tasks: TASKS,
   // Deployment and verification use the profile "production", all other tasks "default".
   solidity: { profiles: { default: BUILD, production: BUILD } },

@@ -4,6 +4,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import ts from 'typescript'
+import {
+  documentLines,
+  type Passage,
+  solidityComments,
+  testTitles,
+  typescriptComments,
+} from './support/passages.ts'
 
 const MAX_FUNCTION_LINES = 70
 const MAX_FILE_LINES = { ts: 400, sol: 500 } as const
@@ -48,6 +55,27 @@ const importsOf = (path: string): string[] =>
 const filesWith = (paths: readonly string[], pattern: RegExp): string[] =>
   paths.filter((path) => pattern.test(textOf(path)))
 
+/** Subjects that name no party, verbs of speech for what code does, and words that the glossary has replaced. */
+const BANNED_WORDS = [
+  ...['whoever', 'whomever', 'nobody', 'somebody', 'anybody', 'everybody', 'anyone'],
+  ...['he', 'him', 'his', 'himself'],
+  ...['tell', 'tells', 'telling', 'told', 'anew'],
+  ...['desk', 'desks', 'door', 'doors', 'unwind', 'unwinds', 'unwinding', 'unwound', 'shard log'],
+]
+const BANNED = new RegExp(`\\b(${BANNED_WORDS.join('|')})\\b`, 'i')
+/** The list above is the one place that needs the words. */
+const prose = written.filter((path) => path !== 'test/tidy.test.ts')
+const filesOfKind = (ending: string): string[] => prose.filter((path) => path.endsWith(ending))
+
+const bannedIn = (passages: readonly Passage[]): string[] =>
+  passages
+    .filter(({ text }) => BANNED.test(text))
+    .map(({ place, text }) => `${place}: "${BANNED.exec(text)?.[0]}" in ${text.trim().slice(0, 120)}`)
+
+/** A title that starts with a condition goes on after a comma or a colon. */
+const stopsAtCondition = (title: string): boolean =>
+  /^(when|given|if|while|after|before|where|with|without)\b/i.test(title) && !/[,:]/.test(title)
+
 describe('the repository', () => {
   it('has functions that fit a screen', () => {
     expect(logic.flatMap(longFunctions)).to.deep.equal([])
@@ -78,5 +106,20 @@ describe('the repository', () => {
       name.startsWith('.') && join(dirname(path), name).startsWith('domain/')
     const strangers = domain.flatMap((path) => importsOf(path).filter((name) => !isOwn(path, name)))
     expect(strangers).to.deep.equal([])
+  })
+
+  it('names subjects and uses the words of the glossary in comments and documents', () => {
+    const comments = filesOfKind('.ts').flatMap(typescriptComments)
+    const solidity = filesOfKind('.sol').flatMap(solidityComments)
+    const documents = filesOfKind('.md').flatMap(documentLines)
+    expect(bannedIn([...comments, ...solidity, ...documents])).to.deep.equal([])
+  })
+
+  it('titles every test with an outcome, in the words of the glossary', () => {
+    const titles = filesOfKind('.test.ts').flatMap(testTitles)
+    expect(titles.length).to.be.greaterThan(1000)
+    expect(bannedIn(titles)).to.deep.equal([])
+    const unfinished = titles.filter(({ text }) => stopsAtCondition(text))
+    expect(unfinished.map(({ place, text }) => `${place}: ${text}`)).to.deep.equal([])
   })
 })
