@@ -180,7 +180,7 @@ export async function endOrders(tx: Tx, orders: readonly OpenOrder[]): Promise<v
 }
 
 /**
- * Writes orders as an auction or a void leaves them: matched or returned to the book, triggered, reserved anew, or ended by the same
+ * Writes orders as an auction or a void leaves them: matched or returned to the book, triggered, with a new reservation, or ended by the same
  * `leaveBook` as `endOrders`. One statement, because one batch may match an order and end its remainder.
  */
 export async function updateOrders(tx: Tx, orders: readonly OpenOrder[]): Promise<void> {

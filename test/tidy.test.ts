@@ -69,6 +69,7 @@ const filesOfKind = (ending: string): string[] => prose.filter((path) => path.en
 
 const bannedIn = (passages: readonly Passage[]): string[] =>
   passages
+    .map(({ place, text }) => ({ place, text: text.replace(/`[^`\n]*`/g, '') }))
     .filter(({ text }) => BANNED.test(text))
     .map(({ place, text }) => `${place}: "${BANNED.exec(text)?.[0]}" in ${text.trim().slice(0, 120)}`)
 
@@ -121,5 +122,17 @@ describe('the repository', () => {
     expect(bannedIn(titles)).to.deep.equal([])
     const unfinished = titles.filter(({ text }) => stopsAtCondition(text))
     expect(unfinished.map(({ place, text }) => `${place}: ${text}`)).to.deep.equal([])
+  })
+
+  it('names only files and folders that exist in documents', () => {
+    const own = new Set(tracked.map((path) => path.split('/')[0]))
+    const missing = filesOfKind('.md').flatMap((document) =>
+      [...textOf(document).matchAll(/`([\w.-]+(?:\/[\w.-]+)+\/?)`/g)]
+        .map(([, path]) => path as string)
+        .filter((path) => own.has(path.split('/')[0] as string))
+        .filter((path) => !existsSync(path) && !existsSync(join(dirname(document), path)))
+        .map((path) => `${document}: ${path}`),
+    )
+    expect(missing).to.deep.equal([])
   })
 })

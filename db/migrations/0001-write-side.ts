@@ -28,7 +28,7 @@ const restFunction = (name: string, changes: string): string => `
     end $$;
 `
 
-/** The write side (what the exchange accepted and decided) and the shard log that the read model is projected from. */
+/** The write side (what the exchange accepted and decided) and each shard's journal, which the read model is projected from. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table shards (

@@ -17,7 +17,7 @@ interface Column {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** What tells the rows of a table from each other, or matters to a migration. Every other column is filled by its type. */
+/** Columns that distinguish the rows of a table or matter to a migration. Every other column is filled by its type. */
 const ROWS: Readonly<Record<string, readonly Row[]>> = {
   shard_log: [
     { seq: 1, row: '{"kind": "order_placed", "order_id": "1-1", "note": "batch_unwound"}' },

@@ -33,7 +33,7 @@ describe('the database client', () => {
       .execute(async (tx) => {
         const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
         await sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(test.db)
-        // While nothing is asked of it, nobody would hear of it either.
+        // The client learns of the broken connection only at its next query.
         await new Promise((resolve) => setTimeout(resolve, 50))
         await sql`select 1`.execute(tx)
       })

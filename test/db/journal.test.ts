@@ -1,4 +1,4 @@
-/** The journal: gapless, in commit order, told to listeners after the commit. */
+/** The journal: gapless, in commit order, notified after the commit. */
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'

@@ -119,7 +119,7 @@ describe('following session keys', () => {
     expect(others).to.deep.equal([])
     const { block: _block, ...state } = before as NonNullable<typeof before>
     expect(after).to.deep.include(state)
-    // Bob's registration has left the chain, so his order has no approved signer.
+    // Bob's registration has left the chain, so Bob's order has no approved signer.
     expect(await orderOf(test.db, id)).to.deep.include({
       status: 'CANCELLED',
       status_reason: 'SIGNER_REVOKED',
