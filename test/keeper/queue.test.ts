@@ -17,7 +17,7 @@ import { SILENT_LOGGER, type Trader } from './support/market-fixture.ts'
 const RULE = settleQueue(1)
 const DATABASE = 9
 
-/** Wakes with new batch numbers until one arrives: what is sent while a connection is made anew may be lost. */
+/** Wakes with new batch numbers until one arrives: what is sent while a connection is re-established may be lost. */
 function wakings(queues: WakeQueues) {
   let batch = 0
   let heard = 0

@@ -150,7 +150,7 @@ class Run {
     return row.free >= row.reserved
   }
 
-  /** The oldest unmined part fails for a reason that names an order, an account, or nobody. */
+  /** The oldest unmined part fails for a reason that names an order, an account, or no party. */
   async #fail(choice: number): Promise<void> {
     const { fixture } = this
     const action = await fixture.db

@@ -127,7 +127,7 @@ export async function expectSameReadModel(fixture: MarketFixture): Promise<void>
       ...{
         order_id: orderId,
         status,
-        // Readers are told why an order is leaving, too.
+        // The reason why an order is leaving is readable, too.
         status_reason: status === 'CANCEL_PENDING_FINALIZE' ? order.closingReason : order.statusReason,
         filled,
         settling,

@@ -270,7 +270,7 @@ export class ModelRun {
     }
   }
 
-  /** The oldest unmined part fails for a reason that names an order, an account, or nobody. */
+  /** The oldest unmined part fails for a reason that names an order, an account, or no party. */
   async #fail(choice: number): Promise<void> {
     const { fixture, model } = this
     const first = model.queue[0]
