@@ -34,8 +34,8 @@ export interface Position {
    */
   readonly foldedMargin: Quote
   /**
-   * Leverage of the last opening fill or leverage adjustment; 0 only if the account has never had a position
-   * in this market.
+   * Leverage of the last opening fill or leverage adjustment; 0 only if the account has had neither in
+   * this market.
    */
   readonly leverage: number
 }

@@ -1,6 +1,6 @@
 /**
  * Rules of the backstop: it inherits a position below MMR that the book did not take, as it is. Twin of the
- * contract's LiquidationLib.
+ * contract's BackstopLib.
  */
 
 import type { MarketSpec } from '../market/market.ts'
