@@ -1,4 +1,4 @@
-/** Connections: values without loss, and a Postgres that goes away in the middle. */
+/** Connections read values without loss and recover after they break. */
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
@@ -11,7 +11,7 @@ describe('the database client', () => {
   })
   after(() => test.close())
 
-  it('given wei and counts, it reads them as bigint and number', async () => {
+  it('when a row has wei and counts, they are read as bigint and number', async () => {
     const { rows } =
       await sql`select 123456789012345678901234567890::numeric as wei, 9007199254740991::bigint as count`.execute(
         test.db,
@@ -19,7 +19,7 @@ describe('the database client', () => {
     expect(rows).to.deep.equal([{ wei: 123456789012345678901234567890n, count: 9007199254740991 }])
   })
 
-  it('given a count beyond the safe integers, it refuses rather than rounds', async () => {
+  it('when a count is beyond the safe integers, reading it fails instead of rounding', async () => {
     const read = await sql`select 9007199254740993::bigint as count`
       .execute(test.db)
       .catch((error: Error) => error)
@@ -27,7 +27,7 @@ describe('the database client', () => {
     expect((read as Error).message).to.include('9007199254740993')
   })
 
-  it('given a connection that is cut inside a transaction, the transaction fails and the next one works', async () => {
+  it('when a connection breaks inside a transaction, that transaction fails and the next one succeeds', async () => {
     const failure = await test.db
       .transaction()
       .execute(async (tx) => {

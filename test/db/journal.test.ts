@@ -27,7 +27,7 @@ describe('the journal', () => {
   const append = (shard: string, rows: readonly JournalRow[]): Promise<number> =>
     test.db.transaction().execute(async (tx) => appendRows(tx, await lockShard(tx, shard), rows))
 
-  it('given writers at once, every row has the next seq, in order of commit', async () => {
+  it('when several writers append at once, every row gets the next sequence, in the order of commits', async () => {
     const writers = Array.from({ length: 12 }, (_, writer) => append('m1', [price(writer), price(writer)]))
     const heads = await Promise.all(writers)
     expect([...heads].sort((a, b) => a - b)).to.deep.equal(heads.map((_, at) => 2 * (at + 1)))
@@ -41,7 +41,7 @@ describe('the journal', () => {
     }
   })
 
-  it('given a transaction that fails, it leaves no gap', async () => {
+  it('when a transaction fails, its rows leave no gap', async () => {
     const before = await append('m2', [price(1)])
     await test.db
       .transaction()
@@ -53,7 +53,7 @@ describe('the journal', () => {
     expect(await append('m2', [price(3)])).to.equal(before + 1)
   })
 
-  it('given a commit, listeners hear the shard and its head, and nothing before', async () => {
+  it('when a transaction commits, listeners are notified of the shard and its head, and not before', async () => {
     const listener = new pg.Client(test.url)
     await listener.connect()
     await listener.query('listen journal')
@@ -70,11 +70,11 @@ describe('the journal', () => {
     await listener.end()
   })
 
-  it('given no rows, it appends none', async () => {
+  it('when there are no rows to append, the head stays', async () => {
     expect(await append('m10', [])).to.equal((await append('m10', [])) as number)
   })
 
-  it('given shards in any order, it locks them in one', async () => {
+  it('when shards are named in any order, they are locked in ascending order', async () => {
     const both = (shards: readonly string[]) =>
       test.db.transaction().execute(async (tx) => {
         await lockShards(tx, shards)
@@ -87,12 +87,12 @@ describe('the journal', () => {
     )
   })
 
-  it('given an unknown shard, it fails', async () => {
+  it('when the shard does not exist, locking it fails', async () => {
     const failure = await append('m99', [price(1)]).catch((error: Error) => error)
     expect(failure).to.be.instanceOf(Error)
   })
 
-  it('given new addresses twice, it makes each user once, with an account', async () => {
+  it('when the same new addresses are created twice, each user exists once, with an account', async () => {
     const addresses = ['0xaa', '0xbb', '0xaa'] as string[] as Address[]
     const made = await test.db.transaction().execute((tx) => createUsers(tx, addresses, 7))
     const again = await test.db.transaction().execute((tx) => createUsers(tx, addresses, 8))
@@ -104,7 +104,7 @@ describe('the journal', () => {
     expect(locked.map(({ user_id }) => user_id)).to.deep.equal([...ids].sort((a, b) => a - b))
   })
 
-  it('given a market twice, it is listed once, and read back as it was', async () => {
+  it('when a market is listed twice, it exists once and is read back unchanged', async () => {
     await listMarket(test.db, perpetual)
     await listMarket(test.db, perpetual)
     expect(await loadMarkets(test.db)).to.deep.equal([perpetual])

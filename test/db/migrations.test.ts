@@ -14,7 +14,7 @@ describe('migrations', () => {
   })
   after(() => test.close())
 
-  /** Columns, constraints and indexes of everything but the migrator's own tables. */
+  /** Columns, constraints and indexes of every table except the migrator's own. */
   async function schema(): Promise<string[]> {
     const { rows } = await sql<{ line: string }>`
       select concat_ws(' ', table_schema, table_name, ordinal_position, column_name, data_type, is_nullable, column_default) as line
@@ -35,7 +35,7 @@ describe('migrations', () => {
     return found.map(({ schema: of, name }) => `${of}.${name}`)
   }
 
-  it('given none, all, none and all of them, it is the same schema both times', async () => {
+  it('when all migrations are applied, taken back and applied again, the schema is the same both times', async () => {
     await migrate(test.db)
     const first = await schema()
     expect(first.length).to.be.greaterThan(100)
@@ -46,7 +46,7 @@ describe('migrations', () => {
     expect(await schema()).to.deep.equal(first)
   })
 
-  it('given each one alone, its down takes back its up and nothing else', async () => {
+  it('when each migration is taken back alone, its down removes what its up created and nothing else', async () => {
     const names = Object.keys(MIGRATIONS)
     await createMigrator(test.db).migrateTo(NO_MIGRATIONS)
     const before = [await tables()]
@@ -61,7 +61,7 @@ describe('migrations', () => {
     }
   })
 
-  it('given several processes at once, it migrates once', async () => {
+  it('when several processes migrate at once, each migration is applied once', async () => {
     const others = [connect(test.url), connect(test.url)]
     await Promise.all([test, ...others].map(({ db }) => migrate(db)))
     const applied = await createMigrator(test.db).getMigrations()
@@ -69,7 +69,7 @@ describe('migrations', () => {
     for (const other of others) await other.close()
   })
 
-  it('given a log and a read model of before, the events are the same afterwards, and again after its down', async () => {
+  it('when a journal and a read model of an earlier schema are migrated and taken back, the events are the same each time', async () => {
     await createMigrator(test.db).migrateTo(NO_MIGRATIONS)
     await createMigrator(test.db).migrateTo('0008-event-arrival')
     await sql`

@@ -1,4 +1,4 @@
-/** Statements that are asked often, and what they cost when the schema changes under them. */
+/** Frequent statements are prepared, and prepared again after a change of the schema. */
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
@@ -6,7 +6,7 @@ import { createDb, createPool } from '../../db/client.ts'
 import { isOutdatedPlan } from '../../db/prepared.ts'
 import { freshDatabase, type TestDatabase } from '../indexer/support/database.ts'
 
-describe('a statement that comes often', () => {
+describe('frequent statements', () => {
   let test: TestDatabase
   before(async () => {
     test = await freshDatabase()
@@ -27,7 +27,7 @@ describe('a statement that comes often', () => {
     }
   }
 
-  it('is prepared, and answers with its values of each time', () =>
+  it('when a statement is frequent, it is prepared and returns the result of its values each time', () =>
     onOneConnection(async (db) => {
       const seen: string[] = []
       for (const id of [1, 2, 1, 2, 1, 2]) {
@@ -41,7 +41,7 @@ describe('a statement that comes often', () => {
       expect(rows.map(({ statement }) => statement)).to.include('select value from pairs where id = $1')
     }))
 
-  it('given lists of many lengths, only what comes again is prepared', () =>
+  it('when texts differ only by the length of a list, none of them is prepared', () =>
     onOneConnection(async (db) => {
       for (let length = 1; length <= 300; length++) {
         const list = sql.join(Array.from({ length }, (_, id) => id))
@@ -53,7 +53,7 @@ describe('a statement that comes often', () => {
       expect(rows).to.deep.equal([{ count: 0 }])
     }))
 
-  it('given another column in its table, it fails once at the most and then shows it', () =>
+  it('when its table gets a column, a prepared statement fails at most once and then returns the column', () =>
     onOneConnection(async (db) => {
       const read = () => sql<object>`select * from pairs where id = ${1}`.execute(db).then(({ rows }) => rows)
       for (let time = 0; time < 5; time++) expect(await read()).to.deep.equal([{ id: 1, value: 'one' }])
