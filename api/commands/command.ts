@@ -54,12 +54,12 @@ export interface Cancelled {
   readonly read_after: Bookmark
 }
 
-export type CommandResult = Placed | Cancelled | ApiError
+export type ItemResult = Placed | Cancelled | ApiError
 
-/** Outcomes of the items of a command, with the account's balance after it. */
+/** Results of the items of a command, with the account's balance after it. */
 export interface CommandReport {
   /** One per item, in the order of the items; one per cancelled order for a `cancel_all`. */
-  readonly outcomes: readonly CommandResult[]
+  readonly itemResults: readonly ItemResult[]
   readonly balance: BalanceParts
   /** Bookmark of the whole command. */
   readonly read_after: Bookmark

@@ -2,7 +2,7 @@
 import type { Millis } from '../../domain/units.ts'
 import { ApiError, itemError } from '../errors.ts'
 import { cancel, cancelAll } from './cancel.ts'
-import { type Command, type CommandReport, type CommandResult, type Item, reusedRequest } from './command.ts'
+import { type Command, type CommandReport, type Item, type ItemResult, reusedRequest } from './command.ts'
 import { GroupChanges } from './group-changes.ts'
 import { type GroupState, requestKey } from './group-state.ts'
 import { type FreshnessLimits, place } from './place.ts'
@@ -63,13 +63,14 @@ function decideNew(
 ): CommandDecision {
   const { userId, request } = command
   const marketIds = command.markets.map(({ marketId }) => marketId)
-  const outcomes = command.items.flatMap((item) => {
-    const outcome = resultOrError(() => decideItem(item, command, changes, now, ages))
-    return outcome instanceof ApiError ? [outcome] : outcome
+  const itemResults = command.items.flatMap((item) => {
+    const itemResult = resultOrError(() => decideItem(item, command, changes, now, ages))
+    return itemResult instanceof ApiError ? [itemResult] : itemResult
   })
-  if (command.isAtomic) rejectWhole(outcomes.map((outcome) => withoutRolledBackOrder(outcome, outcomes)))
+  if (command.isAtomic)
+    rejectWhole(itemResults.map((itemResult) => withoutRolledBackOrder(itemResult, itemResults)))
   const report: CommandReport = {
-    outcomes,
+    itemResults,
     balance: changes.funds(userId),
     read_after: changes.commandBookmark(userId, marketIds, now),
   }
@@ -91,7 +92,7 @@ function decideItem(
   changes: GroupChanges,
   now: Millis,
   ages: FreshnessLimits,
-): CommandResult[] {
+): ItemResult[] {
   const { userId } = command
   switch (item.kind) {
     case 'place':
@@ -111,20 +112,20 @@ function decideItem(
 }
 
 /** If the whole command is rolled back, an error must not name an order that the command itself had placed. */
-function withoutRolledBackOrder(outcome: CommandResult, outcomes: readonly CommandResult[]): CommandResult {
-  if (!(outcome instanceof ApiError) || outcome.context.order_id === undefined) return outcome
-  const { order_id: id, order_hash: _, ...context } = outcome.context
-  const first = outcomes.findIndex(
+function withoutRolledBackOrder(itemResult: ItemResult, itemResults: readonly ItemResult[]): ItemResult {
+  if (!(itemResult instanceof ApiError) || itemResult.context.order_id === undefined) return itemResult
+  const { order_id: id, order_hash: _, ...context } = itemResult.context
+  const first = itemResults.findIndex(
     (other) =>
       'kind' in other && other.kind === 'placed' && !other.isDuplicate && other.order.order_id === id,
   )
-  return first === -1 ? outcome : new ApiError(outcome.code, { ...context, same_as: `orders.${first}` })
+  return first === -1 ? itemResult : new ApiError(itemResult.code, { ...context, same_as: `orders.${first}` })
 }
 
 /** If an item is rejected, throws the first error with the errors of all rejected items in it. */
-export function rejectWhole(outcomes: readonly unknown[]): void {
-  const rejected = outcomes.flatMap((outcome, index) =>
-    outcome instanceof ApiError ? [{ index, error: outcome }] : [],
+export function rejectWhole(itemResults: readonly unknown[]): void {
+  const rejected = itemResults.flatMap((itemResult, index) =>
+    itemResult instanceof ApiError ? [{ index, error: itemResult }] : [],
   )
   const [first] = rejected
   if (first === undefined) return

@@ -9,7 +9,7 @@ import { type Specs, specOf } from '../markets/market-directory.ts'
 import type { PlaceBatchAnswer, PlaceBatchBody } from '../order-entry/batch-schema.ts'
 import type { Order } from '../orders/schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
-import type { Bookmark, CommandReport, CommandResult, Item, Placed, PlaceItem } from './command.ts'
+import type { Bookmark, CommandReport, Item, ItemResult, Placed, PlaceItem } from './command.ts'
 
 interface StoredPlacement {
   readonly order_hash: string
@@ -38,15 +38,15 @@ export const placedHashes = ({ results }: StoredBatch): string[] =>
 export function toStoredBatch(
   { client_request_id, mode }: PlaceBatchBody,
   items: readonly Item[],
-  { outcomes, balance, read_after }: CommandReport,
+  { itemResults, balance, read_after }: CommandReport,
 ): StoredBatch {
-  const results = outcomes.map((outcome, at) => toStoredResult(items[at] as Item, outcome))
+  const results = itemResults.map((itemResult, at) => toStoredResult(items[at] as Item, itemResult))
   return { client_request_id, mode, results, balance: balanceView(balance), read_after }
 }
 
-function toStoredResult(item: Item, outcome: CommandResult): StoredResult {
-  if (outcome instanceof ApiError) return { error: itemError(outcome) }
-  const { order, isDuplicate, read_after } = outcome as Placed
+function toStoredResult(item: Item, itemResult: ItemResult): StoredResult {
+  if (itemResult instanceof ApiError) return { error: itemError(itemResult) }
+  const { order, isDuplicate, read_after } = itemResult as Placed
   if (isDuplicate)
     return { order: orderView((item as PlaceItem).spec, order), is_duplicate: true, read_after }
   const { hash, status, reserved } = order
@@ -71,10 +71,10 @@ function batchAnswer(
 export const firstAnswer = (
   batch: StoredBatch,
   items: readonly Item[],
-  { outcomes }: CommandReport,
+  { itemResults }: CommandReport,
 ): PlaceBatchAnswer =>
   batchAnswer(batch, false, (_, at) =>
-    orderView((items[at] as PlaceItem).spec, (outcomes[at] as Placed).order),
+    orderView((items[at] as PlaceItem).spec, (itemResults[at] as Placed).order),
   )
 
 /** The fields of an order that never change. */

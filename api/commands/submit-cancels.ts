@@ -6,7 +6,7 @@ import { specOf } from '../markets/market-directory.ts'
 import type { CancelAllAnswer, CancelBatchAnswer, CancelBatchBody } from '../order-entry/batch-schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
 import { requestOf } from './client-requests.ts'
-import type { Bookmark, Cancelled, CommandReport, CommandResult, Item } from './command.ts'
+import type { Bookmark, Cancelled, CommandReport, Item, ItemResult } from './command.ts'
 import { type CommandPorts, cancelView, singleItem } from './submit-single.ts'
 
 /** The stored part of a result. The order is not stored: every answer shows its current state. */
@@ -25,9 +25,9 @@ interface StoredCancels {
   readonly read_after: Bookmark
 }
 
-const toStoredResult = (order_hash: string, outcome: CommandResult): StoredResult => {
-  if (outcome instanceof ApiError) return { order_hash, error: itemError(outcome) }
-  const { cancelled, isDuplicate, read_after } = outcome as Cancelled
+const toStoredResult = (order_hash: string, itemResult: ItemResult): StoredResult => {
+  if (itemResult instanceof ApiError) return { order_hash, error: itemError(itemResult) }
+  const { cancelled, isDuplicate, read_after } = itemResult as Cancelled
   return { order_hash, cancelled, is_duplicate: isDuplicate, read_after }
 }
 
@@ -59,10 +59,10 @@ export async function cancelBatch(
     items,
     isAtomic: false,
     request: requestOf('cancel/batch', body),
-    answer({ outcomes, read_after }) {
-      const results = requested.map((hash, at) => toStoredResult(hash, outcomes[at] as CommandResult))
+    answer({ itemResults, read_after }) {
+      const results = requested.map((hash, at) => toStoredResult(hash, itemResults[at] as ItemResult))
       const stored = { client_request_id: body.client_request_id, results, read_after }
-      const orders = new Map(requested.map((hash, at) => [hash, outcomes[at] as Cancelled]))
+      const orders = new Map(requested.map((hash, at) => [hash, itemResults[at] as Cancelled]))
       const viewOf = (hash: string) => {
         const { order } = orders.get(hash) as Cancelled
         return orderView(specOf(specs, order), order)
@@ -107,16 +107,16 @@ export async function cancelAll(
   const ids = marketId === null ? await usedMarkets(db, userId) : [marketId]
   const specs = await markets.byIds(ids)
   // The answer is built after the commit, so that serializing thousands of orders does not extend the lock time.
-  const { outcomes, read_after } = await dispatcher.submit<CommandReport>({
+  const { itemResults, read_after } = await dispatcher.submit<CommandReport>({
     kind: 'cancel',
     userId,
     markets: [...specs.values()],
     items: [{ kind: 'cancel_all', reason }],
     ...singleItem((report) => report),
   })
-  const results = (outcomes as readonly Cancelled[]).map((outcome) => ({
-    order_hash: outcome.order.hash,
-    ...cancelView(specOf(specs, outcome.order), outcome),
+  const results = (itemResults as readonly Cancelled[]).map((itemResult) => ({
+    order_hash: itemResult.order.hash,
+    ...cancelView(specOf(specs, itemResult.order), itemResult),
   }))
   const cancelled_count = results.filter(({ is_duplicate }) => !is_duplicate).length
   return { cancelled_count, is_duplicate: cancelled_count === 0, results, read_after }

@@ -34,11 +34,11 @@ async function fillsOf(db: Db, spec: MarketSpec, { isDuplicate, order }: Placed)
   return rows.map((row) => fillView(spec, row))
 }
 
-/** The outcome of a command's only item; throws its ApiError. */
-function onlyResult<Result extends Placed | Cancelled>({ outcomes }: CommandReport): Result {
-  const [outcome] = outcomes
-  if (outcome instanceof ApiError) throw outcome
-  return outcome as Result
+/** The result of a command's only item; throws its ApiError. */
+function onlyResult<Result extends Placed | Cancelled>({ itemResults }: CommandReport): Result {
+  const [itemResult] = itemResults
+  if (itemResult instanceof ApiError) throw itemResult
+  return itemResult as Result
 }
 
 /** The parts of a command of one item. It needs no `client_request_id`: a repetition is recognised by the order. */
