@@ -19,7 +19,7 @@ import {MarginLib} from "./MarginLib.sol";
 import {PositionLib} from "./PositionLib.sol";
 
 /**
- * @title Margin and leverage adjustments by the owner of a position. Twin of domain/positions/adjust.ts
+ * @title Margin and leverage adjustments by the owner of a position. Twin of domain/positions/adjustment.ts
  * @dev Arithmetic on measured amounts is unchecked (row U14 in contracts/README.md): positions come from storage, and
  * requirements are bounded as in `MarginLib`. Signed amounts may be any number: they are only compared, and an amount that moves
  * fits 96 bits.
