@@ -23,12 +23,12 @@ interface RecordedEntry extends Entry {
   readonly at: number
 }
 
-/** The trigger writes nothing to the exchange's tables. It adds what the journal lacks: the time and transaction of each row. */
+/** The trigger runs as its owner, because the roles of the processes may not write the record. It writes nothing to the exchange's tables. It adds what the journal lacks: the time and transaction of each row. */
 const INSTALL = `
   create table transaction_record (
     n bigserial, shard text, seq bigint, tx text, at bigint, primary key (shard, seq)
   );
-  create function record_transaction() returns trigger language plpgsql as $$
+  create function record_transaction() returns trigger language plpgsql security definer set search_path = public as $$
     begin
       insert into transaction_record (shard, seq, tx, at)
       select shard, seq, pg_current_xact_id()::text, (extract(epoch from clock_timestamp()) * 1000)::bigint from added order by seq;
