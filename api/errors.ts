@@ -175,6 +175,8 @@ export interface ErrorContext {
   readonly expected?: unknown
   readonly received?: unknown
   readonly nearest_valid?: unknown
+  /** Of MARGIN_REQUIREMENT: the highest leverage that passes with the order's price. */
+  readonly nearest_valid_leverage?: number
   readonly [more: string]: unknown
 }
 

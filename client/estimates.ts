@@ -27,6 +27,8 @@ export interface EstimateRejection {
   readonly expected: string
   readonly received: string
   readonly nearest_valid: string | null
+  /** For MARGIN_REQUIREMENT: the highest leverage that passes at the same price. */
+  readonly nearest_valid_leverage: number | null
 }
 
 export type PriceSource = 'batch' | 'limit' | 'trigger' | 'oracle'

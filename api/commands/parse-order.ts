@@ -35,12 +35,16 @@ function quantity({ quantity: human, quantity_e18_raw: raw }: PlaceOrderBody): b
 
 /** Converts a refusal of the domain to an ApiError. */
 export const refusalError = (
-  { code, nearestValid, ...context }: OrderRefusal<ErrorCode>,
+  { code, nearestValid, nearestValidLeverage, ...context }: OrderRefusal<ErrorCode>,
   retryAfter?: string,
 ): ApiError =>
   new ApiError(
     code,
-    nearestValid === undefined ? context : { ...context, nearest_valid: nearestValid },
+    {
+      ...context,
+      ...(nearestValid !== undefined && { nearest_valid: nearestValid }),
+      ...(nearestValidLeverage !== undefined && { nearest_valid_leverage: nearestValidLeverage }),
+    },
     retryAfter,
   )
 

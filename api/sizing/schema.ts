@@ -62,7 +62,12 @@ const refusalFields = {
   field: Type.String(),
   expected: Type.String(),
   received: Type.String(),
-  nearest_valid: nullable(Type.String()),
+  nearest_valid: nullable(Type.String({ description: 'A value of `field` that passes this check.' })),
+  nearest_valid_leverage: nullable(
+    Type.Integer({
+      description: 'For MARGIN_REQUIREMENT: the highest leverage that passes at the same price.',
+    }),
+  ),
 }
 
 const Maximum = Type.Object({

@@ -16,10 +16,11 @@ const MESSAGES: Readonly<Record<BindingConstraint['code'], string>> = {
   POSITION_SIZE: 'A reduce-only order cannot exceed the position.',
 } as Record<BindingConstraint['code'], string>
 
-const refusalView = ({ nearestValid, ...refusal }: BindingConstraint) => ({
+const refusalView = ({ nearestValid, nearestValidLeverage, ...refusal }: BindingConstraint) => ({
   ...refusal,
   message: MESSAGES[refusal.code],
   nearest_valid: nearestValid ?? null,
+  nearest_valid_leverage: nearestValidLeverage ?? null,
 })
 
 /** The leverages for which an estimate lists the maximum: at most nine. */

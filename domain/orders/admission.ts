@@ -23,6 +23,7 @@ import {
   toDecimal,
 } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
+import { nearestOpeningLeverage, nearestOpeningPrice, opensBelowRequirement } from './opening-limit.ts'
 import { isConditional, isExpired, isMarketType, type Order } from './order.ts'
 import type { OrderRefusal } from './order-request.ts'
 import { type Reservable, reducingCapacity, reservationPerStep, reservedPriceOf } from './reservation.ts'
@@ -239,9 +240,9 @@ function countRefusal({ resting }: OpenMarketInput): Refusal | null {
 }
 
 /**
- * Nothing may open while the position is below IMR, or if no price of the band leaves the opened share at
- * IMR. Only the first rule applies to a conditional order, because the oracle price will be another when it
- * triggers.
+ * Nothing may open while the position is below IMR, if a limit order's own limit leaves the opened share below
+ * IMR, or if every price of the band does for a market order. Only the first rule applies to a conditional
+ * order: the oracle price will be another when it triggers, so `planMark` checks its limit then.
  */
 function requirementRefusal(order: Order, input: OpenMarketInput): Refusal | null {
   const { spec, position, fundingIndex, oracle, band } = input
@@ -252,10 +253,33 @@ function requirementRefusal(order: Order, input: OpenMarketInput): Refusal | nul
     return { code: 'MARGIN_REQUIREMENT', field: 'quantity', expected, received: toDecimal(ratio ?? 0n) }
   }
   if (isConditional(order.type)) return null
+  if (order.type === 'LIMIT') return limitRequirementRefusal(order, input)
   const bound = openingBound(spec, { ...order, limit: order.price }, oracle)
   if (order.side === 'LONG' ? bound >= band.lo : bound <= band.hi) return null
   const expected = `a leverage that leaves a margin ratio of ${needed} at a price of the band`
   return { code: 'MARGIN_REQUIREMENT', field: 'leverage', expected, received: String(order.leverage) }
+}
+
+/** The nearest valid price keeps the order's leverage; the nearest valid leverage keeps its price. */
+function limitRequirementRefusal(order: Order, { spec, oracle }: OpenMarketInput): Refusal | null {
+  const terms = { ...order, limit: order.price }
+  if (!opensBelowRequirement(spec, terms, oracle)) return null
+  const price = nearestOpeningPrice(spec, terms, oracle)
+  const leverage = nearestOpeningLeverage(spec, terms, oracle)
+  const nearest = price === null ? null : toDecimal(priceOf(spec, price))
+  const bound = order.side === 'LONG' ? 'at most' : 'at least'
+  const alternatives = [
+    ...(nearest === null ? [] : [`${bound} ${nearest} at leverage ${order.leverage}`]),
+    ...(leverage === null ? [] : [`a leverage of at most ${leverage}`]),
+  ]
+  return {
+    code: 'MARGIN_REQUIREMENT',
+    field: 'price',
+    expected: alternatives.join(', or ') || `a margin ratio of at least ${toDecimal(spec.imr)} at the limit`,
+    received: toDecimal(priceOf(spec, order.price)),
+    ...(nearest !== null && { nearestValid: nearest }),
+    ...(leverage !== null && { nearestValidLeverage: leverage }),
+  }
 }
 
 interface OpeningShare {

@@ -67,6 +67,8 @@ export interface OrderRefusal<Code extends string> {
   readonly expected: string
   readonly received: string
   readonly nearestValid?: string
+  /** The highest leverage that would have passed this check with the order's price. */
+  readonly nearestValidLeverage?: number
 }
 
 type FormRefusal = OrderRefusal<FormCode>

@@ -12,11 +12,12 @@ import {
   reserve,
   triggerOrder,
 } from '../orders/open-order.ts'
+import { opensBelowRequirement } from '../orders/opening-limit.ts'
 import { bookType } from '../orders/order.ts'
 import { OrderChanges } from '../orders/order-changes.ts'
 import type { ClosingReason } from '../orders/order-state.ts'
 import { type Funds, recomputeReservations } from '../orders/recompute-reservations.ts'
-import { type Reservation, reservedPriceOf } from '../orders/reservation.ts'
+import { type Reservation, reducingCapacity, reservedPriceOf } from '../orders/reservation.ts'
 import { closingSteps, type Position } from '../positions/position.ts'
 import type { Millis, Price, Quote, Seq, Steps, UserId } from '../units.ts'
 
@@ -96,11 +97,12 @@ export function planMark(input: MarkPlanInput): MarketPlan {
  * that end.
  */
 function reserveTriggered(
-  { spec, positions, fundsOf }: MarkPlanInput,
+  input: MarkPlanInput,
   account: UserId,
   orders: readonly OpenOrder[],
   entering: ReadonlySet<Seq>,
 ): TriggeredAccount {
+  const { spec, positions, fundsOf } = input
   const { size } = positions(account)
   const arrivals = orders.filter(({ seq }) => entering.has(seq))
   const useless = arrivals.filter(
@@ -111,12 +113,43 @@ function reserveTriggered(
 
   const live = orders.filter(isReservable)
   const before = live.reduce((sum, { reserved }) => sum + reserved, 0n) as Quote
-  const { reservations, cancels } = recomputeReservations(spec, size, live.map(reservable), {
+  for (const seq of belowRequirement(input, size, live, entering)) ends.set(seq, 'MARGIN_REQUIREMENT')
+  const staying = live.filter(({ seq }) => ends.get(seq) !== 'MARGIN_REQUIREMENT')
+  const { reservations, cancels } = recomputeReservations(spec, size, staying.map(reservable), {
     funds: fundsOf(account),
     before,
   })
   for (const { seq } of cancels) ends.set(seq, 'INSUFFICIENT_MARGIN')
   return { reservations, ends }
+}
+
+/**
+ * Triggered limit orders that would open below IMR at their own limit; placement refuses such orders. Capacity
+ * goes to older orders first, and an order that ends here takes none.
+ */
+function belowRequirement(
+  { spec, prices }: MarkPlanInput,
+  size: Steps,
+  live: readonly OpenOrder[],
+  entering: ReadonlySet<Seq>,
+): Seq[] {
+  const resting = live.filter(({ seq }) => !entering.has(seq)).map(reservable)
+  const isLong = size > 0
+  let capacity: number = reducingCapacity(size, resting)
+  const ended: Seq[] = []
+  const arrivals = live.filter(({ seq, reduceOnly }) => entering.has(seq) && !reduceOnly)
+  for (const order of arrivals.sort((a, b) => a.seq - b.seq)) {
+    const { seq, limit, remaining, side, leverage } = reservable(order)
+    const closing = size !== 0 && (side === 'SHORT') === isLong ? Math.min(remaining, capacity) : 0
+    const opens = remaining > closing
+    const isLimit = limit !== 0
+    if (opens && isLimit && opensBelowRequirement(spec, { side, limit, leverage }, prices.oracle.price)) {
+      ended.push(seq)
+    } else {
+      capacity -= closing
+    }
+  }
+  return ended
 }
 
 const pricesRow = ({ oracle, mark, at }: MarketPrices): MarketRow => ({

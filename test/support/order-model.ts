@@ -11,6 +11,7 @@ import { isTriggered, type OrderStatus, type Side, type StatusReason } from '../
 import { reservationPerStep, reservedPriceOf } from '../../domain/orders/reservation.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { FundingIndex, Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
+import { isBelowRequirement } from './margin-requirement.ts'
 import type { Auction, KeeperStep, ModelBatch, ModelFill, ModelOrder, Observed } from './order-model-terms.ts'
 
 const statusAfter = (reason: StatusReason): OrderStatus => {
@@ -263,7 +264,18 @@ export class Model {
     for (const account of new Set(
       hits.filter(({ reduceOnly }) => !reduceOnly).map(({ account }) => account),
     )) {
+      this.#endBelowRequirement(account, hits, oracle as Price)
       this.#rebalance(account)
+    }
+  }
+
+  /** Triggered limit orders end if their opening share would be below IMR at their own limit. */
+  #endBelowRequirement(account: number, hits: readonly ModelOrder[], oracle: Price): void {
+    for (const order of hits) {
+      if (order.account !== account || order.price === 0 || !this.rests(order)) continue
+      const openable = this.#openables(account, this.sizeOf(account)).get(order) ?? 0
+      if (openable > 0 && isBelowRequirement(this.#spec, order, oracle))
+        this.leave(order, 'MARGIN_REQUIREMENT')
     }
   }
 

@@ -6,6 +6,7 @@ import { priceBand } from '../../../domain/market/band.ts'
 import { highestPrice, priceOf } from '../../../domain/market/market.ts'
 import { isConditional, isMarketType } from '../../../domain/orders/order.ts'
 import { reservedPriceOf } from '../../../domain/orders/reservation.ts'
+import { isBelowRequirement } from '../../support/margin-requirement.ts'
 import type { MarketRecord } from './market-record.ts'
 import type { Prices } from './prices.ts'
 import { CLOCK_SLACK_MS, type PlacementAttempt, type SentOrder } from './trader-notes.ts'
@@ -130,9 +131,10 @@ export class PlacementPrediction {
       },
       NEWEST,
     )
-    if (this.#context.available(account) >= 0n) return null
+    const isBelow = order.type === 'LIMIT' && placed.openable > 0 && isBelowRequirement(spec, order, oracle)
+    if (!isBelow && this.#context.available(account) >= 0n) return null
     model.forget((order) => order === placed)
-    return 'INSUFFICIENT_MARGIN'
+    return isBelow ? 'MARGIN_REQUIREMENT' : 'INSUFFICIENT_MARGIN'
   }
 }
 
