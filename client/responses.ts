@@ -75,7 +75,8 @@ export type PlacedOrder = Amounts<
   | 'reserved_margin'
   | 'trigger_price'
 > &
-  MaybeAmounts<'average_price'> & {
+  /** `effective_price`: the limit at which an open limit order takes part now, where that is not `price`. */
+  MaybeAmounts<'average_price' | 'effective_price'> & {
     readonly order_id: string
     readonly order_hash: string
     readonly market_id: number

@@ -3,6 +3,7 @@
 import type { OrdersTable } from '../../db/schema.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { SignedOrder } from '../../domain/orders/order.ts'
+import type { Price } from '../../domain/units.ts'
 import type { BalanceParts } from '../accounts/view.ts'
 import { ApiError } from '../errors.ts'
 import type { OrderRow } from '../orders/view.ts'
@@ -42,6 +43,8 @@ export interface Placed {
   readonly kind: 'placed'
   readonly order: OrderRow & Pick<OrdersTable, 'openable' | 'reserved_price'>
   readonly isDuplicate: boolean
+  /** The oracle price on which the command was decided; null if the market has none. */
+  readonly oracle: Price | null
   readonly read_after: Bookmark
 }
 

@@ -52,8 +52,13 @@ export function place(
   }
   const stored = storedOrder(order, row, changes.nextSeq(marketId))
   changes.place(stored, row)
-  return { kind: 'placed', order: stored, isDuplicate: false, read_after: changes.bookmark(marketId) }
+  return placedResult(stored, false, changes)
 }
+
+const placedResult = (order: StoredOrder, isDuplicate: boolean, changes: GroupChanges): Placed => ({
+  ...{ kind: 'placed', order, isDuplicate, read_after: changes.bookmark(order.market_id) },
+  oracle: changes.market(order.market_id).oraclePrice as Price | null,
+})
 
 /** Permission bit of a session key. */
 const MAY_TRADE = 1
@@ -85,7 +90,7 @@ function duplicate(order: SignedOrder, known: StoredOrder, changes: GroupChanges
     }
     throw new ApiError('SALT_USED', context)
   }
-  return { kind: 'placed', order: known, isDuplicate: true, read_after: changes.bookmark(order.marketId) }
+  return placedResult(known, true, changes)
 }
 
 function restingOf(spec: MarketSpec, holding: Holding): RestingTotals {

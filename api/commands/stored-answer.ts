@@ -46,9 +46,9 @@ export function toStoredBatch(
 
 function toStoredResult(item: Item, itemResult: ItemResult): StoredResult {
   if (itemResult instanceof ApiError) return { error: itemError(itemResult) }
-  const { order, isDuplicate, read_after } = itemResult as Placed
+  const { order, isDuplicate, read_after, oracle } = itemResult as Placed
   if (isDuplicate)
-    return { order: orderView((item as PlaceItem).spec, order), is_duplicate: true, read_after }
+    return { order: orderView((item as PlaceItem).spec, order, oracle), is_duplicate: true, read_after }
   const { hash, status, reserved } = order
   return { order_hash: hash, status, reserved: String(reserved), read_after }
 }
@@ -67,6 +67,9 @@ function batchAnswer(
   return { ...batch, is_duplicate, accepted: results.length - refused, refused, results: views }
 }
 
+/** An accepted order takes part at its own limit at the oracle price of its acceptance, so no price is needed. */
+const AT_ACCEPTANCE = null
+
 /** The answer to a batch that has just been executed. */
 export const firstAnswer = (
   batch: StoredBatch,
@@ -74,7 +77,7 @@ export const firstAnswer = (
   { itemResults }: CommandReport,
 ): PlaceBatchAnswer =>
   batchAnswer(batch, false, (_, at) =>
-    orderView((items[at] as PlaceItem).spec, (itemResults[at] as Placed).order),
+    orderView((items[at] as PlaceItem).spec, (itemResults[at] as Placed).order, AT_ACCEPTANCE),
   )
 
 /** The fields of an order that never change. */
@@ -100,7 +103,7 @@ export const replayedAnswer = (
 ): PlaceBatchAnswer =>
   batchAnswer(batch, true, (result) => {
     const stored = find(result.order_hash) as ImmutableOrderRow
-    return orderView(specOf(specs, stored), asAccepted(stored, result))
+    return orderView(specOf(specs, stored), asAccepted(stored, result), AT_ACCEPTANCE)
   })
 
 /** The order in its state at acceptance. */

@@ -7,7 +7,7 @@ import type { CancelAllAnswer, CancelBatchAnswer, CancelBatchBody } from '../ord
 import { type OrderRow, orderView } from '../orders/view.ts'
 import { requestOf } from './client-requests.ts'
 import type { Bookmark, Cancelled, CommandReport, Item, ItemResult } from './command.ts'
-import { type CommandPorts, cancelView, singleItem } from './submit-single.ts'
+import { type CommandPorts, cancelView, NOT_IN_BOOK, singleItem } from './submit-single.ts'
 
 /** The stored part of a result. The order is not stored: every answer shows its current state. */
 type StoredResult =
@@ -65,14 +65,14 @@ export async function cancelBatch(
       const orders = new Map(requested.map((hash, at) => [hash, itemResults[at] as Cancelled]))
       const viewOf = (hash: string) => {
         const { order } = orders.get(hash) as Cancelled
-        return orderView(specOf(specs, order), order)
+        return orderView(specOf(specs, order), order, NOT_IN_BOOK)
       }
       return { result: batchView(stored, false, viewOf), stored: JSON.stringify(stored) }
     },
     replay(stored, find) {
       return batchView(JSON.parse(stored), true, (hash) => {
         const order = find(hash) as OrderRow
-        return orderView(specOf(specs, order), order)
+        return orderView(specOf(specs, order), order, NOT_IN_BOOK)
       })
     },
   })

@@ -25,6 +25,9 @@ export interface CommandPorts {
   readonly verifier: Verifier
 }
 
+/** A cancelled order is not in the book, so its effective price needs no oracle price. */
+export const NOT_IN_BOOK = null
+
 const MAX_DUPLICATE_FILLS = 1000
 
 /** Only an order that existed before has fills. */
@@ -68,7 +71,7 @@ export async function placeOrder(
     ...singleItem((report) => ({ placed: onlyResult<Placed>(report), balance: report.balance })),
   })
   return {
-    order: orderView(spec, placed.order),
+    order: orderView(spec, placed.order, placed.oracle),
     fills: await fillsOf(db, spec, placed),
     is_duplicate: placed.isDuplicate,
     balance: balanceView(balance),
@@ -97,4 +100,9 @@ export async function cancelOrder(
 export const cancelView = (
   spec: MarketSpec,
   { cancelled, isDuplicate, order, read_after }: Cancelled,
-): CancelAnswer => ({ cancelled, is_duplicate: isDuplicate, order: orderView(spec, order), read_after })
+): CancelAnswer => ({
+  cancelled,
+  is_duplicate: isDuplicate,
+  order: orderView(spec, order, NOT_IN_BOOK),
+  read_after,
+})

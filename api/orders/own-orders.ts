@@ -16,7 +16,11 @@ export interface RequestedOrder {
 }
 
 /** Throws ORDER_NOT_FOUND (404) if there is no order, NOT_YOURS (403) if it belongs to another account. */
-export function ownOrder(order: OrderRow | undefined, userId: number, requested: RequestedOrder): OrderRow {
+export function ownOrder<Row extends OrderRow>(
+  order: Row | undefined,
+  userId: number,
+  requested: RequestedOrder,
+): Row {
   if (order === undefined) throw new ApiError('ORDER_NOT_FOUND', { ...requested })
   if (order.user_id !== userId)
     throw new ApiError('NOT_YOURS', { ...requested, expected: 'an order of your own' })

@@ -2,17 +2,28 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { OrderStatus, Side } from '../../domain/orders/order.ts'
+import type { Price } from '../../domain/units.ts'
 import { anyNumber, type Page } from '../wire/list-query.ts'
 import type { OrderRow } from './view.ts'
 
-export const orderById = (db: Db | Tx, orderId: string): Promise<OrderRow | undefined> =>
-  db.selectFrom('read.orders').selectAll().where('order_id', '=', orderId).executeTakeFirst()
+/** An order with the latest oracle price of its market, from which its effective price is computed. */
+export interface PricedOrderRow extends OrderRow {
+  readonly oracle_price: Price | null
+}
+
+const selectOrders = (db: Db | Tx) =>
+  db
+    .selectFrom('read.orders as o')
+    .leftJoin('oracle_reports as r', 'r.market_id', 'o.market_id')
+    .selectAll('o')
+    .select(sql<Price | null>`r.price`.as('oracle_price'))
+
+export const orderById = (db: Db | Tx, orderId: string): Promise<PricedOrderRow | undefined> =>
+  selectOrders(db).where('order_id', '=', orderId).executeTakeFirst()
 
 /** The hash is looked up on the write side, so the order is found as soon as it is projected. */
-export const orderByHash = (db: Db | Tx, hash: string): Promise<OrderRow | undefined> =>
-  db
-    .selectFrom('read.orders')
-    .selectAll()
+export const orderByHash = (db: Db | Tx, hash: string): Promise<PricedOrderRow | undefined> =>
+  selectOrders(db)
     .where('order_id', '=', (known) => known.selectFrom('orders').select('order_id').where('hash', '=', hash))
     .executeTakeFirst()
 
@@ -23,9 +34,13 @@ export interface OrderFilter extends Page {
 }
 
 /** Newest first; one row more than `limit` if there is a next page. */
-export async function ordersOfUser(db: Db | Tx, userId: number, filter: OrderFilter): Promise<OrderRow[]> {
-  let query = db.selectFrom('read.orders').selectAll().where('user_id', '=', userId)
-  if (filter.marketId !== undefined) query = query.where('market_id', '=', anyNumber(filter.marketId))
+export async function ordersOfUser(
+  db: Db | Tx,
+  userId: number,
+  filter: OrderFilter,
+): Promise<PricedOrderRow[]> {
+  let query = selectOrders(db).where('user_id', '=', userId)
+  if (filter.marketId !== undefined) query = query.where('o.market_id', '=', anyNumber(filter.marketId))
   if (filter.status !== undefined) query = query.where('status', '=', filter.status)
   if (filter.side !== undefined) query = query.where('side', '=', filter.side)
   if (filter.cursor !== null) {

@@ -8,9 +8,9 @@ import type { Reading } from '../read-after/read-after.ts'
 import { decodeCursor, pageOf } from '../wire/cursor.ts'
 import { BookmarkQuery, UserIdParams } from '../wire/schema.ts'
 import { ownOrder, type ReadPorts, type RequestedOrder } from './own-orders.ts'
-import { orderByHash, orderById, ordersOfUser } from './query.ts'
+import { orderByHash, orderById, ordersOfUser, type PricedOrderRow } from './query.ts'
 import { Order, OrderHashParams, OrderIdParams, Orders, OrdersQuery } from './schema.ts'
-import { type OrderRow, orderView } from './view.ts'
+import { orderView } from './view.ts'
 
 const tags = ['orders']
 const own = { access: 'user' } as const
@@ -24,10 +24,10 @@ function oneOrder(app: App, { markets, readAfter }: ReadPorts): void {
   const readOne = async (
     request: FastifyRequest & Reading,
     requested: RequestedOrder,
-    find: (db: Db | Tx) => Promise<OrderRow | undefined>,
+    find: (db: Db | Tx) => Promise<PricedOrderRow | undefined>,
   ): Promise<Order> => {
     const row = ownOrder(await readAfter.read(request, find), callerOf(request).userId, requested)
-    return orderView(await markets.byId(row.market_id), row)
+    return orderView(await markets.byId(row.market_id), row, row.oracle_price)
   }
   app.get(
     '/v0/orders/:order_id',
@@ -92,7 +92,7 @@ function orderList(app: App, { markets, readAfter }: ReadPorts): void {
         at: row.accepted_at,
         id: row.order_id,
       }))
-      return { orders: page.map((row) => orderView(specOf(specs, row), row)), next_cursor }
+      return { orders: page.map((row) => orderView(specOf(specs, row), row, row.oracle_price)), next_cursor }
     },
   )
 }

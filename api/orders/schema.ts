@@ -40,6 +40,11 @@ export const Order = Type.Object({
   status_reason: nullable(Type.String({ description: `Why the order ended: ${STATUS_REASONS.join(', ')}.` })),
   cancel_reason: nullable(Type.String({ description: 'The `reason` of the cancel request.' })),
   ...amountOf('price', 'Limit price; 0 for market orders.'),
+  ...maybeAmountOf(
+    'effective_price',
+    'Limit at which an open limit order takes part at the current oracle price, where that is not `price`: the ' +
+      'edge of the price band, or for the part that opens a position the price that meets the initial margin requirement.',
+  ),
   ...amountOf('quantity', 'Quantity as signed.'),
   ...amountOf('filled_quantity', 'Quantity settled on the chain.'),
   ...amountOf('settling_quantity', 'Quantity matched in a batch that is settling.'),

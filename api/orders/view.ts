@@ -3,7 +3,9 @@ import type { Selectable } from 'kysely'
 import type { ReadOrdersTable } from '../../db/read-schema.ts'
 import type { TriggerEvidence } from '../../domain/journal/journal-row.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
-import type { Steps, Ticks } from '../../domain/units.ts'
+import { effectiveLimit } from '../../domain/orders/opening-limit.ts'
+import { isMarketType } from '../../domain/orders/order.ts'
+import type { Price, Steps, Ticks } from '../../domain/units.ts'
 import { amount, isoTime, toNumber } from '../wire/amounts.ts'
 import type { Order } from './schema.ts'
 import type { Trigger } from './trigger-schema.ts'
@@ -14,8 +16,20 @@ export type OrderRow = Omit<Selectable<ReadOrdersTable>, 'arrival'>
 const averagePrice = (spec: MarketSpec, { filled, filled_value }: OrderRow): bigint | null =>
   filled === 0 ? null : (filled_value * spec.tick) / BigInt(filled)
 
-/** Amount fields are written out because a batch has fifty orders, and spreading `amount()` objects takes twice the time. */
-export function orderView(spec: MarketSpec, row: OrderRow): Order {
+/**
+ * The limit at which the order takes part at the oracle price; null if that is its own limit, or if the order is not a limit order in the
+ * book. An order reserves margin if and only if some of its steps may open.
+ */
+function effectivePrice(spec: MarketSpec, row: OrderRow, oracle: Price | null): bigint | null {
+  if (row.status !== 'OPEN' || isMarketType(row.type) || oracle === null) return null
+  const limit = row.price as Ticks
+  const terms = { side: row.side, limit, leverage: row.leverage, opens: row.reserved > 0n }
+  const effective = effectiveLimit(spec, terms, oracle)
+  return effective === limit ? null : priceOf(spec, effective)
+}
+
+/** Amount fields are written out because a batch has fifty orders, and spreading `amount()` objects takes twice the time. `oracle` is null if the market has no oracle price. */
+export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null): Order {
   const price = priceOf(spec, row.price as Ticks)
   const quantity = quantityOf(spec, row.quantity as Steps)
   const filled = quantityOf(spec, row.filled as Steps)
@@ -23,6 +37,7 @@ export function orderView(spec: MarketSpec, row: OrderRow): Order {
   const remaining = quantity - filled - settling
   const average = averagePrice(spec, row)
   const trigger = priceOf(spec, row.trigger as Ticks)
+  const effective = effectivePrice(spec, row, oracle)
   return {
     order_id: row.order_id,
     order_hash: row.hash,
@@ -38,6 +53,8 @@ export function orderView(spec: MarketSpec, row: OrderRow): Order {
     cancel_reason: row.note,
     price: toNumber(price),
     price_e18_raw: String(price),
+    effective_price: effective === null ? null : toNumber(effective),
+    effective_price_e18_raw: effective === null ? null : String(effective),
     quantity: toNumber(quantity),
     quantity_e18_raw: String(quantity),
     filled_quantity: toNumber(filled),
