@@ -44,6 +44,7 @@ export type EstimatedOrder = Amounts<'quantity' | 'fillable_quantity'> &
       | 'reserved_price'
       | 'margin'
       | 'fee_allowance'
+      | 'fee_allowance_price'
       | 'reserved_margin'
     > | null
     readonly position:

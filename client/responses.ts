@@ -205,7 +205,13 @@ export interface CancelSwitch {
 }
 
 export type Validation = Amounts<
-  'opening_quantity' | 'closing_quantity' | 'reserved_price' | 'margin' | 'fee_allowance' | 'reserved_margin'
+  | 'opening_quantity'
+  | 'closing_quantity'
+  | 'reserved_price'
+  | 'margin'
+  | 'fee_allowance'
+  | 'fee_allowance_price'
+  | 'reserved_margin'
 > & {
   readonly order_hash: string
   readonly digest: string

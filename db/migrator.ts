@@ -14,6 +14,7 @@ import * as eventArrival from './migrations/0008-event-arrival.ts'
 import * as leanReads from './migrations/0009-lean-reads.ts'
 import * as vocabulary from './migrations/0010-vocabulary.ts'
 import * as processRoles from './migrations/0011-process-roles.ts'
+import * as feeAllowance from './migrations/0012-fee-allowance.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -28,6 +29,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0009-lean-reads': leanReads,
   '0010-vocabulary': vocabulary,
   '0011-process-roles': processRoles,
+  '0012-fee-allowance': feeAllowance,
 }
 
 export const createMigrator = (db: Db): Migrator =>

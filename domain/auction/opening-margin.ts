@@ -7,7 +7,7 @@ import type { RestingOrder } from '../book/book.ts'
 import type { Band } from '../market/band.ts'
 import { feeAllowancePerStep } from '../market/fees.ts'
 import { type MarketSpec, tickStepValue } from '../market/market.ts'
-import { coveredSteps, feePriceOf } from '../orders/reservation.ts'
+import { coveredSteps } from '../orders/reservation.ts'
 import { openingBound } from '../positions/margin.ts'
 import type { Price, Steps, Ticks } from '../units.ts'
 
@@ -43,14 +43,13 @@ export class OpeningMargins {
 
   /** `coveredSteps` of the order in the batch's band. */
   coveredSteps(order: RestingOrder): Steps {
-    const { side, type, limit, leverage, openable } = order
+    const { side, type, limit, leverage, openable, reservedPrice } = order
     if (side === 'LONG' || this.#isBinary || openable === 0) return openable
-    const feePrice = feePriceOf(this.#spec, order)
-    if (feePrice >= this.#band.hi) return openable
+    if (reservedPrice >= this.#band.hi) return openable
     if (type === 'LIMIT') {
       // The margin depends on the limit only; the fee has risen with the band's upper edge. If the missing
       // fee of all steps is less than the margin of one step, exactly one step is not covered.
-      const missing = (this.#feeAt(this.#band.hi) - this.#feeAt(feePrice)) * openable
+      const missing = (this.#feeAt(this.#band.hi) - this.#feeAt(reservedPrice)) * openable
       const step = (limit * this.#tickStepValue) / leverage
       if (missing > 0 && missing * ERROR_FACTOR < step) return (openable - 1) as Steps
     }

@@ -36,8 +36,8 @@ export interface OrderPlaced {
   readonly status: OrderStatus
   readonly accepted_at: number
   /**
-   * Steps that may open a position, and their reservation: margin and fee allowance at `reserved_price`
-   * ticks.
+   * Steps that may open a position, and their reservation: margin and fee allowance. `reserved_price`: the
+   * price in ticks of the fee allowance, and of the margin except for a limit sell.
    */
   readonly openable: number
   readonly reserved: Wei

@@ -4,7 +4,16 @@
  */
 
 import type { Side } from '../orders/order.ts'
-import { mulDivDown, mulDivUp, ONE, type Quote, type Rate, type Steps, type Ticks } from '../units.ts'
+import {
+  mulDivDown,
+  mulDivUp,
+  ONE,
+  type Price,
+  type Quote,
+  type Rate,
+  type Steps,
+  type Ticks,
+} from '../units.ts'
 import { type MarketSpec, notionalAt, priceOf, quantityOf } from './market.ts'
 
 /** The two rates of one batch: at most the market's schedule, 0 while fees are off. */
@@ -61,6 +70,13 @@ export function pairFees(
  * from closing.
  */
 export const closingFee = (fee: Quote, proceeds: Quote): Quote => (fee < proceeds ? fee : proceeds)
+
+/** The price × 1e18 of the largest fee per unit of a binary market: p(1-p) is largest at 0.50. */
+const HIGHEST_BINARY_FEE_PRICE = (ONE / 2n) as Price
+
+/** The price × 1e18 at which the fee allowance of an order reserved at `price` ticks is computed. */
+export const feeAllowancePrice = (spec: MarketSpec, price: Ticks): Price =>
+  spec.kind === 'binary_future' ? HIGHEST_BINARY_FEE_PRICE : priceOf(spec, price)
 
 /**
  * Wei per step that are reserved for the fee of an opening fill at `price` or better, at the scheduled taker

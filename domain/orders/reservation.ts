@@ -31,7 +31,7 @@ export interface ReservationTerms {
   readonly side: Side
   readonly limit: Ticks
   readonly leverage: number
-  /** See `reservedPriceOf`; fixed at acceptance. */
+  /** See `reservedPriceOf`; fixed at acceptance, and again when the order triggers. */
   readonly reservedPrice: Ticks
 }
 
@@ -53,26 +53,28 @@ export interface Reservation {
 const isBinary = (spec: MarketSpec): boolean => spec.kind === 'binary_future'
 
 /**
- * trigger × (1 + mtbLong) in ticks, rounded up: the band's upper edge if the oracle price equals the trigger.
+ * oracle × (1 + mtbLong) in ticks, rounded up: at or above the band's upper edge while the oracle price is at
+ * most `oracle`.
  */
-function highestAfterTrigger(spec: MarketSpec, trigger: Ticks): Ticks {
-  const price = mulDivUp(priceOf(spec, trigger), ONE + spec.mtbLong, ONE) as Price
+function upperEdgeAt(spec: MarketSpec, oracle: Ticks): Ticks {
+  const price = mulDivUp(priceOf(spec, oracle), ONE + spec.mtbLong, ONE) as Price
   return minOf(tickCeil(spec, price), highestPrice(spec))
 }
 
-function lowestAfterTrigger(spec: MarketSpec, trigger: Ticks): Ticks {
-  const price = mulDivDown(priceOf(spec, trigger), ONE - spec.mtbShort, ONE)
+function lowerEdgeAt(spec: MarketSpec, oracle: Ticks): Ticks {
+  const price = mulDivDown(priceOf(spec, oracle), ONE - spec.mtbShort, ONE)
   return maxOf(Number(price / spec.tick), 1) as Ticks
 }
 
 /**
- * The price in ticks at which the reservation is computed. It caps the price of a buy in the auction and is
- * the floor of a binary sell.
+ * The price in ticks up to which the reservation covers every step; for a binary sell the price down to which
+ * it does. It caps the price of a buy in the auction and is the floor of a binary sell.
  * - Limit order: its signed limit.
  * - Market order: the band's upper edge; for a binary sell the lower edge.
  * - Conditional market order: the same edge of the band around its trigger.
- * - Limit sell of a perpetual or future: margined at its limit, but it may fill above it. For its fee
- *   allowance, this price is the band's upper edge if that is higher (see `feePriceOf`).
+ * - Limit sell of a perpetual or future: it may fill at any price from its limit up, and the band may rise
+ *   while it rests. This price is the band's upper edge once the oracle price has risen to the order's limit,
+ *   or to the band's upper edge at acceptance if that is higher (conditional: to the edge at its trigger).
  */
 export function reservedPriceOf(
   spec: MarketSpec,
@@ -82,35 +84,28 @@ export function reservedPriceOf(
   const isLimit = !isMarketType(order.type)
   if (isLimit && (order.side === 'LONG' || isBinary(spec))) return order.price
   if (order.side === 'SHORT' && isBinary(spec)) {
-    return isConditional(order.type) ? lowestAfterTrigger(spec, order.trigger) : band.lo
+    return isConditional(order.type) ? lowerEdgeAt(spec, order.trigger) : band.lo
   }
-  const edge = isConditional(order.type) ? highestAfterTrigger(spec, order.trigger) : band.hi
-  return isLimit ? maxOf(order.price, edge) : edge
+  const edge = isConditional(order.type) ? upperEdgeAt(spec, order.trigger) : band.hi
+  return isLimit ? upperEdgeAt(spec, maxOf(order.price, edge)) : edge
 }
 
 /**
- * The price in ticks at which the fee allowance is computed. A limit sell of a perpetual or future may fill,
- * and pay its fee, at any price from its limit up, and the band may rise while it rests. Its allowance is
- * computed at twice the reserved price, so that every step of a sell accepted now stays covered until the
- * band has doubled.
+ * The price in ticks at which the margin is computed: the limit of a limit sell, which posts margin at its
+ * limit at every price, and the reserved price of every other order.
  */
-export const feePriceOf = (
-  spec: MarketSpec,
-  { side, limit, reservedPrice }: Omit<ReservationTerms, 'leverage'>,
-): Ticks => (side === 'SHORT' && limit !== 0 && !isBinary(spec) ? 2 * reservedPrice : reservedPrice) as Ticks
+export const marginPriceOf = ({ side, limit, reservedPrice }: Omit<ReservationTerms, 'leverage'>): Ticks =>
+  side === 'SHORT' && limit !== 0 ? limit : reservedPrice
 
 /**
- * Wei reserved per opening step: margin (rounded up per step) and fee allowance at the scheduled taker rate.
+ * Wei reserved per opening step: margin (rounded up per step) and fee allowance at the scheduled taker rate
+ * and the reserved price.
  */
 export function reservationPerStep(spec: MarketSpec, terms: ReservationTerms): Quote {
-  const { side, limit, leverage, reservedPrice } = terms
-  const fee = feeAllowancePerStep(spec, feePriceOf(spec, terms))
-  if (side === 'SHORT' && isBinary(spec)) {
-    const basis = (ONE - priceOf(spec, reservedPrice)) as Price
-    return (marginPerStep(spec, basis, leverage) + fee) as Quote
-  }
-  const margined = side === 'SHORT' && limit !== 0 ? limit : reservedPrice
-  return (marginPerStep(spec, priceOf(spec, margined), leverage) + fee) as Quote
+  const price = priceOf(spec, marginPriceOf(terms))
+  const basis = terms.side === 'SHORT' && isBinary(spec) ? ((ONE - price) as Price) : price
+  const fee = feeAllowancePerStep(spec, terms.reservedPrice)
+  return (marginPerStep(spec, basis, terms.leverage) + fee) as Quote
 }
 
 /**

@@ -45,7 +45,7 @@ describe('reservedPriceOf', () => {
       side: 'SHORT',
       type: 'LIMIT',
       limit: 990,
-      at: 1050,
+      at: 1103,
     },
     {
       name: 'a limit sell above the band',
@@ -53,7 +53,7 @@ describe('reservedPriceOf', () => {
       side: 'SHORT',
       type: 'LIMIT',
       limit: 1200,
-      at: 1200,
+      at: 1260,
     },
     { name: 'a market sell', spec: perpetual, side: 'SHORT', type: 'MARKET', limit: 0, at: 1050 },
     {
@@ -72,7 +72,7 @@ describe('reservedPriceOf', () => {
       limit: 0,
       at: 1260,
     },
-    { name: 'a stop-limit sell', spec: perpetual, side: 'SHORT', type: 'STOP_LIMIT', limit: 1100, at: 1260 },
+    { name: 'a stop-limit sell', spec: perpetual, side: 'SHORT', type: 'STOP_LIMIT', limit: 1100, at: 1323 },
     {
       name: 'a binary limit sell',
       spec: binary,
@@ -114,9 +114,9 @@ describe('reservationPerStep', () => {
     expect(reservationPerStep(perpetual, anOrder(1, 'LONG', 1))).to.equal(quote('0.01') + quote('0.00005'))
   })
 
-  it('when the order is a limit sell, it is margin at the limit and the fee at twice the reserved price', () => {
+  it('when the order is a limit sell, it is margin at the limit and the fee at the reserved price', () => {
     const sell = anOrder(1, 'SHORT', 1, { reservedPrice: ticks(1050) })
-    expect(reservationPerStep(perpetual, sell)).to.equal(quote('0.01') + quote('0.000105'))
+    expect(reservationPerStep(perpetual, sell)).to.equal(quote('0.01') + quote('0.0000525'))
   })
 
   it('when the order is a market sell, it is margin and taker fee at the reserved price', () => {
@@ -303,34 +303,38 @@ describe('reservation', () => {
     )
   })
 
-  it('when the band has at most doubled or the price is at most the limit, it covers a sell to its last step', () => {
+  it('when the oracle price has risen at most to the limit or to the upper edge of the band at acceptance, it covers a sell to its last step', () => {
     const anySell = fc.record({
       spec: fc.constantFrom(...markets.filter(({ kind }) => kind !== 'binary_future')),
       limit: fc.integer({ min: 1, max: 5000 }),
       leverage: fc.integer({ min: 1, max: 5 }),
       openable: fc.integer({ min: 1, max: 1000 }),
       accepted: fc.integer({ min: 50, max: 950 }),
-      cleared: fc.integer({ min: 50, max: 5000 }),
+      cleared: fc.oneof(fc.integer({ min: 50, max: 5000 }), fc.constantFrom('limit', 'edge')),
     })
     fc.assert(
-      fc.property(anySell, ({ spec, limit, leverage, openable, accepted, cleared }) => {
+      fc.property(anySell, ({ spec, limit, leverage, openable, accepted, cleared: drawn }) => {
         const before = priceBand(spec, oracleAt(spec, accepted))
+        const cleared = drawn === 'limit' ? limit : drawn === 'edge' ? before.hi : (drawn as number)
         const oracle = oracleAt(spec, cleared)
         const now = priceBand(spec, oracle)
         const order = { side: 'SHORT', type: 'LIMIT', price: ticks(limit), trigger: ticks(0) } as const
         const reservedPrice = reservedPriceOf(spec, order, before)
         const terms = { side: order.side, limit: order.price, leverage, reservedPrice }
         const covered = coveredSteps(spec, { ...terms, openable: steps(openable) }, now, oracle)
-        const isCovered = now.hi <= 2 * before.hi || cleared <= limit
+        const isCovered = cleared <= Math.max(limit, before.hi)
         if (isCovered) expect(covered).to.equal(openable)
         else expect(covered).to.be.at.most(openable)
+        // The highest chargeable price is no larger than the band allows at that oracle price, up to one tick.
+        const highest = priceBand(spec, oracleAt(spec, Math.max(limit, before.hi))).hi
+        expect(reservedPrice).to.be.within(highest, highest + 1)
       }),
     )
   })
 
   it("when the band has risen beyond a sell's allowance, it covers fewer steps instead of overdrawing", () => {
-    const risen = priceBand(perpetual, price('201'))
+    const risen = priceBand(perpetual, price('101'))
     const sell = { ...anOrder(1, 'SHORT', 0, { reservedPrice: ticks(1050) }), openable: steps(10_000) }
-    expect(coveredSteps(perpetual, sell, risen, price('201'))).to.equal(9_999)
+    expect(coveredSteps(perpetual, sell, risen, price('101'))).to.equal(9_999)
   })
 })
