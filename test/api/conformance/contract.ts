@@ -115,6 +115,7 @@ export const FIELDS: Readonly<Record<string, Readonly<Record<string, FieldType>>
     status: ['OPEN', 'PENDING_TRIGGER'],
     margin: 'amount',
     fee_allowance: 'amount',
+    fee_allowance_price: 'amount',
     reserved_margin: 'amount',
     price_band: 'object',
     nearest_valid: 'object',

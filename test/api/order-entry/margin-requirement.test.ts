@@ -99,6 +99,20 @@ describe('limit orders below the margin requirement', () => {
     expect(body.details).to.include(REFUSAL)
   })
 
+  it('when a limit sell is validated, reserved_price is its limit, and the fee allowance is the fee at its own price', async () => {
+    const { body } = await validate(
+      signedBody(alice, { market: future, side: 'SHORT', price: '52', quantity: '1', leverage: 5 }).body,
+    )
+    // The band ends at 60 now, and at 72 if the oracle price reaches 60; the taker rate is 0.002.
+    expect(body).to.include({
+      reserved_price: 52,
+      margin: 10.4,
+      fee_allowance_price: 72,
+      fee_allowance: 0.144,
+    })
+    expect(body).to.include({ reserved_margin: 10.544 })
+  })
+
   it('when one is estimated, it is not accepted, and the refusal names price and leverage', async () => {
     const { body } = await exchange.send(alice, 'POST', '/v0/orders/estimate', {
       ...{ market_id: 2, side: 'LONG', order_type: 'LIMIT', price: 55, leverage: 5 },

@@ -45,6 +45,7 @@ describe('POST /v0/orders/validate', () => {
       reserved_price: 101,
       margin: 40.4,
       fee_allowance: 0.101,
+      fee_allowance_price: 101,
       reserved_margin: 40.501,
     })
     expect(answer.price_band).to.include({ lowest: 95, highest: 105, oracle_price: 100 })

@@ -10,6 +10,7 @@ import { reservationPerStep, reservationsOf, reservedPriceOf } from '../../../do
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import { type MarkPlanInput, planMark } from '../../../domain/prices/mark-plan.ts'
 import type { Price, Quote, Seq, Ticks, UserId } from '../../../domain/units.ts'
+import { isBelowRequirement } from '../../support/margin-requirement.ts'
 import { type AnyBatch, AS_OF, anyBatch } from '../support/any-auction.ts'
 import { bySeq, openOrder, placedRow } from '../support/open-orders.ts'
 
@@ -174,6 +175,29 @@ describe('planMark', () => {
         }
       }),
     )
+  })
+
+  it('when any mark triggers a limit order, it ends with MARGIN_REQUIREMENT exactly if its opening share is below IMR at its limit', () => {
+    const seen = { below: 0, open: 0 }
+    fc.assert(
+      fc.property(anyMark, ({ hits, after, input }) => {
+        const { spec, prices, positions } = input
+        for (const { orderId, reduceOnly, price, account } of hits) {
+          const order = after.find((one) => one.orderId === orderId) as OpenOrder
+          const isBelow = isBelowRequirement(spec, order, prices.oracle.price)
+          const isEnded = order.statusReason === 'MARGIN_REQUIREMENT'
+          if (reduceOnly || price === 0 || !isBelow) expect(isEnded).to.equal(false)
+          else if (positions(account).size === 0) expect(isEnded).to.equal(true)
+          if (isEnded)
+            expect([order.status, order.openable, order.reserved]).to.deep.equal(['CANCELLED', 0, 0n])
+          if (order.status === 'OPEN' && price !== 0 && order.openable > 0) expect(isBelow).to.equal(false)
+          seen.below += isEnded ? 1 : 0
+          seen.open += order.status === 'OPEN' && !reduceOnly && price !== 0 ? 1 : 0
+        }
+      }),
+      { numRuns: 1000 },
+    )
+    expect(Math.min(seen.below, seen.open), JSON.stringify(seen)).to.be.greaterThan(5)
   })
 
   it('when the rows of any mark are applied, the market book equals one that is loaded from the orders', () => {
