@@ -134,16 +134,14 @@ function belowRequirement(
   entering: ReadonlySet<Seq>,
 ): Seq[] {
   const resting = live.filter(({ seq }) => !entering.has(seq)).map(reservable)
-  const isLong = size > 0
   let capacity: number = reducingCapacity(size, resting)
   const ended: Seq[] = []
   const arrivals = live.filter(({ seq, reduceOnly }) => entering.has(seq) && !reduceOnly)
   for (const order of arrivals.sort((a, b) => a.seq - b.seq)) {
     const { seq, limit, remaining, side, leverage } = reservable(order)
-    const closing = size !== 0 && (side === 'SHORT') === isLong ? Math.min(remaining, capacity) : 0
-    const opens = remaining > closing
-    const isLimit = limit !== 0
-    if (opens && isLimit && opensBelowRequirement(spec, { side, limit, leverage }, prices.oracle.price)) {
+    const closing = Math.min(capacity, closingSteps(size, side, remaining))
+    const opens = limit !== 0 && remaining > closing
+    if (opens && opensBelowRequirement(spec, { side, limit, leverage }, prices.oracle.price)) {
       ended.push(seq)
     } else {
       capacity -= closing

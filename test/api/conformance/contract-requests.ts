@@ -95,6 +95,16 @@ export const PLACEMENTS: readonly PlacementRow[] = [
   row('a negative price', no('INVALID_FIELD', 'price'), {}, { price: -1 }),
   row('a price beyond the band on the aggressive side', no('PRICE_BAND', 'price'), { price: 1060 }),
   row('a price beyond the band on the passive side', ok, { price: 900 }),
+  row(
+    'a limit price at which the order would open below its margin requirement',
+    no('MARGIN_REQUIREMENT', 'price'),
+    {
+      ...{ price: 1040, leverage: 20 },
+    },
+  ),
+  row('a conditional limit price that will be checked when the order triggers', ok, {
+    ...{ order_type: 'STOP_LIMIT', trigger: 1100, price: 1150, leverage: 20 },
+  }),
   row('a price below the minimum', no('MIN_ORDER_PRICE', 'price'), {}, { price: '0.01' }),
   row(
     'neither quantity nor quantity_e18_raw',
