@@ -41,8 +41,8 @@ describe('placing conditional orders', () => {
         })
         // A market stop is reserved at the band's edge around its trigger, 110 x 1.05.
         const at = type === 'STOP_MARKET' ? 115.5 : 110
-        // A limit sell may fill above its limit, so its fee allowance is computed at twice that edge.
-        const feeAt = side === 'LONG' ? at : type === 'STOP_LIMIT' ? 2 * 115.5 : 115.5
+        // A limit sell may fill above its limit, so its fee allowance is computed at that edge x 1.05, rounded up to a tick.
+        const feeAt = side === 'LONG' ? at : type === 'STOP_LIMIT' ? 121.3 : 115.5
         const allowance = feeAt * 0.0005
         const margined = reduceOnly ? 0 : at + allowance
         expect(body.order.reserved_margin).to.be.closeTo(margined, 1e-9)

@@ -191,9 +191,9 @@ describe('POST /v0/orders', () => {
       reserved_margin: 0,
     })
     expect(closing.body.balance).to.include({ total: 110, available: 10, position_margin: 100 })
-    // 0.4 can still close, 0.05 opens: margin 5, and a fee allowance at twice the band's edge, 0.05 x 210 x 0.0005.
+    // 0.4 can still close, 0.05 opens: margin 5, and a fee allowance at 105 x 1.05 rounded up to a tick, 0.05 x 110.3 x 0.0005.
     const flipping = await exchange.place(bob, { side: 'SHORT', quantity: '0.45' })
-    expect(flipping.body.order, JSON.stringify(flipping.body)).to.include({ reserved_margin: 5.00525 })
+    expect(flipping.body.order, JSON.stringify(flipping.body)).to.include({ reserved_margin: 5.0027575 })
     const reducing = await exchange.place(bob, { side: 'SHORT', quantity: '1', reduceOnly: true })
     expect(reducing.body.order).to.include({ status: 'OPEN', reserved_margin: 0 })
     const tooMuch = await exchange.place(bob, { side: 'SHORT', quantity: '0.1' })
