@@ -28,7 +28,10 @@ function effectivePrice(spec: MarketSpec, row: OrderRow, oracle: Price | null): 
   return effective === limit ? null : priceOf(spec, effective)
 }
 
-/** Amount fields are written out because a batch has fifty orders, and spreading `amount()` objects takes twice the time. `oracle` is null if the market has no oracle price. */
+/**
+ * Amount fields are written out because a batch has fifty orders, and spreading `amount()` objects takes twice the time.
+ * `oracle` is null if the market has no oracle price.
+ */
 export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null): Order {
   const price = priceOf(spec, row.price as Ticks)
   const quantity = quantityOf(spec, row.quantity as Steps)

@@ -23,7 +23,10 @@ interface RecordedEntry extends Entry {
   readonly at: number
 }
 
-/** The trigger runs as its owner, because the roles of the processes may not write the record. It writes nothing to the exchange's tables. It adds what the journal lacks: the time and transaction of each row. */
+/**
+ * The trigger runs as its owner, because the roles of the processes may not write the record. It writes nothing to the exchange's tables.
+ * It adds what the journal lacks: the time and transaction of each row.
+ */
 const INSTALL = `
   create table transaction_record (
     n bigserial, shard text, seq bigint, tx text, at bigint, primary key (shard, seq)
