@@ -8,6 +8,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { type AuctionInput, clear } from '../domain/auction/auction.ts'
 import type { Clearing } from '../domain/auction/clearing.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../domain/auction/protection.ts'
 import { Book, type RestingOrder } from '../domain/book/book.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { FLAT, type Position } from '../domain/positions/position.ts'
@@ -92,6 +93,8 @@ function order(random: Random, seq: number, fields: Partial<RestingOrder>): Rest
     leverage: 1 + random(10),
     reduceOnly: false,
     forced: false,
+    triggered: false,
+    widenings: 0,
     openable: remaining,
     reservedPrice: (side === 'LONG' && limit > 0 ? limit : Math.max(limit, edge)) as Ticks,
     expiration: 0 as RestingOrder['expiration'],
@@ -155,7 +158,8 @@ function run(resting: number): Run {
     book,
     positions: (account: UserId) => positions.get(account) ?? FLAT,
     fundingIndex: 0n as FundingIndex,
-    reference: null,
+    standingSeq: Number.MAX_SAFE_INTEGER as Seq,
+    priceProtection: DEFAULT_PRICE_PROTECTION.perpetual,
     asOf: 1 as Millis,
   } satisfies Omit<AuctionInput, 'oracle'>
   const result: Run = { insert: [], clear: [], fills: [] }

@@ -1,10 +1,8 @@
 /** The levels that an order could match, without the orders of its own account. */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
-import type { Reference } from '../../domain/auction/clearing.ts'
 import type { Side } from '../../domain/orders/order.ts'
 import type { Depth } from '../../domain/orders/sizing.ts'
-import type { Millis, Ticks } from '../../domain/units.ts'
 
 const LEVELS = 1000
 
@@ -29,15 +27,4 @@ export async function depthFacing(
     limit ${LEVELS}
   `.execute(db)
   return rows
-}
-
-/** The market's last clearing price. */
-export async function referenceOf(db: Db, marketId: number): Promise<Reference | null> {
-  const row = await db
-    .selectFrom('markets')
-    .select(['last_price', 'last_price_at'])
-    .where('market_id', '=', marketId)
-    .executeTakeFirst()
-  if (row === undefined || row.last_price === null || row.last_price_at === null) return null
-  return { price: row.last_price as Ticks, at: row.last_price_at as Millis }
 }

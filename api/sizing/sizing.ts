@@ -1,6 +1,7 @@
 /** Computes maxima and estimates by running the rules of admission on the current state. */
 
 import type { Db } from '../../db/client.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../domain/auction/protection.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
 import type { AdmissionInput } from '../../domain/orders/admission.ts'
@@ -17,7 +18,7 @@ import type { Caller } from '../auth/caller.ts'
 import { parseOrder, refusalError } from '../commands/parse-order.ts'
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
-import { depthFacing, referenceOf } from '../order-book/depth-query.ts'
+import { depthFacing } from '../order-book/depth-query.ts'
 import { decimalText, parseDecimal } from '../wire/amounts.ts'
 import type { Estimate, EstimateBody, Quantity as QuantityAnswer, QuantityBody } from './schema.ts'
 import { estimateView, leveragesOf, quantityView } from './view.ts'
@@ -103,15 +104,20 @@ export function createSizing({ db, markets, admissionInputOf }: SizingPorts): Si
     userId: number,
     side: UnsizedOrder['side'],
   ): Promise<EstimateInput> => {
-    const [admissionInput, depth, reference] = await Promise.all([
+    const [admissionInput, depth] = await Promise.all([
       admissionInputOf(spec, userId),
       depthFacing(db, { marketId: spec.marketId, userId, side }),
-      referenceOf(db, spec.marketId),
     ])
     const { oracle } = admissionInput
     if (oracle === null)
       throw new ApiError('ORACLE_STALE', { field: 'market_id', expected: 'a fresh oracle price' }, '1')
-    return { ...admissionInput, oracle, band: priceBand(spec, oracle), depth, reference }
+    return {
+      ...admissionInput,
+      oracle,
+      band: priceBand(spec, oracle),
+      depth,
+      priceProtection: DEFAULT_PRICE_PROTECTION[spec.kind],
+    }
   }
 
   return {

@@ -4,22 +4,31 @@
  */
 
 import { Book, type RestingOrder } from '../book/book.ts'
-import { priceBand } from '../market/band.ts'
+import { invariant } from '../invariant.ts'
+import { priceBand, tickNearest } from '../market/band.ts'
 import type { MarketSpec } from '../market/market.ts'
-import type { StatusReason } from '../orders/order.ts'
 import { FLAT, type Position } from '../positions/position.ts'
-import type { FundingIndex, Millis, Price, Seq, Steps, Ticks, UserId } from '../units.ts'
-import { type Candidates, candidatesOf, type Exclusions, NO_EXCLUSIONS } from './candidates.ts'
-import type { Cancel, Clearing, ClearingInputs, Fill, Proration, Reference } from './clearing.ts'
-import { type PriceResult, referenceTick } from './clearing-price.ts'
+import type { FundingIndex, Millis, Price, Rate, Seq, Steps, Ticks, UserId } from '../units.ts'
+import { type Candidates, candidatesOf, type Exclusions, eligibility, NO_EXCLUSIONS } from './candidates.ts'
+import {
+  type Clearing,
+  type ClearingInputs,
+  type Fill,
+  type Proration,
+  type Protection,
+  RULE_VERSION,
+} from './clearing.ts'
+import type { PriceResult } from './clearing-price.ts'
 import { fillsOf } from './fills.ts'
+import { cancelsOf } from './market-remainder.ts'
 import { OpeningMargins } from './opening-margin.ts'
 import { pairUp } from './pairing.ts'
-import { type Participant, participantsOf } from './participants.ts'
+import { participantsOf } from './participants.ts'
 import { fitsOnePart } from './parts.ts'
 import { PositionCapacities } from './position-capacity.ts'
+import { protectionsOf } from './protection.ts'
 import { type Round, type RoundInput, type RoundResult, runRound } from './round.ts'
-import { awaitsOracle, type BatchEntries, type BatchEntry, eligibleAt, type RiskTerms } from './tranches.ts'
+import { type BatchEntries, type BatchEntry, eligibleAt } from './tranches.ts'
 
 /**
  * A batch that fills more orders than this is cleared again over the largest `BATCH_ORDERS_PER_SIDE` orders
@@ -36,8 +45,11 @@ export interface AuctionInput {
   readonly positions: (account: UserId) => Position
   readonly fundingIndex: FundingIndex
   readonly oracle: Price
-  readonly reference: Reference | null
   readonly asOf: Millis
+  /** The head of the journal in the market's previous auction; orders up to it count for protections. */
+  readonly standingSeq: Seq
+  /** The market's width of price protection, see `DEFAULT_PRICE_PROTECTION`. */
+  readonly priceProtection: Rate
   readonly excluded?: Exclusions
 }
 
@@ -47,33 +59,55 @@ export interface AuctionInput {
  * of the book. Expired orders and market orders whose wait is over take no part; `overdue` lists them.
  */
 export function clear(input: AuctionInput): Clearing {
-  const { spec, oracle, fundingIndex, asOf, reference } = input
+  const { spec, book, oracle, fundingIndex, asOf, positions, standingSeq, priceProtection } = input
   const band = priceBand(spec, oracle)
-  const terms = {
+  const isEligible = eligibility(asOf, input.excluded ?? NO_EXCLUSIONS)
+  const unprotected = {
     spec,
     band,
     oracle,
     openingMargins: new OpeningMargins(spec, oracle, band),
     capacities: new PositionCapacities(spec, band, oracle, fundingIndex),
+    protections: new Map<Seq, Protection>(),
   }
-  const candidates = candidatesOf(input.book, band, asOf, input.excluded ?? NO_EXCLUSIONS)
-  const participants = participantsOf(terms, candidates, input.positions)
-  const { first, last } = runRounds({
-    terms,
-    participants,
-    reference: referenceTick(spec, { reference, oracle, asOf, band }),
-    restrictedTo: null,
-    mayFlip: true,
-  })
+  const { bySeq: protections, ladder } = protectionsOf(
+    { terms: unprotected, book, positions, isEligible, standingSeq, width: priceProtection },
+    book.marketOrders('LONG').filter(isEligible),
+    book.marketOrders('SHORT').filter(isEligible),
+  )
+  const terms = { ...unprotected, protections }
+  const candidates = candidatesOf({ book, band, isEligible, protections })
+  const participants = participantsOf(terms, candidates, positions)
+  const round = { terms, participants, oracle: tickNearest(spec, oracle), restrictedTo: null, mayFlip: true }
+  const { first, last } = runRounds(round)
   const trade = last.result === null ? NO_TRADE : tradeOf(spec, last.result)
-  const cancels = cancelsOf({ terms, participants, candidates, entries: first.entries, fills: trade.fills })
-  return { ...trade, ...band, cancels, inputs: inputsOf(input, candidates, participants) }
+  const quotes = { terms: unprotected, book, positions, isQuoted: isEligible }
+  const { price, fills } = trade
+  const { cancels, beyond } = cancelsOf({
+    ...{ terms, quotes, participants, candidates, price, fills },
+    entries: first.entries,
+  })
+  return {
+    ...trade,
+    ...band,
+    cancels,
+    protections: [...protections.values()].sort((a, b) => a.seq - b.seq),
+    inputs: inputsOf(input, candidates, [...ladder, ...beyond]),
+  }
 }
 
 /** Clears a batch again from its stored inputs. The result equals the original, `inputs` included. */
-export function recompute({ orders, positions, ...rest }: ClearingInputs): Clearing {
+export function recompute({ ruleVersion, orders, ladder, positions, ...rest }: ClearingInputs): Clearing {
+  invariant(
+    ruleVersion === RULE_VERSION,
+    `rule version ${RULE_VERSION} cannot recompute a batch of version ${ruleVersion}`,
+  )
   const byAccount = new Map(positions)
-  return clear({ ...rest, book: Book.of(orders), positions: (account) => byAccount.get(account) ?? FLAT })
+  return clear({
+    ...rest,
+    book: Book.of([...orders, ...ladder]),
+    positions: (account) => byAccount.get(account) ?? FLAT,
+  })
 }
 
 /**
@@ -142,68 +176,25 @@ function prorationOf({ demand, supply }: PriceResult): Proration | null {
     : { side: 'SHORT', volume: demand, eligible: supply }
 }
 
-interface CancelInput {
-  readonly terms: RiskTerms
-  readonly participants: readonly Participant[]
-  readonly candidates: Candidates
-  /** Of the first round, in which all candidates took part. */
-  readonly entries: BatchEntries
-  readonly fills: readonly Fill[]
-}
-
-/** The candidates that leave the book with this batch: self-trades, and market orders with steps left. */
-function cancelsOf({ terms, participants, candidates, entries, fills }: CancelInput): Cancel[] {
-  const cancels: Cancel[] = []
-  for (const { selfTrades } of participants) {
-    for (const seq of selfTrades) cancels.push({ seq, reason: 'SELF_TRADE' })
-  }
-  if (candidates.marketOrders.length > 0) {
-    const ending = new Set(cancels.map(({ seq }) => seq))
-    for (const { seq, remaining } of fills) if (remaining === 0) ending.add(seq)
-    const entered = new Set([...marketOrderSeqs(entries.buys), ...marketOrderSeqs(entries.sells)])
-    for (const order of candidates.marketOrders) {
-      if (ending.has(order.seq)) continue
-      const reason = entered.has(order.seq) ? 'MARKET_REMAINDER' : exclusionReason(terms, participants, order)
-      if (reason !== null) cancels.push({ seq: order.seq, reason })
-    }
-  }
-  return cancels.sort((a, b) => a.seq - b.seq)
-}
-
-function marketOrderSeqs(entries: readonly BatchEntry[]): Seq[] {
-  const seqs: Seq[] = []
-  for (const { bounded } of entries) if (bounded.order.type === 'MARKET') seqs.push(bounded.order.seq)
-  return seqs
-}
-
-/** Why a market order took no part in a batch that ran; null if it keeps waiting. */
-function exclusionReason(
-  terms: RiskTerms,
-  participants: readonly Participant[],
-  order: RestingOrder,
-): StatusReason | null {
-  if (awaitsOracle(terms, order)) return null
-  const { capacity, orders } = participants.find(({ account }) => account === order.account) as Participant
-  if (order.reduceOnly || order.forced) {
-    return order.side === capacity.reducingSide ? 'MARKET_REMAINDER' : 'REDUCE_ONLY_NO_POSITION'
-  }
-  const isTwoSided = orders.some((other) => other.order.side !== order.side)
-  return isTwoSided ? 'MARKET_REMAINDER' : 'INSUFFICIENT_MARGIN'
-}
-
+/** `consulted` are orders outside the candidates that decided protections or the reasons of cancels. */
 function inputsOf(
-  { spec, asOf, oracle, fundingIndex, reference }: AuctionInput,
+  input: AuctionInput,
   { buys, sells }: Candidates,
-  participants: readonly Participant[],
+  consulted: readonly RestingOrder[],
 ): ClearingInputs {
-  const open = participants.filter(({ position }) => position.size !== 0)
+  const { spec, asOf, oracle, fundingIndex, standingSeq, priceProtection, positions } = input
+  const orders = [...buys, ...sells]
+  const known = new Set(orders.map(({ seq }) => seq))
+  const ladder = new Map(consulted.filter(({ seq }) => !known.has(seq)).map((order) => [order.seq, order]))
+  const accounts = new Set([...orders, ...ladder.values()].map(({ account }) => account))
+  const open = [...accounts]
+    .map((account) => [account, positions(account)] as const)
+    .filter(([, { size }]) => size !== 0)
   return {
-    spec,
-    asOf,
-    oracle,
-    fundingIndex,
-    reference,
-    orders: [...buys, ...sells],
-    positions: open.map(({ account, position }) => [account, position] as const),
+    ruleVersion: RULE_VERSION,
+    ...{ spec, asOf, oracle, fundingIndex, standingSeq, priceProtection },
+    orders,
+    ladder: [...ladder.values()],
+    positions: open,
   }
 }

@@ -4,7 +4,7 @@ import type { Book, RestingOrder } from '../book/book.ts'
 import type { Band } from '../market/band.ts'
 import { isExpired, type Side } from '../orders/order.ts'
 import { type Millis, maxOf, minOf, type Seq, type Ticks, type UserId } from '../units.ts'
-import type { Cancel } from './clearing.ts'
+import type { Cancel, Protection } from './clearing.ts'
 
 /** A market order ends if it has timedOut this long, from its acceptance or trigger, without a batch. */
 export const MARKET_WAIT_MS = 2000
@@ -46,13 +46,32 @@ export function overdue(book: Book, asOf: Millis): Cancel[] {
   return cancels.sort((a, b) => a.seq - b.seq)
 }
 
+type Protections = ReadonlyMap<Seq, Pick<Protection, 'price'>>
+
 /**
- * The limit at which an order takes part before risk limits apply: a limit beyond the band on the aggressive
- * side becomes the band's edge.
+ * The limit at which an order takes part before risk limits apply: the protection price of a market order; a
+ * limit beyond the band on the aggressive side becomes the band's edge.
  */
-export function bandLimit(order: RestingOrder, band: Band): Ticks {
-  if (order.side === 'LONG') return order.type === 'MARKET' ? band.hi : minOf(order.limit, band.hi)
-  return order.type === 'MARKET' ? band.lo : maxOf(order.limit, band.lo)
+export function bandLimit(order: RestingOrder, { lo, hi }: Band, protections: Protections): Ticks {
+  const limit = order.type === 'LIMIT' ? order.limit : protections.get(order.seq)?.price
+  if (order.side === 'LONG') return limit === undefined ? hi : minOf(limit, hi)
+  return limit === undefined ? lo : maxOf(limit, lo)
+}
+
+/** Whether an order can take part in a batch at `asOf`. */
+export const eligibility =
+  (asOf: Millis, excluded: Exclusions) =>
+  (order: RestingOrder): boolean =>
+    !isExpired(order.expiration, asOf) &&
+    !isWaitOver(order, asOf) &&
+    !excluded.accounts.has(order.account) &&
+    !excluded.orders.has(order.seq)
+
+export interface CandidateInput {
+  readonly book: Book
+  readonly band: Band
+  readonly isEligible: (order: RestingOrder) => boolean
+  readonly protections: Protections
 }
 
 /**
@@ -60,39 +79,41 @@ export function bandLimit(order: RestingOrder, band: Band): Ticks {
  * order out of reach cannot trade, cannot set the price, and ranks behind the candidates for its account's
  * position. Leaving it out therefore does not change the result.
  */
-export function candidatesOf(book: Book, band: Band, asOf: Millis, excluded: Exclusions): Candidates {
-  const isEligible = (order: RestingOrder): boolean =>
-    !isExpired(order.expiration, asOf) &&
-    !isWaitOver(order, asOf) &&
-    !excluded.accounts.has(order.account) &&
-    !excluded.orders.has(order.seq)
-
+export function candidatesOf(input: CandidateInput): Candidates {
+  const { book, isEligible } = input
   const marketBuys = book.marketOrders('LONG').filter(isEligible)
   const marketSells = book.marketOrders('SHORT').filter(isEligible)
-  const highestBuy = marketBuys.length > 0 ? band.hi : bestLimit(book, 'LONG', band, isEligible)
-  const lowestSell = marketSells.length > 0 ? band.lo : bestLimit(book, 'SHORT', band, isEligible)
+  const highestBuy = bestPrice(input, 'LONG', marketBuys)
+  const lowestSell = bestPrice(input, 'SHORT', marketSells)
   const marketOrders = [...marketBuys, ...marketSells]
   if (highestBuy === null || lowestSell === null || highestBuy < lowestSell) {
     return { buys: marketBuys, sells: marketSells, marketOrders }
   }
   return {
     marketOrders,
-    buys: marketBuys.concat(limitsUpTo(book, 'LONG', lowestSell, isEligible)),
-    sells: marketSells.concat(limitsUpTo(book, 'SHORT', highestBuy, isEligible)),
+    buys: marketBuys.concat(limitsUpTo(input, 'LONG', lowestSell)),
+    sells: marketSells.concat(limitsUpTo(input, 'SHORT', highestBuy)),
   }
 }
 
-type IsEligible = (order: RestingOrder) => boolean
-
-function bestLimit(book: Book, side: Side, band: Band, isEligible: IsEligible): Ticks | null {
+/** The most aggressive price of one side; null where nothing of it takes part. */
+function bestPrice(
+  { book, band, isEligible, protections }: CandidateInput,
+  side: Side,
+  marketOrders: readonly RestingOrder[],
+): Ticks | null {
+  const prices = marketOrders.map((order) => bandLimit(order, band, protections))
   for (const level of book.levels(side, side === 'LONG' ? band.lo : band.hi)) {
     const order = level.orders.find(isEligible)
-    if (order !== undefined) return bandLimit(order, band)
+    if (order === undefined) continue
+    prices.push(bandLimit(order, band, protections))
+    break
   }
-  return null
+  if (prices.length === 0) return null
+  return prices.reduce((best, price) => (side === 'LONG' ? maxOf(best, price) : minOf(best, price)))
 }
 
-function limitsUpTo(book: Book, side: Side, worst: Ticks, isEligible: IsEligible): RestingOrder[] {
+function limitsUpTo({ book, isEligible }: CandidateInput, side: Side, worst: Ticks): RestingOrder[] {
   const orders: RestingOrder[] = []
   for (const level of book.levels(side, worst)) {
     for (const order of level.orders) if (isEligible(order)) orders.push(order)

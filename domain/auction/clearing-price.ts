@@ -1,24 +1,20 @@
 /**
- * Finds the clearing price of a batch: largest volume, then smallest surplus, then market pressure, then the
- * reference price.
+ * Finds the clearing price of a batch: largest volume, then smallest surplus, then the end of the remaining
+ * interval that limit orders alone carry, then the oracle price.
  */
 
 import { invariant } from '../invariant.ts'
-import { type Band, tickNearest } from '../market/band.ts'
-import type { MarketSpec } from '../market/market.ts'
-import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from '../units.ts'
-import type { PriceRule, Reference } from './clearing.ts'
+import type { Band } from '../market/band.ts'
+import { maxOf, minOf, type Steps, type Ticks } from '../units.ts'
+import type { PriceRule } from './clearing.ts'
 import type { BatchEntry } from './tranches.ts'
-
-/** A clearing price of this age or more is no longer used as a reference. */
-export const REFERENCE_MAX_AGE_MS = 60_000
 
 export interface PriceInput {
   readonly buys: readonly BatchEntry[]
   readonly sells: readonly BatchEntry[]
   readonly band: Band
-  /** The tick that decides if volume, surplus and pressure leave several prices. */
-  readonly reference: Ticks
+  /** The tick nearest to the oracle price, half rounded down. It decides if no end of the interval does. */
+  readonly oracle: Ticks
 }
 
 export interface PriceResult {
@@ -26,22 +22,6 @@ export interface PriceResult {
   readonly rule: PriceRule
   readonly demand: Steps
   readonly supply: Steps
-}
-
-/**
- * The last clearing price if it is younger than 60 s and in the band; otherwise the tick nearest to the
- * oracle price, half rounded down.
- */
-export function referenceTick(
-  spec: MarketSpec,
-  { reference, oracle, asOf, band }: { reference: Reference | null; oracle: Price; asOf: Millis; band: Band },
-): Ticks {
-  const isUsable =
-    reference !== null &&
-    asOf - reference.at < REFERENCE_MAX_AGE_MS &&
-    band.lo <= reference.price &&
-    reference.price <= band.hi
-  return isUsable ? reference.price : tickNearest(spec, oracle)
 }
 
 /**
@@ -74,23 +54,36 @@ interface Point {
 const surplusAt = ({ demand, supply }: Point): number => Math.abs(demand - supply)
 
 function choosePrice(
-  { buys, sells, reference }: PriceInput,
+  { buys, sells, oracle }: PriceInput,
   largest: readonly Point[],
   tied: readonly Point[],
 ): { price: Ticks; rule: PriceRule } {
-  const ends = endsOf(tied)
-  if (ends.lo === ends.hi) {
+  const { lo, hi } = endsOf(tied)
+  if (lo === hi) {
     const widest = endsOf(largest)
-    return { price: ends.lo, rule: widest.lo === widest.hi ? 'volume' : 'surplus' }
+    return { price: lo, rule: widest.lo === widest.hi ? 'volume' : 'surplus' }
   }
-  if (tied.every(({ demand, supply }) => demand > supply)) {
-    const { highest } = anchorsIn(ends, [buys, sells])
-    if (highest !== null) return { price: highest, rule: 'buy_pressure' }
-  } else if (tied.every(({ demand, supply }) => demand < supply)) {
-    const { lowest } = anchorsIn(ends, [buys, sells])
-    if (lowest !== null) return { price: lowest, rule: 'sell_pressure' }
+  const { demand, supply } = tied[0] as Point
+  const volume = Math.min(demand, supply)
+  const highCounts = limitSteps(buys, (limit) => limit >= hi) >= volume
+  const lowCounts = limitSteps(sells, (limit) => limit <= lo) >= volume
+  if (tied.every((point) => point.demand > point.supply))
+    return { price: highCounts ? hi : lo, rule: 'buy_pressure' }
+  if (tied.every((point) => point.demand < point.supply))
+    return { price: lowCounts ? lo : hi, rule: 'sell_pressure' }
+  if (highCounts !== lowCounts) return { price: highCounts ? hi : lo, rule: 'limit' }
+  return { price: maxOf(lo, minOf(hi, oracle)), rule: 'oracle' }
+}
+
+/** Steps of limit orders whose effective limit satisfies the condition: an end of the interval counts where they carry the volume. */
+function limitSteps(entries: readonly BatchEntry[], isWithin: (limit: Ticks) => boolean): number {
+  let sum = 0
+  for (const { bounded, reducing, opening } of entries) {
+    if (bounded.order.type === 'MARKET') continue
+    if (reducing > 0 && isWithin(bounded.reducingLimit as Ticks)) sum += reducing
+    if (opening > 0 && isWithin(bounded.openingLimit as Ticks)) sum += opening
   }
-  return { price: maxOf(ends.lo, minOf(ends.hi, reference)), rule: 'reference' }
+  return sum
 }
 
 const endsOf = (points: readonly Point[]): Band => ({
@@ -101,31 +94,6 @@ const endsOf = (points: readonly Point[]): Band => ({
 /** The point of the interval that contains `price`. */
 const pointAt = (points: readonly Point[], price: Ticks): Point =>
   points.findLast((point) => point.tick <= price) as Point
-
-/**
- * The lowest and highest effective limits of limit orders in the interval; null if there is none. Pressure
- * moves the price to one of them.
- */
-function anchorsIn(
-  { lo, hi }: Band,
-  sides: readonly (readonly BatchEntry[])[],
-): { lowest: Ticks | null; highest: Ticks | null } {
-  let lowest: Ticks | null = null
-  let highest: Ticks | null = null
-  const include = (limit: Ticks): void => {
-    if (limit < lo || limit > hi) return
-    if (lowest === null || limit < lowest) lowest = limit
-    if (highest === null || limit > highest) highest = limit
-  }
-  for (const entries of sides) {
-    for (const { bounded, reducing, opening } of entries) {
-      if (bounded.order.type === 'MARKET') continue
-      if (reducing > 0) include(bounded.reducingLimit as Ticks)
-      if (opening > 0) include(bounded.openingLimit as Ticks)
-    }
-  }
-  return { lowest, highest }
-}
 
 /** The steps that one side offers at each of its limits, ascending by limit. */
 interface Curve {

@@ -5,7 +5,7 @@ import type { RestingOrder } from '../book/book.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Side, StatusReason } from '../orders/order.ts'
 import type { Position } from '../positions/position.ts'
-import type { FundingIndex, Millis, Price, Quote, Seq, Steps, Ticks, UserId } from '../units.ts'
+import type { FundingIndex, Millis, Price, Quote, Rate, Seq, Steps, Ticks, UserId } from '../units.ts'
 
 /** A buy and a sell that are counted as having met. */
 export interface Pair {
@@ -48,10 +48,11 @@ export interface Cancel {
 
 /**
  * The rule that decided the price. `volume`: the only tick with the largest volume. `surplus`: the only one
- * of these with the smallest surplus. `buy_pressure`, `sell_pressure`: the highest or lowest anchor.
- * `reference`: the tick nearest to the reference price.
+ * of these with the smallest surplus. The others choose in the interval that is left: `buy_pressure` and
+ * `sell_pressure` an end of it, because one side has a surplus on all of it; `limit` the only end at which
+ * limit orders alone carry the volume; `oracle` the tick nearest to the oracle price.
  */
-export type PriceRule = 'volume' | 'surplus' | 'buy_pressure' | 'sell_pressure' | 'reference'
+export type PriceRule = 'volume' | 'surplus' | 'buy_pressure' | 'sell_pressure' | 'limit' | 'oracle'
 
 /**
  * The side that fills in part: each of its orders gets `volume` / `eligible` of its size, within one step.
@@ -62,28 +63,44 @@ export interface Proration {
   readonly eligible: Steps
 }
 
-/** The market's last clearing price. It is not used once it is 60 s old. */
-export interface Reference {
+/** The protection of one market order and what it was computed from. */
+export interface Protection {
+  readonly seq: Seq
+  /** The best standing quote; null if the standing quotes do not reach five orders of minimum size. */
+  readonly best: Ticks | null
+  /** The first limit at which they do; null if they do not. */
+  readonly level: Ticks | null
+  /** The reference price R; the oracle price if `level` is null. */
+  readonly reference: Price
+  /** The worst price at which the order may fill: in the band, unless the reserved price lies before it. */
   readonly price: Ticks
-  readonly at: Millis
 }
+
+/** Revision of the rules that clear a batch. It is stored with each batch, so that earlier ones can be explained. */
+export const RULE_VERSION = 2
 
 /** Everything that the result of a batch depends on; input of `recompute`. */
 export interface ClearingInputs {
+  readonly ruleVersion: number
   readonly spec: MarketSpec
   readonly asOf: Millis
   readonly oracle: Price
   readonly fundingIndex: FundingIndex
-  readonly reference: Reference | null
+  /** The head of the journal in the market's previous auction; orders up to it count for protections. */
+  readonly standingSeq: Seq
+  /** The market's width of price protection, see `DEFAULT_PRICE_PROTECTION`. */
+  readonly priceProtection: Rate
   /**
    * The candidates: buys, then sells; within a side market orders first, then from the best limit, then by
    * seq.
    */
   readonly orders: readonly RestingOrder[]
   /**
-   * The positions of the candidates' accounts that are not flat, in the order in which the accounts appear in
-   * `orders`.
+   * Orders outside the candidates that decided protections and the reasons of cancels: the standing quotes
+   * that the references counted, then quotes beyond protections.
    */
+  readonly ladder: readonly RestingOrder[]
+  /** The positions of all these orders' accounts that are not flat, in the order in which the accounts appear. */
   readonly positions: readonly (readonly [UserId, Position])[]
 }
 
@@ -95,6 +112,8 @@ interface ClearingOutcome {
    * filled in part.
    */
   readonly cancels: readonly Cancel[]
+  /** Of every market order that could take part, by seq. */
+  readonly protections: readonly Protection[]
   readonly inputs: ClearingInputs
 }
 

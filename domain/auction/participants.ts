@@ -5,7 +5,7 @@
 import type { RestingOrder } from '../book/book.ts'
 import type { Position } from '../positions/position.ts'
 import type { Seq, Steps, UserId } from '../units.ts'
-import type { Candidates } from './candidates.ts'
+import { bandLimit, type Candidates } from './candidates.ts'
 import { FLAT_CAPACITY, type PositionCapacity } from './position-capacity.ts'
 import { preventSelfTrades } from './self-trade.ts'
 import {
@@ -80,7 +80,9 @@ function boundTwoSided(
   all: readonly RestingOrder[],
 ): BoundedOrders {
   const orders = all.filter((order) => canTrade(capacity, order, openableNow(terms, capacity, order)))
-  const { retained, cancelled, marketOrderBounds } = preventSelfTrades(orders)
+  const { retained, cancelled, marketOrderBounds } = preventSelfTrades(orders, (order) =>
+    bandLimit(order, terms.band, terms.protections),
+  )
   return { orders: boundInTrancheOrder(terms, capacity, retained, marketOrderBounds), selfTrades: cancelled }
 }
 

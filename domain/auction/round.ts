@@ -14,7 +14,8 @@ import { addEntries, type BatchEntries, type BatchEntry, eligibleAt, type RiskTe
 export interface RoundInput {
   readonly terms: RiskTerms
   readonly participants: readonly Participant[]
-  readonly reference: Ticks
+  /** The tick nearest the oracle price. */
+  readonly oracle: Ticks
   /** The orders that take part; null for all. */
   readonly restrictedTo: ReadonlySet<Seq> | null
   /** Whether an order may open steps on the side that reduces its account's position. */
@@ -42,14 +43,14 @@ export interface RoundResult extends PriceResult {
   readonly sells: readonly PlannedShare[]
 }
 
-export function runRound({ terms, participants, reference, restrictedTo, mayFlip }: RoundInput): Round {
+export function runRound({ terms, participants, oracle, restrictedTo, mayFlip }: RoundInput): Round {
   const entries: BatchEntries = { buys: [], sells: [] }
   for (const { capacity, orders } of participants) {
     const participating =
       restrictedTo === null ? orders : orders.filter(({ order }) => restrictedTo.has(order.seq))
     addEntries(entries, capacity, participating, mayFlip)
   }
-  const answer = clearingPrice({ ...entries, band: terms.band, reference })
+  const answer = clearingPrice({ ...entries, band: terms.band, oracle })
   if (answer === null) return { entries, result: null }
 
   const { price, demand, supply } = answer

@@ -19,12 +19,21 @@ const NO_SELL = Number.POSITIVE_INFINITY
 
 /**
  * Of an account's crossing limit orders, and of its opposite market orders, the later one is cancelled. A
- * forced order stays, and every order opposite to it is cancelled. One walk by seq compares each order with
- * the orders retained so far, so a cancelled order cancels no other. `orders` are the account's candidates,
- * in any order.
+ * forced order stays, and every opposite order that it can reach is cancelled. One walk by seq compares each
+ * order with the orders retained so far, so a cancelled order cancels no other. `orders` are the account's
+ * candidates, in any order; `forcedLimit` is the protection price of a forced order.
  */
-export function preventSelfTrades(orders: readonly RestingOrder[]): SelfTradePrevention {
-  const state = { bestBuy: NO_BUY, bestSell: NO_SELL, markets: new Set<Side>(), forced: new Set<Side>() }
+export function preventSelfTrades(
+  orders: readonly RestingOrder[],
+  forcedLimit: (order: RestingOrder) => Ticks,
+): SelfTradePrevention {
+  const state = {
+    bestBuy: NO_BUY,
+    bestSell: NO_SELL,
+    markets: new Set<Side>(),
+    forcedBuy: NO_BUY,
+    forcedSell: NO_SELL,
+  }
   const retained: RestingOrder[] = []
   const cancelled: Seq[] = []
   for (const order of orders.toSorted(forcedFirstBySeq)) {
@@ -32,13 +41,17 @@ export function preventSelfTrades(orders: readonly RestingOrder[]): SelfTradePre
     const other = isBuy ? 'SHORT' : 'LONG'
     const meetsMarket = order.type === 'MARKET' && state.markets.has(other)
     const meetsLimit =
-      order.type === 'LIMIT' && (isBuy ? order.limit >= state.bestSell : order.limit <= state.bestBuy)
-    if (state.forced.has(other) || meetsMarket || meetsLimit) {
+      order.type === 'LIMIT' &&
+      (isBuy
+        ? order.limit >= Math.min(state.bestSell, state.forcedSell)
+        : order.limit <= Math.max(state.bestBuy, state.forcedBuy))
+    if (meetsMarket || meetsLimit) {
       cancelled.push(order.seq)
       continue
     }
     retained.push(order)
-    if (order.forced) state.forced.add(order.side)
+    if (order.forced && isBuy) state.forcedBuy = Math.max(state.forcedBuy, forcedLimit(order))
+    if (order.forced && !isBuy) state.forcedSell = Math.min(state.forcedSell, forcedLimit(order))
     if (order.type === 'MARKET') state.markets.add(order.side)
     else if (isBuy) state.bestBuy = Math.max(state.bestBuy, order.limit)
     else state.bestSell = Math.min(state.bestSell, order.limit)

@@ -7,8 +7,9 @@ import type { RestingOrder } from '../book/book.ts'
 import type { Band } from '../market/band.ts'
 import { type MarketSpec, priceOf } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
-import { maxOf, minOf, type Price, type Steps, type Ticks } from '../units.ts'
+import { maxOf, minOf, type Price, type Seq, type Steps, type Ticks } from '../units.ts'
 import { bandLimit } from './candidates.ts'
+import type { Protection } from './clearing.ts'
 import type { OpeningMargins } from './opening-margin.ts'
 import type { PositionCapacities, PositionCapacity } from './position-capacity.ts'
 
@@ -19,6 +20,8 @@ export interface RiskTerms {
   readonly oracle: Price
   readonly openingMargins: OpeningMargins
   readonly capacities: PositionCapacities
+  /** Of every market order in the batch. Without an entry, a market order reaches to the edge of the band. */
+  readonly protections: ReadonlyMap<Seq, Protection>
 }
 
 /**
@@ -92,7 +95,7 @@ export function boundOrder(
 ): BoundedOrder {
   const { band } = terms
   const closes = order.side === capacity.reducingSide
-  const limit = ownLimit(band, order, marketOrderBounds)
+  const limit = ownLimit(terms, order, marketOrderBounds)
   const solvent = closes ? tighter(order.side, limit, capacity.bankruptcyLimit) : limit
   const opening = openable > 0 ? openingLimit(terms, order, solvent) : null
   return {
@@ -105,14 +108,15 @@ export function boundOrder(
   }
 }
 
-function ownLimit(band: Band, order: RestingOrder, marketOrderBounds: MarketOrderBounds | null): Ticks {
-  const limit = bandLimit(order, band)
+function ownLimit(
+  { band, protections }: RiskTerms,
+  order: RestingOrder,
+  marketOrderBounds: MarketOrderBounds | null,
+): Ticks {
+  const limit = bandLimit(order, band, protections)
   if (marketOrderBounds === null || order.type === 'LIMIT') return limit
-  return tighter(
-    order.side,
-    limit,
-    order.side === 'LONG' ? marketOrderBounds.highestBuy : marketOrderBounds.lowestSell,
-  )
+  const { highestBuy, lowestSell } = marketOrderBounds
+  return tighter(order.side, limit, order.side === 'LONG' ? highestBuy : lowestSell)
 }
 
 /** The price up to which an opening share meets IMR and stays within its reservation. */

@@ -28,6 +28,10 @@ export interface RestingOrder {
   readonly reduceOnly: boolean
   /** A reduce-only market order of a liquidation, without a signature. */
   readonly forced: boolean
+  /** A conditional order whose trigger turned it into a market or limit order. */
+  readonly triggered: boolean
+  /** Batches that left a forced order unfilled. Each widens its price protection; 0 for other orders. */
+  readonly widenings: number
   /** Steps that its reservation covers as opening; 0 for reduce-only and forced orders. */
   readonly openable: Steps
   /** The price at which its reservation was computed; 0 if it reserves nothing. */

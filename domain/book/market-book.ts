@@ -183,11 +183,15 @@ function openedBy(spec: MarketSpec, order: RestingOrder, held: Quote): Steps {
   return Number(held / reservationPerStep(spec, order)) as Steps
 }
 
+/** Orders of traders; a liquidation's order is forced. */
+const UNFORCED = { forced: false, widenings: 0 } as const
+
 export const restingOrder = (order: OpenOrder): RestingOrder => ({
   ...reservable(order),
   account: order.account,
   type: bookType(order.type),
-  forced: false,
+  triggered: isConditional(order.type),
+  ...UNFORCED,
   openable: order.openable,
   expiration: order.aliveUntil,
   acceptedAt: enteredBookAt(order),
@@ -218,7 +222,8 @@ const placedLive = (seq: Seq, row: OrderPlaced) => ({
 const placedResting = (seq: Seq, row: OrderPlaced): RestingOrder => ({
   ...placedLive(seq, row),
   type: bookType(row.type),
-  forced: false,
+  triggered: false,
+  ...UNFORCED,
   acceptedAt: row.accepted_at as Millis,
 })
 
@@ -234,7 +239,8 @@ const triggeredOrder = (seq: Seq, order: WaitingOrder, row: OrderTriggered): Res
     ...live,
     seq,
     type: bookType(type),
-    forced: false,
+    triggered: true,
+    ...UNFORCED,
     openable: row.openable as Steps,
     reservedPrice: row.reserved_price as Ticks,
     acceptedAt: row.at as Millis,

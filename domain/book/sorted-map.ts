@@ -33,8 +33,13 @@ export class SortedMap<V> {
   }
 
   /** The value of the smallest key. */
+  /** The smallest key; undefined if the map is empty. */
+  firstKey(): number | undefined {
+    return this.#chunks[0]?.[0]
+  }
+
   first(): V | undefined {
-    const key = this.#chunks[0]?.[0]
+    const key = this.firstKey()
     return key === undefined ? undefined : this.#values.get(key)
   }
 

@@ -5,7 +5,10 @@
  * resting orders' accounts.
  */
 import { clear } from '../auction/auction.ts'
-import type { Reference } from '../auction/clearing.ts'
+import type { Protection } from '../auction/clearing.ts'
+import { OpeningMargins } from '../auction/opening-margin.ts'
+import { PositionCapacities } from '../auction/position-capacity.ts'
+import { protectionsOf } from '../auction/protection.ts'
 import { Book, type RestingOrder } from '../book/book.ts'
 import { type Band, tickNearest } from '../market/band.ts'
 import { quantityOf } from '../market/market.ts'
@@ -17,6 +20,7 @@ import {
   minOf,
   type Price,
   type Quote,
+  type Rate,
   type Seconds,
   type Seq,
   type Steps,
@@ -57,7 +61,8 @@ export interface EstimateInput extends AdmissionInput {
   readonly band: Band
   /** The levels that the order would meet, best price first, without the account's own orders. */
   readonly depth: Depth
-  readonly reference: Reference | null
+  /** The market's width of price protection. */
+  readonly priceProtection: Rate
 }
 
 const OTHERS = 0 as UserId
@@ -66,7 +71,7 @@ const SELF = 1 as UserId
 /**
  * One order per level, at leverage 1 and with a reservation for every step, so that only its limit bounds it.
  */
-function restingLevels(order: Order, { spec, band, depth }: EstimateInput): RestingOrder[] {
+function restingLevels(order: Pick<Order, 'side'>, { spec, band, depth }: EstimateInput): RestingOrder[] {
   const side = order.side === 'LONG' ? 'SHORT' : 'LONG'
   const isRising = side === 'SHORT' && spec.kind !== 'binary_future'
   return depth.map(({ price, steps }, at) => ({
@@ -79,11 +84,43 @@ function restingLevels(order: Order, { spec, band, depth }: EstimateInput): Rest
     leverage: 1,
     reduceOnly: false,
     forced: false,
+    triggered: false,
+    widenings: 0,
     openable: steps,
     reservedPrice: isRising ? maxOf(price, band.hi) : price,
     expiration: 0 as Seconds,
     acceptedAt: 0 as Millis,
   }))
+}
+
+/**
+ * The protection price that a market order would have in the next batch, or, if it is conditional, in the
+ * first batch after its trigger. The depth stands for the orders that stood in the previous auction.
+ */
+export function expectedProtection(order: UnsizedOrder, input: EstimateInput): Protection {
+  const { spec, band, oracle, fundingIndex } = input
+  const levels = restingLevels(order, input)
+  const terms = {
+    ...{ spec, band, oracle, protections: new Map() },
+    openingMargins: new OpeningMargins(spec, oracle, band),
+    capacities: new PositionCapacities(spec, band, oracle, fundingIndex),
+  }
+  const seq = (levels.length + 1) as Seq
+  const own: RestingOrder = {
+    ...{ seq, account: SELF, side: order.side, type: 'MARKET', limit: 0 as Ticks, remaining: 1 as Steps },
+    ...{ leverage: order.leverage, reduceOnly: order.reduceOnly, forced: false, widenings: 0 },
+    ...{ triggered: isConditional(order.type), openable: 0 as Steps, reservedPrice: 0 as Ticks },
+    ...{ expiration: 0 as Seconds, acceptedAt: input.now },
+  }
+  const { bySeq } = protectionsOf(
+    {
+      ...{ terms, book: Book.of(levels), positions: () => FLAT, isEligible: () => true },
+      ...{ standingSeq: levels.length as Seq, width: input.priceProtection },
+    },
+    order.side === 'LONG' ? [own] : [],
+    order.side === 'SHORT' ? [own] : [],
+  )
+  return bySeq.get(seq) as Protection
 }
 
 /** Clears the next batch with this order; null if the order does not fill. */
@@ -100,6 +137,8 @@ function inNextBatch(order: Order, admission: AdmissionResult, input: EstimateIn
     leverage: order.leverage,
     reduceOnly: order.reduceOnly,
     forced: false,
+    triggered: false,
+    widenings: 0,
     openable: admission.openable,
     reservedPrice: admission.reservedPrice,
     expiration: 0 as Seconds,
@@ -110,6 +149,7 @@ function inNextBatch(order: Order, admission: AdmissionResult, input: EstimateIn
     book: Book.of([...levels, own]),
     positions: (account) => (account === SELF ? input.position : FLAT),
     asOf: input.now,
+    standingSeq: levels.length as Seq,
   })
   const fill = clearing.fills.find((one) => one.seq === seq)
   if (clearing.outcome !== 'cleared' || fill === undefined) return null
@@ -170,6 +210,13 @@ export interface Estimate {
 /** More wei than any order can reserve. */
 const UNLIMITED = (1n << 127n) as Quote
 
+/** The band as far as a market order may fill in the next batch. */
+export function reachOf(order: UnsizedOrder, input: EstimateInput): Band {
+  const { lo, hi } = input.band
+  const { price } = expectedProtection(order, input)
+  return order.side === 'LONG' ? { lo, hi: price } : { lo: price, hi }
+}
+
 /**
  * Steps for a notional at the order's own price or trigger if it has one, otherwise at the prices of the
  * book.
@@ -178,8 +225,12 @@ function stepsFor(order: UnsizedOrder, input: EstimateInput, notional: Quote): S
   const own = isMarketType(order.type) ? order.trigger : order.price
   if (own !== 0) return stepsAt(input, own, notional)
   const { side } = order
-  const { depth, band, spec, oracle } = input
-  return stepsOfNotional(input, { side, depth, band, fallback: tickNearest(spec, oracle) }, notional)
+  const { depth, spec, oracle } = input
+  return stepsOfNotional(
+    input,
+    { side, depth, band: reachOf(order, input), fallback: tickNearest(spec, oracle) },
+    notional,
+  )
 }
 
 export function estimate(sizing: Sizing, unsized: UnsizedOrder, input: EstimateInput): Estimate {

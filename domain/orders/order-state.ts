@@ -34,7 +34,7 @@
 
 import type { Steps } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
-import { isConditional, type Order, type OrderStatus, type StatusReason } from './order.ts'
+import { isConditional, isMarketRemainder, type Order, type OrderStatus, type StatusReason } from './order.ts'
 
 export const TERMINAL_STATUSES = ['FILLED', 'CANCELLED', 'EXPIRED'] as const satisfies readonly OrderStatus[]
 export type TerminalStatus = (typeof TERMINAL_STATUSES)[number]
@@ -181,7 +181,7 @@ function voidMatch<Life extends OrderLife>(
   if (steps > life.settling) return refuse({ code: 'TOO_MUCH', most: life.settling })
   const returned = { ...life, settling: (life.settling - steps) as Steps }
   // A market order's remainder had left the book because of the fill that is voided.
-  const earlierReason = life.closingReason === 'MARKET_REMAINDER' ? null : life.closingReason
+  const earlierReason = isMarketRemainder(life.closingReason) ? null : life.closingReason
   return accept(endIfDue({ ...returned, closingReason: earlierReason ?? ending }))
 }
 
@@ -189,7 +189,7 @@ function close<Life extends OrderLife>(life: Life, reason: ClosingReason): Trans
   if (life.closingReason !== null) return refuse({ code: 'ALREADY_CLOSING', reason: life.closingReason })
   if (life.settling === 0) return accept(ended(life, reason))
   // The remainder of a market order ends with its fills, in one event, because its owner did not cancel it.
-  const status = reason === 'MARKET_REMAINDER' ? life.status : 'CANCEL_PENDING_FINALIZE'
+  const status = isMarketRemainder(reason) ? life.status : 'CANCEL_PENDING_FINALIZE'
   return withoutEvents({ ...life, status, closingReason: reason })
 }
 
@@ -210,7 +210,7 @@ function rollback<Life extends OrderLife>(
 function reopened<Life extends OrderLife>(life: Life): Life {
   if (!isTerminal(life.status)) return life
   const reason = life.statusReason === 'FILLED' ? null : life.statusReason
-  const isOpen = reason === null || reason === 'MARKET_REMAINDER'
+  const isOpen = reason === null || isMarketRemainder(reason)
   const status = isOpen ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
   return { ...life, status, statusReason: null, closingReason: reason }
 }

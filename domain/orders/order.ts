@@ -28,6 +28,7 @@ export const STATUS_REASONS = [
   'FILLED',
   'USER_CANCELLED',
   'MARKET_REMAINDER',
+  'PRICE_PROTECTION',
   'NO_BATCH_IN_TIME',
   'EXPIRED',
   'SELF_TRADE',
@@ -45,6 +46,13 @@ export const STATUS_REASONS = [
   'CANCELLED_ON_CHAIN',
 ] as const
 export type StatusReason = (typeof STATUS_REASONS)[number]
+
+/**
+ * Whether an order ended because its batch left steps of a market order unfilled. Unlike a cancel, such an end
+ * is undone if the fills of the batch are voided.
+ */
+export const isMarketRemainder = (reason: StatusReason | null): boolean =>
+  reason === 'MARKET_REMAINDER' || reason === 'PRICE_PROTECTION'
 
 /** The signed fields in ticks and steps. `price` and `trigger` are 0 if the order has none. */
 export interface Order {

@@ -1,6 +1,5 @@
 /** Computes the mark price, which values positions for display and triggers conditional orders. */
 
-import type { Reference } from '../auction/clearing.ts'
 import type { Book, Level } from '../book/book.ts'
 import { type Band, priceBand, tickFloor } from '../market/band.ts'
 import { type MarketSpec, priceOf } from '../market/market.ts'
@@ -25,11 +24,17 @@ export interface MarkBasis {
   readonly at: Millis
 }
 
+/** The market's last clearing price. It is not used once it is 60 s old. */
+export interface ClearedPrice {
+  readonly price: Ticks
+  readonly at: Millis
+}
+
 export interface MarkPriceInput {
   readonly spec: MarketSpec
   readonly oracle: Price
   readonly book: Book
-  readonly last: Reference | null
+  readonly last: ClearedPrice | null
   readonly now: Millis
 }
 

@@ -4,18 +4,26 @@ import type { Fence } from '../../db/fence.ts'
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
 import { affectedOrders, decideBatch, planBatch } from '../../domain/auction/batch-plan.ts'
 import type { Cancel } from '../../domain/auction/clearing.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../domain/auction/protection.ts'
 import { updatePace } from '../../domain/auction/settlement-pace.ts'
 import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import { type FundingIndex, type Millis, maxOf, type Quote, type UserId } from '../../domain/units.ts'
+import {
+  type FundingIndex,
+  type Millis,
+  maxOf,
+  type Quote,
+  type Seq,
+  type UserId,
+} from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Metrics } from '../ports.ts'
 import { catchUp, isIdle, type MarketMemory, type MarketView, usableReport } from './market-memory.ts'
-import type { AuctionStore, MarketSnapshot, MarketTransaction } from './ports.ts'
+import type { AuctionStore, MarketTransaction } from './ports.ts'
 
 export interface AuctionPorts {
   readonly store: AuctionStore
@@ -78,7 +86,8 @@ async function runAuction(
   const asOf = maxOf(now, snapshot.lastAsOf)
   const due = feed.overdue(asOf)
   const report = usableReport(scope.memory, snapshot, now)
-  const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, snapshot)
+  const standingSeq = before?.standingSeq ?? (0 as Seq)
+  const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, standingSeq)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
     ports.logger.error(details, 'orders excluded from the batch: the contract would reject them')
@@ -87,6 +96,7 @@ async function runAuction(
     feed,
     seq: snapshot.head,
     positions,
+    standingSeq: outcome === null ? standingSeq : (snapshot.head as Seq),
     cleared: outcome === null ? null : { report: snapshot.report, mode: snapshot.mode },
   }
   const batchId = await write(spec, transaction, view, { due, outcome, report, asOf })
@@ -101,14 +111,15 @@ const auction = (
   positions: ReadonlyMap<UserId, Position>,
   report: OracleReport,
   asOf: Millis,
-  { lastPrice }: MarketSnapshot,
+  standingSeq: Seq,
 ): BatchOutcome =>
   clearAndMatch({
     ...{ spec, book, asOf },
     positions: (account) => positions.get(account) ?? FLAT,
     fundingIndex: FUNDING_INDEX,
     oracle: report.price,
-    reference: lastPrice,
+    standingSeq,
+    priceProtection: DEFAULT_PRICE_PROTECTION[spec.kind],
   })
 
 interface AuctionResult {

@@ -7,7 +7,7 @@ import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import { isReportUsable, type ReportRules } from '../../domain/prices/report.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import { type Millis, maxOf, type UserId } from '../../domain/units.ts'
+import { type Millis, maxOf, type Seq, type UserId } from '../../domain/units.ts'
 import type { MarketSnapshot, MarketTransaction } from './ports.ts'
 
 /** Shared by the mark and the auction of one market. */
@@ -30,6 +30,8 @@ export interface MarketView {
   /** The book contains every journal row up to this one. */
   readonly seq: number
   readonly positions: Map<UserId, Position>
+  /** The head of the journal in the last auction: orders up to it stood there. 0 until an auction has run. */
+  readonly standingSeq: Seq
   /** Report and mode of the last completed auction; null if there is none. */
   readonly cleared: Pick<MarketSnapshot, 'report' | 'mode'> | null
 }

@@ -63,7 +63,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
   async function write(transaction: MarketTransaction, before: MarketView, now: Millis): Promise<MarketView> {
     const { snapshot } = transaction
     const { feed, positions } = await catchUp(spec, transaction, before)
-    const view: MarketView = { feed, positions, seq: snapshot.head, cleared: before.cleared }
+    const view: MarketView = { ...before, feed, positions, seq: snapshot.head }
     if (snapshot.report === null) return view
     const prices = quote(feed, snapshot, snapshot.report, now)
     const triggered = triggeredBy(prices, feed, snapshot)

@@ -1,7 +1,6 @@
 /** Types of the order model. Quantities are steps and order prices are ticks, both plain numbers. */
 import type { OrderStatus, OrderType, Side, StatusReason } from '../../domain/orders/order.ts'
 import type { Position } from '../../domain/positions/position.ts'
-import type { Millis, Ticks } from '../../domain/units.ts'
 
 export interface ModelOrder {
   readonly id: string
@@ -58,7 +57,8 @@ export interface Auction {
   readonly oracle: bigint
   /** The id of the batch if the auction matches anything. */
   readonly batchId: number
-  readonly reference: { readonly price: Ticks; readonly at: Millis } | null
+  /** The newest rank at the previous auction; 0 if the keeper has no memory of one. */
+  readonly standing: number
 }
 
 export interface KeeperStep extends Auction {

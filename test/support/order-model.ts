@@ -4,10 +4,17 @@
  */
 
 import { type BatchOutcome, clearAndMatch } from '../../domain/auction/batch.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../domain/auction/protection.ts'
 import { Book, type RestingOrder } from '../../domain/book/book.ts'
 import { priceBand } from '../../domain/market/band.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { isTriggered, type OrderStatus, type Side, type StatusReason } from '../../domain/orders/order.ts'
+import {
+  isConditional,
+  isTriggered,
+  type OrderStatus,
+  type Side,
+  type StatusReason,
+} from '../../domain/orders/order.ts'
 import { reservationPerStep, reservedPriceOf } from '../../domain/orders/reservation.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { FundingIndex, Millis, Price, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
@@ -20,6 +27,8 @@ const statusAfter = (reason: StatusReason): OrderStatus => {
 }
 
 const MARKET_WAIT = 2000
+/** Of market orders; voiding their fills makes them open again. */
+const REMAINDERS: readonly StatusReason[] = ['MARKET_REMAINDER', 'PRICE_PROTECTION']
 const bit = (side: Side): 1 | -1 => (side === 'LONG' ? 1 : -1)
 
 export class Model {
@@ -42,6 +51,11 @@ export class Model {
   }
 
   // ---------------------------------------------------------------------- queries
+
+  /** The rank of the newest order. */
+  get newest(): number {
+    return this.#ranks
+  }
 
   remaining = (order: ModelOrder): number => order.quantity - order.filled - order.settling
   hasEnded = ({ reason }: ModelOrder): boolean => reason !== null
@@ -89,7 +103,7 @@ export class Model {
     order.openable = 0
     if (order.settling > 0) {
       order.leaving = reason
-      if (reason !== 'MARKET_REMAINDER') order.status = 'CANCEL_PENDING_FINALIZE'
+      if (!REMAINDERS.includes(reason)) order.status = 'CANCEL_PENDING_FINALIZE'
       return
     }
     this.#end(order, reason)
@@ -156,7 +170,7 @@ export class Model {
       const reason = order.reason === 'FILLED' ? null : order.reason
       order.leaving = reason
       order.reason = null
-      order.status = reason === null || reason === 'MARKET_REMAINDER' ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
+      order.status = reason === null || REMAINDERS.includes(reason) ? 'OPEN' : 'CANCEL_PENDING_FINALIZE'
     }
     for (const order of batch.protective) {
       if ((order.reason ?? order.leaving) !== 'POSITION_CLOSED') continue
@@ -175,7 +189,8 @@ export class Model {
     const accounts = new Set(batches.flatMap(({ fills }) => fills.map(({ order }) => order.account)))
     for (const { order, steps } of batches.flatMap(({ fills }) => fills)) {
       order.settling -= steps
-      const earlier = order.leaving === 'MARKET_REMAINDER' ? null : order.leaving
+      const { leaving } = order
+      const earlier = leaving === null || REMAINDERS.includes(leaving) ? null : leaving
       order.leaving = earlier ?? (culprits(order) ? 'SETTLEMENT_REVERTED' : this.#tooLate(order, now))
       if (order.settling > 0) continue
       if (order.leaving !== null) this.#end(order, order.leaving)
@@ -294,7 +309,7 @@ export class Model {
   }
 
   /** The result of an auction without applying it. */
-  outcome({ now, oracle, reference }: Omit<Auction, 'batchId'>): BatchOutcome {
+  outcome({ now, oracle, standing }: Omit<Auction, 'batchId'>): BatchOutcome {
     const resting = this.orders.filter(this.rests).map((order) => this.#resting(order))
     return clearAndMatch({
       ...{
@@ -302,7 +317,8 @@ export class Model {
         book: Book.of(resting),
         asOf: now as Millis,
         oracle: oracle as Price,
-        reference,
+        standingSeq: standing as Seq,
+        priceProtection: DEFAULT_PRICE_PROTECTION[this.#spec.kind],
       },
       positions: (account) => this.#positionOf(account),
       fundingIndex: 0n as FundingIndex,
@@ -333,7 +349,14 @@ export class Model {
 
   #resting(order: ModelOrder): RestingOrder {
     return {
-      ...{ seq: order.rank as Seq, account: order.account as UserId, side: order.side, forced: false },
+      ...{
+        seq: order.rank as Seq,
+        account: order.account as UserId,
+        side: order.side,
+        forced: false,
+        triggered: isConditional(order.type),
+        widenings: 0,
+      },
       ...{ type: order.price === 0 ? 'MARKET' : 'LIMIT', limit: order.price as Ticks },
       ...{
         remaining: this.remaining(order) as Steps,

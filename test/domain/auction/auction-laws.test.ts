@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { clear, recompute } from '../../../domain/auction/auction.ts'
 import { bandLimit } from '../../../domain/auction/candidates.ts'
-import type { Fill } from '../../../domain/auction/clearing.ts'
+import type { Fill, Protection } from '../../../domain/auction/clearing.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { feeOf } from '../../../domain/market/fees.ts'
@@ -19,12 +19,15 @@ import { checkClearedBatches, orderOf, sum } from '../support/cleared-batches.ts
 import { resting } from '../support/resting.ts'
 
 describe('law 1', () => {
-  it('when any batch clears, no order trades beyond its limit, and no buy opens above its reserved price', () => {
-    checkClearedBatches(({ fills, price }, batch) => {
+  it('when any batch clears, no order trades beyond its limit or protection price, and no buy opens above its reserved price', () => {
+    checkClearedBatches(({ fills, price, protections }, batch) => {
       for (const { seq, opening } of fills) {
         const { side, type, limit, reservedPrice } = orderOf(batch, seq)
         if (type === 'LIMIT') expect(side === 'LONG' ? price <= limit : price >= limit).to.equal(true)
         if (side === 'LONG' && opening > 0) expect(price).to.be.at.most(reservedPrice)
+        if (type === 'LIMIT') continue
+        const protection = protections.find((one) => one.seq === seq) as Protection
+        expect(side === 'LONG' ? price <= protection.price : price >= protection.price).to.equal(true)
       }
     })
   })
@@ -170,8 +173,6 @@ describe('law 11', () => {
     const other = (tick: Ticks): Ticks => (oneInTicks(spec) - tick) as Ticks
     return {
       ...batch,
-      reference:
-        batch.reference === null ? null : { ...batch.reference, price: other(batch.reference.price) },
       orders: batch.orders.map((order) => ({
         ...order,
         side: order.side === 'LONG' ? 'SHORT' : 'LONG',
@@ -231,7 +232,9 @@ describe('law 12', () => {
     { reason, side, account, isEarliest }: Extra,
   ): RestingOrder | null {
     const band = priceBand(spec, oracle)
-    const others = orders.filter((order) => order.side !== side).map((order) => bandLimit(order, band))
+    const others = orders
+      .filter((order) => order.side !== side)
+      .map((order) => bandLimit(order, band, new Map()))
     const limits = {
       'behind band': side === 'LONG' ? band.lo - 1 : band.hi + 1,
       'out of reach':

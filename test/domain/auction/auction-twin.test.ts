@@ -9,7 +9,7 @@ const slow = (batch: AnyBatch): SlowClearing => slowClear({ ...batch, positions:
 
 /** The results of both in one form. */
 function fast(batch: AnyBatch) {
-  const { price, rule, volume, demand, supply, fills, pairs, cancels } = clear(toInput(batch))
+  const { price, rule, volume, demand, supply, fills, pairs, cancels, protections } = clear(toInput(batch))
   return {
     price,
     rule,
@@ -19,11 +19,13 @@ function fast(batch: AnyBatch) {
     fills: fills.map(({ seq, fill }) => [seq, fill]).sort(([a], [b]) => (a as number) - (b as number)),
     pairs: pairs.map(({ buySeq, sellSeq, steps, makerSeq }) => ({ buySeq, sellSeq, steps, makerSeq })),
     selfTrades: cancels.filter(({ reason }) => reason === 'SELF_TRADE').map(({ seq }) => seq),
+    protected: cancels.filter(({ reason }) => reason === 'PRICE_PROTECTION').map(({ seq }) => seq),
+    protections,
   }
 }
 
 function obvious(batch: AnyBatch) {
-  const { price, rule, volume, demand, supply, fills, pairs, selfTrades } = slow(batch)
+  const { price, rule, volume, demand, supply, fills, pairs, ...rest } = slow(batch)
   return {
     price,
     rule,
@@ -32,7 +34,9 @@ function obvious(batch: AnyBatch) {
     supply,
     fills: [...fills].sort(([a], [b]) => a - b),
     pairs,
-    selfTrades,
+    selfTrades: rest.selfTrades,
+    protected: rest.protected,
+    protections: rest.protections,
   }
 }
 

@@ -2,22 +2,22 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { type AuctionInput, clear } from '../../../domain/auction/auction.ts'
 import type { Clearing } from '../../../domain/auction/clearing.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../../domain/auction/protection.ts'
 import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { FLAT, type Position } from '../../../domain/positions/position.ts'
 import { type Millis, ONE, type Seq, type Ticks, type UserId } from '../../../domain/units.ts'
-import { price, ticks } from '../../support/markets.ts'
+import { price } from '../../support/markets.ts'
 import { NO_FUNDING, oracle100, orders, positionAt, roundMarket } from '../support/resting.ts'
 
 type Named = ReturnType<typeof orders>
 
 interface AuctionCase {
   readonly book: string
-  readonly reference?: number
   readonly held?: Record<number, Position>
   readonly input?: Partial<AuctionInput>
 }
 
-function run({ book, reference, held = {}, input }: AuctionCase): { clearing: Clearing; named: Named } {
+function run({ book, held = {}, input }: AuctionCase): { clearing: Clearing; named: Named } {
   const named = orders(book)
   const clearing = clear({
     spec: roundMarket,
@@ -25,7 +25,8 @@ function run({ book, reference, held = {}, input }: AuctionCase): { clearing: Cl
     positions: (account) => held[account] ?? FLAT,
     fundingIndex: NO_FUNDING,
     oracle: oracle100,
-    reference: reference === undefined ? null : { price: ticks(reference), at: 1 as Millis },
+    standingSeq: Number.MAX_SAFE_INTEGER as Seq,
+    priceProtection: DEFAULT_PRICE_PROTECTION.perpetual,
     asOf: 1 as Millis,
     ...input,
   })
@@ -49,49 +50,41 @@ const golden: readonly (AuctionCase & { readonly name: string; readonly expected
   {
     name: 'when the long side is larger, it fills pro rata over all its orders, better limits included (G1)',
     book: 'A buy 101 x10\nB buy 100 x20\nC sell 100 x15',
-    reference: 100,
     expected: '100 x15: A5 B10 C15; A-C 5 (A), B-C 10 (B)',
   },
   {
     name: 'when the surplus is smallest between two limits, the price lies between them (G2)',
     book: 'A buy 100 x10\nB buy 103 x10\nC sell 98 x10\nD sell 102 x10',
-    reference: 100,
     expected: '101 x10: B10 C10; B-C 10 (B)',
   },
   {
-    name: 'when there is buy pressure, the price stops at the last anchor, not at the edge of the band (G3)',
+    name: 'when there is buy pressure, the price stops at the last limit order that is needed, not at the edge of the band (G3)',
     book: 'A buy market x100\nB sell 100 x10',
-    reference: 97,
     expected: '100 x10: A10 B10; A-B 10 (B)',
   },
   {
-    name: 'when only market orders meet, they trade at the reference (G4)',
+    name: 'when only market orders meet and buys exceed sells, they trade at the protection of the sells (G4)',
     book: 'A buy market x10\nB sell market x6',
-    reference: 97,
-    expected: '97 x6: A6 B6; A-B 6 (A)',
+    expected: '99 x6: A6 B6; A-B 6 (A)',
   },
   {
-    name: 'when there is no surplus, the reference decides within the interval (G5)',
+    name: 'when two limits of equal size meet, they trade at the point between them nearest to the oracle price (G5)',
     book: 'A buy 101 x10\nB sell 99 x10',
-    reference: 103,
-    expected: '101 x10: A10 B10; A-B 10 (A)',
+    expected: '100 x10: A10 B10; A-B 10 (A)',
   },
   {
     name: 'when remainders are equal, the earlier orders get the remaining steps (G6)',
     book: 'A buy 100 x3\nB buy 100 x3\nC buy 100 x3\nD sell 100 x5',
-    reference: 100,
     expected: '100 x5: A2 B2 C1 D5; A-D 2 (A), B-D 2 (B), C-D 1 (C)',
   },
   {
     name: 'when market and limit orders fill, market orders are paired with limit orders first (G7)',
     book: 'A sell 99 x4\nB buy market x6\nC sell market x3\nD buy 99 x1',
-    reference: 100,
     expected: '99 x7: A4 B6 C3 D1; B-A 4 (A), B-C 2 (B), D-C 1 (D)',
   },
   {
     name: 'when limits lie beyond the band, a buy takes part at its edge and a sell waits (G8)',
     book: 'A buy 110 x5\nB sell 104 x5\nC sell 106 x5',
-    reference: 100,
     expected: '104 x5: A5 B5; A-B 5 (A)',
   },
   {
@@ -99,7 +92,6 @@ const golden: readonly (AuctionCase & { readonly name: string; readonly expected
     // case uses 7, 3 and 3 steps, where one step remains too.
     name: 'when a step remains, the largest remainder gets it (G9, in whole steps)',
     book: 'A buy 100 x7\nB buy 100 x3\nC sell 100 x3',
-    reference: 100,
     expected: '100 x3: A2 B1 C3; A-C 2 (A), B-C 1 (B)',
   },
 ]
@@ -244,9 +236,7 @@ describe('clear: orders that end', () => {
 
 describe('clear: the band', () => {
   it('when all pressure lies beyond the band, it clears at the edge', () => {
-    expect(summaryOf(run({ book: 'A buy 120 x5\nB sell 90 x9', reference: 100 }))).to.equal(
-      '95 x5: A5 B5; A-B 5 (A)',
-    )
+    expect(summaryOf(run({ book: 'A buy 120 x5\nB sell 90 x9' }))).to.equal('95 x5: A5 B5; A-B 5 (A)')
   })
 
   it('when a side fills in part, it reports the band and the prorated side', () => {

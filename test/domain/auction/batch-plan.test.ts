@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
+import { DEFAULT_PRICE_PROTECTION } from '../../../domain/auction/protection.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import { type OpenOrder, withheldBy } from '../../../domain/orders/open-order.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
-import { type Millis, ONE, type Quote, type UserId } from '../../../domain/units.ts'
+import { type Millis, ONE, type Quote, type Seq, type UserId } from '../../../domain/units.ts'
 import { type AnyBatch, AS_OF, anyBatch } from '../support/any-auction.ts'
 import { openOrder } from '../support/open-orders.ts'
 import { type Planned, planOf } from '../support/planned.ts'
@@ -13,7 +14,12 @@ import { NO_FUNDING, oracle100, orders, positionAt, roundMarket } from '../suppo
 /** All accounts are flat, and the oracle price is 100. */
 const calm: Omit<AnyBatch, 'orders'> = {
   ...{ spec: roundMarket, openPositions: new Map(), fundingIndex: NO_FUNDING },
-  ...{ oracle: oracle100, reference: null, asOf: AS_OF },
+  ...{
+    oracle: oracle100,
+    standingSeq: 0 as Seq,
+    priceProtection: DEFAULT_PRICE_PROTECTION.perpetual,
+    asOf: AS_OF,
+  },
 }
 
 /** The orders of a table, accepted 100 ms ago. */

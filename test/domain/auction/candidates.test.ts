@@ -1,10 +1,12 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
+import { clear } from '../../../domain/auction/auction.ts'
 import {
   bandLimit,
   candidatesOf,
   type Exclusions,
+  eligibility,
   NO_EXCLUSIONS,
   overdue,
 } from '../../../domain/auction/candidates.ts'
@@ -12,14 +14,18 @@ import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import type { Millis, Seconds, Seq, UserId } from '../../../domain/units.ts'
 import { ticks } from '../../support/markets.ts'
-import { AS_OF, anyBatch } from '../support/any-auction.ts'
+import { AS_OF, anyBatch, toInput } from '../support/any-auction.ts'
 import { orders, resting } from '../support/resting.ts'
 
 const band = { lo: ticks(95), hi: ticks(105) }
+const NO_PROTECTIONS = new Map()
 const at = (ms: number): Millis => ms as Millis
 
 const found = (all: readonly RestingOrder[], excluded: Exclusions = NO_EXCLUSIONS): Seq[] => {
-  const { buys, sells } = candidatesOf(Book.of(all), band, at(0), excluded)
+  const { buys, sells } = candidatesOf({
+    ...{ book: Book.of(all), band, isEligible: eligibility(at(0), excluded) },
+    protections: NO_PROTECTIONS,
+  })
   return [...buys, ...sells].map(({ seq }) => seq)
 }
 
@@ -86,7 +92,9 @@ describe('candidatesOf', () => {
 
   it('when any book is searched, it returns every order in the band that reaches a live order of the other side', () => {
     fc.assert(
-      fc.property(anyBatch(), ({ spec, oracle, orders: all, asOf }) => {
+      fc.property(anyBatch(), (batch) => {
+        const { spec, oracle, orders: all, asOf } = batch
+        const protections = new Map(clear(toInput(batch)).protections.map((one) => [one.seq, one]))
         const range = priceBand(spec, oracle)
         const dead = new Set(overdue(Book.of(all), asOf).map(({ seq }) => seq))
         const live = all.filter(
@@ -98,10 +106,16 @@ describe('candidatesOf', () => {
         const reaches = (order: RestingOrder): boolean =>
           live.some((other) => {
             const [buy, sell] = order.side === 'LONG' ? [order, other] : [other, order]
-            return other.side !== order.side && bandLimit(buy, range) >= bandLimit(sell, range)
+            return (
+              other.side !== order.side &&
+              bandLimit(buy, range, protections) >= bandLimit(sell, range, protections)
+            )
           })
         const expected = live.filter((order) => order.type === 'MARKET' || reaches(order))
-        const { buys, sells } = candidatesOf(Book.of(all), range, AS_OF, NO_EXCLUSIONS)
+        const { buys, sells } = candidatesOf({
+          ...{ book: Book.of(all), band: range, isEligible: eligibility(AS_OF, NO_EXCLUSIONS) },
+          protections,
+        })
         const seqs = [...buys, ...sells].map(({ seq }) => seq)
         expect(seqs.toSorted((a, b) => a - b)).to.deep.equal(
           expected.map(({ seq }) => seq).sort((a, b) => a - b),

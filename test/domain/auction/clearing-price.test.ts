@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { clearingPrice, referenceTick } from '../../../domain/auction/clearing-price.ts'
+import { clearingPrice } from '../../../domain/auction/clearing-price.ts'
 import type { BatchEntry } from '../../../domain/auction/tranches.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
-import type { Millis, Price, Steps, Ticks } from '../../../domain/units.ts'
-import { e18, ticks } from '../../support/markets.ts'
-import { resting, roundMarket } from '../support/resting.ts'
+import type { Steps } from '../../../domain/units.ts'
+import { ticks } from '../../support/markets.ts'
+import { resting } from '../support/resting.ts'
 
 const band = { lo: ticks(95), hi: ticks(105) }
 const range = Array.from({ length: 11 }, (_, i) => 95 + i)
@@ -48,7 +48,7 @@ const anyQuestion = fc.record({
   buys: fc.array(anyEntry('LONG'), { maxLength: 8 }),
   sells: fc.array(anyEntry('SHORT'), { maxLength: 8 }),
   band: fc.constant(band),
-  reference: fc.integer({ min: 90, max: 110 }).map(ticks),
+  oracle: fc.integer({ min: 90, max: 110 }).map(ticks),
 })
 
 const limitsOf = ({ bounded, reducing, opening }: BatchEntry): [number, number][] => [
@@ -86,35 +86,39 @@ describe('clearingPrice', () => {
     )
   })
 
-  it('law 4: when ticks tie in volume, it takes the smallest surplus, then pressure to an anchor, then the tick nearest to the reference', () => {
+  it('law 4: when ticks tie in volume, it takes the smallest surplus, then an end of the interval that limit orders carry, then the tick nearest to the oracle price', () => {
     fc.assert(
       fc.property(anyQuestion, (question) => {
         const answer = clearingPrice(question)
         if (answer === null) return
-        const { largest, tied } = surviving(question)
+        const { volume, largest, tied } = surviving(question)
         const row = tied.find(({ tick }) => tick === answer.price)
         expect(row, 'of the smallest surplus').to.not.equal(undefined)
         expect([answer.demand, answer.supply]).to.deep.equal([row?.demand, row?.supply])
 
-        const all = [...question.buys, ...question.sells].filter(
-          ({ bounded }) => bounded.order.type === 'LIMIT',
-        )
-        const anchors = all.flatMap(limitsOf).map(([, limit]) => limit)
-        const anchored = tied.map(({ tick }) => tick).filter((tick) => anchors.includes(tick))
-        const pushed = (sign: 1 | -1): boolean =>
-          tied.length > 1 &&
-          anchored.length > 0 &&
+        const ofLimits = (entries: readonly BatchEntry[], isIn: (limit: number) => boolean): number =>
+          at(
+            entries.filter(({ bounded }) => bounded.order.type === 'LIMIT'),
+            isIn,
+          )
+        const x = tied[0]?.tick as number
+        const y = tied.at(-1)?.tick as number
+        const highCounts = ofLimits(question.buys, (limit) => limit >= y) >= volume
+        const lowCounts = ofLimits(question.sells, (limit) => limit <= x) >= volume
+        const hasSurplus = (sign: 1 | -1): boolean =>
           tied.every(({ demand, supply }) => (demand - supply) * sign > 0)
         if (largest.length === 1) expect(answer.rule).to.equal('volume')
         else if (tied.length === 1) expect(answer.rule).to.equal('surplus')
-        else if (pushed(1)) expect(answer).to.include({ rule: 'buy_pressure', price: Math.max(...anchored) })
-        else if (pushed(-1))
-          expect(answer).to.include({ rule: 'sell_pressure', price: Math.min(...anchored) })
+        else if (hasSurplus(1)) expect(answer).to.include({ rule: 'buy_pressure', price: highCounts ? y : x })
+        else if (hasSurplus(-1))
+          expect(answer).to.include({ rule: 'sell_pressure', price: lowCounts ? x : y })
+        else if (highCounts && !lowCounts) expect(answer).to.include({ rule: 'limit', price: y })
+        else if (lowCounts && !highCounts) expect(answer).to.include({ rule: 'limit', price: x })
         else {
           const nearest = tied
             .map(({ tick }) => tick)
-            .sort((a, b) => Math.abs(a - question.reference) - Math.abs(b - question.reference))[0]
-          expect(answer).to.include({ rule: 'reference', price: nearest })
+            .sort((a, b) => Math.abs(a - question.oracle) - Math.abs(b - question.oracle))[0]
+          expect(answer).to.include({ rule: 'oracle', price: nearest })
         }
       }),
       { numRuns: 500 },
@@ -126,31 +130,8 @@ describe('clearingPrice', () => {
       buys: [entry('LONG', 'LIMIT', [0, 0], [10, 100]), entry('LONG', 'LIMIT', [0, 0], [10, 103])],
       sells: [entry('SHORT', 'LIMIT', [0, 0], [10, 98]), entry('SHORT', 'LIMIT', [0, 0], [10, 102])],
       band,
-      reference: ticks(99),
+      oracle: ticks(99),
     }
     expect(clearingPrice(question)).to.include({ price: 101, rule: 'surplus' })
-  })
-})
-
-describe('referenceTick', () => {
-  const asOf = 100_000 as Millis
-  const tickOf = (reference: [number, number] | null, oracle: string): Ticks =>
-    referenceTick(roundMarket, {
-      reference: reference === null ? null : { price: ticks(reference[0]), at: reference[1] as Millis },
-      oracle: e18(oracle) as Price,
-      asOf,
-      band,
-    })
-
-  it('when the last clearing price is under 60 s old and in the band, it is that price', () => {
-    expect(tickOf([97, 40_001], '100')).to.equal(97)
-    expect(tickOf([97, 40_000], '100'), '60 s old').to.equal(100)
-    expect(tickOf([106, 99_999], '100'), 'out of the band').to.equal(100)
-    expect(tickOf(null, '100')).to.equal(100)
-  })
-
-  it('when there is no reference, it is the tick nearest to the oracle price, half rounded down', () => {
-    expect(tickOf(null, '100.5')).to.equal(100)
-    expect(tickOf(null, '100.500000000000000001')).to.equal(101)
   })
 })

@@ -30,7 +30,7 @@ const anyBigBatch = fc
   .map((options) => ({ options, batch: bigBatch(options) }))
 
 /** Fills more than 800 orders and needs several parts. */
-const large = { seed: 0, orders: 1500, accounts: 1500, holders: 30 }
+const large = { seed: 0, orders: 2400, accounts: 1500, holders: 30 }
 const threeRounds = { options: large, batch: bigBatch(large) }
 
 const alwaysBig = (check: (clearing: Cleared, batch: AnyBatch) => void): void => {

@@ -3,8 +3,12 @@ import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { preventSelfTrades } from '../../../domain/auction/self-trade.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
+import type { Ticks } from '../../../domain/units.ts'
 import { anyBatch } from '../support/any-auction.ts'
 import { orders } from '../support/resting.ts'
+
+/** Forced orders that reach every price. */
+const everyPrice = ({ side }: RestingOrder): Ticks => (side === 'LONG' ? 1_000_000 : 1) as Ticks
 
 const table = [
   { name: 'when limits do not cross, all orders stay', book: 'A buy 99 x1\nB sell 100 x1', cancelled: [] },
@@ -38,11 +42,16 @@ const table = [
 describe('preventSelfTrades', () => {
   for (const { name, book, cancelled } of table) {
     it(name, () => {
-      const result = preventSelfTrades(orders(book).all)
+      const result = preventSelfTrades(orders(book).all, everyPrice)
       expect(result.cancelled.toSorted((a, b) => a - b)).to.deep.equal(cancelled)
       expect(result.retained.length + cancelled.length).to.equal(orders(book).all.length)
     })
   }
+
+  it('when a limit order lies beyond the protection of a forced order, both stay', () => {
+    const { all } = orders('A buy 96 x1\nB buy 97 x1\nC sell market x1 forced')
+    expect(preventSelfTrades(all, () => 97 as Ticks).cancelled).to.deep.equal([2])
+  })
 
   it('when an account has limit orders, its market orders stop one tick short of its best retained limit on the other side', () => {
     const { all } = orders(`
@@ -50,7 +59,7 @@ describe('preventSelfTrades', () => {
       B sell 101 x1
       C buy 99 x1
       D buy 101 x1`)
-    expect(preventSelfTrades(all).marketOrderBounds).to.deep.equal({
+    expect(preventSelfTrades(all, everyPrice).marketOrderBounds).to.deep.equal({
       highestBuy: 100,
       lowestSell: 100,
     })
@@ -59,7 +68,7 @@ describe('preventSelfTrades', () => {
   it('when any orders are checked, no two retained orders can meet, and every cancelled one could meet a retained one', () => {
     fc.assert(
       fc.property(anyBatch({ accounts: 1 }), ({ orders: all }) => {
-        const { retained, cancelled, marketOrderBounds } = preventSelfTrades(all)
+        const { retained, cancelled, marketOrderBounds } = preventSelfTrades(all, everyPrice)
         const meets = (a: RestingOrder, b: RestingOrder): boolean => {
           if (a.side === b.side) return false
           const [buy, sell] = a.side === 'LONG' ? [a, b] : [b, a]

@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
+import { DEFAULT_PRICE_PROTECTION } from '../../../domain/auction/protection.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { notionalAt, quantityOf } from '../../../domain/market/market.ts'
 import { type AdmissionInput, admit } from '../../../domain/orders/admission.ts'
-import { estimateFill, estimateOutcome } from '../../../domain/orders/estimate.ts'
+import { estimateFill, estimateOutcome, reachOf } from '../../../domain/orders/estimate.ts'
 import { reservationPerStep, reservedPriceOf } from '../../../domain/orders/reservation.ts'
 import {
   type Depth,
@@ -198,7 +199,7 @@ describe('estimate', () => {
     fundingIndex: index(0n),
     mode: 'open',
     now: 1_000_000,
-    reference: null,
+    priceProtection: DEFAULT_PRICE_PROTECTION.perpetual,
   } as const
   const factsFor = (spec: typeof perpetual, oracle: Price, depth: Depth) => {
     const resting = {
@@ -244,7 +245,8 @@ describe('estimate', () => {
       fc.property(moment, ({ market: { spec, oracle, middle }, side, depth, share }) => {
         const facts = factsFor(spec, oracle, depth)
         const notional = (notionalAt(spec, ticks(middle), steps(1)) * share) as Quote
-        const facing = { side, depth, band: facts.band, fallback: ticks(middle) }
+        const reach = reachOf(marketOrder(spec, side, steps(1)) as never, facts)
+        const facing = { side, depth, band: reach, fallback: ticks(middle) }
         const count = stepsOfNotional(facts, facing, notional)
         if (count < spec.minQuantity) return
         const order = marketOrder(spec, side, count) as never
@@ -253,9 +255,9 @@ describe('estimate', () => {
         const fill = estimateFill(order, verdict.value, facts)
         const spent = notionalAt(spec, fill.price, count)
         expect(spent <= notional, `${spent} of ${notional}`).to.equal(true)
-        const { lo, hi } = facts.band
-        const inBand = depth.filter((level) => level.price >= lo && level.price <= hi)
-        const offered = inBand.reduce((sum, level) => sum + level.steps, 0)
+        const { lo, hi } = reach
+        const inReach = depth.filter((level) => level.price >= lo && level.price <= hi)
+        const offered = inReach.reduce((sum, level) => sum + level.steps, 0)
         expect(fill.fillable).to.equal(Math.min(count, offered))
       }),
       RUNS,

@@ -1,10 +1,8 @@
-/**
- * Generates batches whose orders cross: few accounts, few prices, positions near their limits, orders of
- * every kind.
- */
+/** Arbitrary batches in which orders truly meet: few accounts, few prices, positions near their limits, orders of every sort. */
 import fc from 'fast-check'
 import type { AuctionInput } from '../../../domain/auction/auction.ts'
 import type { Cleared, Clearing } from '../../../domain/auction/clearing.ts'
+import { DEFAULT_PRICE_PROTECTION } from '../../../domain/auction/protection.ts'
 import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, oneInTicks, tickStepValue } from '../../../domain/market/market.ts'
@@ -15,6 +13,7 @@ import {
   ONE,
   type Price,
   type Quote,
+  type Rate,
   type Seconds,
   type Seq,
   type Steps,
@@ -23,13 +22,16 @@ import {
 } from '../../../domain/units.ts'
 import { binary, future, perpetual, rate } from '../../support/markets.ts'
 
-/** The end of second 2000: an order that expires in this second is still alive. */
+/** At the end of second 2000: what expires then still lives. */
 export const AS_OF = 2_000_000 as Millis
 
-/** Grids on which the band has 11 to 41 ticks, with requirements that bind at the higher leverages. */
+/** Grids on which the band has 11 to 41 ticks, and requirements that bind in it at the higher leverages. */
 const grids: readonly { readonly spec: MarketSpec; readonly middle: number }[] = [
-  { spec: { ...perpetual, tick: ONE as Price, takerFee: rate('0.0005') }, middle: 100 },
-  { spec: { ...future, mtbLong: rate('0.1'), mtbShort: rate('0.15') }, middle: 100 },
+  {
+    spec: { ...perpetual, tick: ONE as Price, takerFee: rate('0.0005'), minQuantity: 1 as Steps },
+    middle: 100,
+  },
+  { spec: { ...future, minQuantity: 1 as Steps, mtbLong: rate('0.1'), mtbShort: rate('0.15') }, middle: 100 },
   { spec: { ...binary, tick: rate('0.01') as bigint as Price }, middle: 50 },
   { spec: { ...binary, tick: rate('0.01') as bigint as Price }, middle: 12 },
   { spec: { ...binary, tick: rate('0.01') as bigint as Price, maxLeverage: 1 }, middle: 90 },
@@ -41,7 +43,8 @@ export interface AnyBatch {
   readonly openPositions: ReadonlyMap<UserId, Position>
   readonly fundingIndex: FundingIndex
   readonly oracle: Price
-  readonly reference: AuctionInput['reference']
+  readonly standingSeq: Seq
+  readonly priceProtection: Rate
   readonly asOf: Millis
 }
 
@@ -91,21 +94,23 @@ export function anyBatch({
           }),
           seqs: fc.shuffledSubarray([...Array(maxOrders).keys()], { minLength: maxOrders }),
           positions: fc.array(anyPosition(market), { minLength: accounts, maxLength: accounts }),
-          reference: anyReference(market),
+          standing: fc.oneof(often(maxOrders, 3), seldom(fc.integer({ min: 0, max: maxOrders }), 2)),
+          width: fc.constantFrom(1n, 1n, 2n, 5n),
         })
-        .map(({ orders, seqs, positions, reference }) => {
+        .map(({ orders, seqs, positions, standing, width }) => {
           const openPositions = new Map(positions.map((position, i) => [(i + 1) as UserId, position]))
           const numbered = orders.map((order, i) => ({ ...order, seq: (1 + (seqs[i] as number)) as Seq }))
-          const all = numbered.map((order) =>
-            towardsPosition(order, openPositions.get(order.account) ?? FLAT),
-          )
-          return { spec, oracle, fundingIndex, reference, asOf: AS_OF, orders: all, openPositions }
+          const all = numbered.map((order) => aimed(order, openPositions.get(order.account) ?? FLAT))
+          const priceProtection = (DEFAULT_PRICE_PROTECTION[spec.kind] * width) as Rate
+          const standingSeq = standing as Seq
+          const inputs = { standingSeq, priceProtection, asOf: AS_OF }
+          return { spec, oracle, fundingIndex, ...inputs, orders: all, openPositions }
         })
     })
 }
 
-/** A forced order closes a position; so do most reduce-only orders. */
-function towardsPosition(order: RestingOrder, { size }: Position): RestingOrder {
+/** A forced order closes a position; most reduce-only orders do. */
+function aimed(order: RestingOrder, { size }: Position): RestingOrder {
   const isAimed = order.forced || (order.reduceOnly && order.seq % 3 !== 0)
   return isAimed && size !== 0 && order.type === 'MARKET'
     ? { ...order, side: size > 0 ? 'SHORT' : 'LONG' }
@@ -122,14 +127,7 @@ interface Market {
 const often = <T>(value: T, weight = 8) => ({ weight, arbitrary: fc.constant(value) })
 const seldom = <T>(arbitrary: fc.Arbitrary<T>, weight = 1) => ({ weight, arbitrary })
 
-const anyReference = ({ spec, oracle }: Market): fc.Arbitrary<AuctionInput['reference']> => {
-  const { lo, hi } = priceBand(spec, oracle)
-  const price = fc.integer({ min: lo - 2, max: hi + 2 }).map((tick) => Math.max(1, tick) as Ticks)
-  const at = fc.constantFrom(AS_OF - 1, AS_OF - 59_999, AS_OF - 60_000).map((ms) => ms as Millis)
-  return fc.option(fc.record({ price, at }))
-}
-
-/** Limits around the middle, some at and beyond the band's edges. */
+/** Limits around the middle, some on and beyond the band's edges. */
 function anyLimit({ spec, oracle, middle }: Market): fc.Arbitrary<Ticks> {
   const { lo, hi } = priceBand(spec, oracle)
   const top = spec.kind === 'binary_future' ? oneInTicks(spec) - 1 : hi + 10
@@ -155,6 +153,8 @@ function anyOrder(market: Market, accounts: number): fc.Arbitrary<RestingOrder> 
       remaining: fc.oneof(seldom(fc.constant(1)), seldom(fc.integer({ min: 1, max: 12 }), 5)),
       leverage: fc.constantFrom(...leverages),
       reduceOnly: fc.oneof(often(false, 3), often(true, 1)),
+      isTriggered: fc.oneof(often(false, 5), often(true, 1)),
+      widenings: fc.integer({ min: 0, max: 3 }),
       isForced: fc.oneof(often(false, 9), often(true, 1)),
       reserves: fc.oneof(often(1, 7), often(0, 1), seldom(fc.double({ min: 0, max: 1, noNaN: true }))),
       reservedOff: fc.oneof(
@@ -171,7 +171,7 @@ function anyOrder(market: Market, accounts: number): fc.Arbitrary<RestingOrder> 
     .map((draft) => toOrder(market, draft))
 }
 
-interface OrderFields {
+interface Draft {
   readonly account: number
   readonly side: 'LONG' | 'SHORT'
   readonly type: 'MARKET' | 'LIMIT'
@@ -180,13 +180,15 @@ interface OrderFields {
   readonly leverage: number
   readonly reduceOnly: boolean
   readonly isForced: boolean
+  readonly isTriggered: boolean
+  readonly widenings: number
   readonly reserves: number
   readonly reservedOff: number
   readonly expiration: number
   readonly acceptedAt: number
 }
 
-function toOrder({ spec, oracle }: Market, draft: OrderFields): RestingOrder {
+function toOrder({ spec, oracle }: Market, draft: Draft): RestingOrder {
   const { side, remaining } = draft
   const forced = draft.isForced && draft.type === 'MARKET'
   const reduceOnly = draft.reduceOnly || forced
@@ -201,6 +203,8 @@ function toOrder({ spec, oracle }: Market, draft: OrderFields): RestingOrder {
     leverage: draft.leverage,
     reduceOnly,
     forced,
+    triggered: !forced && draft.isTriggered,
+    widenings: forced ? draft.widenings : 0,
     openable: (reduceOnly ? 0 : Math.round(draft.reserves * remaining)) as Steps,
     reservedPrice: reservedPrice(spec, oracle, side, limit, draft.reservedOff),
     expiration: draft.expiration as Seconds,
@@ -208,13 +212,10 @@ function toOrder({ spec, oracle }: Market, draft: OrderFields): RestingOrder {
   }
 }
 
-/**
- * Offset that stands for a market which has tripled while a sell rested: its allowance no longer covers the
- * band's edge.
- */
+/** As far off as that stands for a market that has tripled while a sell rested: its allowance does not reach the band's edge any more. */
 const TRIPLED = -12
 
-/** The reserved price of an acceptance at which the band was `off` ticks away from its current place. */
+/** As at acceptance, with the band that was then `off` ticks away from where it is now. */
 function reservedPrice(
   spec: MarketSpec,
   oracle: Price,
@@ -230,7 +231,7 @@ function reservedPrice(
   return Math.max(1, Math.max(edge, limit)) as Ticks
 }
 
-/** Flat, healthy, or anything from negative equity to just above the requirement. */
+/** Flat, sound, or anything from under water to just above the requirement. */
 function anyPosition({ spec, oracle, fundingIndex, middle }: Market): fc.Arbitrary<Position> {
   const isBinary = spec.kind === 'binary_future'
   const top = isBinary ? oneInTicks(spec) - 1 : middle + 15
@@ -264,6 +265,6 @@ function anyPosition({ spec, oracle, fundingIndex, middle }: Market): fc.Arbitra
 
 export const isCleared = (clearing: Clearing): clearing is Cleared => clearing.outcome === 'cleared'
 
-/** A clearing without inputs as text, for comparisons; bigints get the suffix n. */
+/** For comparing: bigints as text, inputs left out. */
 export const outcomeOf = ({ inputs: _, ...rest }: Clearing): string =>
   JSON.stringify(rest, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value))

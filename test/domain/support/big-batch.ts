@@ -2,6 +2,7 @@
  * Generates batches that exceed one transaction from a seed. They are not shrunk, because a shrunk batch of a
  * thousand orders explains nothing.
  */
+import { DEFAULT_PRICE_PROTECTION } from '../../../domain/auction/protection.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import { FLAT } from '../../../domain/positions/position.ts'
 import { ONE, type Seq, type Ticks, type UserId } from '../../../domain/units.ts'
@@ -53,7 +54,8 @@ export function bigBatch({ seed, orders: count, accounts, holders }: BigOptions)
     openPositions,
     fundingIndex: NO_FUNDING,
     oracle: oracle100,
-    reference: null,
+    standingSeq: count as Seq,
+    priceProtection: DEFAULT_PRICE_PROTECTION.perpetual,
     asOf: AS_OF,
   }
 }

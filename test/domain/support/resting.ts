@@ -1,4 +1,4 @@
-/** Builds resting orders from fields or from a table of short lines such as `A buy 100 x10`. */
+/** Short words for resting orders, and a reader of tables of them: `order('A buy 100 x10')`. */
 import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { FLAT, foldMargin, type Position } from '../../../domain/positions/position.ts'
@@ -13,10 +13,7 @@ import {
 } from '../../../domain/units.ts'
 import { index, perpetual, rate, steps, ticks } from '../../support/markets.ts'
 
-/**
- * Tick 1, step 1, band 5 %, and a requirement that binds from leverage 11 on. The band around O = 100 is 95
- * to 105.
- */
+/** Tick 1, step 1, band 5 %, and a requirement that binds from leverage 11 on: O = 100 makes 95 to 105. */
 export const roundMarket: MarketSpec = {
   ...perpetual,
   tick: ONE as Price,
@@ -27,9 +24,9 @@ export const roundMarket: MarketSpec = {
 export const oracle100 = (100n * ONE) as Price
 export const NO_FUNDING: FundingIndex = index(0n)
 
-let nextSeq = 0
+let clock = 0
 
-/** By default a limit buy of 10 at 100 by account 1 with a reservation for all steps. Seqs count up. */
+/** A plain limit buy of 10 at 100 by account 1, reserved whole, unless said otherwise. Seqs count up. */
 export function resting(fields: Partial<RestingOrder> = {}): RestingOrder {
   const remaining = fields.remaining ?? steps(10)
   const side = fields.side ?? 'LONG'
@@ -37,12 +34,14 @@ export function resting(fields: Partial<RestingOrder> = {}): RestingOrder {
   const limit = type === 'MARKET' ? ticks(0) : (fields.limit ?? ticks(100))
   const holdsNothing = fields.reduceOnly === true || fields.forced === true
   return {
-    seq: ++nextSeq as Seq,
+    seq: ++clock as Seq,
     account: 1 as UserId,
     remaining,
     leverage: 1,
     reduceOnly: fields.forced === true,
     forced: false,
+    triggered: false,
+    widenings: 0,
     openable: holdsNothing ? steps(0) : remaining,
     reservedPrice: side === 'LONG' && type === 'LIMIT' ? limit : ticks(1_000_000),
     expiration: 0 as RestingOrder['expiration'],
@@ -55,9 +54,8 @@ export function resting(fields: Partial<RestingOrder> = {}): RestingOrder {
 }
 
 /**
- * One order per line, by name: `A buy 101 x10`, `B sell market x6`. Accounts are numbered by line unless the
- * line contains `by 7`; seqs are numbered by line. Options: `5x` leverage, `reduce-only`, `forced`, `reserves
- * 3`.
+ * One order per line, by name: `A buy 101 x10`, `B sell market x6`. Accounts are numbered by line unless a line says `by 7`;
+ * seqs are numbered by line. Further words: `5x` leverage, `reduce-only`, `forced`, `triggered`, `reserves 3`.
  */
 export function orders(
   table: string,
@@ -88,11 +86,12 @@ function orderOf(row: string, seq: number): RestingOrder {
     leverage: number(/ (\d+)x/) ?? 1,
     reduceOnly: / (reduce-only|forced)/.test(row),
     forced: row.includes(' forced'),
+    triggered: row.includes(' triggered'),
     ...(reserves === undefined ? {} : { openable: steps(reserves) }),
   })
 }
 
-/** A position entered at `entry` ticks with `margin` wei per step and no pending funding at `at`. */
+/** A position entered at `entry` ticks with `margin` wei per step, nothing owed to funding at `at`. */
 export function positionAt(
   spec: MarketSpec,
   { size, entry, margin }: { readonly size: number; readonly entry: number; readonly margin: bigint },

@@ -1,28 +1,19 @@
 /**
- * A second implementation of the auction, slow and simple: it evaluates every rule for every order at every
- * tick of the band, and finds pairs by lining up single steps. It shares with the product the types, the
- * band, and the settlement of positions.
+ * The auction once more, slow and obvious: every tick of the band is tried, every rule is asked of every order at every tick, and
+ * pairs are found by lining up single steps. Shares with the fast one the types, the band, and what settling does to a position.
  */
 
-import type { PriceRule, Reference } from '../../../domain/auction/clearing.ts'
+import type { PriceRule } from '../../../domain/auction/clearing.ts'
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
-import { feeOf } from '../../../domain/market/fees.ts'
-import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
-import { reservationPerStep } from '../../../domain/orders/reservation.ts'
-import { exposureOf, isFullyCollateralised } from '../../../domain/positions/margin.ts'
-import { marginOf, marginPerStep, openingBasis, type Position } from '../../../domain/positions/position.ts'
-import {
-  type FundingIndex,
-  type Millis,
-  ONE,
-  type Price,
-  type Seq,
-  type Steps,
-  type Ticks,
-  type UserId,
-} from '../../../domain/units.ts'
+import type { MarketSpec } from '../../../domain/market/market.ts'
+import type { Position } from '../../../domain/positions/position.ts'
+import type { FundingIndex, Millis, Price, Rate, Seq, UserId } from '../../../domain/units.ts'
 import { pairsOf, type SlowPair } from './slow-pairing.ts'
+import { type Row, slowPrice } from './slow-price.ts'
+import { type SlowProtection, type SlowQuote, slowProtection } from './slow-protection.ts'
+import { SlowRisk } from './slow-risk.ts'
+import { shares } from './slow-shares.ts'
 
 export interface SlowInput {
   readonly spec: MarketSpec
@@ -30,7 +21,8 @@ export interface SlowInput {
   readonly positions: (account: UserId) => Position
   readonly fundingIndex: FundingIndex
   readonly oracle: Price
-  readonly reference: Reference | null
+  readonly standingSeq: Seq
+  readonly priceProtection: Rate
   readonly asOf: Millis
   readonly excludedAccounts?: ReadonlySet<UserId>
 }
@@ -44,6 +36,9 @@ export interface SlowClearing {
   readonly fills: ReadonlyMap<Seq, number>
   readonly pairs: readonly SlowPair[]
   readonly selfTrades: readonly Seq[]
+  readonly protections: readonly SlowProtection[]
+  /** Market orders that only their protection kept from filling whole. */
+  readonly protected: readonly Seq[]
   readonly rounds: number
 }
 
@@ -55,30 +50,40 @@ interface Tranche {
 
 export function slowClear(input: SlowInput): SlowClearing {
   const market = new Market(input)
-  const { retained, cancelled } = market.preventSelfTrades()
-  let participating = retained
+  const { kept, cancelled } = market.withoutSelfTrades()
+  const first = market.round(kept, kept, true)
+  let round = first
+  let only = kept
   let mayFlip = true
-  let rounds = 0
-  for (;;) {
-    rounds++
-    const round = market.round(participating, retained, mayFlip)
+  for (let rounds = 1; ; rounds++) {
     const filled = [...round.fills.keys()]
-    if (filled.length > 800 && participating.length === retained.length) participating = market.largest(round)
+    if (filled.length > 800 && only.length === kept.length) only = market.largest(round)
     else if (mayFlip && !market.fitsOnePart(round.fills)) mayFlip = false
-    else return { ...round, selfTrades: cancelled, rounds }
+    else {
+      const left = market.protectedRemainders(first, round)
+      return { ...round, selfTrades: cancelled, protections: market.protections, protected: left, rounds }
+    }
+    round = market.round(only, kept, mayFlip)
   }
 }
 
-interface Round extends Omit<SlowClearing, 'selfTrades' | 'rounds'> {
+interface Round extends Omit<SlowClearing, 'selfTrades' | 'protections' | 'protected' | 'rounds'> {
   readonly tranches: readonly Tranche[]
-  readonly retained: readonly RestingOrder[]
+  readonly kept: readonly RestingOrder[]
 }
 
 class Market {
   readonly #in: SlowInput
   readonly #ticks: number[]
-  #grouped: { retained: readonly RestingOrder[]; accounts: Map<UserId, RestingOrder[]> } = {
-    retained: [],
+  readonly #risk: SlowRisk
+  readonly protections: readonly SlowProtection[] = []
+  /** False while protections are computed or left out: market orders then reach to the edge of the band. */
+  #protected = false
+  readonly #quoted = new Map<string, readonly SlowQuote[]>()
+  readonly #allowed = new Map<string, ReadonlySet<number>>()
+  #prices: ReadonlyMap<Seq, number> = new Map()
+  #grouped: { kept: readonly RestingOrder[]; accounts: Map<UserId, RestingOrder[]> } = {
+    kept: [],
     accounts: new Map(),
   }
 
@@ -86,9 +91,39 @@ class Market {
     this.#in = input
     const { lo, hi } = priceBand(input.spec, input.oracle)
     this.#ticks = Array.from({ length: hi - lo + 1 }, (_, i) => lo + i)
+    this.#risk = new SlowRisk(input, this.#ticks)
+    this.protections = input.orders
+      .filter((order) => order.type === 'MARKET' && this.#lives(order))
+      .sort(bySeq)
+      .map((order) => {
+        const standing = this.#quotes(opposite(order), input.standingSeq)
+        const quotes = standing.filter((quote) => quote.order.account !== order.account)
+        return slowProtection(input, order, this.#ticks, quotes)
+      })
+    this.#prices = new Map(this.protections.map((protection) => [protection.seq, protection.price]))
+    this.#protected = true
   }
 
-  // ------------------------------------------------------------------ participants
+  /** What the limit orders of one side with a seq up to `newest` can execute, each at its best tick. */
+  #quotes(side: RestingOrder['side'], newest: number): readonly SlowQuote[] {
+    const key = `${side} ${newest}`
+    const quotes = this.#quoted.get(key) ?? this.#computeQuotes(side, newest)
+    this.#quoted.set(key, quotes)
+    return quotes
+  }
+
+  #computeQuotes(side: RestingOrder['side'], newest: number): readonly SlowQuote[] {
+    const all = this.#in.orders
+      .filter((order) => order.type === 'LIMIT' && order.side === side && order.seq <= newest)
+      .filter((order) => this.#lives(order) && this.#isInBand(order))
+    return this.#tranches(all, [], true).flatMap(({ order, steps, opens }) => {
+      const ticks = this.#ticks.filter((tick) => this.#allows({ order, steps, opens }, tick, []))
+      const limit = side === 'SHORT' ? Math.min(...ticks) : Math.max(...ticks)
+      return ticks.length === 0 ? [] : [{ order, steps, limit }]
+    })
+  }
+
+  // ------------------------------------------------------------------ who takes part
 
   #lives(order: RestingOrder): boolean {
     const { asOf, excludedAccounts } = this.#in
@@ -98,219 +133,202 @@ class Market {
   }
 
   #isInBand(order: RestingOrder): boolean {
-    return this.#ticks.some((tick) => this.#limitAllows(order, tick))
+    return order.type === 'MARKET' || this.#ticks.some((tick) => this.#limitAllows(order, tick))
   }
 
   #limitAllows(order: RestingOrder, tick: number): boolean {
-    if (order.type === 'MARKET') return true
-    return order.side === 'LONG' ? tick <= order.limit : tick >= order.limit
+    const own = order.type === 'LIMIT' ? order.limit : this.#protectionOf(order)
+    return own === null || (order.side === 'LONG' ? tick <= own : tick >= own)
   }
 
-  #position(order: RestingOrder): Position {
-    return this.#in.positions(order.account)
-  }
-
-  #closes(order: RestingOrder): boolean {
-    const { size } = this.#position(order)
-    return order.side === 'LONG' ? size < 0 : size > 0
-  }
-
-  #openable(order: RestingOrder): number {
-    const { spec, oracle, fundingIndex } = this.#in
-    const position = this.#position(order)
-    if (order.reduceOnly || order.forced) return 0
-    if (position.size !== 0 && !isFullyCollateralised(spec, position, fundingIndex)) {
-      const { equity, notional } = exposureOf(spec, position, fundingIndex, oracle)
-      if (equity * ONE < spec.imr * notional) return 0
-    }
-    const isSell = order.side === 'SHORT' && spec.kind !== 'binary_future'
-    if (isSell && order.type === 'MARKET' && priceOf(spec, order.reservedPrice) < oracle) return 0
-    return isSell ? this.#coveredSell(order) : order.openable
-  }
-
-  /** The steps that the order's reservation can pay for at every tick of the band. */
-  #coveredSell(order: RestingOrder): number {
-    const { spec, oracle } = this.#in
-    if (order.openable === 0) return 0
-    const held = reservationPerStep(spec, order) * BigInt(order.openable)
-    let covered = order.openable as number
-    for (const tick of this.#ticks) {
-      const basis = openingBasis(spec, order, tick as Ticks, oracle)
-      const debit =
-        marginPerStep(spec, basis, order.leverage) + feeOf(spec, tick as Ticks, 1 as Steps, spec.takerFee)
-      while (debit * BigInt(covered) > held) covered--
-    }
-    return covered
+  #protectionOf({ seq }: RestingOrder): number | null {
+    if (!this.#protected) return null
+    return this.#prices.get(seq) as number
   }
 
   #candidates(): RestingOrder[] {
     return this.#in.orders.filter(
       (order) =>
-        this.#lives(order) && this.#isInBand(order) && (this.#closes(order) || this.#openable(order) > 0),
+        this.#lives(order) &&
+        this.#isInBand(order) &&
+        (this.#risk.closes(order) || this.#risk.openable(order) > 0),
     )
   }
 
-  preventSelfTrades(): { retained: RestingOrder[]; cancelled: Seq[] } {
+  withoutSelfTrades(): { kept: RestingOrder[]; cancelled: Seq[] } {
     const all = this.#candidates()
     const inTurn = [
       ...all.filter(({ forced }) => forced).sort(bySeq),
       ...all.filter(({ forced }) => !forced).sort(bySeq),
     ]
-    const retained = new Map<UserId, RestingOrder[]>()
+    const kept = new Map<UserId, RestingOrder[]>()
     const cancelled: Seq[] = []
     for (const order of inTurn) {
-      const own = retained.get(order.account) ?? []
-      if (own.some((other) => other.side !== order.side && meet(order, other))) cancelled.push(order.seq)
-      else retained.set(order.account, [...own, order])
+      const own = kept.get(order.account) ?? []
+      if (own.some((other) => other.side !== order.side && this.#meet(order, other)))
+        cancelled.push(order.seq)
+      else kept.set(order.account, [...own, order])
     }
-    return { retained: [...retained.values()].flat(), cancelled: cancelled.sort((a, b) => a - b) }
+    return { kept: [...kept.values()].flat(), cancelled: cancelled.sort((a, b) => a - b) }
   }
 
-  // ------------------------------------------------------------------ eligible ticks
+  /** Two orders of one account that must not both stay. `later` comes after `earlier`, or `earlier` is forced. */
+  #meet(later: RestingOrder, earlier: RestingOrder): boolean {
+    if (earlier.forced && later.type === 'LIMIT') {
+      const price = this.#protectionOf(earlier) as number
+      return later.side === 'LONG' ? later.limit >= price : later.limit <= price
+    }
+    if (later.type === 'MARKET' || earlier.type === 'MARKET') return later.type === earlier.type
+    const [buy, sell] = later.side === 'LONG' ? [later, earlier] : [earlier, later]
+    return buy.limit >= sell.limit
+  }
 
-  /** The order's own limit; for a market order also the limits of its own account. */
-  #reaches(order: RestingOrder, tick: number, retained: readonly RestingOrder[]): boolean {
+  // ------------------------------------------------------------------ at which ticks
+
+  /** What the order itself allows: its limit, and for a market order not to reach a limit of its own account. */
+  #reaches(order: RestingOrder, tick: number, kept: readonly RestingOrder[]): boolean {
     if (!this.#limitAllows(order, tick)) return false
     if (order.type === 'LIMIT') return true
-    const own = this.#ofAccount(order.account, retained).filter(
+    const own = this.#ofAccount(order.account, kept).filter(
       (other) => other.side !== order.side && other.type === 'LIMIT',
     )
     return own.every((other) => (order.side === 'LONG' ? tick < other.limit : tick > other.limit))
   }
 
-  #ofAccount(account: UserId, retained: readonly RestingOrder[]): readonly RestingOrder[] {
-    if (this.#grouped.retained !== retained) {
-      this.#grouped = { retained, accounts: Map.groupBy(retained, (order) => order.account) }
+  #ofAccount(account: UserId, kept: readonly RestingOrder[]): readonly RestingOrder[] {
+    if (this.#grouped.kept !== kept) {
+      this.#grouped = { kept, accounts: Map.groupBy(kept, (order) => order.account) }
     }
     return this.#grouped.accounts.get(account) ?? []
   }
 
-  #isSolvent(order: RestingOrder, tick: number): boolean {
-    if (!this.#closes(order)) return true
-    const { spec, fundingIndex } = this.#in
-    const { size, entryNotional, ...rest } = this.#position(order)
-    const count = BigInt(Math.abs(size))
-    const value = (priceOf(spec, tick as Ticks) * spec.step) / ONE
-    const margin = floorDiv(marginOf({ size, entryNotional, ...rest }, fundingIndex), count)
-    const entry = size > 0 ? -floorDiv(-entryNotional, count) : floorDiv(entryNotional, count)
-    return size > 0 ? margin + value - entry >= 0n : margin + entry - value >= 0n
-  }
-
-  /** Whether one unit opened at this price alone meets IMR at the oracle price. */
-  #isMargined(order: RestingOrder, tick: number): boolean {
-    const { spec, oracle } = this.#in
-    const price = priceOf(spec, tick as Ticks)
-    const times = BigInt(order.leverage)
-    const basis = openingBasis(spec, order, tick as Ticks, oracle)
-    const gain = order.side === 'LONG' ? oracle - price : price - oracle
-    const stake = order.side === 'SHORT' && spec.kind === 'binary_future' ? ONE - oracle : oracle
-    if (spec.kind === 'binary_future' && order.leverage === 1) return true
-    return (basis + gain * times) * ONE >= spec.imr * stake * times
-  }
-
-  #isReserved(order: RestingOrder, tick: number): boolean {
-    if (order.side === 'LONG') return tick <= order.reservedPrice
-    return this.#in.spec.kind !== 'binary_future' || tick >= order.reservedPrice
-  }
-
-  #allows({ order, opens }: Tranche, tick: number, retained: readonly RestingOrder[]): boolean {
+  #allows({ order, opens }: Tranche, tick: number, kept: readonly RestingOrder[]): boolean {
     return (
-      this.#reaches(order, tick, retained) &&
-      this.#isSolvent(order, tick) &&
-      (!opens || (this.#isMargined(order, tick) && this.#isReserved(order, tick)))
+      this.#reaches(order, tick, kept) &&
+      this.#risk.isSolvent(order, tick) &&
+      (!opens || (this.#risk.isMargined(order, tick) && this.#risk.isReserved(order, tick)))
     )
   }
 
-  // ------------------------------------------------------------------ sizes
+  // ------------------------------------------------------------------ how much
 
-  #tranches(orders: readonly RestingOrder[], retained: readonly RestingOrder[], mayFlip: boolean): Tranche[] {
+  #tranches(orders: readonly RestingOrder[], kept: readonly RestingOrder[], mayFlip: boolean): Tranche[] {
     const tranches: Tranche[] = []
     const left = new Map<UserId, number>()
     const reach = new Map(
-      orders.map((order) => [
-        order,
-        this.#ticks.filter((tick) => this.#reaches(order, tick, retained)).length,
-      ]),
+      orders.map((order) => [order, this.#ticks.filter((tick) => this.#reaches(order, tick, kept)).length]),
     )
     for (const order of [...orders].sort((a, b) => trancheOrder(a, b, reach))) {
-      const closes = this.#closes(order)
-      const capacity = left.get(order.account) ?? Math.abs(this.#position(order).size)
+      const closes = this.#risk.closes(order)
+      const capacity = left.get(order.account) ?? Math.abs(this.#risk.position(order).size)
       const canClose =
-        closes && this.#ticks.some((tick) => this.#allows({ order, steps: 1, opens: false }, tick, retained))
+        closes && this.#ticks.some((tick) => this.#allows({ order, steps: 1, opens: false }, tick, kept))
       const reducing = canClose ? Math.min(order.remaining, capacity) : 0
       if (closes) left.set(order.account, capacity - reducing)
       if (reducing > 0) tranches.push({ order, steps: reducing, opens: false })
-      const opening = closes && !mayFlip ? 0 : Math.min(order.remaining - reducing, this.#openable(order))
+      const opening =
+        closes && !mayFlip ? 0 : Math.min(order.remaining - reducing, this.#risk.openable(order))
       if (opening > 0) tranches.push({ order, steps: opening, opens: true })
     }
     return tranches
   }
 
-  round(participating: readonly RestingOrder[], retained: readonly RestingOrder[], mayFlip: boolean): Round {
-    const tranches = this.#tranches(participating, retained, mayFlip)
+  round(only: readonly RestingOrder[], kept: readonly RestingOrder[], mayFlip: boolean): Round {
+    const tranches = this.#tranches(only, kept, mayFlip)
     const at = (side: RestingOrder['side'], tick: number): Tranche[] =>
-      tranches.filter((tranche) => tranche.order.side === side && this.#allows(tranche, tick, retained))
+      tranches.filter((tranche) => tranche.order.side === side && this.#allows(tranche, tick, kept))
     const table = this.#ticks.map((tick) => {
       const demand = total(at('LONG', tick))
       const supply = total(at('SHORT', tick))
       return { tick, demand, supply, volume: Math.min(demand, supply), surplus: Math.abs(demand - supply) }
     })
     const volume = Math.max(...table.map((row) => row.volume))
-    if (volume === 0) return { ...NOTHING, tranches, retained }
+    if (volume === 0) return { ...NOTHING, tranches, kept }
     const largest = table.filter((row) => row.volume === volume)
     const least = Math.min(...largest.map((row) => row.surplus))
     const tied = largest.filter((row) => row.surplus === least)
-    const anchors = tied.map(({ tick }) => tick).filter((tick) => this.#isAnchor(tick, tranches, retained))
-    const { tick, rule } = this.#choose(largest, tied, anchors)
+    const limits = tranches.filter(({ order }) => order.type === 'LIMIT')
+    const ends = [(tied[0] as Row).tick, (tied.at(-1) as Row).tick]
+    const counts = (end: number): boolean => {
+      const carriers = limits.filter(({ order }) => order.side === (end === ends[1] ? 'LONG' : 'SHORT'))
+      return total(carriers.filter((tranche) => this.#allows(tranche, end, kept))) >= volume
+    }
+    const { tick, rule } = slowPrice({ largest, tied, counts, spec: this.#in.spec, oracle: this.#in.oracle })
 
     const { demand, supply } = table.find((row) => row.tick === tick) as (typeof table)[number]
     const fills = new Map([...shares(at('LONG', tick), volume), ...shares(at('SHORT', tick), volume)])
-    const pairs = pairsOf(participating, fills)
-    return { price: tick, rule, volume, demand, supply, fills, pairs, tranches, retained }
+    const pairs = pairsOf(only, fills)
+    return { price: tick, rule, volume, demand, supply, fills, pairs, tranches, kept }
   }
 
-  #choose(
-    largest: readonly Row[],
-    tied: readonly Row[],
-    anchors: readonly number[],
-  ): { tick: number; rule: PriceRule } {
-    const first = (tied[0] as Row).tick
-    const last = (tied.at(-1) as Row).tick
-    if (largest.length === 1) return { tick: first, rule: 'volume' }
-    if (tied.length === 1) return { tick: first, rule: 'surplus' }
-    if (anchors.length > 0 && tied.every((row) => row.demand > row.supply)) {
-      return { tick: Math.max(...anchors), rule: 'buy_pressure' }
-    }
-    if (anchors.length > 0 && tied.every((row) => row.demand < row.supply)) {
-      return { tick: Math.min(...anchors), rule: 'sell_pressure' }
-    }
-    return { tick: Math.max(first, Math.min(last, this.#reference())), rule: 'reference' }
+  // ------------------------------------------------------------------ remainders
+
+  /** Market orders with steps that would have met a quote or the clearing price if they had no protection. */
+  protectedRemainders(first: Round, { price, fills }: Round): Seq[] {
+    const markets = this.protections.flatMap(({ seq }) => first.kept.filter((order) => order.seq === seq))
+    // Limit orders that no order of the other side reaches do not use up their account's position.
+    const reachable = first.kept.filter((order) => order.type === 'MARKET' || this.#isReached(order))
+    const tranches = this.#tranches(reachable, first.kept, true)
+    return markets
+      .filter((order) => {
+        const left = this.#unfilled(order, tranches, fills.get(order.seq) ?? 0)
+        return left.some((tranche) => this.#isKeptOut(tranche, price, first.kept))
+      })
+      .map(({ seq }) => seq)
   }
 
-  #reference(): number {
-    const { reference, asOf, oracle, spec } = this.#in
-    if (reference !== null && asOf - reference.at < 60_000 && this.#ticks.includes(reference.price)) {
-      return reference.price
-    }
-    const below = Number(oracle / spec.tick)
-    const rest = oracle - BigInt(below) * spec.tick
-    return rest * 2n > spec.tick ? below + 1 : below
+  #isReached(order: RestingOrder): boolean {
+    const ticks = this.#ticks.filter((tick) => this.#limitAllows(order, tick))
+    return ticks.some((tick) => this.#opposing(order.side).has(tick))
   }
 
-  /** The last tick of a limit order's tranche. */
-  #isAnchor(tick: number, tranches: readonly Tranche[], retained: readonly RestingOrder[]): boolean {
-    return tranches.some((tranche) => {
-      if (tranche.order.type === 'MARKET') return false
-      const ticks = this.#ticks.filter((each) => this.#allows(tranche, each, retained))
-      return tick === (tranche.order.side === 'LONG' ? Math.max(...ticks) : Math.min(...ticks))
-    })
+  /** The ticks that the limit of some order of the other side allows. */
+  #opposing(side: RestingOrder['side']): ReadonlySet<number> {
+    const known = this.#allowed.get(side)
+    if (known !== undefined) return known
+    const others = this.#in.orders.filter((other) => other.side !== side && this.#lives(other))
+    const ticks = new Set(
+      this.#ticks.filter((tick) => others.some((other) => this.#limitAllows(other, tick))),
+    )
+    this.#allowed.set(side, ticks)
+    return ticks
   }
 
-  // ------------------------------------------------------------------ batches that exceed a limit
+  /** An order fills its reducing share first; its opening share is unfilled if any of the two is. */
+  #unfilled(order: RestingOrder, tranches: readonly Tranche[], filled: number): Tranche[] {
+    const own = tranches.filter((tranche) => tranche.order.seq === order.seq)
+    if (filled >= total(own)) return []
+    return own.filter(({ opens, steps }) => opens || filled < steps)
+  }
 
-  largest({ tranches, price, retained }: Round): RestingOrder[] {
+  #isKeptOut(tranche: Tranche, price: number | null, kept: readonly RestingOrder[]): boolean {
+    const { order } = tranche
+    const isBuy = order.side === 'LONG'
+    const limit = this.#protectionOf(order) as number
+    // Only if nothing else stops the share before its protection.
+    if (!this.#ticks.includes(limit) || !this.#allows(tranche, limit, kept)) return false
+    this.#protected = false
+    const isBeyond = (tick: number): boolean => (isBuy ? tick > limit : tick < limit)
+    const quotes = this.#quotes(opposite(order), Number.POSITIVE_INFINITY).filter((quote) =>
+      isBeyond(quote.limit),
+    )
+    const own = order.forced ? [] : quotes.filter((quote) => quote.order.account === order.account)
+    const reached = this.#ticks.filter(
+      (tick) =>
+        isBeyond(tick) &&
+        this.#allows(tranche, tick, []) &&
+        own.every((quote) => (isBuy ? tick < quote.limit : tick > quote.limit)),
+    )
+    this.#protected = true
+    const others = quotes.filter((quote) => quote.order.account !== order.account)
+    return reached.some((tick) => tick === price || others.some((quote) => quote.limit === tick))
+  }
+
+  // ------------------------------------------------------------------ too large
+
+  largest({ tranches, price, kept }: Round): RestingOrder[] {
     const eligible = tranches
-      .filter((tranche) => this.#allows(tranche, price as number, retained))
+      .filter((tranche) => this.#allows(tranche, price as number, kept))
       .map(({ order }) => order)
     const ofSide = (side: RestingOrder['side']): RestingOrder[] =>
       [...new Set(eligible)]
@@ -328,12 +346,6 @@ class Market {
   }
 }
 
-interface Row {
-  readonly tick: number
-  readonly demand: number
-  readonly supply: number
-}
-
 const NOTHING = {
   price: null,
   rule: null,
@@ -344,11 +356,11 @@ const NOTHING = {
   pairs: [],
 } as const
 
+const opposite = ({ side }: RestingOrder): RestingOrder['side'] => (side === 'LONG' ? 'SHORT' : 'LONG')
 const bySeq = (a: RestingOrder, b: RestingOrder): number => a.seq - b.seq
 const total = (tranches: readonly Tranche[]): number => tranches.reduce((sum, { steps }) => sum + steps, 0)
-const floorDiv = (a: bigint, b: bigint): bigint => (a >= 0n ? a / b : -((-a + b - 1n) / b))
 
-/** `reach`: the number of ticks of the band at which each order's own limit allows a trade. */
+/** `reach`: at how many ticks of the band each order's own limit lets it trade. */
 function trancheOrder(a: RestingOrder, b: RestingOrder, reach: ReadonlyMap<RestingOrder, number>): number {
   return (
     Number(b.forced) - Number(a.forced) ||
@@ -357,31 +369,4 @@ function trancheOrder(a: RestingOrder, b: RestingOrder, reach: ReadonlyMap<Resti
     Number(b.reduceOnly) - Number(a.reduceOnly) ||
     a.seq - b.seq
   )
-}
-
-/** Whether two orders of one account could meet. `later` comes after `earlier`, or `earlier` is forced. */
-function meet(later: RestingOrder, earlier: RestingOrder): boolean {
-  if (earlier.forced) return true
-  if (later.type === 'MARKET' || earlier.type === 'MARKET') return later.type === earlier.type
-  const [buy, sell] = later.side === 'LONG' ? [later, earlier] : [earlier, later]
-  return buy.limit >= sell.limit
-}
-
-/** Rounds down, then assigns single steps to the largest remainder until the volume is reached. */
-function shares(tranches: readonly Tranche[], volume: number): Map<Seq, number> {
-  const claims = new Map<Seq, number>()
-  for (const { order, steps } of tranches) claims.set(order.seq, (claims.get(order.seq) ?? 0) + steps)
-  const all = BigInt([...claims.values()].reduce((sum, steps) => sum + steps, 0))
-  const rows = [...claims].map(([seq, steps]) => {
-    const exact = BigInt(volume) * BigInt(steps)
-    return { seq, got: Number(exact / all), remainder: exact % all }
-  })
-  while (rows.reduce((sum, { got }) => sum + got, 0) < volume) {
-    const next = rows.reduce((best, row) =>
-      row.remainder > best.remainder || (row.remainder === best.remainder && row.seq < best.seq) ? row : best,
-    )
-    next.got++
-    next.remainder = -1n
-  }
-  return new Map(rows.filter(({ got }) => got > 0).map(({ seq, got }) => [seq, got]))
 }

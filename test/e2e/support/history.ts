@@ -99,8 +99,8 @@ export class History {
 
   /** One line per market in which the next auction would change orders. */
   overdue(now: number): string[] {
-    return [...this.#markets.values()].flatMap(({ spec: { marketId }, model, reference }) => {
-      const { clearing } = model.outcome({ now, oracle: this.#prices.now(marketId), reference })
+    return [...this.#markets.values()].flatMap(({ spec: { marketId }, model, standing }) => {
+      const { clearing } = model.outcome({ now, oracle: this.#prices.now(marketId), standing })
       const wanted = clearing.fills.length + clearing.cancels.length
       return wanted === 0 ? [] : [`market ${marketId}: an auction would change ${wanted} orders`]
     })
@@ -242,7 +242,7 @@ export class History {
   }
 
   #auction(market: MarketRecord, rows: Rows): string[] {
-    const { model, spec, reference } = market
+    const { model, spec, standing } = market
     const cleared = rows.map(({ row }) => row).find((row) => row.kind === 'batch_cleared') ?? null
     const endings = rows.map(({ row }) => row).filter(isEnding)
     const now = cleared?.as_of ?? (endings[0] as Ending).at
@@ -252,7 +252,7 @@ export class History {
     const recent = this.#prices.recent(spec.marketId)
     // Without a match there is no row with the oracle price, so it is the recent price that explains the cancels.
     const explains = (oracle: Price): boolean => {
-      const { clearing } = model.outcome({ now, oracle, reference })
+      const { clearing } = model.outcome({ now, oracle, standing })
       const ids = new Map(model.orders.map(({ rank, id }) => [rank, id]))
       return clearing.cancels.map(({ seq }) => ids.get(seq)).join() === ended.join()
     }

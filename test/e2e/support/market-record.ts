@@ -3,7 +3,6 @@ import type { BatchCleared, MarketRow, PartSettled } from '../../../domain/journ
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { OrderStatus, StatusReason } from '../../../domain/orders/order.ts'
 import type { Position } from '../../../domain/positions/position.ts'
-import type { Millis, Ticks } from '../../../domain/units.ts'
 import { Model } from '../../support/order-model.ts'
 import type { Auction, ModelOrder } from '../../support/order-model-terms.ts'
 
@@ -27,8 +26,8 @@ export class MarketRecord {
   readonly mined = new Map<number, Position>()
   /** Every order of the run, by id, as the model has it. */
   readonly orders = new Map<string, ModelOrder>()
-  /** Null until the first batch: the stack has no trades before the run. */
-  reference: Auction['reference'] = null
+  /** The newest rank at the last auction that changed anything; the keeper's may be newer. */
+  standing = 0
   lastBatch = 0
   /** Sequence of the last journal row that was added up. */
   written = 0
@@ -122,17 +121,15 @@ export class MarketRecord {
   }
 
   /** Runs the auction in the model and compares it with the keeper's. `cleared` is null if the keeper's matched nothing. */
-  compareAuction(auction: Omit<Auction, 'batchId' | 'reference'>, cleared: BatchCleared | null): string[] {
-    const { model, reference } = this
+  compareAuction(auction: Omit<Auction, 'batchId' | 'standing'>, cleared: BatchCleared | null): string[] {
+    const { model, standing } = this
     const before = model.queue.length
-    model.match({ ...auction, reference, batchId: this.lastBatch + 1 })
+    model.match({ ...auction, standing, batchId: this.lastBatch + 1 })
     const batch = model.queue.length > before ? model.queue.at(-1) : undefined
     const expected = batch === undefined ? 'no match' : `batch ${batch.id} at ${batch.price}`
     const actual = cleared === null ? 'no match' : `batch ${cleared.batch_id} at ${cleared.price}`
-    if (cleared !== null) {
-      this.lastBatch = cleared.batch_id
-      this.reference = { price: cleared.price as Ticks, at: cleared.as_of as Millis }
-    }
+    this.standing = model.newest
+    if (cleared !== null) this.lastBatch = cleared.batch_id
     return expected === actual ? [] : [`${actual}; the model: ${expected}`]
   }
 }

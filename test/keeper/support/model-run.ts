@@ -35,6 +35,8 @@ export class ModelRun {
   readonly #armed = new Map<number, number>()
   readonly #fences = new Map<string, Fence>()
   #keeper!: SteppedKeeper
+  /** The newest rank at the last auction. */
+  #standing = 0
   #price = 0
 
   private constructor(fixture: MarketFixture, middle: number) {
@@ -215,6 +217,7 @@ export class ModelRun {
     const keeper = this.#keeper
     const before = await keeper.store.snapshot(spec.marketId)
     const mayTrigger = usableReport(keeper.memory, before, clock.now()) !== null
+    if (keeper.memory.view === null) this.#standing = 0
     const crashesAfterTriggers = await keeper.step()
     const mayMatch = usableReport(keeper.memory, before, clock.now()) !== null
     const rows = await db
@@ -235,11 +238,12 @@ export class ModelRun {
         mayMatch,
         batchId,
         crashesAfterTriggers,
-        reference: before.lastPrice,
+        standing: this.#standing,
       },
       mark: prices?.kind === 'prices_updated' ? BigInt(prices.mark_price) : null,
       oracle: priceOf(spec, this.#price as Ticks),
     })
+    if (mayMatch && !crashesAfterTriggers) this.#standing = this.model.newest
   }
 
   async #cut(at: 1 | 2): Promise<void> {

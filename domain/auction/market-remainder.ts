@@ -1,0 +1,160 @@
+/**
+ * Lists the orders that leave the book with a batch: self-trades, and market orders with steps left, each with
+ * the reason.
+ */
+
+import type { RestingOrder } from '../book/book.ts'
+import type { StatusReason } from '../orders/order.ts'
+import type { Seq, Ticks } from '../units.ts'
+import type { Candidates } from './candidates.ts'
+import type { Cancel, Fill, Protection } from './clearing.ts'
+import type { Participant } from './participants.ts'
+import { isBetter, type LimitQuote, type QuoteInput, QuoteList } from './quotes.ts'
+import { awaitsOracle, type BatchEntries, type BatchEntry, boundOrder, type RiskTerms } from './tranches.ts'
+
+export interface CancelInput {
+  readonly terms: RiskTerms
+  /** All limit orders that can take part; its terms are without protections. */
+  readonly quotes: QuoteInput
+  readonly participants: readonly Participant[]
+  readonly candidates: Candidates
+  /** Of the first round, in which all candidates took part. */
+  readonly entries: BatchEntries
+  /** Null if nothing traded. */
+  readonly price: Ticks | null
+  readonly fills: readonly Fill[]
+}
+
+export interface Cancels {
+  /** By seq. */
+  readonly cancels: readonly Cancel[]
+  /** The limit orders beyond protections that decided the reasons. */
+  readonly beyond: readonly RestingOrder[]
+}
+
+export function cancelsOf({ participants, candidates, ...input }: CancelInput): Cancels {
+  const cancels: Cancel[] = []
+  for (const { selfTrades } of participants) {
+    for (const seq of selfTrades) cancels.push({ seq, reason: 'SELF_TRADE' })
+  }
+  if (candidates.marketOrders.length === 0) return { cancels: cancels.sort(bySeq), beyond: [] }
+
+  const ending = new Set(cancels.map(({ seq }) => seq))
+  for (const { seq, remaining } of input.fills) if (remaining === 0) ending.add(seq)
+  const entries = marketEntries(input.entries)
+  const remainders = new RemainderReasons(input)
+  for (const order of candidates.marketOrders) {
+    if (ending.has(order.seq)) continue
+    const entry = entries.get(order.seq)
+    const reason =
+      entry === undefined ? exclusionReason(input.terms, participants, order) : remainders.reasonOf(entry)
+    if (reason !== null) cancels.push({ seq: order.seq, reason })
+  }
+  return { cancels: cancels.sort(bySeq), beyond: remainders.beyond }
+}
+
+const bySeq = (a: Cancel, b: Cancel): number => a.seq - b.seq
+
+function marketEntries({ buys, sells }: BatchEntries): Map<Seq, BatchEntry> {
+  const entries = new Map<Seq, BatchEntry>()
+  for (const side of [buys, sells]) {
+    for (const entry of side) {
+      const { order } = entry.bounded
+      if (order.type === 'MARKET') entries.set(order.seq, entry)
+    }
+  }
+  return entries
+}
+
+/** Why a market order took no part in a batch that ran; null if it keeps waiting. */
+function exclusionReason(
+  terms: RiskTerms,
+  participants: readonly Participant[],
+  order: RestingOrder,
+): StatusReason | null {
+  if (awaitsOracle(terms, order)) return null
+  const { capacity, orders } = participants.find(({ account }) => account === order.account) as Participant
+  if (order.reduceOnly || order.forced) {
+    return order.side === capacity.reducingSide ? 'MARKET_REMAINDER' : 'REDUCE_ONLY_NO_POSITION'
+  }
+  const isTwoSided = orders.some((other) => other.order.side !== order.side)
+  return isTwoSided ? 'MARKET_REMAINDER' : 'INSUFFICIENT_MARGIN'
+}
+
+/** Separates the remainders that only a protection caused from the others, and collects the orders that decided it. */
+class RemainderReasons {
+  readonly beyond: RestingOrder[] = []
+  readonly #quotes: QuoteInput
+  readonly #lists: { readonly LONG: QuoteList; readonly SHORT: QuoteList }
+  readonly #protections: ReadonlyMap<Seq, Protection>
+  readonly #price: Ticks | null
+  readonly #filled: ReadonlyMap<Seq, number>
+
+  constructor({ terms, quotes, price, fills }: Omit<CancelInput, 'participants' | 'candidates'>) {
+    this.#quotes = quotes
+    this.#lists = { LONG: new QuoteList(quotes, 'LONG'), SHORT: new QuoteList(quotes, 'SHORT') }
+    this.#protections = terms.protections
+    this.#price = price
+    this.#filled = new Map(fills.map(({ seq, fill }) => [seq, fill]))
+  }
+
+  /**
+   * `PRICE_PROTECTION` if, without the protection, an unfilled share would have reached a quote of another
+   * account beyond it, or the clearing price.
+   */
+  reasonOf(entry: BatchEntry): 'PRICE_PROTECTION' | 'MARKET_REMAINDER' {
+    const { order } = entry.bounded
+    const { price } = this.#protections.get(order.seq) as Protection
+    const reach = this.#reachWithout(price, entry)
+    if (reach === null) return 'MARKET_REMAINDER'
+    const quoteSide = order.side === 'LONG' ? 'SHORT' : 'LONG'
+    const isWithin = (limit: Ticks, bound: Ticks): boolean => !isBetter(quoteSide, bound, limit)
+    const { own, other } = this.#nextBeyond(price, reach, order)
+    if (own !== undefined) this.beyond.push(own.order)
+    if (other !== undefined) {
+      this.beyond.push(other.order)
+      return 'PRICE_PROTECTION'
+    }
+    const cleared = this.#price
+    const isCleared =
+      cleared !== null &&
+      isBetter(quoteSide, price, cleared) &&
+      isWithin(cleared, reach) &&
+      (own === undefined || isBetter(quoteSide, cleared, own.limit))
+    return isCleared ? 'PRICE_PROTECTION' : 'MARKET_REMAINDER'
+  }
+
+  /** Up to where an unfilled share that the protection bounds would reach without it; null if none is. */
+  #reachWithout(price: Ticks, { bounded, reducing, opening }: BatchEntry): Ticks | null {
+    const { order, capacity, openable, reducingLimit, openingLimit } = bounded
+    const filled = this.#filled.get(order.seq) ?? 0
+    const free = boundOrder(this.#quotes.terms, capacity, { order, openable }, null)
+    const reaches = [
+      filled < reducing && reducingLimit === price ? free.reducingLimit : null,
+      filled < reducing + opening && opening > 0 && openingLimit === price ? free.openingLimit : null,
+    ].filter((limit) => limit !== null && limit !== price)
+    const [first = null, second = first] = reaches
+    if (first === null || second === null) return first
+    return isBetter(order.side, first, second) ? first : second
+  }
+
+  /**
+   * The first quote of another account beyond the price and within reach, and the order's own first quote if
+   * it lies before or at it: a market order stops short of its account's quotes, unless it is forced.
+   */
+  #nextBeyond(
+    price: Ticks,
+    reach: Ticks,
+    { account, side, forced }: RestingOrder,
+  ): { own?: LimitQuote; other?: LimitQuote } {
+    const quoteSide = side === 'LONG' ? 'SHORT' : 'LONG'
+    let other: LimitQuote | undefined
+    for (const quote of this.#lists[quoteSide].beyond(price)) {
+      if (isBetter(quoteSide, reach, quote.limit)) break
+      if (other !== undefined && quote.limit !== other.limit) break
+      if (quote.order.account !== account) other ??= quote
+      else if (!forced) return { own: quote }
+    }
+    return other === undefined ? {} : { other }
+  }
+}

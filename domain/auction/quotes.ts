@@ -1,0 +1,154 @@
+/**
+ * Lists what the limit orders of one side can execute, from the best effective limit on: the quotes that a
+ * market order of the other side can meet.
+ */
+
+import type { Book, RestingOrder } from '../book/book.ts'
+import { SortedMap } from '../book/sorted-map.ts'
+import type { Side } from '../orders/order.ts'
+import type { Position } from '../positions/position.ts'
+import type { Steps, Ticks, UserId } from '../units.ts'
+import { bandLimit } from './candidates.ts'
+import { FLAT_CAPACITY } from './position-capacity.ts'
+import { boundOrder, openableNow, type RiskTerms } from './tranches.ts'
+
+/** The steps that one limit order can execute at its effective limit. An order that flips has two quotes. */
+export interface LimitQuote {
+  readonly order: RestingOrder
+  readonly limit: Ticks
+  readonly steps: Steps
+}
+
+export interface QuoteInput {
+  readonly terms: RiskTerms
+  readonly book: Book
+  readonly positions: (account: UserId) => Position
+  /** Whether an order is quoted at all. */
+  readonly isQuoted: (order: RestingOrder) => boolean
+}
+
+/** Whether a buyer (of sell quotes) or seller (of buy quotes) prefers the limit `a` to `b`. */
+export const isBetter = (quoteSide: Side, a: Ticks, b: Ticks): boolean =>
+  quoteSide === 'SHORT' ? a < b : a > b
+
+/**
+ * The quotes of one side in the band, best limit first. A position's reducing capacity goes to its account's
+ * orders by price, reduce-only ones first, then by seq, as in the auction. The walk is lazy: an effective
+ * limit is the signed limit or worse, so the quotes better than the next signed limit are complete.
+ */
+export function* limitQuotes(input: QuoteInput, side: Side): Generator<LimitQuote> {
+  const pending = new SortedMap<LimitQuote[]>()
+  const keyOf = (limit: Ticks): number => (side === 'SHORT' ? limit : -limit)
+  const reducible = new Map<UserId, number>()
+  for (const { price, orders } of priceLevels(input, side)) {
+    yield* takeBefore(pending, keyOf(price))
+    for (const order of orders) {
+      for (const quote of quotesOf(input, order, reducible)) {
+        const same = pending.get(keyOf(quote.limit))
+        if (same === undefined) pending.set(keyOf(quote.limit), [quote])
+        else same.push(quote)
+      }
+    }
+  }
+  yield* takeBefore(pending, Number.POSITIVE_INFINITY)
+}
+
+/** Removes and yields the pending quotes before the key. */
+function* takeBefore(pending: SortedMap<LimitQuote[]>, end: number): Generator<LimitQuote> {
+  for (;;) {
+    const key = pending.firstKey()
+    if (key === undefined || key >= end) return
+    const quotes = pending.get(key) as LimitQuote[]
+    pending.delete(key)
+    yield* quotes
+  }
+}
+
+interface PriceLevel {
+  readonly price: Ticks
+  readonly orders: readonly RestingOrder[]
+}
+
+/** The quoted orders by limit in the band; limits beyond the aggressive edge of the band are one level. */
+function* priceLevels({ terms, book, isQuoted }: QuoteInput, side: Side): Generator<PriceLevel> {
+  const { band, protections } = terms
+  let price: Ticks | null = null
+  let orders: RestingOrder[] = []
+  for (const level of book.levels(side, side === 'LONG' ? band.lo : band.hi)) {
+    const quoted = level.orders.filter(isQuoted)
+    if (quoted.length === 0) continue
+    const limit = bandLimit(quoted[0] as RestingOrder, band, protections)
+    if (price !== null && price !== limit) {
+      yield { price, orders: orders.sort(reduceOnlyFirst) }
+      orders = []
+    }
+    price = limit
+    orders.push(...quoted)
+  }
+  if (price !== null) yield { price, orders: orders.sort(reduceOnlyFirst) }
+}
+
+const reduceOnlyFirst = (a: RestingOrder, b: RestingOrder): number =>
+  Number(b.reduceOnly) - Number(a.reduceOnly) || a.seq - b.seq
+
+/** What the order can execute: what is left of its account's position, then what its reservation covers. */
+function quotesOf(
+  { terms, positions }: QuoteInput,
+  order: RestingOrder,
+  reducible: Map<UserId, number>,
+): LimitQuote[] {
+  const { account, remaining } = order
+  const position = positions(account)
+  const capacity = position.size === 0 ? FLAT_CAPACITY : terms.capacities.of(position, [order])
+  const openable = openableNow(terms, capacity, order)
+  const { reducingLimit, openingLimit } = boundOrder(terms, capacity, { order, openable }, null)
+  const left = reducible.get(account) ?? Math.abs(position.size)
+  const reducing = reducingLimit === null ? 0 : Math.min(remaining, left)
+  const opening = openingLimit === null ? 0 : Math.min(remaining - reducing, openable)
+  if (reducing > 0) reducible.set(account, left - reducing)
+  const quotes: LimitQuote[] = []
+  if (reducing > 0) quotes.push({ order, limit: reducingLimit as Ticks, steps: reducing as Steps })
+  if (opening > 0) quotes.push({ order, limit: openingLimit as Ticks, steps: opening as Steps })
+  return quotes
+}
+
+/** The quotes of one side, computed once and only as far as they are read. */
+export class QuoteList {
+  readonly #side: Side
+  readonly #rest: Generator<LimitQuote>
+  readonly #read: LimitQuote[] = []
+
+  constructor(input: QuoteInput, side: Side) {
+    this.#side = side
+    this.#rest = limitQuotes(input, side)
+  }
+
+  /** The quotes with a worse limit than `price`, best first. */
+  *beyond(price: Ticks): Generator<LimitQuote> {
+    for (let at = this.#firstBeyond(price); ; at++) {
+      const quote = this.#at(at)
+      if (quote === undefined) return
+      if (isBetter(this.#side, price, quote.limit)) yield quote
+    }
+  }
+
+  #at(index: number): LimitQuote | undefined {
+    if (index < this.#read.length) return this.#read[index]
+    const next = this.#rest.next()
+    if (next.done) return undefined
+    this.#read.push(next.value)
+    return next.value
+  }
+
+  /** The index of the first quote read so far that is beyond the price; the number of them if none is. */
+  #firstBeyond(price: Ticks): number {
+    let low = 0
+    let high = this.#read.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (isBetter(this.#side, price, (this.#read[middle] as LimitQuote).limit)) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+}

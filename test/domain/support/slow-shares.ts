@@ -1,0 +1,28 @@
+/** Pro-rata shares once more, slow and obvious: steps that remain are assigned one at a time. */
+
+import type { RestingOrder } from '../../../domain/book/book.ts'
+import type { Seq } from '../../../domain/units.ts'
+
+interface Tranche {
+  readonly order: RestingOrder
+  readonly steps: number
+}
+
+/** Floors, then hands single steps to the largest remainder until the volume is reached. */
+export function shares(tranches: readonly Tranche[], volume: number): Map<Seq, number> {
+  const claims = new Map<Seq, number>()
+  for (const { order, steps } of tranches) claims.set(order.seq, (claims.get(order.seq) ?? 0) + steps)
+  const all = BigInt([...claims.values()].reduce((sum, steps) => sum + steps, 0))
+  const rows = [...claims].map(([seq, steps]) => {
+    const exact = BigInt(volume) * BigInt(steps)
+    return { seq, got: Number(exact / all), remainder: exact % all }
+  })
+  while (rows.reduce((sum, { got }) => sum + got, 0) < volume) {
+    const next = rows.reduce((best, row) =>
+      row.remainder > best.remainder || (row.remainder === best.remainder && row.seq < best.seq) ? row : best,
+    )
+    next.got++
+    next.remainder = -1n
+  }
+  return new Map(rows.filter(({ got }) => got > 0).map(({ seq, got }) => [seq, got]))
+}
