@@ -23,7 +23,7 @@ import { fillsOf } from './fills.ts'
 import { cancelsOf } from './market-remainder.ts'
 import { OpeningMargins } from './opening-margin.ts'
 import { pairUp } from './pairing.ts'
-import { participantsOf } from './participants.ts'
+import { type Participant, participantsOf } from './participants.ts'
 import { fitsOnePart } from './parts.ts'
 import { PositionCapacities } from './position-capacity.ts'
 import { protectionsOf } from './protection.ts'
@@ -92,7 +92,7 @@ export function clear(input: AuctionInput): Clearing {
     ...band,
     cancels,
     protections: [...protections.values()].sort((a, b) => a.seq - b.seq),
-    inputs: inputsOf(input, candidates, [...ladder, ...beyond]),
+    inputs: inputsOf(input, candidates, participants, [...ladder, ...beyond]),
   }
 }
 
@@ -176,20 +176,27 @@ function prorationOf({ demand, supply }: PriceResult): Proration | null {
     : { side: 'SHORT', volume: demand, eligible: supply }
 }
 
-/** `consulted` are orders outside the candidates that decided protections or the reasons of cancels. */
+/** `consulted` are the orders that decided protections or the reasons of cancels. */
 function inputsOf(
   input: AuctionInput,
   { buys, sells }: Candidates,
+  participants: readonly Participant[],
   consulted: readonly RestingOrder[],
 ): ClearingInputs {
   const { spec, asOf, oracle, fundingIndex, standingSeq, priceProtection, positions } = input
   const orders = [...buys, ...sells]
-  const known = new Set(orders.map(({ seq }) => seq))
+  const open = participants
+    .filter(({ position }) => position.size !== 0)
+    .map(({ account, position }) => [account, position] as const)
+  const known = new Set(consulted.length === 0 ? [] : orders.map(({ seq }) => seq))
   const ladder = new Map(consulted.filter(({ seq }) => !known.has(seq)).map((order) => [order.seq, order]))
-  const accounts = new Set([...orders, ...ladder.values()].map(({ account }) => account))
-  const open = [...accounts]
-    .map((account) => [account, positions(account)] as const)
-    .filter(([, { size }]) => size !== 0)
+  const accounts = new Set(ladder.size === 0 ? [] : participants.map(({ account }) => account))
+  for (const { account } of ladder.values()) {
+    if (accounts.has(account)) continue
+    accounts.add(account)
+    const position = positions(account)
+    if (position.size !== 0) open.push([account, position])
+  }
   return {
     ruleVersion: RULE_VERSION,
     ...{ spec, asOf, oracle, fundingIndex, standingSeq, priceProtection },

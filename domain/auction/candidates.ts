@@ -26,6 +26,8 @@ export interface Candidates {
   readonly sells: readonly RestingOrder[]
   /** The market orders of both sides. */
   readonly marketOrders: readonly RestingOrder[]
+  /** Limits up to these are candidates; null if no limit order is. */
+  readonly worst: { readonly LONG: Ticks | null; readonly SHORT: Ticks | null }
 }
 
 const isWaitOver = ({ type, acceptedAt }: RestingOrder, asOf: Millis): boolean =>
@@ -87,12 +89,13 @@ export function candidatesOf(input: CandidateInput): Candidates {
   const lowestSell = bestPrice(input, 'SHORT', marketSells)
   const marketOrders = [...marketBuys, ...marketSells]
   if (highestBuy === null || lowestSell === null || highestBuy < lowestSell) {
-    return { buys: marketBuys, sells: marketSells, marketOrders }
+    return { buys: marketBuys, sells: marketSells, marketOrders, worst: { LONG: null, SHORT: null } }
   }
   return {
     marketOrders,
     buys: marketBuys.concat(limitsUpTo(input, 'LONG', lowestSell)),
     sells: marketSells.concat(limitsUpTo(input, 'SHORT', highestBuy)),
+    worst: { LONG: lowestSell, SHORT: highestBuy },
   }
 }
 

@@ -4,8 +4,8 @@
  */
 
 import type { RestingOrder } from '../book/book.ts'
-import type { StatusReason } from '../orders/order.ts'
-import type { Seq, Ticks } from '../units.ts'
+import type { Side, StatusReason } from '../orders/order.ts'
+import type { Seq, Steps, Ticks, UserId } from '../units.ts'
 import type { Candidates } from './candidates.ts'
 import type { Cancel, Fill, Protection } from './clearing.ts'
 import type { Participant } from './participants.ts'
@@ -32,7 +32,8 @@ export interface Cancels {
   readonly beyond: readonly RestingOrder[]
 }
 
-export function cancelsOf({ participants, candidates, ...input }: CancelInput): Cancels {
+export function cancelsOf(input: CancelInput): Cancels {
+  const { participants, candidates } = input
   const cancels: Cancel[] = []
   for (const { selfTrades } of participants) {
     for (const seq of selfTrades) cancels.push({ seq, reason: 'SELF_TRADE' })
@@ -77,22 +78,26 @@ function exclusionReason(
   if (order.reduceOnly || order.forced) {
     return order.side === capacity.reducingSide ? 'MARKET_REMAINDER' : 'REDUCE_ONLY_NO_POSITION'
   }
-  const isTwoSided = orders.some((other) => other.order.side !== order.side)
-  return isTwoSided ? 'MARKET_REMAINDER' : 'INSUFFICIENT_MARGIN'
+  // With margin for a price of the band, only the account's own limits kept the order out.
+  const openable = orders.find((other) => other.order.seq === order.seq)?.openable ?? (0 as Steps)
+  const { openingLimit } = boundOrder(terms, capacity, { order, openable }, null)
+  return openingLimit === null ? 'INSUFFICIENT_MARGIN' : 'MARKET_REMAINDER'
 }
 
-/** Separates the remainders that only a protection caused from the others, and collects the orders that decided it. */
+/** Finds the remainders that only a protection caused, and collects the limit orders that decided it. */
 class RemainderReasons {
   readonly beyond: RestingOrder[] = []
   readonly #quotes: QuoteInput
-  readonly #lists: { readonly LONG: QuoteList; readonly SHORT: QuoteList }
+  readonly #input: CancelInput
+  readonly #lists = new Map<Side, QuoteList>()
   readonly #protections: ReadonlyMap<Seq, Protection>
   readonly #price: Ticks | null
   readonly #filled: ReadonlyMap<Seq, number>
 
-  constructor({ terms, quotes, price, fills }: Omit<CancelInput, 'participants' | 'candidates'>) {
+  constructor(input: CancelInput) {
+    const { terms, quotes, price, fills } = input
+    this.#input = input
     this.#quotes = quotes
-    this.#lists = { LONG: new QuoteList(quotes, 'LONG'), SHORT: new QuoteList(quotes, 'SHORT') }
     this.#protections = terms.protections
     this.#price = price
     this.#filled = new Map(fills.map(({ seq, fill }) => [seq, fill]))
@@ -149,12 +154,48 @@ class RemainderReasons {
   ): { own?: LimitQuote; other?: LimitQuote } {
     const quoteSide = side === 'LONG' ? 'SHORT' : 'LONG'
     let other: LimitQuote | undefined
-    for (const quote of this.#lists[quoteSide].beyond(price)) {
+    for (const quote of this.#listOf(quoteSide).beyond(price)) {
       if (isBetter(quoteSide, reach, quote.limit)) break
       if (other !== undefined && quote.limit !== other.limit) break
       if (quote.order.account !== account) other ??= quote
       else if (!forced) return { own: quote }
     }
     return other === undefined ? {} : { other }
+  }
+
+  #listOf(side: Side): QuoteList {
+    let list = this.#lists.get(side)
+    if (list === undefined) {
+      list = this.#newList(side)
+      this.#lists.set(side, list)
+    }
+    return list
+  }
+
+  /** The shares of the batch and, behind them, the limit orders that are not candidates. */
+  #newList(side: Side): QuoteList {
+    const { candidates, entries } = this.#input
+    const isSell = side === 'SHORT'
+    const first = this.#firstProtection(isSell ? candidates.buys : candidates.sells)
+    const known: LimitQuote[] = []
+    const reduced = new Map<UserId, number>()
+    for (const { bounded, reducing, opening } of isSell ? entries.sells : entries.buys) {
+      const { order, reducingLimit, openingLimit } = bounded
+      if (reducing > 0) reduced.set(order.account, (reduced.get(order.account) ?? 0) + reducing)
+      if (order.type === 'MARKET') continue
+      if (reducing > 0 && isBetter(side, first, reducingLimit as Ticks))
+        known.push({ order, limit: reducingLimit as Ticks, steps: reducing })
+      if (opening > 0 && isBetter(side, first, openingLimit as Ticks))
+        known.push({ order, limit: openingLimit as Ticks, steps: opening })
+    }
+    return new QuoteList(this.#quotes, side, known, { limit: candidates.worst[side], reduced })
+  }
+
+  /** The tightest protection of the side's market orders: no list is read before it. */
+  #firstProtection(orders: readonly RestingOrder[]): Ticks {
+    const prices = orders
+      .filter(({ type }) => type === 'MARKET')
+      .map(({ seq }) => (this.#protections.get(seq) as Protection).price)
+    return (orders[0]?.side === 'LONG' ? Math.min(...prices) : Math.max(...prices)) as Ticks
   }
 }

@@ -27,6 +27,16 @@ export interface QuoteInput {
   readonly isQuoted: (order: RestingOrder) => boolean
 }
 
+/** What lies before the first quote of a list that does not start at the best limit. */
+export interface Before {
+  /** Limits up to this one are left out. */
+  readonly limit: Ticks | null
+  /** The steps of their positions that accounts have already used. */
+  readonly reduced: ReadonlyMap<UserId, number>
+}
+
+const NOTHING: Before = { limit: null, reduced: new Map() }
+
 /** Whether a buyer (of sell quotes) or seller (of buy quotes) prefers the limit `a` to `b`. */
 export const isBetter = (quoteSide: Side, a: Ticks, b: Ticks): boolean =>
   quoteSide === 'SHORT' ? a < b : a > b
@@ -36,14 +46,14 @@ export const isBetter = (quoteSide: Side, a: Ticks, b: Ticks): boolean =>
  * orders by price, reduce-only ones first, then by seq, as in the auction. The walk is lazy: an effective
  * limit is the signed limit or worse, so the quotes better than the next signed limit are complete.
  */
-export function* limitQuotes(input: QuoteInput, side: Side): Generator<LimitQuote> {
+export function* limitQuotes(input: QuoteInput, side: Side, before: Before = NOTHING): Generator<LimitQuote> {
   const pending = new SortedMap<LimitQuote[]>()
   const keyOf = (limit: Ticks): number => (side === 'SHORT' ? limit : -limit)
-  const reducible = new Map<UserId, number>()
-  for (const { price, orders } of priceLevels(input, side)) {
+  const reduced = new Map(before.reduced)
+  for (const { price, orders } of priceLevels(input, side, before.limit)) {
     yield* takeBefore(pending, keyOf(price))
     for (const order of orders) {
-      for (const quote of quotesOf(input, order, reducible)) {
+      for (const quote of quotesOf(input, order, reduced)) {
         const same = pending.get(keyOf(quote.limit))
         if (same === undefined) pending.set(keyOf(quote.limit), [quote])
         else same.push(quote)
@@ -70,11 +80,16 @@ interface PriceLevel {
 }
 
 /** The quoted orders by limit in the band; limits beyond the aggressive edge of the band are one level. */
-function* priceLevels({ terms, book, isQuoted }: QuoteInput, side: Side): Generator<PriceLevel> {
+function* priceLevels(
+  { terms, book, isQuoted }: QuoteInput,
+  side: Side,
+  before: Ticks | null,
+): Generator<PriceLevel> {
   const { band, protections } = terms
   let price: Ticks | null = null
   let orders: RestingOrder[] = []
   for (const level of book.levels(side, side === 'LONG' ? band.lo : band.hi)) {
+    if (before !== null && !isBetter(side, before, level.price)) continue
     const quoted = level.orders.filter(isQuoted)
     if (quoted.length === 0) continue
     const limit = bandLimit(quoted[0] as RestingOrder, band, protections)
@@ -95,21 +110,35 @@ const reduceOnlyFirst = (a: RestingOrder, b: RestingOrder): number =>
 function quotesOf(
   { terms, positions }: QuoteInput,
   order: RestingOrder,
-  reducible: Map<UserId, number>,
+  reduced: Map<UserId, number>,
 ): LimitQuote[] {
   const { account, remaining } = order
   const position = positions(account)
   const capacity = position.size === 0 ? FLAT_CAPACITY : terms.capacities.of(position, [order])
   const openable = openableNow(terms, capacity, order)
   const { reducingLimit, openingLimit } = boundOrder(terms, capacity, { order, openable }, null)
-  const left = reducible.get(account) ?? Math.abs(position.size)
-  const reducing = reducingLimit === null ? 0 : Math.min(remaining, left)
+  const used = reduced.get(account) ?? 0
+  const reducing = reducingLimit === null ? 0 : Math.min(remaining, Math.abs(position.size) - used)
   const opening = openingLimit === null ? 0 : Math.min(remaining - reducing, openable)
-  if (reducing > 0) reducible.set(account, left - reducing)
+  if (reducing > 0) reduced.set(account, used + reducing)
   const quotes: LimitQuote[] = []
   if (reducing > 0) quotes.push({ order, limit: reducingLimit as Ticks, steps: reducing as Steps })
   if (opening > 0) quotes.push({ order, limit: openingLimit as Ticks, steps: opening as Steps })
   return quotes
+}
+
+/** Merges two lists of quotes, both best first. */
+function* merged(
+  side: Side,
+  known: readonly LimitQuote[],
+  rest: Generator<LimitQuote>,
+): Generator<LimitQuote> {
+  let next = rest.next()
+  for (const quote of known) {
+    for (; !next.done && isBetter(side, next.value.limit, quote.limit); next = rest.next()) yield next.value
+    yield quote
+  }
+  for (; !next.done; next = rest.next()) yield next.value
 }
 
 /** The quotes of one side, computed once and only as far as they are read. */
@@ -118,9 +147,11 @@ export class QuoteList {
   readonly #rest: Generator<LimitQuote>
   readonly #read: LimitQuote[] = []
 
-  constructor(input: QuoteInput, side: Side) {
+  /** `known` are quotes that `before` leaves out, in any order. */
+  constructor(input: QuoteInput, side: Side, known: readonly LimitQuote[], before: Before) {
     this.#side = side
-    this.#rest = limitQuotes(input, side)
+    const sorted = known.toSorted((a, b) => (side === 'SHORT' ? a.limit - b.limit : b.limit - a.limit))
+    this.#rest = merged(side, sorted, limitQuotes(input, side, before))
   }
 
   /** The quotes with a worse limit than `price`, best first. */

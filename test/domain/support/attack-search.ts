@@ -23,6 +23,7 @@ import {
 } from '../../../domain/units.ts'
 import { binary, future, perpetual, price, rate } from '../../support/markets.ts'
 import { slowClear } from './slow-auction.ts'
+import type { SlowProtection } from './slow-protection.ts'
 
 export interface AttackMarket {
   readonly spec: MarketSpec
@@ -67,9 +68,10 @@ interface Plan {
 
 export interface AttackResult {
   readonly plan: Plan
-  /** What the victim paid above the price against the book that stood before, as a share of that price. */
+  /** What the victim paid above `shown`, as a share of it. */
   readonly loss: number
   readonly price: number
+  /** The price against the orders that stood before and still do, else the best of them, else the oracle price. */
   readonly shown: number
 }
 
@@ -195,13 +197,13 @@ class AttackedMarket {
     }
   }
 
-  /** The auction's input with all orders, or with those that stood in the previous auction and one more. */
-  input(only: (order: RestingOrder) => boolean = () => true) {
+  /** The auction's input, with the orders as a list. */
+  input() {
     const { spec, oracle } = this.#market
     return {
       ...{ spec, oracle, asOf: 1 as Millis, fundingIndex: 0n as FundingIndex },
       positions: (account: UserId) => this.#positions.get(account) ?? FLAT,
-      orders: [...this.#orders.values()].filter(only),
+      orders: [...this.#orders.values()],
       standingSeq: this.#standing as Seq,
       priceProtection: DEFAULT_PRICE_PROTECTION[spec.kind],
     }
@@ -221,18 +223,19 @@ class AttackedMarket {
     this.#standing = this.#seq
   }
 
-  snapshot(): Map<Seq, RestingOrder> {
-    return new Map(this.#orders)
+  get seqs(): Set<Seq> {
+    return new Set(this.#orders.keys())
   }
 
-  restore(orders: Map<Seq, RestingOrder>): void {
-    this.#orders = new Map(orders)
+  /** Removes the other orders. */
+  keep(which: (seq: Seq) => boolean): void {
+    this.#orders = new Map([...this.#orders].filter(([seq]) => which(seq)))
   }
 }
 
 /**
- * Runs the plan. Throws if the victim trades beyond the protection that the slow auction computes. Null if the
- * victim does not trade, with or without the last acts.
+ * Runs the plan. Throws if the victim trades beyond the protection that the slow auction computes, or beyond
+ * two widths from the worse of the shown price and the oracle price. Null if the victim does not trade.
  */
 export function attack(market: AttackMarket, plan: Plan): AttackResult | null {
   const run = new AttackedMarket(market)
@@ -246,30 +249,49 @@ export function attack(market: AttackMarket, plan: Plan): AttackResult | null {
     for (const act of acts) run.act(act)
     run.clear()
   }
-  const stood = run.snapshot()
+  const stood = run.seqs
   const { side, steps, triggered } = plan.victim
   const order = { side, steps, kind: triggered ? ('triggered' as const) : ('market' as const) }
   const victim = run.place({ ...order, account: VICTIM, offset: 0, leverage: 1, reduceOnly: false })
-  const shown = priceFor(run, victim)
-  run.restore(new Map([...run.snapshot()].filter(([seq]) => stood.has(seq) || seq === victim)))
   for (const act of plan.batches.at(-1) as readonly Act[]) run.act(act)
-  const paid = priceFor(run, victim)
-  if (shown === null || paid === null) return null
+  const { price: paid } = priceFor(run, victim)
+  if (paid === null) return null
+  run.keep((seq) => stood.has(seq) || seq === victim)
+  const standing = priceFor(run, victim)
+  const shown = standing.price ?? standing.best ?? tickNearest(market.spec, market.oracle)
+  const bound = outermost(market, plan.victim, shown)
   const sign = side === 'LONG' ? 1 : -1
+  if (sign * paid > sign * bound) throw new Error(`price ${paid} is beyond ${bound}; shown was ${shown}`)
   return { plan, price: paid, shown, loss: (sign * (paid - shown)) / shown }
 }
 
-/** The price at which the order trades now; null if it does not. */
-function priceFor(run: AttackedMarket, seq: Seq): number | null {
+/** The worst of the shown price and the oracle price, moved by the width twice: no protection lies beyond. */
+function outermost(
+  { spec, oracle }: AttackMarket,
+  { side, triggered }: Plan['victim'],
+  shown: number,
+): number {
+  const width = (triggered ? 3 : 1) * (Number(DEFAULT_PRICE_PROTECTION[spec.kind]) / 1e18)
+  const oracleTicks = Number(oracle) / Number(spec.tick)
+  const sign = side === 'LONG' ? 1 : -1
+  const from = sign * Math.max(sign * shown, sign * oracleTicks)
+  if (spec.kind === 'binary_future') return from + (sign * 2 * width * 1e18) / Number(spec.tick) + sign / 1e6
+  return from * (1 + sign * width) ** 2 + sign / 1e6
+}
+
+/** The price at which the order trades now, null if it does not, and its best standing quote. */
+function priceFor(run: AttackedMarket, seq: Seq): { price: number | null; best: number | null } {
   const { orders, ...input } = run.input()
   const { clearing } = clearAndMatch({ ...input, book: Book.of(orders) })
-  if (clearing.price === null || clearing.fills.every((fill) => fill.seq !== seq)) return null
+  const { protections } = slowClear({ ...input, orders })
+  const { best, price: bound } = protections.find((one) => one.seq === seq) as SlowProtection
+  if (clearing.price === null || clearing.fills.every((fill) => fill.seq !== seq))
+    return { price: null, best }
   const { side } = orders.find((order) => order.seq === seq) as RestingOrder
-  const bound = slowClear({ ...input, orders }).protections.find((one) => one.seq === seq)?.price as number
   if (side === 'LONG' ? clearing.price > bound : clearing.price < bound) {
     throw new Error(`order ${seq} trades at ${clearing.price}, beyond its protection ${bound}`)
   }
-  return clearing.price
+  return { price: clearing.price, best }
 }
 
 /** The worst plan that `starts` random plans lead to, each improved `climbs` times at most. */

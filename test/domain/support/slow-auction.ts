@@ -116,7 +116,11 @@ class Market {
     const all = this.#in.orders
       .filter((order) => order.type === 'LIMIT' && order.side === side && order.seq <= newest)
       .filter((order) => this.#lives(order) && this.#isInBand(order))
-    return this.#tranches(all, [], true).flatMap(({ order, steps, opens }) => {
+    return this.#quotesOfTranches(side, this.#tranches(all, [], true))
+  }
+
+  #quotesOfTranches(side: RestingOrder['side'], tranches: readonly Tranche[]): SlowQuote[] {
+    return tranches.flatMap(({ order, steps, opens }) => {
       const ticks = this.#ticks.filter((tick) => this.#allows({ order, steps, opens }, tick, []))
       const limit = side === 'SHORT' ? Math.min(...ticks) : Math.max(...ticks)
       return ticks.length === 0 ? [] : [{ order, steps, limit }]
@@ -212,13 +216,20 @@ class Market {
 
   // ------------------------------------------------------------------ how much
 
-  #tranches(orders: readonly RestingOrder[], kept: readonly RestingOrder[], mayFlip: boolean): Tranche[] {
+  #tranches(
+    orders: readonly RestingOrder[],
+    kept: readonly RestingOrder[],
+    mayFlip: boolean,
+    isFirst: (order: RestingOrder) => boolean = () => true,
+  ): Tranche[] {
     const tranches: Tranche[] = []
     const left = new Map<UserId, number>()
     const reach = new Map(
       orders.map((order) => [order, this.#ticks.filter((tick) => this.#reaches(order, tick, kept)).length]),
     )
-    for (const order of [...orders].sort((a, b) => trancheOrder(a, b, reach))) {
+    for (const order of [...orders].sort(
+      (a, b) => Number(isFirst(b)) - Number(isFirst(a)) || trancheOrder(a, b, reach),
+    )) {
       const closes = this.#risk.closes(order)
       const capacity = left.get(order.account) ?? Math.abs(this.#risk.position(order).size)
       const canClose =
@@ -267,14 +278,30 @@ class Market {
   protectedRemainders(first: Round, { price, fills }: Round): Seq[] {
     const markets = this.protections.flatMap(({ seq }) => first.kept.filter((order) => order.seq === seq))
     // Limit orders that no order of the other side reaches do not use up their account's position.
-    const reachable = first.kept.filter((order) => order.type === 'MARKET' || this.#isReached(order))
-    const tranches = this.#tranches(reachable, first.kept, true)
+    const tranches = this.#tranchesByReach(first.kept)
     return markets
       .filter((order) => {
         const left = this.#unfilled(order, tranches, fills.get(order.seq) ?? 0)
         return left.some((tranche) => this.#isKeptOut(tranche, price, first.kept))
       })
       .map(({ seq }) => seq)
+  }
+
+  #tranchesByReach(kept: readonly RestingOrder[]): Tranche[] {
+    const isFirst = (order: RestingOrder): boolean => order.type === 'MARKET' || this.#isReached(order)
+    return this.#tranches(kept, kept, true, isFirst)
+  }
+
+  /** What the limit orders of one side can execute, after what the orders of the batch use of their positions. */
+  #sharesBeyond(side: RestingOrder['side'], kept: readonly RestingOrder[]): readonly SlowQuote[] {
+    const known = this.#quoted.get(`${side} kept`)
+    if (known !== undefined) return known
+    const own = this.#tranchesByReach(kept).filter(
+      ({ order }) => order.side === side && order.type === 'LIMIT',
+    )
+    const quotes = this.#quotesOfTranches(side, own)
+    this.#quoted.set(`${side} kept`, quotes)
+    return quotes
   }
 
   #isReached(order: RestingOrder): boolean {
@@ -307,11 +334,10 @@ class Market {
     const limit = this.#protectionOf(order) as number
     // Only if nothing else stops the share before its protection.
     if (!this.#ticks.includes(limit) || !this.#allows(tranche, limit, kept)) return false
+    const offered = this.#sharesBeyond(opposite(order), kept)
     this.#protected = false
     const isBeyond = (tick: number): boolean => (isBuy ? tick > limit : tick < limit)
-    const quotes = this.#quotes(opposite(order), Number.POSITIVE_INFINITY).filter((quote) =>
-      isBeyond(quote.limit),
-    )
+    const quotes = offered.filter((quote) => isBeyond(quote.limit))
     const own = order.forced ? [] : quotes.filter((quote) => quote.order.account === order.account)
     const reached = this.#ticks.filter(
       (tick) =>
