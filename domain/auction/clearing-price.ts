@@ -67,10 +67,10 @@ function choosePrice(
   const volume = Math.min(demand, supply)
   const highCounts = limitSteps(buys, (limit) => limit >= hi) >= volume
   const lowCounts = limitSteps(sells, (limit) => limit <= lo) >= volume
-  if (tied.every((point) => point.demand > point.supply))
-    return { price: highCounts ? hi : lo, rule: 'buy_pressure' }
-  if (tied.every((point) => point.demand < point.supply))
-    return { price: lowCounts ? lo : hi, rule: 'sell_pressure' }
+  const isBuySurplus = tied.every((point) => point.demand > point.supply)
+  const isSellSurplus = tied.every((point) => point.demand < point.supply)
+  if (isBuySurplus && (highCounts || lowCounts)) return { price: highCounts ? hi : lo, rule: 'buy_pressure' }
+  if (isSellSurplus && (highCounts || lowCounts)) return { price: lowCounts ? lo : hi, rule: 'sell_pressure' }
   if (highCounts !== lowCounts) return { price: highCounts ? hi : lo, rule: 'limit' }
   return { price: maxOf(lo, minOf(hi, oracle)), rule: 'oracle' }
 }

@@ -63,9 +63,9 @@ const golden: readonly (AuctionCase & { readonly name: string; readonly expected
     expected: '100 x10: A10 B10; A-B 10 (B)',
   },
   {
-    name: 'when only market orders meet and buys exceed sells, they trade at the protection of the sells (G4)',
+    name: 'when only market orders meet and buys exceed sells, they trade at the oracle price (G4)',
     book: 'A buy market x10\nB sell market x6',
-    expected: '99 x6: A6 B6; A-B 6 (A)',
+    expected: '100 x6: A6 B6; A-B 6 (A)',
   },
   {
     name: 'when two limits of equal size meet, they trade at the point between them nearest to the oracle price (G5)',

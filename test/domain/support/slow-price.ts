@@ -31,8 +31,10 @@ export function slowPrice(input: PriceTerms): {
   if (largest.length === 1) return { tick: x, rule: 'volume' }
   if (tied.length === 1) return { tick: x, rule: 'surplus' }
   const surpluses = tied.map((row) => Math.sign(row.demand - row.supply))
-  if (surpluses.every((sign) => sign > 0)) return { tick: counts(y) ? y : x, rule: 'buy_pressure' }
-  if (surpluses.every((sign) => sign < 0)) return { tick: counts(x) ? x : y, rule: 'sell_pressure' }
+  const carried = counts(x) || counts(y)
+  if (carried && surpluses.every((sign) => sign > 0)) return { tick: counts(y) ? y : x, rule: 'buy_pressure' }
+  if (carried && surpluses.every((sign) => sign < 0))
+    return { tick: counts(x) ? x : y, rule: 'sell_pressure' }
   if (counts(x) && !counts(y)) return { tick: x, rule: 'limit' }
   if (counts(y) && !counts(x)) return { tick: y, rule: 'limit' }
   const distance = (tick: number): bigint => {
