@@ -53,7 +53,10 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   },
   markets: {
     keeper: {
-      update: ['mode', 'last_batch_id', 'last_action_id', 'last_as_of', 'last_price', 'last_price_at'],
+      update: [
+        ...(['mode', 'last_batch_id', 'last_batch_head', 'last_action_id', 'last_as_of'] as const),
+        ...(['last_price', 'last_price_at'] as const),
+      ],
     },
     indexer: { update: ['mode'] },
   },

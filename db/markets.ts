@@ -88,11 +88,22 @@ export async function loadMarkets(db: Db): Promise<MarketSpec[]> {
 export async function recordBatch(
   tx: Tx,
   marketId: number,
-  { batchId, asOf, price }: { readonly batchId: number; readonly asOf: number; readonly price: number },
+  batch: {
+    readonly batchId: number
+    readonly head: number
+    readonly asOf: number
+    readonly price: number
+  },
 ): Promise<void> {
   await tx
     .updateTable('markets')
-    .set({ last_batch_id: batchId, last_as_of: asOf, last_price: price, last_price_at: asOf })
+    .set({
+      last_batch_id: batch.batchId,
+      last_batch_head: batch.head,
+      last_as_of: batch.asOf,
+      last_price: batch.price,
+      last_price_at: batch.asOf,
+    })
     .where('market_id', '=', marketId)
     .execute()
 }

@@ -15,6 +15,7 @@ import * as leanReads from './migrations/0009-lean-reads.ts'
 import * as vocabulary from './migrations/0010-vocabulary.ts'
 import * as processRoles from './migrations/0011-process-roles.ts'
 import * as feeAllowance from './migrations/0012-fee-allowance.ts'
+import * as standingOrders from './migrations/0013-standing-orders.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -30,6 +31,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0010-vocabulary': vocabulary,
   '0011-process-roles': processRoles,
   '0012-fee-allowance': feeAllowance,
+  '0013-standing-orders': standingOrders,
 }
 
 export const createMigrator = (db: Db): Migrator =>

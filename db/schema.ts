@@ -62,6 +62,8 @@ export interface MarketsTable {
   spec: JSONColumnType<Record<string, StoredValue>>
   mode: Generated<MarketMode>
   last_batch_id: Generated<number>
+  /** The head of the market's journal in the auction of that batch: orders up to it stood there. */
+  last_batch_head: Generated<number>
   last_action_id: Generated<number>
   last_as_of: Generated<number>
   last_price: number | null

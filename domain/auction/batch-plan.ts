@@ -22,7 +22,7 @@ import { PartialSlots } from '../settlement/partial-slots.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import type { Millis, Quote, Seq, Steps, UserId } from '../units.ts'
 import type { BatchOutcome, MatchedBatch } from './batch.ts'
-import type { Cancel, Cleared, Fill } from './clearing.ts'
+import type { Cancel, Cleared, Clearing, Fill } from './clearing.ts'
 import type { Part } from './parts.ts'
 
 export interface BatchDecision {
@@ -30,6 +30,8 @@ export interface BatchDecision {
   readonly overdue: readonly Cancel[]
   /** Orders that the auction ended. An order that the batch fills in part ends once that fill has settled. */
   readonly cancels: readonly Cancel[]
+  /** Null if no auction ran. */
+  readonly clearing: Clearing | null
   readonly matched: MatchedBatch | null
   readonly rebalanced: ReadonlyMap<UserId, RecomputedReservations>
 }
@@ -76,7 +78,7 @@ export function decideBatch(
     const terms = { funds: fundsOf(account), before: (reservedBefore - held) as Quote }
     rebalanced.set(account, recomputeReservations(spec, position.size, open, terms))
   }
-  return { overdue, cancels, matched, rebalanced }
+  return { overdue, cancels, clearing: outcome?.clearing ?? null, matched, rebalanced }
 }
 
 const reservedFor = (spec: MarketSpec, order: LiveOrder, steps: Steps | undefined): bigint =>
@@ -110,6 +112,8 @@ export interface PlannedFill extends MatchedFill {
 
 export interface PlannedBatch {
   readonly batchId: number
+  /** The head of the journal that the auction read. */
+  readonly head: Seq
   readonly clearing: Cleared
   readonly oracle: OracleReport
   readonly parts: number
@@ -126,6 +130,7 @@ export interface MarketPlan extends OrderPlan {
 export interface BatchPlanInput {
   readonly spec: MarketSpec
   readonly asOf: Millis
+  readonly head: Seq
   readonly batchId: number
   readonly oracle: OracleReport | null
   readonly decision: BatchDecision
@@ -143,6 +148,7 @@ export function planBatch(input: BatchPlanInput): MarketPlan {
   const changes = new OrderChanges(input.orders)
   const { overdue, cancels, matched, rebalanced } = input.decision
   for (const { seq, reason } of overdue) changes.put(endOverdue(changes.get(seq), reason, input.asOf))
+  pushProtections(input, changes)
   const batch = matched === null ? null : fillOrders(input, matched, changes)
 
   const filled = fillsBySeq(matched)
@@ -166,12 +172,36 @@ export function planBatch(input: BatchPlanInput): MarketPlan {
   return { asOf: input.asOf, batch, ...changes.plan() }
 }
 
+/** Records the protections of the orders that the auction fills or ends. An order that waits gets another one. */
+function pushProtections({ asOf, decision, oracle, orders }: BatchPlanInput, changes: OrderChanges): void {
+  const { clearing } = decision
+  if (clearing === null || oracle === null) return
+  const decided = clearing.protections.flatMap(({ seq, best, level, reference, price }) => {
+    const order = orders.get(seq)
+    if (order === undefined) return []
+    const ids = { order_id: order.orderId, user_id: order.account }
+    return [{ ...ids, best, level, reference: reference.toString(), price }]
+  })
+  if (decided.length === 0) return
+  const { ruleVersion, standingSeq, priceProtection } = clearing.inputs
+  changes.rows.push({
+    kind: 'orders_protected',
+    as_of: asOf,
+    rule_version: ruleVersion,
+    oracle_price: oracle.price.toString(),
+    oracle_at: oracle.observedAt,
+    standing_seq: standingSeq,
+    price_protection: priceProtection.toString(),
+    orders: decided,
+  })
+}
+
 function fillOrders(
   input: BatchPlanInput,
   { clearing, parts, positions }: MatchedBatch,
   changes: OrderChanges,
 ): PlannedBatch {
-  const { spec, batchId, oracle } = input
+  const { spec, batchId, head, oracle } = input
   invariant(oracle !== null, 'a batch that matched has an oracle report')
   const slots = new PartialSlots(input.slots)
   const timesCut = countBySeq(parts)
@@ -195,7 +225,7 @@ function fillOrders(
   )
   const closing = closingOrders(input.decision, changes)
   changes.rows.push(batchRow(input, clearing, { oracle, parts: parts.length, fills, closing }))
-  return { batchId, clearing, oracle, parts: parts.length, fills, positions }
+  return { batchId, head, clearing, oracle, parts: parts.length, fills, positions }
 }
 
 const heldFor = (spec: MarketSpec, order: OpenOrder, opening: Steps): Quote =>

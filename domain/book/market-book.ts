@@ -100,6 +100,7 @@ export class MarketBook {
         return 'reload'
       case 'part_settled':
         return this.#settle(row)
+      case 'orders_protected':
       case 'part_submitted':
       case 'part_confirmed':
       case 'prices_updated':

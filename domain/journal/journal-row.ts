@@ -135,6 +135,31 @@ export interface MatchedFill {
   readonly held: Wei
 }
 
+/**
+ * The protection of the market orders that an auction fills or ends, and what it was computed from. It precedes
+ * the rows of the auction's result, also of an auction in which no orders crossed.
+ */
+export interface OrdersProtected {
+  readonly kind: 'orders_protected'
+  readonly as_of: number
+  readonly rule_version: number
+  readonly oracle_price: Wei
+  readonly oracle_at: number
+  /** The head of the journal in the market's previous auction: limit orders up to it counted. */
+  readonly standing_seq: number
+  /** The market's width of price protection, see `DEFAULT_PRICE_PROTECTION`. */
+  readonly price_protection: Wei
+  /** Prices in ticks, `reference` in wei. `best` and `level` are null if the standing quotes do not suffice. */
+  readonly orders: readonly {
+    readonly order_id: string
+    readonly user_id: number
+    readonly best: number | null
+    readonly level: number | null
+    readonly reference: Wei
+    readonly price: number
+  }[]
+}
+
 export interface BatchCleared {
   readonly kind: 'batch_cleared'
   readonly batch_id: number
@@ -359,6 +384,7 @@ export type MarketRow =
   | OrderEnding
   | OrderEnded
   | ReservationChanged
+  | OrdersProtected
   | BatchCleared
   | PartSubmitted
   | PartSettled

@@ -86,7 +86,7 @@ async function runAuction(
   const asOf = maxOf(now, snapshot.lastAsOf)
   const due = feed.overdue(asOf)
   const report = usableReport(scope.memory, snapshot, now)
-  const standingSeq = before?.standingSeq ?? (0 as Seq)
+  const standingSeq = before?.standingSeq ?? snapshot.lastBatchHead
   const outcome = report === null ? null : auction(spec, feed, positions, report, asOf, standingSeq)
   for (const { orders, reason } of outcome?.refused ?? []) {
     const details = { market_id: spec.marketId, order_ids: orders.map((seq) => feed.idOf(seq)), reason }
@@ -96,7 +96,7 @@ async function runAuction(
     feed,
     seq: snapshot.head,
     positions,
-    standingSeq: outcome === null ? standingSeq : (snapshot.head as Seq),
+    standingSeq: outcome === null ? standingSeq : snapshot.head,
     cleared: outcome === null ? null : { report: snapshot.report, mode: snapshot.mode },
   }
   const batchId = await write(spec, transaction, view, { due, outcome, report, asOf })
@@ -133,7 +133,7 @@ interface AuctionResult {
 async function write(
   spec: MarketSpec,
   transaction: MarketTransaction,
-  { feed }: MarketView,
+  { feed, seq }: MarketView,
   result: AuctionResult,
 ): Promise<number | null> {
   const { due, outcome, report, asOf } = result
@@ -148,6 +148,8 @@ async function write(
   const orders = await transaction.orders([...affectedOrders(decision, feed)].map((seq) => feed.idOf(seq)))
   const slots = await transaction.slots(traders)
   const batchId = transaction.snapshot.lastBatchId + 1
-  await transaction.save(planBatch({ spec, asOf, batchId, oracle: report, decision, orders, slots }))
+  await transaction.save(
+    planBatch({ spec, asOf, head: seq, batchId, oracle: report, decision, orders, slots }),
+  )
   return matched === null ? null : batchId
 }

@@ -28,9 +28,9 @@ export const createMarketMemory = (rules: ReportRules | null = null): MarketMemo
 export interface MarketView {
   readonly feed: MarketBook
   /** The book contains every journal row up to this one. */
-  readonly seq: number
+  readonly seq: Seq
   readonly positions: Map<UserId, Position>
-  /** The head of the journal in the last auction: orders up to it stood there. 0 until an auction has run. */
+  /** The head of the journal in the market's last auction that is known: orders up to it stood there. */
   readonly standingSeq: Seq
   /** Report and mode of the last completed auction; null if there is none. */
   readonly cleared: Pick<MarketSnapshot, 'report' | 'mode'> | null

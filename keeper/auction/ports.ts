@@ -13,9 +13,11 @@ import type { MarketId, Millis, Seq, Ticks, UserId } from '../../domain/units.ts
 
 /** Everything that can make a market's next auction differ from its last one. One cheap read, without a lock. */
 export interface MarketSnapshot {
-  readonly head: number
+  readonly head: Seq
   readonly mode: MarketMode
   readonly lastBatchId: number
+  /** The head of the journal in the auction of the last batch; 0 if there is none. */
+  readonly lastBatchHead: Seq
   readonly lastAsOf: Millis
   readonly lastPrice: { readonly price: Ticks; readonly at: Millis } | null
   readonly report: OracleReport | null

@@ -24,6 +24,7 @@ interface SnapshotRow {
   head: number
   mode: MarketMode
   last_batch_id: number
+  last_batch_head: number
   last_as_of: number
   last_price: number | null
   last_price_at: number | null
@@ -38,9 +39,10 @@ interface SnapshotRow {
 }
 
 const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
-  head: row.head,
+  head: row.head as Seq,
   mode: row.mode,
   lastBatchId: row.last_batch_id,
+  lastBatchHead: row.last_batch_head as Seq,
   lastAsOf: row.last_as_of as Millis,
   lastPrice:
     row.last_price === null ? null : { price: row.last_price as Ticks, at: row.last_price_at as Millis },
@@ -59,7 +61,7 @@ const toSnapshot = (row: SnapshotRow): MarketSnapshot => ({
 
 async function readSnapshot(db: Db | Tx, marketId: MarketId): Promise<MarketSnapshot> {
   const { rows } = await sql<SnapshotRow>`
-    select s.head, m.mode, m.last_batch_id, m.last_as_of, m.last_price, m.last_price_at,
+    select s.head, m.mode, m.last_batch_id, m.last_batch_head, m.last_as_of, m.last_price, m.last_price_at,
       r.price as report_price, r.observed_at as report_at, r.signatures,
       pending.unsettled, pending.oldest, coalesce(newest.queue_no, 0) as queued,
       used.oracle_price as used_price, used.oracle_at as used_at
@@ -136,7 +138,12 @@ async function storeBatch(tx: Tx, marketId: MarketId, batch: PlannedBatch, asOf:
   await insertBatch(tx, marketId, batch, asOf)
   await insertFills(tx, marketId, batch)
   await queueActions(tx, marketId, batch, asOf)
-  await recordBatch(tx, marketId, { batchId: batch.batchId, asOf, price: batch.clearing.price })
+  await recordBatch(tx, marketId, {
+    batchId: batch.batchId,
+    head: batch.head,
+    asOf,
+    price: batch.clearing.price,
+  })
 }
 
 async function save(tx: Tx, marketId: MarketId, head: ShardHead, plan: MarketPlan): Promise<number> {

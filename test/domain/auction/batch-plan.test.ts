@@ -61,7 +61,7 @@ describe('planBatch', () => {
     const planned = turn('A buy market x10\nB sell 100 x4')
     const order = orderAt(planned, 1)
     expect(order).to.include({ status: 'OPEN', closingReason: 'MARKET_REMAINDER', settling: 4, reserved: 0n })
-    const [cleared] = planned.plan.rows
+    const cleared = planned.plan.rows.find(({ kind }) => kind === 'batch_cleared')
     expect(cleared)
       .to.have.property('closing')
       .that.deep.equals([{ order_id: '1-1', reason: 'MARKET_REMAINDER' }])
@@ -71,13 +71,32 @@ describe('planBatch', () => {
 
   it('when a market order meets no order or an order expires, it ends without a batch', () => {
     const planned = turn('A buy market x10\nB sell 110 x4')
-    expect(rowsOf(planned)).to.deep.equal(['order_ended 1-1'])
+    expect(rowsOf(planned)).to.deep.equal(['orders_protected', 'order_ended 1-1'])
     expect(orderAt(planned, 1)).to.include({
       status: 'CANCELLED',
       statusReason: 'MARKET_REMAINDER',
       endedAt: AS_OF,
     })
     expect(planned.plan.batch).to.equal(null)
+  })
+
+  it('when market orders take part, the first row has their protections with the inputs', () => {
+    const book = 'A buy market x10\nB sell 100 x40\nC sell 101 x20'
+    const { plan, outcome } = planOf({ ...calm, standingSeq: 3 as Seq, orders: recent(book) })
+    const [row] = plan.rows
+    expect(row).to.deep.equal({
+      ...{ kind: 'orders_protected', as_of: AS_OF, rule_version: 2, standing_seq: 3 },
+      ...{ oracle_price: oracle100.toString(), oracle_at: AS_OF },
+      price_protection: DEFAULT_PRICE_PROTECTION.perpetual.toString(),
+      orders: outcome.clearing.protections.map(({ best, level, reference, price }) => ({
+        ...{ order_id: '1-1', user_id: 1, best, level, reference: reference.toString(), price },
+      })),
+    })
+    expect(row).to.have.nested.property('orders[0].price', 102)
+  })
+
+  it('when only limit orders take part, no row has protections', () => {
+    expect(rowsOf(turn('A buy 100 x4\nB sell 100 x4'))).to.deep.equal(['batch_cleared'])
   })
 
   describe('when a sell takes over the closing of a position from an older one', () => {

@@ -23,6 +23,9 @@ export interface Planned {
   readonly plan: MarketPlan
 }
 
+/** The journal head that every planned batch reads. */
+export const HEAD = 900 as Seq
+
 const PLENTY: Funds = { free: (10n ** 40n) as Quote, reserved: 0n as Quote }
 
 /** `fundsOf`: the funds of an account; by default more than any order needs. */
@@ -39,6 +42,10 @@ export function planOf(batch: AnyBatch, fundsOf: (account: UserId) => Funds = ()
   const affected = affectedOrders(decision, book)
   const orders = new Map([...before].filter(([seq]) => affected.has(seq)))
   const oracle: OracleReport = { price: batch.oracle, observedAt: asOf, signatures: '0x' }
-  const plan = planBatch({ spec, asOf, batchId: 7, oracle, decision, orders, slots: new Map() })
+  const plan = planBatch({
+    ...{ spec, asOf, batchId: 7, oracle, decision, orders },
+    head: HEAD,
+    slots: new Map(),
+  })
   return { before, after: new Map([...before, ...bySeq(plan.orders)]), outcome, plan }
 }

@@ -99,8 +99,9 @@ export class History {
 
   /** One line per market in which the next auction would change orders. */
   overdue(now: number): string[] {
-    return [...this.#markets.values()].flatMap(({ spec: { marketId }, model, standing }) => {
-      const { clearing } = model.outcome({ now, oracle: this.#prices.now(marketId), standing })
+    return [...this.#markets.values()].flatMap(({ spec: { marketId }, model }) => {
+      const oracle = this.#prices.now(marketId)
+      const { clearing } = model.outcome({ now, oracle, standing: model.newest })
       const wanted = clearing.fills.length + clearing.cancels.length
       return wanted === 0 ? [] : [`market ${marketId}: an auction would change ${wanted} orders`]
     })
@@ -242,7 +243,10 @@ export class History {
   }
 
   #auction(market: MarketRecord, rows: Rows): string[] {
-    const { model, spec, standing } = market
+    const { model, spec } = market
+    const protection = rows.map(({ row }) => row).find((row) => row.kind === 'orders_protected')
+    // Standing orders matter to market orders only, and an auction that fills or ends any has this row.
+    const standing = protection?.standing_seq ?? 0
     const cleared = rows.map(({ row }) => row).find((row) => row.kind === 'batch_cleared') ?? null
     const endings = rows.map(({ row }) => row).filter(isEnding)
     const now = cleared?.as_of ?? (endings[0] as Ending).at
@@ -256,10 +260,15 @@ export class History {
       const ids = new Map(model.orders.map(({ rank, id }) => [rank, id]))
       return clearing.cancels.map(({ seq }) => ids.get(seq)).join() === ended.join()
     }
-    const oracle = cleared ? (BigInt(cleared.oracle_price) as Price) : (recent.find(explains) ?? recent[0])
+    const source = cleared ?? protection
+    const oracle = source ? (BigInt(source.oracle_price) as Price) : (recent.find(explains) ?? recent[0])
     const problems =
       oracle !== undefined && recent.includes(oracle) ? [] : [`price ${oracle} was not published`]
-    return [...problems, ...market.compareAuction({ now, oracle: oracle as Price }, cleared)]
+    if (protection && (standing < market.lastBatchHead || standing > market.written))
+      problems.push(
+        `orders stand up to ${standing}, which is not from ${market.lastBatchHead} to ${market.written}`,
+      )
+    return [...problems, ...market.compareAuction({ now, oracle: oracle as Price, standing }, cleared)]
   }
 
   #fireSwitch({ model }: MarketRecord, endings: readonly Ending[]): string[] {

@@ -26,9 +26,9 @@ export class MarketRecord {
   readonly mined = new Map<number, Position>()
   /** Every order of the run, by id, as the model has it. */
   readonly orders = new Map<string, ModelOrder>()
-  /** The newest rank at the last auction that changed anything; the keeper's may be newer. */
-  standing = 0
   lastBatch = 0
+  /** The head of the journal that the auction of the last batch read. */
+  lastBatchHead = 0
   /** Sequence of the last journal row that was added up. */
   written = 0
   readonly #orders = new Map<string, JournalOrder>()
@@ -121,15 +121,17 @@ export class MarketRecord {
   }
 
   /** Runs the auction in the model and compares it with the keeper's. `cleared` is null if the keeper's matched nothing. */
-  compareAuction(auction: Omit<Auction, 'batchId' | 'standing'>, cleared: BatchCleared | null): string[] {
-    const { model, standing } = this
+  compareAuction(auction: Omit<Auction, 'batchId'>, cleared: BatchCleared | null): string[] {
+    const { model } = this
     const before = model.queue.length
-    model.match({ ...auction, standing, batchId: this.lastBatch + 1 })
+    model.match({ ...auction, batchId: this.lastBatch + 1 })
     const batch = model.queue.length > before ? model.queue.at(-1) : undefined
     const expected = batch === undefined ? 'no match' : `batch ${batch.id} at ${batch.price}`
     const actual = cleared === null ? 'no match' : `batch ${cleared.batch_id} at ${cleared.price}`
-    this.standing = model.newest
-    if (cleared !== null) this.lastBatch = cleared.batch_id
+    if (cleared !== null) {
+      this.lastBatch = cleared.batch_id
+      this.lastBatchHead = this.written
+    }
     return expected === actual ? [] : [`${actual}; the model: ${expected}`]
   }
 }

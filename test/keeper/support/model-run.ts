@@ -217,7 +217,7 @@ export class ModelRun {
     const keeper = this.#keeper
     const before = await keeper.store.snapshot(spec.marketId)
     const mayTrigger = usableReport(keeper.memory, before, clock.now()) !== null
-    if (keeper.memory.view === null) this.#standing = 0
+    if (keeper.memory.view === null) this.#standing = before.lastBatchHead
     const crashesAfterTriggers = await keeper.step()
     const mayMatch = usableReport(keeper.memory, before, clock.now()) !== null
     const rows = await db
