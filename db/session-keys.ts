@@ -1,5 +1,5 @@
 /** The `session_keys` table: what each key may sign for its owner, by the chain's events. */
-import type { SessionKeyState } from '../domain/journal/journal-row.ts'
+import type { SessionKeyState } from '../domain/journal/accounts-row.ts'
 import type { Tx } from './client.ts'
 
 export interface SessionKeyId {

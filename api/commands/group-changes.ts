@@ -3,8 +3,8 @@
 import type { NewClientRequest } from '../../db/client-requests.ts'
 import { type ShardHead, shardId } from '../../db/journal.ts'
 import { type EndedOrder, toEndedOrder, toOpenOrder } from '../../db/orders.ts'
+import type { CommandSpanned } from '../../domain/journal/accounts-row.ts'
 import {
-  type CommandSpanned,
   type MarketRow,
   marketShard,
   type OrderEnded,

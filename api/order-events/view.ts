@@ -1,7 +1,8 @@
 /** Converts an order event's row to its JSON form. */
 import type { Selectable } from 'kysely'
 import type { ReadOrderEventsTable } from '../../db/read-schema.ts'
-import type { TriggerEvidence, Wei } from '../../domain/journal/journal-row.ts'
+import type { TriggerEvidence } from '../../domain/journal/journal-row.ts'
+import type { Wei } from '../../domain/journal/wei.ts'
 import { type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
 import type { OrderStatus, StatusReason } from '../../domain/orders/order.ts'
 import type { Steps, Ticks } from '../../domain/units.ts'

@@ -7,9 +7,8 @@
  */
 import type { MarketSpec } from '../market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../orders/order.ts'
-
-/** An amount in wei as a decimal string, possibly negative. */
-export type Wei = string
+import type { AccountsRow } from './accounts-row.ts'
+import type { Wei } from './wei.ts'
 
 export interface OrderPlaced {
   readonly kind: 'order_placed'
@@ -298,66 +297,6 @@ export interface MarketListed {
   readonly spec: Record<keyof MarketSpec, StoredValue>
 }
 
-export interface UserCreated {
-  readonly kind: 'user_created'
-  readonly user_id: number
-  readonly address: string
-  readonly at: number
-}
-
-/** The bank's ledger changed for a reason other than a batch. */
-export interface BalanceChanged {
-  readonly kind: 'balance_changed'
-  readonly cause: 'deposit' | 'withdrawal_request' | 'withdrawal' | 'fees_collected'
-  readonly rollback: boolean
-  readonly user_id: number
-  readonly free_delta: Wei
-  readonly pending_withdrawal_delta: Wei
-  readonly block: number
-  readonly tx_hash: string
-  readonly log_index: number
-  readonly at: number
-}
-
-/**
- * The permissions of a session key changed on chain. If `rollback` is true, `after` is the state before that
- * change. Null: the key was never registered.
- */
-export interface SessionKeyChanged {
-  readonly kind: 'session_key_changed'
-  readonly rollback: boolean
-  readonly owner: string
-  readonly key: string
-  readonly before: SessionKeyState | null
-  readonly after: SessionKeyState | null
-  readonly block: number
-  readonly tx_hash: string
-  readonly log_index: number
-  readonly at: number
-}
-
-/** Times in Unix seconds. */
-export interface SessionKeyState {
-  /** Bits: 1 orders, 2 margin and leverage. */
-  readonly permissions: number
-  readonly registered_at: number
-  /** Its access ends at this second, whatever is registered later. */
-  readonly expires_at: number
-  readonly revoked_at: number | null
-}
-
-/**
- * The last row of a command over several shards, with the sequence that each of them had reached. It is
- * projected once all of them are, so that its sequence in `accounts` is a bookmark for the whole command.
- */
-export interface CommandSpanned {
-  readonly kind: 'command_spanned'
-  readonly user_id: number
-  /** Sequence by market shard. */
-  readonly shards: Readonly<Record<string, number>>
-  readonly at: number
-}
-
 /**
  * Positions and free balances that changed outside batches. If `rollback` is true, their block left the chain
  * and every change is undone.
@@ -393,7 +332,6 @@ export type MarketRow =
   | BatchVoided
   | PricesUpdated
   | MarketListed
-export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged | CommandSpanned
 export type JournalRow = MarketRow | AccountsRow
 
 /** The shard of users and the bank's ledger. It sorts before every market shard; this is the lock order. */

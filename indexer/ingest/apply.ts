@@ -3,9 +3,9 @@ import { changeLedger, lockAccounts } from '../../db/accounts.ts'
 import type { Tx } from '../../db/client.ts'
 import { confirmFills } from '../../db/fills.ts'
 import { createUsers, findUsers } from '../../db/users.ts'
+import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
 import {
   ACCOUNTS_SHARD,
-  type BalanceChanged,
   type JournalRow,
   marketShard,
   type PartSettled,

@@ -1,6 +1,6 @@
 /** Facts: the meaning of each event of the followed contracts. `decode/` creates them; `apply.ts` applies them to the write side. */
 
-import type { SessionKeyState } from '../../domain/journal/journal-row.ts'
+import type { SessionKeyState } from '../../domain/journal/accounts-row.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
 import type { FundingUpdated } from '../../domain/prices/funding.ts'

@@ -1,10 +1,7 @@
 /** Applies registrations and revocations of session keys. An order ends when its signer may no longer sign. */
 import { loadSessionKey, saveSessionKey } from '../../db/session-keys.ts'
-import {
-  ACCOUNTS_SHARD,
-  type SessionKeyChanged,
-  type SessionKeyState,
-} from '../../domain/journal/journal-row.ts'
+import type { SessionKeyChanged, SessionKeyState } from '../../domain/journal/accounts-row.ts'
+import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { ChainLog } from '../ports.ts'
 import { type Cancelling, cancelSignedBy } from './cancel-orders.ts'
 import type { SessionKeyUpdated } from './facts.ts'

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import type { BalanceChanged, JournalRow, PartSettled } from '../../domain/journal/journal-row.ts'
+import type { BalanceChanged } from '../../domain/journal/accounts-row.ts'
+import type { JournalRow, PartSettled } from '../../domain/journal/journal-row.ts'
 import { fold, noHoldings } from '../../stack/audit/fold.ts'
 
 const deposit = {

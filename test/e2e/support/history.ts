@@ -4,9 +4,9 @@
  * and the chain's changes of free balances. Every change that a request caused must have a request in the traders' notes.
  */
 
+import type { AccountsRow } from '../../../domain/journal/accounts-row.ts'
 import {
   ACCOUNTS_SHARD,
-  type AccountsRow,
   type MarketRow,
   marketShard,
   type OrderPlaced,

@@ -1,0 +1,64 @@
+/** Rows of the journal's shard of users and of the bank's ledger. */
+import type { Wei } from './wei.ts'
+
+export interface UserCreated {
+  readonly kind: 'user_created'
+  readonly user_id: number
+  readonly address: string
+  readonly at: number
+}
+
+/** The bank's ledger changed for a reason other than a batch. */
+export interface BalanceChanged {
+  readonly kind: 'balance_changed'
+  readonly cause: 'deposit' | 'withdrawal_request' | 'withdrawal' | 'fees_collected'
+  readonly rollback: boolean
+  readonly user_id: number
+  readonly free_delta: Wei
+  readonly pending_withdrawal_delta: Wei
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+/**
+ * The permissions of a session key changed on chain. If `rollback` is true, `after` is the state before that
+ * change. Null: the key was never registered.
+ */
+export interface SessionKeyChanged {
+  readonly kind: 'session_key_changed'
+  readonly rollback: boolean
+  readonly owner: string
+  readonly key: string
+  readonly before: SessionKeyState | null
+  readonly after: SessionKeyState | null
+  readonly block: number
+  readonly tx_hash: string
+  readonly log_index: number
+  readonly at: number
+}
+
+/** Times in Unix seconds. */
+export interface SessionKeyState {
+  /** Bits: 1 orders, 2 margin and leverage. */
+  readonly permissions: number
+  readonly registered_at: number
+  /** Its access ends at this second, whatever is registered later. */
+  readonly expires_at: number
+  readonly revoked_at: number | null
+}
+
+/**
+ * The last row of a command over several shards, with the sequence that each of them had reached. It is
+ * projected once all of them are, so that its sequence in `accounts` is a bookmark for the whole command.
+ */
+export interface CommandSpanned {
+  readonly kind: 'command_spanned'
+  readonly user_id: number
+  /** Sequence by market shard. */
+  readonly shards: Readonly<Record<string, number>>
+  readonly at: number
+}
+
+export type AccountsRow = UserCreated | BalanceChanged | SessionKeyChanged | CommandSpanned
