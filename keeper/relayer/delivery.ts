@@ -109,6 +109,21 @@ export class Delivery {
     }
   }
 
+  /**
+   * Fetches the receipt of a transaction that has one stored, and stores it if it differs: a preconfirmed receipt has no block, and a fork
+   * can change block and result. Without a receipt the transaction has left the chain and is open again. Null unless it is in a block with
+   * the stored result.
+   */
+  async refresh({ nonce, hash, status, block }: StoredTransaction): Promise<Receipt | null> {
+    const { relayers, chain } = this.#ports
+    const receipt = await chain.receipt(hash)
+    if (receipt === null) await relayers.reopen(this.#lane, [nonce])
+    if (receipt === null || receipt.block === null) return null
+    const isSame = receipt.succeeded === (status === 'MINED')
+    if (!isSame || receipt.block !== block) await relayers.noteReceipt(this.#lane, nonce, receipt)
+    return isSame ? receipt : null
+  }
+
   async #send(transaction: StoredTransaction): Promise<void> {
     const result = await this.#ports.chain.send(transaction.raw)
     this.#ports.killPoint('after-broadcast')

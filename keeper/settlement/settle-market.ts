@@ -11,7 +11,7 @@ import type { Calls, Chain, Fee, Metrics, Signer } from '../ports.ts'
 import { type Delivery, NOOP_PURPOSE } from '../relayer/delivery.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import type { PendingAction, RelayerLaneView, SettlementStore, VoidStore } from './ports.ts'
-import { voidFrom } from './void-batches.ts'
+import { type Reverted, voidFrom } from './void-batches.ts'
 
 export interface SettlePorts {
   readonly store: SettlementStore
@@ -140,18 +140,20 @@ async function voidUnsettled(
   failed: number,
 ): Promise<void> {
   const { queueNo, nonce } = actions[failed] as PendingAction
-  const reverted = transactions.find(
+  const stored = transactions.find(
     (transaction) => transaction.nonce === nonce && transaction.status === 'REVERTED',
   )
-  if (reverted !== undefined && !(await isConfirmed(ports, reverted))) return
-  await voidFrom(ports, spec, fence, { queueNo, reverted: reverted ?? null })
+  const reverted = stored === undefined ? null : await confirmedRevert(ports, stored)
+  if (reverted === 'unconfirmed') return
+  await voidFrom(ports, spec, fence, { queueNo, reverted })
 }
 
-async function isConfirmed(
-  { chain, confirmations }: SettlePorts,
-  { hash }: StoredTransaction,
-): Promise<boolean> {
-  const receipt = await chain.receipt(hash)
-  if (receipt === null || receipt.block === null) return false
-  return (await chain.head()).block >= receipt.block + confirmations
+/** The revert with the block that it is in now, once that block is final. */
+async function confirmedRevert(
+  { delivery, chain, confirmations }: SettlePorts,
+  reverted: StoredTransaction,
+): Promise<Reverted | 'unconfirmed'> {
+  const block = (await delivery.refresh(reverted))?.block ?? null
+  if (block === null || (await chain.head()).block < block + confirmations) return 'unconfirmed'
+  return { hash: reverted.hash, raw: reverted.raw, block }
 }

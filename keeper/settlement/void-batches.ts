@@ -7,8 +7,7 @@ import { type Culprit, planVoid } from '../../domain/settlement/void-batch.ts'
 import type { Quote } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
-import type { Chain } from '../ports.ts'
-import type { StoredTransaction } from '../relayer/ports.ts'
+import type { Chain, SignedTransaction } from '../ports.ts'
 import type { VoidStore } from './ports.ts'
 
 export interface VoidPorts {
@@ -18,10 +17,15 @@ export interface VoidPorts {
   readonly logger: Logger
 }
 
+/** A reverted transaction and the block that reverted it. */
+export interface Reverted extends SignedTransaction {
+  readonly block: number
+}
+
 export interface Failure {
   readonly queueNo: number
   /** Null if no transaction was mined in time. */
-  readonly reverted: StoredTransaction | null
+  readonly reverted: Reverted | null
 }
 
 const LATE: Culprit = { kind: 'late', error: 'not mined in time' }
@@ -34,7 +38,7 @@ export async function voidFrom(
   fence: Fence,
   { queueNo, reverted }: Failure,
 ): Promise<void> {
-  const culprit = await culpritOf(ports.chain, reverted)
+  const culprit = reverted === null ? LATE : await ports.chain.findCulprit(reverted.raw, reverted.block)
   const isUnnamed = culprit.kind === 'unnamed'
   const at = ports.clock.now()
   await ports.voids.transaction(spec.marketId, fence, queueNo, async (transaction) => {
@@ -64,9 +68,4 @@ export async function voidFrom(
       )
     else ports.logger.error(details, 'settlement failed: batches voided')
   })
-}
-
-async function culpritOf(chain: VoidPorts['chain'], reverted: StoredTransaction | null): Promise<Culprit> {
-  if (reverted === null || reverted.block === null) return LATE
-  return chain.findCulprit(reverted.raw, reverted.block)
 }

@@ -6,7 +6,6 @@ import type { MarketSpec } from '../../../domain/market/market.ts'
 import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import { type Auction, createAuction } from '../../../keeper/auction/auction.ts'
 import { createMarketMemory } from '../../../keeper/auction/market-memory.ts'
-import type { StoredTransaction } from '../../../keeper/relayer/ports.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { binary, perpetual } from '../../support/markets.ts'
@@ -177,7 +176,7 @@ class Run {
     ]
     const culprit = culprits[choice] as Culprit
     const chain = { findCulprit: async () => culprit }
-    const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
+    const reverted = { hash: '0x', raw: '0x', block: 1 } as const
     const ports = { voids: createVoidStore(fixture.db), chain, clock: fixture.clock, logger: SILENT_LOGGER }
     await voidFrom(ports, fixture.spec, this.settling, { queueNo: action.queue_no, reverted })
     this.voided++

@@ -178,7 +178,12 @@ export class ChainFixture extends MarketFixture {
 
   /** A keeper's settlement as it is after a start: it remembers nothing. */
   settlement(
-    changes: { readonly chain?: (chain: Chain) => Chain; readonly killPoint?: (point: string) => void } = {},
+    changes: {
+      readonly chain?: (chain: Chain) => Chain
+      readonly killPoint?: (point: string) => void
+      /** Of the node; anvil's by default. */
+      readonly url?: string
+    } = {},
   ): SettlementFixture {
     return new SettlementFixture(this, changes)
   }
@@ -212,10 +217,10 @@ export class SettlementFixture {
     {
       chain: wrap = (chain) => chain,
       killPoint = () => {},
+      url = fixture.chainSide.anvil.url,
     }: Parameters<ChainFixture['settlement']>[0] & object,
   ) {
     this.#fixture = fixture
-    const { url } = fixture.chainSide.anvil
     this.chain = wrap(createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }))
     const common = {
       chain: this.chain,

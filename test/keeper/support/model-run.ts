@@ -12,7 +12,6 @@ import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import type { Seconds, Ticks } from '../../../domain/units.ts'
 import { applyFacts, rollBackFacts } from '../../../indexer/ingest/apply.ts'
 import { usableReport } from '../../../keeper/auction/market-memory.ts'
-import type { StoredTransaction } from '../../../keeper/relayer/ports.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
 import { createSwitchStore } from '../../../keeper/switches/store.ts'
@@ -296,7 +295,7 @@ export class ModelRun {
     ]
     const [culprit, isCulprit] = culprits[choice] as (typeof culprits)[number]
     const chain = { findCulprit: async () => culprit }
-    const reverted = { hash: '0x', raw: '0x', block: 1 } as unknown as StoredTransaction
+    const reverted = { hash: '0x', raw: '0x', block: 1 } as const
     const ports = { voids: createVoidStore(fixture.db), chain, clock: fixture.clock, logger: SILENT_LOGGER }
     await voidFrom(ports, fixture.spec, this.#fences.get('settle') as Fence, { queueNo, reverted })
     model.voidBatches(fixture.clock.value, isCulprit)
