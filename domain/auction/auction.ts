@@ -82,9 +82,9 @@ export function clear(input: AuctionInput): Clearing {
   const { first, last } = runRounds(round)
   const trade = last.result === null ? NO_TRADE : tradeOf(spec, last.result)
   const quotes = { terms: unprotected, book, positions, isQuoted: isEligible }
-  const { price, fills } = trade
+  const { price, volume, fills } = trade
   const { cancels, beyond } = cancelsOf({
-    ...{ terms, quotes, participants, candidates, price, fills },
+    ...{ terms, quotes, participants, candidates, price, volume, fills },
     entries: first.entries,
   })
   return {

@@ -20,8 +20,9 @@ export interface CancelInput {
   readonly candidates: Candidates
   /** Of the first round, in which all candidates took part. */
   readonly entries: BatchEntries
-  /** Null if nothing traded. */
+  /** Null and 0 if nothing traded. */
   readonly price: Ticks | null
+  readonly volume: Steps
   readonly fills: readonly Fill[]
 }
 
@@ -90,6 +91,7 @@ class RemainderReasons {
   readonly #quotes: QuoteInput
   readonly #input: CancelInput
   readonly #lists = new Map<Side, QuoteList>()
+  readonly #demands = new Map<Side, FreeDemand>()
   readonly #protections: ReadonlyMap<Seq, Protection>
   readonly #price: Ticks | null
   readonly #filled: ReadonlyMap<Seq, number>
@@ -104,8 +106,9 @@ class RemainderReasons {
   }
 
   /**
-   * `PRICE_PROTECTION` if, without the protection, an unfilled share would have reached a quote of another
-   * account beyond it, or the clearing price.
+   * `PRICE_PROTECTION` if, without protections, an unfilled share would have reached the clearing price, or a
+   * quote of another account beyond it with which the batch would have matched more. Otherwise the order's side
+   * was larger than what it could meet.
    */
   reasonOf(entry: BatchEntry): 'PRICE_PROTECTION' | 'MARKET_REMAINDER' {
     const { order } = entry.bounded
@@ -116,11 +119,14 @@ class RemainderReasons {
     const isWithin = (limit: Ticks, bound: Ticks): boolean => !isBetter(quoteSide, bound, limit)
     const { own, other } = this.#nextBeyond(price, reach, order)
     if (own !== undefined) this.beyond.push(own.order)
+    const cleared = this.#price
     if (other !== undefined) {
+      const tookPart = cleared !== null && !isBetter(quoteSide, price, cleared)
+      if (tookPart && this.#demandOf(order.side).at(other.limit) <= this.#input.volume)
+        return 'MARKET_REMAINDER'
       this.beyond.push(other.order)
       return 'PRICE_PROTECTION'
     }
-    const cleared = this.#price
     const isCleared =
       cleared !== null &&
       isBetter(quoteSide, price, cleared) &&
@@ -163,6 +169,16 @@ class RemainderReasons {
     return other === undefined ? {} : { other }
   }
 
+  #demandOf(side: Side): FreeDemand {
+    let demand = this.#demands.get(side)
+    if (demand === undefined) {
+      const { buys, sells } = this.#input.entries
+      demand = new FreeDemand(this.#quotes.terms, side, side === 'LONG' ? buys : sells)
+      this.#demands.set(side, demand)
+    }
+    return demand
+  }
+
   #listOf(side: Side): QuoteList {
     let list = this.#lists.get(side)
     if (list === undefined) {
@@ -197,5 +213,45 @@ class RemainderReasons {
       .filter(({ type }) => type === 'MARKET')
       .map(({ seq }) => (this.#protections.get(seq) as Protection).price)
     return (orders[0]?.side === 'LONG' ? Math.min(...prices) : Math.max(...prices)) as Ticks
+  }
+}
+
+/** The steps of one side by the price up to which they would trade if market orders had no protection. */
+class FreeDemand {
+  readonly #side: Side
+  readonly #limits: Ticks[] = []
+  /** Of the steps at each limit and at all better ones. */
+  readonly #sums: number[] = []
+
+  constructor(terms: RiskTerms, side: Side, entries: readonly BatchEntry[]) {
+    this.#side = side
+    const shares = entries.flatMap(({ bounded, reducing, opening }) => {
+      const { order, capacity } = bounded
+      const free = order.type === 'LIMIT' ? bounded : boundOrder(terms, capacity, bounded, null)
+      return [
+        { limit: free.reducingLimit as Ticks, steps: reducing },
+        { limit: free.openingLimit as Ticks, steps: opening },
+      ].filter(({ steps }) => steps > 0)
+    })
+    shares.sort((a, b) => (side === 'LONG' ? b.limit - a.limit : a.limit - b.limit))
+    let sum = 0
+    for (const { limit, steps } of shares) {
+      sum += steps
+      this.#limits.push(limit)
+      this.#sums.push(sum)
+    }
+  }
+
+  /** The steps that would trade at the price. */
+  at(price: Ticks): number {
+    let low = 0
+    let high = this.#limits.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const limit = this.#limits[middle] as Ticks
+      if (this.#side === 'LONG' ? limit >= price : limit <= price) low = middle + 1
+      else high = middle
+    }
+    return low === 0 ? 0 : (this.#sums[low - 1] as number)
   }
 }

@@ -210,6 +210,20 @@ describe('clear: remainders', () => {
     expect(reasonOf(book, { standing: 0 })).to.deep.equal([[1, 'MARKET_REMAINDER']])
   })
 
+  it('when the order is rationed beside limit orders and its protection left it room, it ends as MARKET_REMAINDER', () => {
+    // At 101 the limit buys drop out, so the price that fills the market order alone matches no more.
+    const book = 'A buy market x8\nB buy 100 x20\nC sell 100 x10\nD sell 101 x2\nE sell 104 x9'
+    expect(reasonOf(book, { standing: 0 })).to.deep.equal([[1, 'MARKET_REMAINDER']])
+  })
+
+  it('when the order is rationed beside other market orders and quotes lie beyond, all end as PRICE_PROTECTION', () => {
+    const book = 'A buy market x10\nB buy market x10\nC sell 100 x10\nD sell 104 x9'
+    expect(reasonOf(book, { standing: 0 })).to.deep.equal([
+      [1, 'PRICE_PROTECTION'],
+      [2, 'PRICE_PROTECTION'],
+    ])
+  })
+
   it('when bids beyond the protection take the asks, it ends as PRICE_PROTECTION', () => {
     const book = 'A buy market x10\nB sell 99 x5\nC buy 104 x20'
     expect(reasonOf(book, { standing: 0 })).to.deep.equal([[1, 'PRICE_PROTECTION']])

@@ -275,14 +275,14 @@ class Market {
   // ------------------------------------------------------------------ remainders
 
   /** Market orders with steps that would have met a quote or the clearing price if they had no protection. */
-  protectedRemainders(first: Round, { price, fills }: Round): Seq[] {
+  protectedRemainders(first: Round, { price, volume, fills }: Round): Seq[] {
     const markets = this.protections.flatMap(({ seq }) => first.kept.filter((order) => order.seq === seq))
     // Limit orders that no order of the other side reaches do not use up their account's position.
     const tranches = this.#tranchesByReach(first.kept)
     return markets
       .filter((order) => {
         const left = this.#unfilled(order, tranches, fills.get(order.seq) ?? 0)
-        return left.some((tranche) => this.#isKeptOut(tranche, price, first.kept))
+        return left.some((tranche) => this.#isKeptOut(tranche, { price, volume }, first.kept))
       })
       .map(({ seq }) => seq)
   }
@@ -328,7 +328,11 @@ class Market {
     return own.filter(({ opens, steps }) => opens || filled < steps)
   }
 
-  #isKeptOut(tranche: Tranche, price: number | null, kept: readonly RestingOrder[]): boolean {
+  #isKeptOut(
+    tranche: Tranche,
+    { price, volume }: { price: number | null; volume: number },
+    kept: readonly RestingOrder[],
+  ): boolean {
     const { order } = tranche
     const isBuy = order.side === 'LONG'
     const limit = this.#protectionOf(order) as number
@@ -345,9 +349,21 @@ class Market {
         this.#allows(tranche, tick, []) &&
         own.every((quote) => (isBuy ? tick < quote.limit : tick > quote.limit)),
     )
-    this.#protected = true
     const others = quotes.filter((quote) => quote.order.account !== order.account)
-    return reached.some((tick) => tick === price || others.some((quote) => quote.limit === tick))
+    const met = reached.filter((tick) => others.some((quote) => quote.limit === tick))
+    const sameSide = this.#tranchesByReach(kept).filter((each) => each.order.side === order.side)
+    // Without protections the steps of this side that reach a price are the more, the nearer it is.
+    const matchesMore = met.some(
+      (tick) => total(sameSide.filter((each) => this.#allowsFree(each, tick, kept))) > volume,
+    )
+    this.#protected = true
+    if (price === null) return met.length > 0
+    return isBeyond(price) ? reached.includes(price) || met.length > 0 : matchesMore
+  }
+
+  /** As `#allows`, but a market order may reach the limits of its own account. */
+  #allowsFree(tranche: Tranche, tick: number, kept: readonly RestingOrder[]): boolean {
+    return this.#allows(tranche, tick, tranche.order.type === 'MARKET' ? [] : kept)
   }
 
   // ------------------------------------------------------------------ too large
