@@ -13,7 +13,7 @@ import { pairsOf, type SlowPair } from './slow-pairing.ts'
 import { type Row, slowPrice } from './slow-price.ts'
 import { type SlowProtection, type SlowQuote, slowProtection } from './slow-protection.ts'
 import { SlowRisk } from './slow-risk.ts'
-import { shares } from './slow-shares.ts'
+import { shares, type Tranche, trancheOrder } from './slow-shares.ts'
 
 export interface SlowInput {
   readonly spec: MarketSpec
@@ -40,12 +40,6 @@ export interface SlowClearing {
   /** Market orders that only their protection kept from filling whole. */
   readonly protected: readonly Seq[]
   readonly rounds: number
-}
-
-interface Tranche {
-  readonly order: RestingOrder
-  readonly steps: number
-  readonly opens: boolean
 }
 
 export function slowClear(input: SlowInput): SlowClearing {
@@ -401,14 +395,3 @@ const NOTHING = {
 const opposite = ({ side }: RestingOrder): RestingOrder['side'] => (side === 'LONG' ? 'SHORT' : 'LONG')
 const bySeq = (a: RestingOrder, b: RestingOrder): number => a.seq - b.seq
 const total = (tranches: readonly Tranche[]): number => tranches.reduce((sum, { steps }) => sum + steps, 0)
-
-/** `reach`: at how many ticks of the band each order's own limit lets it trade. */
-function trancheOrder(a: RestingOrder, b: RestingOrder, reach: ReadonlyMap<RestingOrder, number>): number {
-  return (
-    Number(b.forced) - Number(a.forced) ||
-    (reach.get(b) as number) - (reach.get(a) as number) ||
-    Number(b.type === 'MARKET') - Number(a.type === 'MARKET') ||
-    Number(b.reduceOnly) - Number(a.reduceOnly) ||
-    a.seq - b.seq
-  )
-}

@@ -1,11 +1,12 @@
-/** Pro-rata shares once more, slow and obvious: steps that remain are assigned one at a time. */
+/** Tranches and pro-rata shares once more, slow and obvious: steps that remain are assigned one at a time. */
 
 import type { RestingOrder } from '../../../domain/book/book.ts'
 import type { Seq } from '../../../domain/units.ts'
 
-interface Tranche {
+export interface Tranche {
   readonly order: RestingOrder
   readonly steps: number
+  readonly opens: boolean
 }
 
 /** Floors, then hands single steps to the largest remainder until the volume is reached. */
@@ -25,4 +26,19 @@ export function shares(tranches: readonly Tranche[], volume: number): Map<Seq, n
     next.remainder = -1n
   }
   return new Map(rows.filter(({ got }) => got > 0).map(({ seq, got }) => [seq, got]))
+}
+
+/** `reach`: at how many ticks of the band each order's own limit lets it trade. */
+export function trancheOrder(
+  a: RestingOrder,
+  b: RestingOrder,
+  reach: ReadonlyMap<RestingOrder, number>,
+): number {
+  return (
+    Number(b.forced) - Number(a.forced) ||
+    (reach.get(b) as number) - (reach.get(a) as number) ||
+    Number(b.type === 'MARKET') - Number(a.type === 'MARKET') ||
+    Number(b.reduceOnly) - Number(a.reduceOnly) ||
+    a.seq - b.seq
+  )
 }
