@@ -19,13 +19,8 @@ import type { Faucet } from './faucet/faucet.ts'
 import { faucetRoutes } from './faucet/route.ts'
 import { fillRoutes } from './fills/route.ts'
 import { controlAccess } from './http/access.ts'
-import {
-  answerUnparsable,
-  answerUnreadable,
-  BODY_LIMIT,
-  describeErrors,
-  handleErrors,
-} from './http/errors.ts'
+import { createConnections } from './http/connections.ts'
+import { answerUnreadable, BODY_LIMIT, describeErrors, handleErrors } from './http/errors.ts'
 import { parseJson } from './http/json.ts'
 import { describe } from './http/openapi.ts'
 import { probeRoutes } from './http/probes.ts'
@@ -69,6 +64,7 @@ const NO_QUERY = closed({})
 export async function buildApp(ports: AppPorts): Promise<App> {
   const { config, logger } = ports
   const genReqId = requestIds()
+  const connections = createConnections(config.connections, genReqId)
   const app: App = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: !config.logRequests }),
@@ -77,18 +73,16 @@ export async function buildApp(ports: AppPorts): Promise<App> {
     genReqId,
     routerOptions: { ignoreTrailingSlash: true },
     frameworkErrors: answerUnreadable as never,
-    clientErrorHandler: answerUnparsable(genReqId),
+    ...connections.serverOptions,
   }).withTypeProvider<TypeBoxTypeProvider>()
   app.setValidatorCompiler(compileValidator)
   readBodies(app)
   closeQueries(app)
   describeErrors(app as never)
   handleErrors(app as never)
-  // An unknown Expect header is ignored instead of answered with 417.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   await protect(app, ports)
-  closeConnections(app)
   observe(app, ports.metrics)
+  connections.guard(app)
   controlAccess(app as never, { authenticate: ports.authenticate, limits: config.limits })
   await describe(app as never)
 
@@ -159,19 +153,6 @@ async function protect(app: App, { config, limitStore }: AppPorts): Promise<void
   })
   const store = limitStore === null ? {} : { store: limitStore }
   await app.register(rateLimit, { global: false, cache: 100_000, ...store })
-}
-
-/** A response sent during a stop ends its connection; kept alive, the connection would delay the stop until its client closes it. */
-function closeConnections(app: App): void {
-  let isClosing = false
-  app.addHook('preClose', (done) => {
-    isClosing = true
-    done()
-  })
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (isClosing) reply.header('connection', 'close')
-    done(null, payload)
-  })
 }
 
 function observe(app: App, metrics: Metrics): void {

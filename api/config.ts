@@ -1,6 +1,6 @@
 /** The environment of the api, read and checked once. */
 import { availableParallelism } from 'node:os'
-import { type Env, environment, type ProcessConfig } from '../service/environment.ts'
+import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 
 export interface BearerConfig {
   readonly jwksUrl: string
@@ -23,11 +23,23 @@ export interface Limits {
   readonly windowSeconds: number
 }
 
+/** Bounds of slow clients. Connections that are idle between two requests are kept alive. */
+export interface ConnectionLimits {
+  /**
+   * From the first byte of a request (of the first one: from the opening of its connection) to its last. The largest body takes a second
+   * at 100 kB/s.
+   */
+  readonly requestTimeoutMs: number
+  /** Longest time without a byte in either direction while an answer is pending: the client does not read. */
+  readonly idleMs: number
+}
+
 export interface Config extends ProcessConfig {
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly redisUrl: string | null
   readonly trustProxy: boolean
+  readonly connections: ConnectionLimits
   readonly corsOrigins: string[] | true
   readonly logRequests: boolean
   readonly chainId: number
@@ -89,16 +101,35 @@ function readLimits(env: Env): Limits {
   }
 }
 
+/** `longestWaitMs`: for which a request waits without a byte in either direction. */
+function readConnectionLimits(env: Env, longestWaitMs: number): ConnectionLimits {
+  const { count } = environment(env, PROCESS)
+  const idleMs = count('CONNECTION_IDLE_MS', longestWaitMs + 20_000)
+  if (idleMs <= longestWaitMs)
+    rejectVariable(
+      'CONNECTION_IDLE_MS',
+      `is "${idleMs}": expected more than ${longestWaitMs} ms, the longest wait of a request`,
+    )
+  return { requestTimeoutMs: count('REQUEST_TIMEOUT_MS', 5_000, 1, 300_000), idleMs }
+}
+
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
   const { text, optional, database, count, flag, address, process } = environment(env, PROCESS)
   const origins = text('CORS_ORIGINS', '*')
+  const waits = {
+    faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
+    commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
+    readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
+  }
   return {
     ...process(8080),
+    ...waits,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
     trustProxy: flag('TRUST_PROXY', false),
+    connections: readConnectionLimits(env, Math.max(...Object.values(waits))),
     corsOrigins: origins === '*' ? true : origins.split(',').map((origin) => origin.trim()),
     logRequests: flag('LOG_REQUESTS', false),
     chainId: count('CHAIN_ID'),
@@ -109,19 +140,16 @@ export function readConfig(env: Env): Config {
       forwarder: address('ADDRESS_FORWARDER'),
     },
     faucet: flag('FAUCET', false),
-    faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
     bearer: readBearer(env),
     limits: readLimits(env),
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500),
     maxGroup: count('MAX_GROUP', 256),
     maxQueue: count('MAX_QUEUE', 4_096),
-    commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
     signatureThreads: count('SIGNATURE_THREADS', Math.max(1, availableParallelism() - 1)),
     signatureExplanations: count('SIGNATURE_EXPLANATIONS', 20),
     requestRetentionHours: count('REQUEST_RETENTION_HOURS', 24),
     requestsKept: count('REQUESTS_KEPT', 20_000),
-    readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
     readAfterWaiters: count('READ_AFTER_WAITERS', 1_000),
     readAfterPollMs: count('READ_AFTER_POLL_MS', 250),
   }

@@ -117,6 +117,11 @@ export const CATALOGUE = {
   FAUCET_NOT_AVAILABLE: permanent(404, 'This chain has no faucet.'),
 
   // Timeouts and conflicts.
+  REQUEST_TIMEOUT: {
+    status: 408,
+    retryable: true,
+    message: 'The request did not arrive completely in time. It was not executed.',
+  },
   OUTCOME_UNKNOWN: {
     status: 408,
     retryable: true,

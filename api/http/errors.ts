@@ -1,5 +1,4 @@
 /** Converts every failure of a request to an error of the catalogue and sends it. */
-import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError, errorBody } from '../errors.ts'
@@ -79,7 +78,8 @@ function sendError(reply: FastifyReply, request: FastifyRequest, error: ApiError
     .send(errorBody(error, request.id, isRead({ method, config: routeOptions?.config })))
 }
 
-const malformed = (error: Error): ApiError => new ApiError('MALFORMED_REQUEST', { received: error.message })
+export const malformed = (error: Error): ApiError =>
+  new ApiError('MALFORMED_REQUEST', { received: error.message })
 
 /** Answers requests that fastify cannot route. */
 export const answerUnreadable = (
@@ -87,24 +87,6 @@ export const answerUnreadable = (
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply => sendError(reply.header('x-request-id', request.id), request, malformed(error))
-
-/**
- * Answers malformed HTTP requests. If the connection still waits for the answer to an earlier request, the client would take this error
- * for that answer; the connection is closed without an answer instead, so that the client treats the outcome as unknown.
- */
-export const answerUnparsable =
-  (nextId: () => string) =>
-  (error: Error, socket: Socket): void => {
-    const isAnswerPending = '_httpMessage' in socket && Boolean(socket._httpMessage)
-    if (!socket.writable || isAnswerPending) return void socket.destroy(error)
-    const id = nextId()
-    // The method is not known, so the request counts as a command, which was not executed.
-    const body = JSON.stringify(errorBody(malformed(error), id, false))
-    socket.end(
-      'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n' +
-        `X-Request-Id: ${id}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    )
-  }
 
 /** Returns a function that lists the methods of a path, for all routes that are added after this call. */
 function methodsOf(app: FastifyInstance): (path: string) => string[] {

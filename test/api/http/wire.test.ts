@@ -67,6 +67,10 @@ describe('raw HTTP connections', () => {
       'two Content-Length headers',
       'POST /v0/orders HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}',
     ],
+    ['a version that is not HTTP/1', 'GET /v0/time HTTP/7.1\r\nHost: here\r\n\r\n'],
+    ['a request line without a path', 'GET HTTP/1.1\r\nHost: here\r\n\r\n'],
+    ['no Host header', 'POST /v0/orders HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['a CONNECT request', 'CONNECT there:443 HTTP/1.1\r\nHost: there:443\r\n\r\n'],
     [
       'Content-Length and chunked encoding',
       'POST /v0/orders HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
@@ -78,9 +82,46 @@ describe('raw HTTP connections', () => {
       const { message, details } = bodyOf(answer)
       expect(message).to.be.a('string')
       expect(details).to.include({ code: 'MALFORMED_REQUEST', outcome: 'not_placed', retryable: false })
-      expect(answer).to.include(`X-Request-Id: ${details.request_id}`)
+      expect(answer.toLowerCase()).to.include(`x-request-id: ${details.request_id}`)
     })
   }
+
+  const chunked = (...chunks: string[]): string =>
+    [
+      'POST /v0/orders HTTP/1.1',
+      'Host: here',
+      `Authorization: Key ${alice.apiKey}`,
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+      '',
+      ...chunks,
+      '0',
+      '',
+      '',
+    ].join('\r\n')
+
+  for (const [what, chunks] of [
+    ['a chunk without a size', ['zz', '{}']],
+    ['a second chunk without a size', ['1', '{', 'zz', '}']],
+    ['a chunk that is longer than its size', ['1', '{}']],
+  ] as const) {
+    it(`when the body of an order has ${what}, it answers 400 and places no order`, async () => {
+      const before = await exchange.state()
+      const answer = await sendRaw(chunked(...chunks))
+      expect(statusOf(answer), answer).to.equal(400)
+      expect(bodyOf(answer).details).to.include({ code: 'MALFORMED_REQUEST', outcome: 'not_placed' })
+      expect(await exchange.state()).to.deep.equal(before)
+    })
+  }
+
+  it('when garbage follows a request that is answered before its body, it sends no second answer', async () => {
+    const head = 'POST /v0/orders HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n'
+    const answer = await sendRaw(head, async (socket) => {
+      await new Promise((resolve) => socket.once('data', resolve))
+      socket.write('zz\r\n')
+    })
+    expect(answer.match(/HTTP\/1.1 \d+/g)).to.deep.equal(['HTTP/1.1 401'])
+  })
 
   it('when garbage follows an unanswered order, it closes the connection without an answer', async () => {
     const { body, hash } = signedBody(alice)

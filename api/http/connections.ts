@@ -1,0 +1,110 @@
+/** The connections of the api: bounds of slow clients, and answers to what Node.js cannot parse as a request. */
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { ConnectionLimits } from '../config.ts'
+import { ApiError, errorBody } from '../errors.ts'
+import { malformed } from './errors.ts'
+import type { App } from './types.ts'
+
+/** Interval at which the server looks for requests beyond their bound: a request can exceed it by this much. */
+const CHECK_MS = 1_000
+/** Time in which a client can read an error after which its connection is destroyed; the reset of a destroyed connection discards unread bytes. */
+const LINGER_MS = 1_000
+
+export function createConnections({ requestTimeoutMs, idleMs }: ConnectionLimits, nextId: () => string) {
+  const newest: NewestRequests = new WeakMap()
+  const answer = unparsableAnswerer(newest, nextId)
+  return {
+    /** Options of the fastify constructor. */
+    serverOptions: {
+      requestTimeout: requestTimeoutMs,
+      connectionTimeout: idleMs,
+      http: {
+        // Node.js applies the greater of both timeouts to bodies; the default for headers is 60 s.
+        headersTimeout: requestTimeoutMs,
+        connectionsCheckingInterval: CHECK_MS,
+        // Node.js would answer a request without Host with an empty body; `guard` rejects it.
+        requireHostHeader: false,
+      },
+      clientErrorHandler: answer,
+    },
+    guard(app: App): void {
+      const { server } = app
+      server.on('request', (request, response) => newest.set(request.socket, { request, response }))
+      // Without a listener, Node.js destroys the connection.
+      server.on('connect', (_request, socket) =>
+        answer(new Error('CONNECT is not supported'), socket as Socket),
+      )
+      // An unknown Expect header is ignored instead of answered with 417.
+      server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+      app.addHook('onRequest', async ({ raw: { httpVersion, headers } }) => {
+        if (httpVersion === '1.1' && headers.host === undefined)
+          throw new ApiError('MALFORMED_REQUEST', { field: 'host', expected: 'a Host header' })
+      })
+      closeOnStop(app)
+    },
+  }
+}
+
+interface HttpExchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+/** The newest request of each connection. */
+type NewestRequests = WeakMap<Socket, HttpExchange>
+
+/**
+ * Whether an error would reach the client as the answer to what could not be read. Otherwise the client would take it for the answer to an
+ * earlier request, or for a second answer to a request that was answered before its body arrived.
+ */
+function isAnswerable(newest: HttpExchange | undefined): boolean {
+  if (newest === undefined) return true
+  const { request, response } = newest
+  if (request.complete) return response.writableFinished
+  // The response has a socket once all earlier responses of the connection are sent.
+  return response.socket !== null && !response.headersSent
+}
+
+/**
+ * Answers malformed requests with 400 and requests that did not arrive in time with 408, and closes the connection. It is closed without
+ * an answer if the error would be taken for another answer; the client then treats the outcome of its earlier request as unknown.
+ */
+const unparsableAnswerer =
+  (newest: NewestRequests, nextId: () => string) =>
+  (error: Error & { readonly code?: string }, socket: Socket): void => {
+    // Bytes that follow an answered error.
+    if (socket.writableEnded) return
+    if (!socket.writable || !isAnswerable(newest.get(socket))) return void socket.destroy(error)
+    const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    socket.end(rawAnswer(isLate ? new ApiError('REQUEST_TIMEOUT') : malformed(error), nextId()))
+    const linger = setTimeout(() => socket.destroy(), LINGER_MS)
+    socket.once('close', () => clearTimeout(linger))
+  }
+
+function rawAnswer(error: ApiError, requestId: string): string {
+  // The request counts as a command, which was not executed: its method may be unknown.
+  const body = JSON.stringify(errorBody(error, requestId, false))
+  return [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+    `X-Request-Id: ${requestId}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n')
+}
+
+/** A response sent during a stop ends its connection; kept alive, the connection would delay the stop until its client closes it. */
+function closeOnStop(app: App): void {
+  let isClosing = false
+  app.addHook('preClose', (done) => {
+    isClosing = true
+    done()
+  })
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (isClosing) reply.header('connection', 'close')
+    done(null, payload)
+  })
+}
