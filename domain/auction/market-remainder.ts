@@ -173,7 +173,7 @@ class RemainderReasons {
     let demand = this.#demands.get(side)
     if (demand === undefined) {
       const { buys, sells } = this.#input.entries
-      demand = new FreeDemand(this.#quotes.terms, side, side === 'LONG' ? buys : sells)
+      demand = new FreeDemand(this.#quotes.terms, this.#protections, side, side === 'LONG' ? buys : sells)
       this.#demands.set(side, demand)
     }
     return demand
@@ -223,15 +223,22 @@ class FreeDemand {
   /** Of the steps at each limit and at all better ones. */
   readonly #sums: number[] = []
 
-  constructor(terms: RiskTerms, side: Side, entries: readonly BatchEntry[]) {
+  /** `terms` are without protections. Shares that stop before theirs stay where they are. */
+  constructor(
+    terms: RiskTerms,
+    protections: RiskTerms['protections'],
+    side: Side,
+    entries: readonly BatchEntry[],
+  ) {
     this.#side = side
     const shares = entries.flatMap(({ bounded, reducing, opening }) => {
-      const { order, capacity } = bounded
-      const free = order.type === 'LIMIT' ? bounded : boundOrder(terms, capacity, bounded, null)
+      const { order, capacity, reducingLimit, openingLimit } = bounded
+      const protection = protections.get(order.seq)?.price
+      const free = protection === undefined ? bounded : boundOrder(terms, capacity, bounded, null)
       return [
-        { limit: free.reducingLimit as Ticks, steps: reducing },
-        { limit: free.openingLimit as Ticks, steps: opening },
-      ].filter(({ steps }) => steps > 0)
+        { limit: reducingLimit === protection ? free.reducingLimit : reducingLimit, steps: reducing },
+        { limit: openingLimit === protection ? free.openingLimit : openingLimit, steps: opening },
+      ].filter((share): share is { limit: Ticks; steps: Steps } => share.steps > 0)
     })
     shares.sort((a, b) => (side === 'LONG' ? b.limit - a.limit : a.limit - b.limit))
     let sum = 0

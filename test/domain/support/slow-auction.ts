@@ -333,6 +333,7 @@ class Market {
     // Only if nothing else stops the share before its protection.
     if (!this.#ticks.includes(limit) || !this.#allows(tranche, limit, kept)) return false
     const offered = this.#sharesBeyond(opposite(order), kept)
+    const sameSide = this.#tranchesByReach(kept).filter((each) => each.order.side === order.side)
     this.#protected = false
     const isBeyond = (tick: number): boolean => (isBuy ? tick > limit : tick < limit)
     const quotes = offered.filter((quote) => isBeyond(quote.limit))
@@ -345,7 +346,6 @@ class Market {
     )
     const others = quotes.filter((quote) => quote.order.account !== order.account)
     const met = reached.filter((tick) => others.some((quote) => quote.limit === tick))
-    const sameSide = this.#tranchesByReach(kept).filter((each) => each.order.side === order.side)
     // Without protections the steps of this side that reach a price are the more, the nearer it is.
     const matchesMore = met.some(
       (tick) => total(sameSide.filter((each) => this.#allowsFree(each, tick, kept))) > volume,
@@ -355,9 +355,14 @@ class Market {
     return isBeyond(price) ? reached.includes(price) || met.length > 0 : matchesMore
   }
 
-  /** As `#allows`, but a market order may reach the limits of its own account. */
+  /** Without protections. What stops before its protection stays where it is. */
   #allowsFree(tranche: Tranche, tick: number, kept: readonly RestingOrder[]): boolean {
-    return this.#allows(tranche, tick, tranche.order.type === 'MARKET' ? [] : kept)
+    if (tranche.order.type === 'LIMIT') return this.#allows(tranche, tick, kept)
+    this.#protected = true
+    const limit = this.#protectionOf(tranche.order) as number
+    const isProtected = this.#ticks.includes(limit) && this.#allows(tranche, limit, kept)
+    this.#protected = false
+    return this.#allows(tranche, tick, isProtected ? [] : kept)
   }
 
   // ------------------------------------------------------------------ too large
