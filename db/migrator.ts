@@ -16,6 +16,7 @@ import * as vocabulary from './migrations/0010-vocabulary.ts'
 import * as processRoles from './migrations/0011-process-roles.ts'
 import * as feeAllowance from './migrations/0012-fee-allowance.ts'
 import * as standingOrders from './migrations/0013-standing-orders.ts'
+import * as fairPriceReads from './migrations/0015-fair-price-reads.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -32,6 +33,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0011-process-roles': processRoles,
   '0012-fee-allowance': feeAllowance,
   '0013-standing-orders': standingOrders,
+  '0015-fair-price-reads': fairPriceReads,
 }
 
 export const createMigrator = (db: Db): Migrator =>

@@ -4,6 +4,7 @@ import type { StoredValue, TriggerEvidence } from '../domain/journal/journal-row
 import type { MarketKind } from '../domain/market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus, OrderEventKind } from '../domain/orders/order-state.ts'
+import type { BatchStatus } from '../domain/settlement/settlement.ts'
 
 export interface ProjectionTable {
   shard: string
@@ -50,6 +51,11 @@ export interface ReadOrdersTable {
   fee: Generated<bigint>
   reserved: bigint
   accepted_at: number
+  /**
+   * The worst price, in ticks, at which the batch that ran with this market order could fill it; null for limit orders, before that
+   * batch, and while the order waits again because that batch was voided.
+   */
+  protection_price: number | null
   /** What triggered the order; null until then, and for orders without a trigger. */
   triggered: TriggerEvidence | null
   updated_at: number
@@ -84,6 +90,8 @@ export interface ReadFillsTable {
   price: number
   steps: number
   taker_steps: number
+  /** Of its order, in the batch that matched it; null for limit orders, and for a fill that only the chain has. */
+  protection_price: number | null
   fee: bigint | null
   realized_pnl: bigint | null
   status: FillStatus
@@ -142,9 +150,13 @@ export interface ReadBatchesTable {
   demand: number
   supply: number
   rule: string
+  /** See `RULE_VERSION`; null for a batch from before it was recorded. */
+  rule_version: number | null
   parts: number
   settled_parts: Generated<number>
+  status: BatchStatus
   oracle_price: bigint
+  oracle_at: number
 }
 
 export interface ReadTables {

@@ -4,6 +4,7 @@ import type { JournalRow, StoredValue, TriggerEvidence } from '../domain/journal
 import type { MarketKind, MarketMode } from '../domain/market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
 import type { FillStatus } from '../domain/orders/order-state.ts'
+import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { ChainTables } from './chain-schema.ts'
 import type { ReadTables } from './read-schema.ts'
 
@@ -162,8 +163,6 @@ export interface OracleReportsTable {
   signatures: string
   received_at: number
 }
-
-export type BatchStatus = 'SETTLING' | 'SETTLED' | 'VOIDED'
 
 /**
  * A cleared batch. `inputs` is all that is needed to recompute it.

@@ -46,6 +46,7 @@ export interface Holding {
 export type StoredOrder = Selectable<OrdersTable> & {
   readonly filled_value: bigint
   readonly fee: bigint
+  readonly protection_price: number | null
   readonly updated_at: number
 }
 
@@ -128,7 +129,7 @@ const holdings = (locking: string): string => `
 `
 
 const STORED = `
-  o.*, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee,
+  o.*, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee, r.protection_price,
   coalesce(o.ended_at, r.updated_at, o.accepted_at) as updated_at
 `
 const READ_ROW = 'left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true'

@@ -182,6 +182,7 @@ const storedOrder = (
   fee: 0n,
   reserved: BigInt(row.reserved),
   partial_slot: null,
+  protection_price: null,
   triggered: null,
   ended_at: null,
   updated_at: row.accepted_at,

@@ -91,6 +91,7 @@ type ImmutableOrderRow = Omit<
   | 'filled_value'
   | 'settling'
   | 'fee'
+  | 'protection_price'
   | 'triggered'
   | 'updated_at'
 >
@@ -117,6 +118,7 @@ const asAccepted = (stored: ImmutableOrderRow, { status, reserved }: StoredPlace
   filled_value: 0n,
   settling: 0,
   fee: 0n,
+  protection_price: null,
   triggered: null,
   updated_at: stored.accepted_at,
 })

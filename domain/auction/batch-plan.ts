@@ -299,7 +299,7 @@ function batchRow(
     readonly closing: { order_id: string; reason: StatusReason }[]
   },
 ): MarketRow {
-  const { lo, hi, price, volume, demand, supply, rule } = clearing
+  const { lo, hi, price, volume, demand, supply, rule, inputs } = clearing
   return {
     kind: 'batch_cleared',
     batch_id: batchId,
@@ -307,6 +307,7 @@ function batchRow(
     oracle_price: batch.oracle.price.toString(),
     oracle_at: batch.oracle.observedAt,
     ...{ lo, hi, price, volume, demand, supply, rule },
+    rule_version: inputs.ruleVersion,
     parts: batch.parts,
     fills: batch.fills.map(({ place: _place, partial_slot: _slot, ...fill }) => fill),
     closing: batch.closing,

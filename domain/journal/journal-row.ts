@@ -172,6 +172,8 @@ export interface BatchCleared {
   readonly demand: number
   readonly supply: number
   readonly rule: string
+  /** See `RULE_VERSION`. Rows from before it was recorded do not have it. */
+  readonly rule_version?: number
   readonly parts: number
   readonly fills: readonly MatchedFill[]
   /**

@@ -3,6 +3,9 @@ import type { FeeRates } from '../market/fees.ts'
 import type { Side, SignedOrder } from '../orders/order.ts'
 import type { Address, FundingIndex, MarketId, Millis, Price, Quote, Rate, Steps, Ticks } from '../units.ts'
 
+/** SETTLED while all of its parts are mined; VOIDED if at least one of them will not be. */
+export type BatchStatus = 'SETTLING' | 'SETTLED' | 'VOIDED'
+
 /** A price with the signatures of the oracle's signers, as the market's contract verifies it. */
 export interface OracleReport {
   readonly price: Price

@@ -73,7 +73,7 @@ export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
   for (const { row } of entries) if (row.kind === 'order_placed') orders.delete(row.order_id)
   return {
     orders,
-    fills: keys(fillChanges),
+    fills: keys((entry) => fillChanges(entry, () => null)),
     positions: keys(positionChanges),
     batches: keys(batchChanges),
     markets: keys(marketChanges),
@@ -92,11 +92,12 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): R
   const balances: BalanceDelta[] = []
   const removedEvents: PartEvents[] = []
   let events: ReadOrderEvent[] = []
+  const protectionOf = (orderId: string): number | null => orders.get(orderId)?.protection_price ?? null
 
   for (const entry of entries) {
     for (const change of userChanges(entry)) users.apply(change)
     for (const change of marketChanges(entry)) markets.apply(change)
-    for (const change of fillChanges(entry)) fills.apply(change)
+    for (const change of fillChanges(entry, protectionOf)) fills.apply(change)
     for (const change of positionChanges(entry)) positions.apply(change)
     for (const change of batchChanges(entry)) batches.apply(change)
     for (const change of orderChanges(entry)) {

@@ -1,6 +1,7 @@
-/** `read.batches`: one row per cleared batch, with the number of its mined parts. */
+/** `read.batches`: one row per cleared batch, with the number of its mined parts and its status. */
 import type { Selectable } from 'kysely'
 import type { ReadBatchesTable } from '../../../db/read-schema.ts'
+import type { BatchCleared } from '../../../domain/journal/journal-row.ts'
 import { tableOf } from '../read-table.ts'
 import { type RowChange, type ShardEntry, signOfRow } from '../row-change.ts'
 
@@ -20,43 +21,59 @@ export const BATCHES = tableOf<ReadBatch>({
     demand: 'bigint',
     supply: 'bigint',
     rule: 'text',
+    rule_version: 'integer',
     parts: 'integer',
     settled_parts: 'integer',
+    status: 'text',
     oracle_price: 'numeric',
+    oracle_at: 'bigint',
   },
 })
 
 export function batchChanges({ marketId, row }: ShardEntry): RowChange<ReadBatch>[] {
   switch (row.kind) {
     case 'batch_cleared': {
-      const batch: ReadBatch = {
-        market_id: marketId,
-        batch_id: row.batch_id,
-        as_of: row.as_of,
-        price: row.price,
-        lo: row.lo,
-        hi: row.hi,
-        volume: row.volume,
-        demand: row.demand,
-        supply: row.supply,
-        rule: row.rule,
-        parts: row.parts,
-        settled_parts: 0,
-        oracle_price: BigInt(row.oracle_price),
-      }
+      const batch = cleared(marketId, row)
       return [{ key: String(row.batch_id), apply: () => batch }]
     }
     case 'part_settled': {
       const parts = signOfRow(row)
-      return [
-        {
-          key: String(row.batch_id),
-          // A batch that this database did not clear has no row.
-          apply: (batch) => batch && { ...batch, settled_parts: batch.settled_parts + parts },
-        },
-      ]
+      return [changeIfKnown(row.batch_id, (batch) => mined(batch, batch.settled_parts + parts))]
     }
+    case 'batch_voided':
+      return [changeIfKnown(row.batch_id, (batch) => ({ ...batch, status: 'VOIDED' }))]
     default:
       return []
   }
 }
+
+const cleared = (marketId: number, row: BatchCleared): ReadBatch => ({
+  market_id: marketId,
+  batch_id: row.batch_id,
+  as_of: row.as_of,
+  price: row.price,
+  lo: row.lo,
+  hi: row.hi,
+  volume: row.volume,
+  demand: row.demand,
+  supply: row.supply,
+  rule: row.rule,
+  rule_version: row.rule_version ?? null,
+  parts: row.parts,
+  settled_parts: 0,
+  status: 'SETTLING',
+  oracle_price: BigInt(row.oracle_price),
+  oracle_at: row.oracle_at,
+})
+
+/** A voided batch stays voided, also if its earlier parts are mined. */
+const mined = (batch: ReadBatch, settled_parts: number): ReadBatch => {
+  const status = settled_parts === batch.parts ? 'SETTLED' : 'SETTLING'
+  return { ...batch, settled_parts, status: batch.status === 'VOIDED' ? batch.status : status }
+}
+
+/** A batch that this database did not clear has no row. */
+const changeIfKnown = (batchId: number, change: (batch: ReadBatch) => ReadBatch): RowChange<ReadBatch> => ({
+  key: String(batchId),
+  apply: (batch) => batch && change(batch),
+})

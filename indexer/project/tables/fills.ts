@@ -27,6 +27,7 @@ export const FILLS = tableOf<ReadFill>({
     price: 'bigint',
     steps: 'bigint',
     taker_steps: 'bigint',
+    protection_price: 'bigint',
     fee: 'numeric',
     realized_pnl: 'numeric',
     status: 'text',
@@ -48,10 +49,16 @@ export type PartFills = readonly ReadFill[]
 
 export const partKey = (batchId: number, part: number): string => `${batchId}-${part}`
 
-export function fillChanges({ marketId, row }: ShardEntry): RowChange<PartFills>[] {
+/** The protection price that an order has when the row is applied; null for limit orders. */
+export type ProtectionOf = (orderId: string) => number | null
+
+export function fillChanges(
+  { marketId, row }: ShardEntry,
+  protectionOf: ProtectionOf,
+): RowChange<PartFills>[] {
   switch (row.kind) {
     case 'batch_cleared':
-      return matched(marketId, row)
+      return matched(marketId, row, protectionOf)
     case 'part_submitted':
       return [changeEveryFill(row, () => submitted(row))]
     case 'part_settled':
@@ -99,7 +106,7 @@ const changeEveryFill = (
   apply: (fills = []) => fills.map((fill) => ({ ...fill, ...fields(fill) })),
 })
 
-function matched(marketId: number, row: BatchCleared): RowChange<PartFills>[] {
+function matched(marketId: number, row: BatchCleared, protectionOf: ProtectionOf): RowChange<PartFills>[] {
   const parts = Map.groupBy(row.fills, ({ part }) => part)
   return [...parts].map(([part, fills]) => ({
     key: partKey(row.batch_id, part),
@@ -116,6 +123,7 @@ function matched(marketId: number, row: BatchCleared): RowChange<PartFills>[] {
         price: row.price,
         steps,
         taker_steps,
+        protection_price: protectionOf(order_id),
         fee: null,
         realized_pnl: null,
         status: 'MATCHED',
@@ -169,6 +177,7 @@ const fromChain = (marketId: number, row: PartSettled, fill: FillSettled, place:
   price: row.price,
   steps: fill.steps,
   taker_steps: fill.taker_steps,
+  protection_price: null,
   fee: BigInt(fill.fee),
   realized_pnl: BigInt(fill.realized_pnl),
   status: 'MINED',

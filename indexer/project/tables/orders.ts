@@ -42,6 +42,7 @@ export const ORDERS = tableOf<ReadOrder>({
     fee: 'numeric',
     reserved: 'numeric',
     accepted_at: 'bigint',
+    protection_price: 'bigint',
     triggered: 'jsonb',
     updated_at: 'bigint',
     arrival: 'bigint',
@@ -67,6 +68,8 @@ export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<Read
       ]
     case 'reservation_changed':
       return [change(row.order_id, (order) => ({ reserved: order.reserved + BigInt(row.reserved_delta) }))]
+    case 'orders_protected':
+      return row.orders.map(({ order_id, price }) => change(order_id, () => ({ protection_price: price })))
     case 'batch_cleared':
       return row.fills.map(({ order_id, steps }) =>
         change(order_id, ({ settling }) => ({ settling: settling + steps, updated_at: row.as_of })),
@@ -77,7 +80,11 @@ export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<Read
           change(order_id, ({ settling }) => ({ settling: settling - steps, updated_at: row.at })),
         ),
         ...row.reopened.map((orderId) =>
-          change(orderId, () => ({ status: 'OPEN', status_reason: null, updated_at: row.at })),
+          change(orderId, () => ({
+            ...{ status: 'OPEN', status_reason: null, updated_at: row.at },
+            // The next batch computes another one.
+            protection_price: null,
+          })),
         ),
       ]
     case 'part_settled':
@@ -113,6 +120,7 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   fee: 0n,
   reserved: BigInt(row.reserved),
   accepted_at: row.accepted_at,
+  protection_price: null,
   triggered: null,
   updated_at: row.accepted_at,
   // Assigned when the row is written.

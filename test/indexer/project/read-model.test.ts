@@ -203,6 +203,24 @@ describe('the read model', () => {
     expect(byKey(events.map(({ order_id, kind }) => `${order_id} ${kind}`))).to.deep.equal(
       byKey(markets.flatMap((market) => market.events.map(({ event }) => event))),
     )
+    const fills = await test.db
+      .selectFrom('read.fills')
+      .selectAll()
+      .where('order_id', 'not like', '%0x%')
+      .execute()
+    expect(byKey(fills.map((fill) => `${fill.fill_id} ${fill.protection_price}`))).to.deep.equal(
+      byKey(markets.flatMap(({ protections }) => [...protections].map(([id, price]) => `${id} ${price}`))),
+    )
+    const batches = await test.db.selectFrom('read.batches').selectAll().execute()
+    expect(
+      byKey(batches.map((b) => `${b.market_id} ${b.batch_id} ${b.status} ${b.rule_version}`)),
+    ).to.deep.equal(
+      byKey(
+        markets.flatMap(({ marketId, batches }) =>
+          [...batches].map(([id, status]) => `${marketId} ${id} ${status} 2`),
+        ),
+      ),
+    )
     const levels = await test.db.selectFrom('read.book_levels').selectAll().execute()
     expect(byKey(levels.map((level) => Object.values(level).join(' ')))).to.deep.equal(
       byKey(markets.flatMap((market) => levelsOf(market.marketId, market.open()))),
@@ -233,11 +251,15 @@ const orderOf = (order: {
   filled: number
   settling: number
   reserved: bigint
+  protection_price: number | null
 }): string =>
-  [order.order_id, order.status, order.status_reason, order.filled, order.settling, order.reserved].join(' ')
+  [
+    ...[order.order_id, order.status, order.status_reason, order.filled, order.settling, order.reserved],
+    order.protection_price,
+  ].join(' ')
 
-const modelOrderOf = ({ order_id, status, reason, filled, settling, reserved }: ModelOrder): string =>
-  [order_id, status, reason, filled, settling, reserved].join(' ')
+const modelOrderOf = (order: ModelOrder): string =>
+  orderOf({ ...order, status_reason: order.reason, protection_price: order.protection })
 
 /** Levels counted from all orders, independent of the projection's deltas. */
 function levelsOf(marketId: number, orders: readonly ModelOrder[]): string[] {

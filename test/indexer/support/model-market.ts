@@ -11,6 +11,8 @@ import type {
   PartSettled,
 } from '../../../domain/journal/journal-row.ts'
 import type { OrderStatus, Side, StatusReason } from '../../../domain/orders/order.ts'
+import type { BatchStatus } from '../../../domain/settlement/settlement.ts'
+import { PER_STEP, positionChanges, settlementOf } from './model-settlement.ts'
 
 export interface ModelOrder {
   readonly order_id: string
@@ -25,6 +27,7 @@ export interface ModelOrder {
   filled: number
   settling: number
   reserved: bigint
+  protection: number | null
 }
 
 interface Part {
@@ -41,8 +44,6 @@ export interface ModelBalance {
   pending: bigint
 }
 
-/** Reservation, fee and margin per step. Any numbers work. */
-const PER_STEP = { reserved: 10n, fee: 1n, margin: 4n }
 export const ACCOUNTS = 4
 
 export class ModelMarket {
@@ -51,9 +52,13 @@ export class ModelMarket {
   readonly positions = new Map<number, { size: number; entry: bigint; pending: number; leverage: number }>()
   readonly balances: Map<number, ModelBalance>
   readonly marketId: number
+  /** The protection price under which each fill was matched, by fill id. */
+  readonly protections = new Map<string, number | null>()
+  readonly batches = new Map<number, BatchStatus>()
   /** The events of all orders, as `<order_id> <kind>`. */
   events: { readonly event: string; readonly part: Part | null }[] = []
   #parts: Part[] = []
+  readonly #mined = new Map<number, number>()
   #batches = 0
   #clock = 1_000
 
@@ -79,7 +84,7 @@ export class ModelMarket {
     const reserved = BigInt(quantity) * PER_STEP.reserved
     this.orders.set(order_id, {
       ...{ order_id, seq, user_id: userId, side, price, quantity, reserved },
-      ...{ status: 'OPEN', reason: null, closing: null, filled: 0, settling: 0 },
+      ...{ status: 'OPEN', reason: null, closing: null, filled: 0, settling: 0, protection: null },
     })
     this.#balance(userId).reserved += reserved
     this.events.push({ event: `${order_id} CREATED`, part: null })
@@ -118,20 +123,23 @@ export class ModelMarket {
   clear(pairs: readonly (readonly [ModelOrder, ModelOrder])[], price: number): void {
     if (pairs.length === 0) return
     const batch_id = ++this.#batches
+    const market = pairs.flat().filter((order) => order.price === 0)
+    this.#protect(market, price + (batch_id % 3))
     const fills = pairs.flatMap(([buy, sell], at) => {
       const steps = Math.min(remainingOf(buy), remainingOf(sell))
       return [buy, sell].map((order) => this.#match(order, batch_id, (at % 2) + 1, steps))
     })
-    const closing = pairs.flat().filter((order) => order.price === 0 && remainingOf(order) > 0)
+    const closing = market.filter((order) => remainingOf(order) > 0)
     for (const order of closing) order.closing = 'MARKET_REMAINDER'
     const parts = pairs.length > 1 ? 2 : 1
     const batch: BatchCleared = {
       kind: 'batch_cleared',
       ...{ batch_id, as_of: this.#now, oracle_price: '100', oracle_at: 1, lo: 80, hi: 120, price },
-      ...{ volume: 1, demand: 1, supply: 1, rule: 'volume', parts, fills },
+      ...{ volume: 1, demand: 1, supply: 1, rule: 'volume', rule_version: 2, parts, fills },
       closing: closing.map(({ order_id }) => ({ order_id, reason: 'MARKET_REMAINDER' })),
     }
     this.rows.push(batch)
+    this.batches.set(batch_id, 'SETTLING')
     for (let part = 1; part <= parts; part++) {
       const own = fills.filter((fill) => fill.part === part)
       this.#parts.push({ batch, part, fills: own, submitted: false, settled: null })
@@ -157,6 +165,7 @@ export class ModelMarket {
     const orders = part.fills.map((fill) => this.#mine(this.#order(fill.order_id), fill))
     part.settled = this.#settled(part.batch, part.part, fills, orders)
     this.rows.push(part.settled)
+    this.#count(part.batch, 1)
     for (const { order_id, status } of orders) {
       const kind = status === 'FILLED' ? status : 'PARTIALLY_FILLED'
       this.events.push({ event: `${order_id} ${kind}`, part })
@@ -180,6 +189,7 @@ export class ModelMarket {
     const settled = part.settled
     const orders = settled.orders.map((was) => this.#unmine(was, part))
     this.rows.push({ ...settled, rollback: true, at: this.#now, orders })
+    this.#count(part.batch, -1)
     this.#move(settled, -1)
     this.events = this.events.filter((event) => event.part !== part)
     part.settled = null
@@ -196,13 +206,17 @@ export class ModelMarket {
       const reopened = [...touched].filter(
         (order) => order.closing === 'MARKET_REMAINDER' && order.settling === 0,
       )
-      for (const order of reopened) order.closing = null
+      for (const order of reopened) {
+        order.closing = null
+        order.protection = null
+      }
       const from_part = Math.min(...parts.map(({ part }) => part))
       this.rows.push({
         kind: 'batch_voided',
         ...{ batch_id: batch.batch_id, from_part, why: 'revert', at: this.#now, fills },
         reopened: reopened.map(({ order_id }) => order_id),
       })
+      this.batches.set(batch.batch_id, 'VOIDED')
       for (const order of touched) {
         if (order.closing !== null && order.settling === 0) this.#end(order, 'CANCELLED', order.closing)
       }
@@ -236,6 +250,27 @@ export class ModelMarket {
     const { order_id, user_id } = order
     const change = { openable: 1, reserved_price: 1, reserved_delta: `${delta}` }
     this.rows.push({ kind: 'reservation_changed', order_id, user_id, ...change })
+  }
+
+  /** A batch is SETTLED while all of its parts are mined, unless a part was voided. */
+  #count({ batch_id, parts }: BatchCleared, mined: 1 | -1): void {
+    const count = (this.#mined.get(batch_id) ?? 0) + mined
+    this.#mined.set(batch_id, count)
+    if (this.batches.get(batch_id) !== 'VOIDED')
+      this.batches.set(batch_id, count === parts ? 'SETTLED' : 'SETTLING')
+  }
+
+  #protect(orders: readonly ModelOrder[], price: number): void {
+    if (orders.length === 0) return
+    for (const order of orders) order.protection = price
+    this.rows.push({
+      kind: 'orders_protected',
+      ...{ as_of: this.#now, rule_version: 2, oracle_price: '100', oracle_at: 1, standing_seq: 1 },
+      price_protection: '1',
+      orders: orders.map(({ order_id, user_id }) => ({
+        ...{ order_id, user_id, best: null, level: null, reference: '100', price },
+      })),
+    })
   }
 
   #balance(userId: number): ModelBalance {
@@ -274,6 +309,7 @@ export class ModelMarket {
     this.#position(user_id).pending += side === 'LONG' ? steps : -steps
     const held = (BigInt(steps) * PER_STEP.reserved).toString()
     const fill_id = `${this.marketId}-${batchId}-${part}-${order.seq}`
+    this.protections.set(fill_id, order.protection)
     return { fill_id, order_id, user_id, part, side, steps, taker_steps: 0, held }
   }
 
@@ -316,21 +352,7 @@ export class ModelMarket {
     fills: readonly FillSettled[],
     orders: PartSettled['orders'],
   ): PartSettled {
-    const positions = fills.map(({ user_id, side, steps }) => ({
-      user_id,
-      size_delta: side === 'LONG' ? steps : -steps,
-      entry_notional_delta: `${price * steps}`,
-      folded_margin_delta: `${BigInt(steps) * PER_STEP.margin}`,
-      leverage_before: this.#position(user_id).leverage,
-      leverage_after: 2,
-    }))
-    // With two fills of one account in one part, its leverage before the second is already 2.
-    const seen = new Set<number>()
-    const before = positions.map((change) => {
-      const leverage_before = seen.has(change.user_id) ? 2 : change.leverage_before
-      seen.add(change.user_id)
-      return { ...change, leverage_before }
-    })
+    const positions = positionChanges(price, fills, (userId) => this.#position(userId).leverage)
     return {
       kind: 'part_settled',
       ...{
@@ -344,7 +366,7 @@ export class ModelMarket {
         log_index: 0,
         at: this.#now,
       },
-      ...{ tx_hash: `0x${batch_id}-${part}`, fills, positions: mergeByUser(before), orders },
+      ...{ tx_hash: `0x${batch_id}-${part}`, fills, positions, orders },
       position_closed: [],
     }
   }
@@ -367,24 +389,3 @@ export class ModelMarket {
 }
 
 const remainingOf = ({ quantity, filled, settling }: ModelOrder): number => quantity - filled - settling
-
-const settlementOf = <Fill extends Pick<MatchedFill, 'user_id' | 'side' | 'steps' | 'taker_steps' | 'held'>>(
-  fill: Fill,
-) => ({
-  ...{ fill_id: '', order_id: '', matched: true },
-  ...fill,
-  fee: `${BigInt(fill.steps) * PER_STEP.fee}`,
-  free_delta: `${-BigInt(fill.steps) * (PER_STEP.fee + PER_STEP.margin)}`,
-  from_pending: `${fill.steps % 2}`,
-  realized_pnl: `${fill.steps % 3}`,
-})
-
-/** A journal row has one position change per account. */
-function mergeByUser(changes: readonly PartSettled['positions'][number][]): PartSettled['positions'] {
-  return [...Map.groupBy(changes, ({ user_id }) => user_id).values()].map((own) => ({
-    ...(own[0] as PartSettled['positions'][number]),
-    size_delta: own.reduce((sum, { size_delta }) => sum + size_delta, 0),
-    entry_notional_delta: `${own.reduce((sum, c) => sum + BigInt(c.entry_notional_delta), 0n)}`,
-    folded_margin_delta: `${own.reduce((sum, c) => sum + BigInt(c.folded_margin_delta), 0n)}`,
-  }))
-}
