@@ -13,7 +13,7 @@ import { pairsOf, type SlowPair } from './slow-pairing.ts'
 import { type Row, slowPrice } from './slow-price.ts'
 import { type SlowProtection, type SlowQuote, slowProtection } from './slow-protection.ts'
 import { SlowRisk } from './slow-risk.ts'
-import { shares, type Tranche, trancheOrder } from './slow-shares.ts'
+import { fitsOnePart, shares, type Tranche, total, trancheOrder } from './slow-shares.ts'
 
 export interface SlowInput {
   readonly spec: MarketSpec
@@ -52,7 +52,7 @@ export function slowClear(input: SlowInput): SlowClearing {
   for (let rounds = 1; ; rounds++) {
     const filled = [...round.fills.keys()]
     if (filled.length > 800 && only.length === kept.length) only = market.largest(round)
-    else if (mayFlip && !market.fitsOnePart(round.fills)) mayFlip = false
+    else if (mayFlip && !fitsOnePart(input.orders, round.fills)) mayFlip = false
     else {
       const left = market.protectedRemainders(first, round)
       return { ...round, selfTrades: cancelled, protections: market.protections, protected: left, rounds }
@@ -378,13 +378,6 @@ class Market {
         .slice(0, 400)
     return [...ofSide('LONG'), ...ofSide('SHORT')]
   }
-
-  fitsOnePart(fills: ReadonlyMap<Seq, number>): boolean {
-    const filled = this.#in.orders.filter(({ seq }) => fills.has(seq))
-    const partly = filled.filter(({ seq, remaining }) => (fills.get(seq) as number) < remaining)
-    const accounts = new Set(filled.map(({ account }) => account))
-    return filled.length <= 200 && filled.length + partly.length + accounts.size + 2 <= 400
-  }
 }
 
 const NOTHING = {
@@ -399,4 +392,3 @@ const NOTHING = {
 
 const opposite = ({ side }: RestingOrder): RestingOrder['side'] => (side === 'LONG' ? 'SHORT' : 'LONG')
 const bySeq = (a: RestingOrder, b: RestingOrder): number => a.seq - b.seq
-const total = (tranches: readonly Tranche[]): number => tranches.reduce((sum, { steps }) => sum + steps, 0)

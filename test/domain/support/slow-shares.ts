@@ -42,3 +42,14 @@ export function trancheOrder(
     a.seq - b.seq
   )
 }
+
+export const total = (tranches: readonly Tranche[]): number =>
+  tranches.reduce((sum, { steps }) => sum + steps, 0)
+
+/** Whether the fills fit one part: 200 orders, and 400 slots if the chain has none of them yet. */
+export function fitsOnePart(orders: readonly RestingOrder[], fills: ReadonlyMap<Seq, number>): boolean {
+  const filled = orders.filter(({ seq }) => fills.has(seq))
+  const partly = filled.filter(({ seq, remaining }) => (fills.get(seq) as number) < remaining)
+  const accounts = new Set(filled.map(({ account }) => account))
+  return filled.length <= 200 && filled.length + partly.length + accounts.size + 2 <= 400
+}
