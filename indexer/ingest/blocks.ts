@@ -2,6 +2,7 @@
  * Records blocks with their facts and rolls them back. Each step locks the row of `chain_progress` and checks `next_block` first, so two
  * followers at once cannot apply a block twice.
  */
+import { sql } from 'kysely'
 import {
   confirmChainLogs,
   deleteBlock,
@@ -117,28 +118,37 @@ export interface EventlessSettlement {
   readonly part: number
 }
 
+/**
+ * Starts from the exchange's own settlements in flight, which are few: a block of a public chain may contain more transactions than a
+ * statement may have parameters.
+ */
 export async function eventlessSettlements(
   db: Db,
-  block: ChainBlock,
+  block: Pick<ChainBlock, 'transactions'>,
   facts: readonly BlockFact[],
 ): Promise<EventlessSettlement[]> {
-  const spoken = new Set(facts.map(({ log }) => log.txHash))
-  const silent = block.transactions.filter((hash) => !spoken.has(hash))
-  if (silent.length === 0) return []
-  const rows = await db
-    .selectFrom('relayer_transactions as sent')
-    .innerJoin('actions', (join) =>
-      join.onRef('actions.relayer', '=', 'sent.relayer').onRef('actions.nonce', '=', 'sent.nonce'),
+  if (block.transactions.length === 0) return []
+  const sent = await db
+    .selectFrom('actions')
+    .innerJoin('relayer_transactions as sent', (join) =>
+      join.onRef('sent.relayer', '=', 'actions.relayer').onRef('sent.nonce', '=', 'actions.nonce'),
     )
     .select(['actions.market_id', 'sent.tx_hash', 'actions.batch_id', 'actions.part'])
-    .where('sent.tx_hash', 'in', silent)
+    .where('actions.status', 'in', [sql.lit('SIGNED' as const), sql.lit('SUBMITTED' as const)])
+    // A transaction of nothing may have taken the nonce of a dead settlement.
+    .where('sent.purpose', '=', 'settle_part')
     .execute()
-  return rows.map((row) => ({
-    marketId: row.market_id,
-    txHash: row.tx_hash,
-    batchId: row.batch_id,
-    part: row.part,
-  }))
+  if (sent.length === 0) return []
+  const withEvents = new Set(facts.map(({ log }) => log.txHash))
+  const eventless = new Set(block.transactions.filter((hash) => !withEvents.has(hash)))
+  return sent
+    .filter(({ tx_hash }) => eventless.has(tx_hash))
+    .map((row) => ({
+      marketId: row.market_id,
+      txHash: row.tx_hash,
+      batchId: row.batch_id,
+      part: row.part,
+    }))
 }
 
 /** Rolls back the newest stored block, if it is still this one. */

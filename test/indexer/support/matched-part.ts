@@ -138,7 +138,7 @@ async function insertBatch(tx: Tx, part: SettlementPart, txHash: string): Promis
         tx_hash: txHash,
         chain_id: RELAYER.chain_id,
         ...sent,
-        purpose: 'settle',
+        purpose: 'settle_part',
         raw: '0x',
         status: 'BROADCAST',
       },
