@@ -70,6 +70,6 @@ export async function changeLedger(tx: Tx, changes: readonly LedgerChange[]): Pr
       free = accounts.free + changes.free,
       pending_withdrawal = accounts.pending_withdrawal + changes.pending_withdrawal,
       reserved = accounts.reserved + changes.reserved
-    from changes where accounts.user_id = changes.user_id
+    from changes where accounts.user_id = changes.user_id and accounts.user_id = any(${changes.map(({ user_id }) => user_id)}::bigint[])
   `.execute(tx)
 }

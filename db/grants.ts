@@ -150,7 +150,7 @@ const READ_MODEL = [
 
 const SHARED = ['shards', 'accounts', 'markets', 'positions', 'orders'] as const
 
-/** The tables that each process may read. Only the api reads API keys; of stored transactions the indexer reads hash and nonce. */
+/** The tables that each process may read. Only the api reads API keys; of stored transactions the indexer reads hash, nonce and purpose. */
 export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] } = {
   api: [
     ...SHARED,
@@ -162,12 +162,14 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...SHARED,
     ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
+    'resting',
   ],
   indexer: [
     ...SHARED,
     ...READ_MODEL,
     ...(['journal', 'users', 'batches', 'fills', 'actions', 'relayer_transactions'] as const),
     ...(['session_keys', 'chain_blocks', 'chain_logs', 'chain_progress', 'settlement_mismatches'] as const),
+    'resting',
   ],
 }
 

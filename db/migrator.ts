@@ -16,6 +16,7 @@ import * as vocabulary from './migrations/0010-vocabulary.ts'
 import * as processRoles from './migrations/0011-process-roles.ts'
 import * as feeAllowance from './migrations/0012-fee-allowance.ts'
 import * as standingOrders from './migrations/0013-standing-orders.ts'
+import * as accessPaths from './migrations/0014-access-paths.ts'
 import * as fairPriceReads from './migrations/0015-fair-price-reads.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
@@ -33,6 +34,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0011-process-roles': processRoles,
   '0012-fee-allowance': feeAllowance,
   '0013-standing-orders': standingOrders,
+  '0014-access-paths': accessPaths,
   '0015-fair-price-reads': fairPriceReads,
 }
 

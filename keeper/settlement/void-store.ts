@@ -53,20 +53,23 @@ async function batchesOf(tx: Tx, marketId: MarketId, actions: readonly ActionRow
 }
 
 async function isAfterUnnamed(tx: Tx, marketId: MarketId, queueNo: number): Promise<boolean> {
-  const before = await tx
+  const last = tx
     .selectFrom('actions')
-    .leftJoin('relayer_transactions as t', (join) =>
-      join
-        .onRef('t.relayer', '=', 'actions.relayer')
-        .onRef('t.nonce', '=', 'actions.nonce')
-        .on('t.status', '=', 'REVERTED'),
-    )
-    .select(['actions.status', 't.error'])
+    .select(['status', 'relayer', 'nonce'])
     .where('market_id', '=', marketId)
     .where('queue_no', '<', queueNo)
-    .where('actions.status', 'in', ['MINED', 'REVERTED'])
+    .where('status', 'in', ['MINED', 'REVERTED'])
     .orderBy('queue_no', 'desc')
     .limit(1)
+  const before = await tx
+    .selectFrom(last.as('last'))
+    .leftJoin('relayer_transactions as t', (join) =>
+      join
+        .onRef('t.relayer', '=', 'last.relayer')
+        .onRef('t.nonce', '=', 'last.nonce')
+        .on('t.status', '=', 'REVERTED'),
+    )
+    .select(['last.status', 't.error'])
     .executeTakeFirst()
   return before?.status === 'REVERTED' && (before.error?.startsWith(UNNAMED) ?? false)
 }

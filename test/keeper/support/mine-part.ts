@@ -11,7 +11,7 @@ import { applyFacts } from '../../../indexer/ingest/apply.ts'
 import type { MarketFixture } from './market-fixture.ts'
 
 /** The oldest part that is not mined. */
-const oldestPart = ({ db, spec }: MarketFixture) =>
+export const oldestPart = ({ db, spec }: MarketFixture) =>
   db
     .selectFrom('actions')
     .selectAll()
@@ -123,12 +123,8 @@ async function submit({ db, spec }: MarketFixture, { queue_no }: Action): Promis
     .execute()
 }
 
-/** Mines the oldest part, if there is one. */
-export async function mineOldestPart(fixture: MarketFixture): Promise<boolean> {
-  const next = await oldestPart(fixture)
-  if (next === undefined) return false
-  await submit(fixture, next)
-  const action = (await oldestPart(fixture)) as Action
+/** The block that mines the part, and its only fact. The block's number is the action's. */
+export async function minedPart(fixture: MarketFixture, action: Action) {
   const settled = await settledPart(fixture, action)
   const number = action.queue_no
   const hash = `0x${number.toString(16).padStart(64, '0')}`
@@ -148,14 +144,24 @@ export async function mineOldestPart(fixture: MarketFixture): Promise<boolean> {
     topics: [],
     data: '0x',
   }
-  const position = (): never => {
-    throw new Error('nobody asks the chain')
-  }
-  await fixture.db.transaction().execute((tx) =>
-    applyFacts(tx, block, [{ log, fact: { kind: 'part_mined', spec: fixture.spec, settled } }], {
-      chain: { position },
-      stopped: [],
-    }),
-  )
+  return { block, facts: [{ log, fact: { kind: 'part_mined' as const, spec: fixture.spec, settled } }] }
+}
+
+/** The chain of a part whose positions follow from the rules of `domain/`. */
+export const UNREAD_CHAIN = {
+  position(): never {
+    throw new Error('the positions follow from the rules of domain/: the chain must not be read')
+  },
+}
+
+/** Mines the oldest part, if there is one. */
+export async function mineOldestPart(fixture: MarketFixture): Promise<boolean> {
+  const next = await oldestPart(fixture)
+  if (next === undefined) return false
+  await submit(fixture, next)
+  const { block, facts } = await minedPart(fixture, (await oldestPart(fixture)) as Action)
+  await fixture.db
+    .transaction()
+    .execute((tx) => applyFacts(tx, block, facts, { chain: UNREAD_CHAIN, stopped: [] }))
   return true
 }

@@ -1,0 +1,158 @@
+/** What a statement reads does not grow with the age of the exchange: each touches few pages of a grown database. */
+import { expect } from 'chai'
+import { after, before, beforeEach, describe, it } from 'mocha'
+import type { Fence } from '../../db/fence.ts'
+import type { Address } from '../../domain/units.ts'
+import { confirmUpTo, eventlessSettlements, recordBlock, rollBackBlock } from '../../indexer/ingest/blocks.ts'
+import { createAuction } from '../../keeper/auction/auction.ts'
+import { createMarketMemory } from '../../keeper/auction/market-memory.ts'
+import { createAuctionStore } from '../../keeper/auction/store.ts'
+import { createFaucetStore } from '../../keeper/faucet/store.ts'
+import type { RelayerLane } from '../../keeper/relayer/ports.ts'
+import { createRelayerStore } from '../../keeper/relayer/store.ts'
+import { createSettlementStore } from '../../keeper/settlement/store.ts'
+import { createVoidStore } from '../../keeper/settlement/void-store.ts'
+import { MarketFixture, RULES, type Trader } from '../keeper/support/market-fixture.ts'
+import { minedPart, oldestPart, UNREAD_CHAIN } from '../keeper/support/mine-part.ts'
+import { createExplainedDb, type ExplainedDb } from '../support/explained-db.ts'
+import { GROWN_CHAIN, GROWN_RELAYER, growDatabase, grownHash } from '../support/grown-database.ts'
+import { perpetual } from '../support/markets.ts'
+
+/** Each grown table has more than 300 pages, and a whole index of it more than 100. */
+const SIZES = { accounts: 30_000, orders: 30_000, actions: 30_000, journal: 30_000 }
+const MOST_PAGES = 100
+
+describe('the access paths of the write side', function () {
+  this.timeout(120_000)
+  const lane: RelayerLane = { name: 'm1', relayer: GROWN_RELAYER as Address, chainId: GROWN_CHAIN }
+  let fixture: MarketFixture
+  let explained: ExplainedDb
+  let alice: Trader
+  let bob: Trader
+  let fence: Fence
+  /** Contains the book, so that no auction loads every position. */
+  const memory = createMarketMemory({ ...RULES, kind: perpetual.kind })
+
+  before(async () => {
+    fixture = await MarketFixture.open(perpetual)
+    await growDatabase(fixture.db, perpetual.marketId, SIZES)
+    await fixture.db
+      .insertInto('chain_progress')
+      .values({
+        chain_id: GROWN_CHAIN,
+        genesis_hash: '0x00',
+        next_block: SIZES.actions + 1,
+        head: SIZES.actions,
+        completed_at: 0,
+      })
+      .execute()
+    explained = createExplainedDb(fixture.url)
+    alice = await fixture.trader('alice')
+    bob = await fixture.trader('bob')
+    fence = await fixture.lease('m1')
+    await fixture.report(1000)
+    await createAuction(fixture.auctionPorts(), perpetual, memory).run(fence)
+  })
+  after(async () => {
+    await explained.db.destroy()
+    await fixture.close()
+  })
+  beforeEach(() => void explained.drain())
+
+  function expectFewPages(): void {
+    const statements = explained.drain()
+    expect(statements).not.to.deep.equal([])
+    expect(statements.filter(({ pages }) => pages > MOST_PAGES)).to.deep.equal([])
+  }
+
+  async function match(): Promise<void> {
+    // Reloads the book where a rollback requires it: this reads every position by design.
+    await createAuction(fixture.auctionPorts(), perpetual, memory).run(fence)
+    await fixture.place({ by: alice, side: 'LONG', steps: 20, limit: 1000 })
+    await fixture.place({ by: bob, side: 'SHORT', steps: 20, limit: 1000 })
+    const ports = { ...fixture.auctionPorts(), store: createAuctionStore(explained.db) }
+    expect(await createAuction(ports, perpetual, memory).run(fence)).to.be.a('number')
+  }
+
+  /** Signs the next action and marks it as sent. Returns the transaction's hash. */
+  async function send(): Promise<string> {
+    const store = createSettlementStore(explained.db)
+    const sign = (_: unknown, nonce: number) => ({ hash: `0xsent${nonce}`, raw: '0x' as const })
+    const sent = await store.signNext(perpetual.marketId, lane, fence, fixture.clock.now(), sign)
+    if (sent === null) throw new Error('no action is queued')
+    await store.noteSubmitted(perpetual.marketId, fence, sent.nonce, fixture.clock.now())
+    return sent.hash
+  }
+
+  it('when a batch is matched, signed, sent and mined, each statement finds its rows by an index', async () => {
+    await match()
+    await send()
+    const store = createSettlementStore(explained.db)
+    const { transactions } = await store.view(perpetual.marketId, lane)
+    const [sent] = transactions
+    if (sent === undefined) throw new Error('nothing was sent')
+    const relayers = createRelayerStore(explained.db)
+    await relayers.open(lane)
+    await relayers.from(lane, sent.nonce)
+    await relayers.noteSend(sent.hash, fixture.clock.now(), null)
+    const receipt = {
+      hash: sent.hash,
+      succeeded: true,
+      block: SIZES.actions + 1,
+      gasUsed: 0n,
+      effectiveGasPrice: 0n,
+    }
+    await relayers.noteReceipt(lane, sent.nonce, receipt)
+    const action = await oldestPart(fixture)
+    if (action === undefined) throw new Error('no part waits')
+    const { block, facts } = await minedPart(fixture, action)
+    const next = {
+      chainId: GROWN_CHAIN,
+      from: block.number,
+      block: { ...block, parentHash: grownHash(SIZES.actions), transactions: [sent.hash] },
+      facts,
+      mismatches: [],
+    }
+    await eventlessSettlements(explained.db, next.block, [])
+    expect(
+      await recordBlock(explained.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() }),
+    ).to.deep.equal([])
+    await rollBackBlock(explained.db, GROWN_CHAIN, block, 0)
+    await relayers.reopen(lane, [sent.nonce])
+    await recordBlock(explained.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() })
+    await confirmUpTo(explained.db, block.number, fixture.clock.now())
+    expectFewPages()
+  })
+
+  it('when an action reverts, the void finds its rows by an index', async () => {
+    await match()
+    const hash = await send()
+    const action = await oldestPart(fixture)
+    if (action === undefined || action.nonce === null) throw new Error('no part waits')
+    const relayers = createRelayerStore(explained.db)
+    await relayers.noteReceipt(lane, action.nonce, { hash, succeeded: false, block: 1 } as never)
+    const isVoided = await createVoidStore(explained.db).transaction(
+      perpetual.marketId,
+      fence,
+      action.queue_no,
+      (transaction) =>
+        transaction.save({
+          error: 'Test()',
+          isUnnamed: false,
+          cancelOnly: false,
+          orders: [],
+          reserved: new Map(),
+          rows: [],
+        }),
+    )
+    expect(isVoided).to.equal(true)
+    expectFewPages()
+  })
+
+  it('when the faucet looks for requests, it does not read the finished ones', async () => {
+    const store = createFaucetStore(explained.db)
+    await store.requested(20)
+    await store.finish(lane)
+    expectFewPages()
+  })
+})

@@ -1,0 +1,72 @@
+/** A database that measures its statements: each is executed under `explain analyze` and rolled back before it is executed for good. */
+import type pg from 'pg'
+import { createDb, createPool, type Db } from '../../db/client.ts'
+
+export interface ExplainedStatement {
+  readonly text: string
+  /** Pages of tables and indexes that the statement touched; a page may count several times. */
+  readonly pages: number
+}
+
+export interface ExplainedDb {
+  readonly db: Db
+  /** Statements since the last call. */
+  drain(): ExplainedStatement[]
+}
+
+const EXPLAINED = /^\s*(select|with|insert|update|delete)\b/i
+
+interface Plan {
+  readonly Plan: { readonly 'Shared Hit Blocks': number; readonly 'Shared Read Blocks': number }
+}
+
+async function pagesOf(client: pg.ClientBase, text: string, values: unknown[]): Promise<number> {
+  const { rows } = await client.query<{ 'QUERY PLAN': Plan[] }>(
+    `explain (analyze, buffers, timing off, format json) ${text}`,
+    values,
+  )
+  const plan = rows[0]?.['QUERY PLAN'][0]?.Plan
+  return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
+}
+
+/** The pages of the statement, without its effects. */
+async function dryRun(
+  client: pg.ClientBase,
+  isInTransaction: boolean,
+  text: string,
+  values: unknown[],
+): Promise<number> {
+  await client.query(isInTransaction ? 'savepoint explained' : 'begin')
+  try {
+    return await pagesOf(client, text, values)
+  } finally {
+    await client.query(isInTransaction ? 'rollback to savepoint explained' : 'rollback')
+  }
+}
+
+export function createExplainedDb(url: string): ExplainedDb {
+  const pool = createPool({ url, connections: 2, name: 'explained' })
+  const statements: ExplainedStatement[] = []
+  const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>
+  const explaining = (client: pg.PoolClient): pg.PoolClient => {
+    let isInTransaction = false
+    return new Proxy(client, {
+      get(target, name) {
+        if (name !== 'query') {
+          const value = Reflect.get(target, name)
+          return typeof value === 'function' ? value.bind(target) : value
+        }
+        return async (text: string, values: unknown[] = []) => {
+          if (/^(begin|start transaction)/.test(text)) isInTransaction = true
+          if (/^(commit|rollback)$/.test(text)) isInTransaction = false
+          if (EXPLAINED.test(text)) {
+            statements.push({ text, pages: await dryRun(target, isInTransaction, text, [...values]) })
+          }
+          return target.query(text, [...values])
+        }
+      },
+    })
+  }
+  pool.connect = (async () => explaining(await connect())) as typeof pool.connect
+  return { db: createDb(pool), drain: () => statements.splice(0) }
+}
