@@ -5,6 +5,7 @@
 
 import type { Book, RestingOrder } from '../book/book.ts'
 import { SortedMap } from '../book/sorted-map.ts'
+import { reduceOnlyFirst, shareOf } from '../orders/executable.ts'
 import type { Side } from '../orders/order.ts'
 import type { Position } from '../positions/position.ts'
 import type { Steps, Ticks, UserId } from '../units.ts'
@@ -103,9 +104,6 @@ function* priceLevels(
   if (price !== null) yield { price, orders: orders.sort(reduceOnlyFirst) }
 }
 
-const reduceOnlyFirst = (a: RestingOrder, b: RestingOrder): number =>
-  Number(b.reduceOnly) - Number(a.reduceOnly) || a.seq - b.seq
-
 /** What the order can execute: what is left of its account's position, then what its reservation covers. */
 function quotesOf(
   { terms, positions }: QuoteInput,
@@ -118,12 +116,15 @@ function quotesOf(
   const openable = openableNow(terms, capacity, order)
   const { reducingLimit, openingLimit } = boundOrder(terms, capacity, { order, openable }, null)
   const used = reduced.get(account) ?? 0
-  const reducing = reducingLimit === null ? 0 : Math.min(remaining, Math.abs(position.size) - used)
-  const opening = openingLimit === null ? 0 : Math.min(remaining - reducing, openable)
+  const { reducing, opening } = shareOf(
+    remaining,
+    (reducingLimit === null ? 0 : Math.abs(position.size) - used) as Steps,
+    openingLimit === null ? (0 as Steps) : openable,
+  )
   if (reducing > 0) reduced.set(account, used + reducing)
   const quotes: LimitQuote[] = []
-  if (reducing > 0) quotes.push({ order, limit: reducingLimit as Ticks, steps: reducing as Steps })
-  if (opening > 0) quotes.push({ order, limit: openingLimit as Ticks, steps: opening as Steps })
+  if (reducing > 0) quotes.push({ order, limit: reducingLimit as Ticks, steps: reducing })
+  if (opening > 0) quotes.push({ order, limit: openingLimit as Ticks, steps: opening })
   return quotes
 }
 

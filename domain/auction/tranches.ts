@@ -6,6 +6,7 @@
 import type { RestingOrder } from '../book/book.ts'
 import type { Band } from '../market/band.ts'
 import { type MarketSpec, priceOf } from '../market/market.ts'
+import { type OrderShare, shareOf } from '../orders/executable.ts'
 import type { Side } from '../orders/order.ts'
 import { maxOf, minOf, type Price, type Seq, type Steps, type Ticks } from '../units.ts'
 import { bandLimit } from './candidates.ts'
@@ -49,14 +50,9 @@ export interface BoundedOrder {
   readonly openable: Steps
 }
 
-/**
- * The steps by which an order takes part: those that close its account's position, and those that open or
- * grow one. At least one is above 0.
- */
-export interface BatchEntry {
+/** The share by which an order takes part. At least one of its parts is above 0. */
+export interface BatchEntry extends OrderShare {
   readonly bounded: BoundedOrder
-  readonly reducing: Steps
-  readonly opening: Steps
 }
 
 /**
@@ -169,9 +165,12 @@ export function addEntries(
   let reducible = Math.abs(capacity.size) as Steps
   for (const bounded of orders) {
     const { order, reducingLimit, openingLimit, openable } = bounded
-    const reducing = reducingLimit === null ? (0 as Steps) : minOf(order.remaining, reducible)
     const isOpen = openingLimit !== null && (mayFlip || order.side !== capacity.reducingSide)
-    const opening = isOpen ? minOf((order.remaining - reducing) as Steps, openable) : (0 as Steps)
+    const { reducing, opening } = shareOf(
+      order.remaining,
+      reducingLimit === null ? (0 as Steps) : reducible,
+      isOpen ? openable : (0 as Steps),
+    )
     if (reducing + opening === 0) continue
     reducible = (reducible - reducing) as Steps
     const entries = order.side === 'LONG' ? buys : sells
