@@ -5,30 +5,21 @@
 
 import { Book, type RestingOrder } from '../book/book.ts'
 import { invariant } from '../invariant.ts'
-import { priceBand, tickNearest } from '../market/band.ts'
+import { tickNearest } from '../market/band.ts'
 import type { MarketSpec } from '../market/market.ts'
 import { FLAT, type Position } from '../positions/position.ts'
 import type { FundingIndex, Millis, Price, Rate, Seq, Steps, Ticks, UserId } from '../units.ts'
 import { type Candidates, candidatesOf, type Exclusions, eligibility, NO_EXCLUSIONS } from './candidates.ts'
-import {
-  type Clearing,
-  type ClearingInputs,
-  type Fill,
-  type Proration,
-  type Protection,
-  RULE_VERSION,
-} from './clearing.ts'
+import { type Clearing, type ClearingInputs, type Fill, type Proration, RULE_VERSION } from './clearing.ts'
 import type { PriceResult } from './clearing-price.ts'
 import { fillsOf } from './fills.ts'
 import { cancelsOf } from './market-remainder.ts'
-import { OpeningMargins } from './opening-margin.ts'
 import { pairUp } from './pairing.ts'
 import { type Participant, participantsOf } from './participants.ts'
 import { fitsOnePart } from './parts.ts'
-import { PositionCapacities } from './position-capacity.ts'
 import { protectionsOf } from './protection.ts'
 import { type Round, type RoundInput, type RoundResult, runRound } from './round.ts'
-import { type BatchEntries, type BatchEntry, eligibleAt } from './tranches.ts'
+import { type BatchEntries, type BatchEntry, eligibleAt, riskTermsAt } from './tranches.ts'
 
 /**
  * A batch that fills more orders than this is cleared again over the largest `BATCH_ORDERS_PER_SIDE` orders
@@ -60,16 +51,9 @@ export interface AuctionInput {
  */
 export function clear(input: AuctionInput): Clearing {
   const { spec, book, oracle, fundingIndex, asOf, positions, standingSeq, priceProtection } = input
-  const band = priceBand(spec, oracle)
   const isEligible = eligibility(asOf, input.excluded ?? NO_EXCLUSIONS)
-  const unprotected = {
-    spec,
-    band,
-    oracle,
-    openingMargins: new OpeningMargins(spec, oracle, band),
-    capacities: new PositionCapacities(spec, band, oracle, fundingIndex),
-    protections: new Map<Seq, Protection>(),
-  }
+  const unprotected = riskTermsAt(spec, oracle, fundingIndex)
+  const { band } = unprotected
   const { bySeq: protections, ladder } = protectionsOf(
     { terms: unprotected, book, positions, isEligible, standingSeq, width: priceProtection },
     book.marketOrders('LONG').filter(isEligible),

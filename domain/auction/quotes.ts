@@ -128,6 +128,24 @@ function quotesOf(
   return quotes
 }
 
+/** The best limit at which orders of one side can execute, and how many steps. */
+export interface BestQuote {
+  readonly limit: Ticks
+  readonly steps: Steps
+}
+
+/** The best quote of one side, of which at least `enough` steps are counted if it has them; null without one. */
+export function bestQuote(input: QuoteInput, side: Side, enough: Steps): BestQuote | null {
+  let best: Ticks | null = null
+  let total = 0
+  for (const { limit, steps } of limitQuotes(input, side)) {
+    if (best !== null && (total >= enough || limit !== best)) break
+    best = limit
+    total += steps
+  }
+  return best === null ? null : { limit: best, steps: total as Steps }
+}
+
 /** Merges two lists of quotes, both best first. */
 function* merged(
   side: Side,

@@ -4,15 +4,15 @@
  */
 
 import type { RestingOrder } from '../book/book.ts'
-import type { Band } from '../market/band.ts'
+import { type Band, priceBand } from '../market/band.ts'
 import { type MarketSpec, priceOf } from '../market/market.ts'
 import { type OrderShare, shareOf } from '../orders/executable.ts'
 import type { Side } from '../orders/order.ts'
-import { maxOf, minOf, type Price, type Seq, type Steps, type Ticks } from '../units.ts'
+import { type FundingIndex, maxOf, minOf, type Price, type Seq, type Steps, type Ticks } from '../units.ts'
 import { bandLimit } from './candidates.ts'
 import type { Protection } from './clearing.ts'
-import type { OpeningMargins } from './opening-margin.ts'
-import type { PositionCapacities, PositionCapacity } from './position-capacity.ts'
+import { OpeningMargins } from './opening-margin.ts'
+import { PositionCapacities, type PositionCapacity } from './position-capacity.ts'
 
 /** Parameters of the batch that limit risk. */
 export interface RiskTerms {
@@ -23,6 +23,16 @@ export interface RiskTerms {
   readonly capacities: PositionCapacities
   /** Of every market order in the batch. Without an entry, a market order reaches to the edge of the band. */
   readonly protections: ReadonlyMap<Seq, Protection>
+}
+
+/** The terms of a batch at this oracle price, before its protections are known. */
+export function riskTermsAt(spec: MarketSpec, oracle: Price, fundingIndex: FundingIndex): RiskTerms {
+  const band = priceBand(spec, oracle)
+  return {
+    ...{ spec, band, oracle, protections: new Map() },
+    openingMargins: new OpeningMargins(spec, oracle, band),
+    capacities: new PositionCapacities(spec, band, oracle, fundingIndex),
+  }
 }
 
 /**

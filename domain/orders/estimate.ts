@@ -6,9 +6,8 @@
  */
 import { clear } from '../auction/auction.ts'
 import type { Protection } from '../auction/clearing.ts'
-import { OpeningMargins } from '../auction/opening-margin.ts'
-import { PositionCapacities } from '../auction/position-capacity.ts'
 import { protectionsOf } from '../auction/protection.ts'
+import { riskTermsAt } from '../auction/tranches.ts'
 import { Book, type RestingOrder } from '../book/book.ts'
 import { type Band, tickNearest } from '../market/band.ts'
 import { quantityOf } from '../market/market.ts'
@@ -98,13 +97,8 @@ function restingLevels(order: Pick<Order, 'side'>, { spec, band, depth }: Estima
  * first batch after its trigger. The depth stands for the orders that stood in the previous auction.
  */
 export function expectedProtection(order: UnsizedOrder, input: EstimateInput): Protection {
-  const { spec, band, oracle, fundingIndex } = input
   const levels = restingLevels(order, input)
-  const terms = {
-    ...{ spec, band, oracle, protections: new Map() },
-    openingMargins: new OpeningMargins(spec, oracle, band),
-    capacities: new PositionCapacities(spec, band, oracle, fundingIndex),
-  }
+  const terms = riskTermsAt(input.spec, input.oracle, input.fundingIndex)
   const seq = (levels.length + 1) as Seq
   const own: RestingOrder = {
     ...{ seq, account: SELF, side: order.side, type: 'MARKET', limit: 0 as Ticks, remaining: 1 as Steps },

@@ -1,9 +1,23 @@
 /** Computes the mark price, which values positions for display and triggers conditional orders. */
 
-import type { Book, Level } from '../book/book.ts'
+import { eligibility, NO_EXCLUSIONS } from '../auction/candidates.ts'
+import { type BestQuote, bestQuote } from '../auction/quotes.ts'
+import { riskTermsAt } from '../auction/tranches.ts'
+import type { Book } from '../book/book.ts'
 import { type Band, priceBand, tickFloor } from '../market/band.ts'
 import { type MarketSpec, priceOf } from '../market/market.ts'
-import { type Millis, maxOf, minOf, type Price, type Steps, type Ticks } from '../units.ts'
+import type { Side } from '../orders/order.ts'
+import type { Position } from '../positions/position.ts'
+import {
+  type FundingIndex,
+  type Millis,
+  maxOf,
+  minOf,
+  type Price,
+  type Steps,
+  type Ticks,
+  type UserId,
+} from '../units.ts'
 
 /** Time constant of the moving average of (mid - oracle price). */
 const BASIS_MS = 150_000
@@ -33,31 +47,54 @@ export interface ClearedPrice {
 export interface MarkPriceInput {
   readonly spec: MarketSpec
   readonly oracle: Price
-  readonly book: Book
+  /** See `bestPrices`. */
+  readonly best: BestPrices | null
   readonly last: ClearedPrice | null
   readonly now: Millis
 }
 
-/** The best buy and sell prices; null if the book is one-sided, crossed, wide or thin. */
-export function bestQuotes({
+export interface BestPricesInput {
+  readonly spec: MarketSpec
+  readonly oracle: Price
+  readonly book: Book
+  /** The matched position of an account. */
+  readonly positions: (account: UserId) => Position
+  readonly fundingIndex: FundingIndex
+  readonly now: Millis
+}
+
+/** The best buy and sell prices of a book. */
+export interface BestPrices {
+  readonly bid: Price
+  readonly ask: Price
+}
+
+/**
+ * The best prices at which orders of the book can execute in an auction at `now`; null if the book is
+ * one-sided, crossed, wide or thin there.
+ */
+export function bestPrices({
   spec,
   oracle,
   book,
-}: MarkPriceInput): { readonly bid: Price; readonly ask: Price } | null {
-  const bid = book.best('LONG')
-  const ask = book.best('SHORT')
-  if (bid === undefined || ask === undefined || bid.price >= ask.price) return null
+  positions,
+  fundingIndex,
+  now,
+}: BestPricesInput): BestPrices | null {
+  const terms = riskTermsAt(spec, oracle, fundingIndex)
+  const quotes = { terms, book, positions, isQuoted: eligibility(now, NO_EXCLUSIONS) }
+  const enough = (spec.minQuantity * MIN_DEPTH_ORDERS) as Steps
+  const best = (side: Side): BestQuote | null => bestQuote(quotes, side, enough)
+  const [bid, ask] = [best('LONG'), best('SHORT')]
+  if (bid === null || ask === null || bid.limit >= ask.limit) return null
   const widest = Math.max(NARROW_TICKS, tickFloor(spec, (oracle / WIDE_SPREAD) as Price))
-  if (ask.price - bid.price > widest || isThin(spec, bid) || isThin(spec, ask)) return null
-  return { bid: priceOf(spec, bid.price), ask: priceOf(spec, ask.price) }
+  if (ask.limit - bid.limit > widest || bid.steps < enough || ask.steps < enough) return null
+  return { bid: priceOf(spec, bid.limit), ask: priceOf(spec, ask.limit) }
 }
-
-const isThin = (spec: MarketSpec, level: Level): boolean =>
-  level.steps < ((spec.minQuantity * MIN_DEPTH_ORDERS) as Steps)
 
 /** The moving average after a sample of the book at `now`. */
 export function nextMarkBasis(basis: MarkBasis | null, input: MarkPriceInput): MarkBasis {
-  const best = bestQuotes(input)
+  const { best } = input
   const sample = best === null ? 0n : (best.bid + best.ask) / 2n - input.oracle
   if (basis === null) return { value: 0n, at: input.now }
   const elapsed = BigInt(minOf(maxOf(0, input.now - basis.at), BASIS_MS))
@@ -70,8 +107,7 @@ export function nextMarkBasis(basis: MarkBasis | null, input: MarkPriceInput): M
  * clearing price), and of the oracle price. If the book has no usable quotes, the oracle price.
  */
 export function markPrice(input: MarkPriceInput, basis: MarkBasis): Price {
-  const { spec, oracle, last, now } = input
-  const best = bestQuotes(input)
+  const { spec, oracle, best, last, now } = input
   if (best === null) return oracle
   const recent =
     last !== null && now - last.at < RECENT_MS ? priceOf(spec, last.price) : (best.bid + best.ask) / 2n

@@ -10,19 +10,19 @@ import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { FLAT, type Position } from '../../domain/positions/position.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import {
-  type FundingIndex,
-  type Millis,
-  maxOf,
-  type Quote,
-  type Seq,
-  type UserId,
-} from '../../domain/units.ts'
+import { type Millis, maxOf, type Quote, type Seq, type UserId } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Metrics } from '../ports.ts'
-import { catchUp, isIdle, type MarketMemory, type MarketView, usableReport } from './market-memory.ts'
+import {
+  catchUp,
+  FUNDING_INDEX,
+  isIdle,
+  type MarketMemory,
+  type MarketView,
+  usableReport,
+} from './market-memory.ts'
 import type { AuctionStore, MarketTransaction } from './ports.ts'
 
 export interface AuctionPorts {
@@ -40,8 +40,6 @@ export interface Auction {
   run(fence: Fence): Promise<number | null>
 }
 
-/** No market has a funding rate yet, so the index is still 0. */
-const FUNDING_INDEX = 0n as FundingIndex
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
 export function createAuction(ports: AuctionPorts, spec: MarketSpec, memory: MarketMemory): Auction {

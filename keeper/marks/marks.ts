@@ -4,13 +4,19 @@ import type { Fence } from '../../db/fence.ts'
 import type { MarketBook } from '../../domain/book/market-book.ts'
 import type { WaitingOrder } from '../../domain/book/trigger-book.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
-import { FLAT } from '../../domain/positions/position.ts'
-import { type MarkBasis, markPrice, nextMarkBasis } from '../../domain/prices/mark.ts'
+import { FLAT, type Position } from '../../domain/positions/position.ts'
+import { bestPrices, type MarkBasis, markPrice, nextMarkBasis } from '../../domain/prices/mark.ts'
 import { type MarketPrices, planMark } from '../../domain/prices/mark-plan.ts'
 import type { OracleReport } from '../../domain/settlement/settlement.ts'
-import type { Millis, Quote } from '../../domain/units.ts'
+import type { Millis, Quote, UserId } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
-import { catchUp, type MarketMemory, type MarketView, usableReport } from '../auction/market-memory.ts'
+import {
+  catchUp,
+  FUNDING_INDEX,
+  type MarketMemory,
+  type MarketView,
+  usableReport,
+} from '../auction/market-memory.ts'
 import type { AuctionStore, MarketSnapshot, MarketTransaction } from '../auction/ports.ts'
 import type { Metrics } from '../ports.ts'
 
@@ -42,12 +48,15 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
   let last: MarketPrices | null = null
 
   function quote(
-    { book }: MarketBook,
+    { feed: { book }, positions }: Pick<MarketView, 'feed' | 'positions'>,
     { lastPrice }: MarketSnapshot,
     oracle: OracleReport,
     now: Millis,
   ): MarketPrices {
-    const input = { spec, oracle: oracle.price, book, last: lastPrice, now }
+    const market = { spec, oracle: oracle.price, now }
+    const positionOf = (account: UserId): Position => positions.get(account) ?? FLAT
+    const best = bestPrices({ ...market, book, positions: positionOf, fundingIndex: FUNDING_INDEX })
+    const input = { ...market, best, last: lastPrice }
     basis = nextMarkBasis(basis, input)
     return { oracle, mark: markPrice(input, basis), at: now }
   }
@@ -65,7 +74,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
     const { feed, positions } = await catchUp(spec, transaction, before)
     const view: MarketView = { ...before, feed, positions, seq: snapshot.head }
     if (snapshot.report === null) return view
-    const prices = quote(feed, snapshot, snapshot.report, now)
+    const prices = quote(view, snapshot, snapshot.report, now)
     const triggered = triggeredBy(prices, feed, snapshot)
     const accounts = new Set(triggered.map(({ account }) => account))
     const funds = await transaction.lockFunds(accounts)
@@ -91,7 +100,7 @@ export function createMarks(ports: MarkPorts, spec: MarketSpec, memory: MarketMe
       const snapshot = await store.snapshot(spec.marketId)
       if (snapshot.report === null) return
       if (isDue) checkedAt = now
-      const prices = quote(view.feed, snapshot, snapshot.report, now)
+      const prices = quote(view, snapshot, snapshot.report, now)
       const isWanted = isDue && (last === null || hasChanged(last, prices))
       if (!isWanted && triggeredBy(prices, view.feed, snapshot).length === 0) return
       // Restored only if the transaction commits.

@@ -1,13 +1,20 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { Book } from '../../../domain/book/book.ts'
+import { Book, type RestingOrder } from '../../../domain/book/book.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { priceOf } from '../../../domain/market/market.ts'
-import { type MarkPriceInput, markPrice, nextMarkBasis } from '../../../domain/prices/mark.ts'
-import type { Millis, Price } from '../../../domain/units.ts'
+import { FLAT, type Position } from '../../../domain/positions/position.ts'
+import {
+  type BestPricesInput,
+  bestPrices,
+  type MarkPriceInput,
+  markPrice,
+  nextMarkBasis,
+} from '../../../domain/prices/mark.ts'
+import { type Millis, ONE, type Price, type Seconds, type UserId } from '../../../domain/units.ts'
 import { perpetual, steps, ticks } from '../../support/markets.ts'
-import { resting } from '../support/resting.ts'
+import { NO_FUNDING, positionAt, resting } from '../support/resting.ts'
 
 const at = (value: number) => value as Millis
 const DEEP = 1000
@@ -23,15 +30,20 @@ function input(
     ...(bid === null ? [] : [resting({ side: 'LONG', limit: ticks(bid), remaining })]),
     ...(ask === null ? [] : [resting({ side: 'SHORT', limit: ticks(ask), remaining })]),
   ]
-  return {
-    spec: perpetual,
-    oracle: priceOf(perpetual, ticks(1000)),
-    book: Book.of(orders),
-    last: null,
-    now: at(0),
-    ...more,
-  }
+  const market = { spec: perpetual, oracle: priceOf(perpetual, ticks(1000)), now: at(0) }
+  const best = bestPrices(book(Book.of(orders)))
+  return { ...market, best, last: null, ...more }
 }
+
+/** A book at an oracle price of 100 whose accounts have the positions, flat if not named. */
+const book = (all: Book, positions: ReadonlyMap<UserId, Position> = new Map()): BestPricesInput => ({
+  spec: perpetual,
+  oracle: priceOf(perpetual, ticks(1000)),
+  book: all,
+  positions: (account) => positions.get(account) ?? FLAT,
+  fundingIndex: NO_FUNDING,
+  now: at(5_000),
+})
 
 const NO_BASIS = { value: 0n, at: at(0) }
 const inTicks = (price: Price): number => Number(price) / Number(perpetual.tick)
@@ -75,6 +87,40 @@ describe('markPrice', () => {
         },
       ),
     )
+  })
+})
+
+describe('bestPrices', () => {
+  const ask = (limit: number, fields: Partial<RestingOrder> = {}) =>
+    resting({ side: 'SHORT', limit: ticks(limit), remaining: steps(DEEP), ...fields })
+  const bid = resting({ side: 'LONG', limit: ticks(999), remaining: steps(DEEP) })
+  const holder = 2 as UserId
+  const reduceOnly = ask(1000, { account: holder, reduceOnly: true })
+  const askOf = (orders: readonly RestingOrder[], size = 0): number | null => {
+    const position = positionAt(perpetual, { size, entry: 1000, margin: 10n * ONE })
+    const best = bestPrices(book(Book.of([bid, ...orders]), new Map([[holder, position]])))
+    return best === null ? null : inTicks(best.ask)
+  }
+
+  it('when a reduce-only order has no position to reduce, it is not the best price', () => {
+    expect(askOf([reduceOnly, ask(1002)])).to.equal(1002)
+    expect(askOf([reduceOnly, ask(1002)], -DEEP)).to.equal(1002)
+    expect(askOf([reduceOnly])).to.equal(null)
+    expect(askOf([reduceOnly, ask(1002)], DEEP)).to.equal(1000)
+  })
+
+  it('when the position allows a reduce-only order less than five minimum orders, its level is thin', () => {
+    expect(askOf([reduceOnly, ask(1002)], 5 * perpetual.minQuantity - 1)).to.equal(null)
+    expect(askOf([reduceOnly, ask(1002)], 5 * perpetual.minQuantity)).to.equal(1000)
+  })
+
+  it('when an order has expired, it is not the best price', () => {
+    expect(askOf([ask(1000, { expiration: 4 as Seconds }), ask(1002)])).to.equal(1002)
+  })
+
+  it('when the margin requirement keeps an order from its limit, it counts at the limit at which it can trade', () => {
+    // O(1 + IMR) - limit / leverage = 104.5 - 4.
+    expect(askOf([ask(1000, { leverage: 25 }), ask(1010)])).to.equal(1005)
   })
 })
 
