@@ -23,6 +23,7 @@ import {
   type Ticks,
   type UserId,
 } from '../domain/units.ts'
+import { argumentsOf } from '../service/command-line.ts'
 
 setFlagsFromString('--no-allocation-site-pretenuring')
 
@@ -198,6 +199,7 @@ function percentile(values: readonly number[], share: number): number {
   return Math.round((sorted[at] as number) * 1000) / 1000
 }
 
+argumentsOf({ command: 'npm run bench:auction', flags: {} })
 const rows = RESTING.map((resting) => {
   const { insert, clear: clears, fills } = run(resting)
   const batch = insert.map((time, i) => time + (clears[i] as number))

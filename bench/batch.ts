@@ -3,12 +3,9 @@
  * batches of 50 orders and single cancels over REST at a fixed rate, each timed from its scheduled time. They run against a complete
  * stack, with the load generator in a separate process on the same machine. Prints tables and one JSON line. Fails if an accepted order
  * is lost.
- *
- *   npm run bench:batch -- [--isolated] [--seconds 20]
- *
- * `--isolated` measures the api and Postgres alone.
  */
-import { parseArgs } from 'node:util'
+
+import { argumentsOf, positiveNumber, toggle, withDefault } from '../service/command-line.ts'
 import { startComplete } from './intake/complete-target.ts'
 import { startIsolated } from './intake/isolated-target.ts'
 import type { LoadRun } from './intake/load.ts'
@@ -17,10 +14,13 @@ import { measureThreads } from './intake/threads.ts'
 
 const ORDERS = 50
 
-const { values } = parseArgs({
-  options: { isolated: { type: 'boolean', default: false }, seconds: { type: 'string', default: '20' } },
+const { isolated, seconds } = argumentsOf({
+  command: 'npm run bench:batch --',
+  flags: {
+    isolated: toggle('measure the api and Postgres alone'),
+    seconds: withDefault(positiveNumber('duration of a run'), 20),
+  },
 })
-const seconds = Number(values.seconds)
 const runs: readonly LoadRun[] = [
   { name: 'warm-up', kind: 'open', rate: 100, seconds: 5, command: { batchOf: ORDERS } },
   { name: '20 batches/s', kind: 'open', rate: 20, seconds, command: { batchOf: ORDERS } },
@@ -35,7 +35,7 @@ console.log(
 )
 console.table(threads)
 
-const measured = await measurePlacements(values.isolated ? startIsolated : startComplete, runs)
+const measured = await measurePlacements(isolated ? startIsolated : startComplete, runs)
 console.table(
   measured.runs.map(({ cpu_s: _, cpu_us: __, readable, auctions, ...run }) => ({
     ...run,
@@ -45,5 +45,5 @@ console.table(
   })),
 )
 console.log('stored orders:', measured.counted)
-const stack = values.isolated ? 'api and Postgres' : 'complete'
+const stack = isolated ? 'api and Postgres' : 'complete'
 console.log(JSON.stringify({ bench: 'batch', stack, threads, ...measured }))

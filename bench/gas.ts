@@ -1,9 +1,11 @@
 /** `npm run gas`: prints the gas per settled order and of every other call, as a table and as one JSON line. */
 
+import { argumentsOf } from '../service/command-line.ts'
 import { gasTable, MOVES, SALTS, SIZES } from '../test/contracts/support/gas.ts'
 import { adjustmentGas } from '../test/contracts/support/gas-adjust.ts'
 import { ownerGas } from '../test/contracts/support/gas-owner.ts'
 
+argumentsOf({ command: 'npm run bench:gas', flags: {} })
 const table = { ...(await gasTable()), ...(await ownerGas()), ...(await adjustmentGas()) }
 const perOrder = new Set<string>()
 console.log(`gas per order       ${MOVES.map((move) => move.padStart(10)).join('')}`)

@@ -2,22 +2,20 @@
  * Measures order intake. First the complete check of an order's signature against bare public-key recovery, on one core. Then placements
  * over REST against a complete stack (api, keeper, indexer, durable Postgres, chain and prices; no demo traders), with the load generator
  * in a separate process on the same machine. Prints tables and one JSON line. Fails if an accepted order is lost.
- *
- *   npm run bench:intake -- [--isolated] [--seconds 60] [--runs '200/s,2000/s']
- *
- * `--isolated` measures the api and Postgres alone.
  */
-import { parseArgs } from 'node:util'
+
+import { argumentsOf, positiveNumber, text, toggle, withDefault } from '../service/command-line.ts'
 import { startComplete } from './intake/complete-target.ts'
 import { startIsolated } from './intake/isolated-target.ts'
 import { measurePlacements, type RunWithCosts, runsOf } from './intake/placements.ts'
 import { measureSignatures } from './intake/signatures.ts'
 
-const { values } = parseArgs({
-  options: {
-    isolated: { type: 'boolean', default: false },
-    seconds: { type: 'string', default: '60' },
-    runs: { type: 'string' },
+const values = argumentsOf({
+  command: 'npm run bench:intake --',
+  flags: {
+    isolated: toggle('measure the api and Postgres alone'),
+    seconds: withDefault(positiveNumber('duration of a run'), 60),
+    runs: text('<names>', "only these runs, such as '200/s,2000/s'"),
   },
 })
 const wanted = values.runs === undefined ? null : new Set(['warm-up', ...values.runs.split(',')])
@@ -31,7 +29,7 @@ console.table({
   },
 })
 
-const runs = runsOf(Number(values.seconds)).filter(({ name }) => wanted?.has(name) ?? true)
+const runs = runsOf(values.seconds).filter(({ name }) => wanted?.has(name) ?? true)
 const placements = await measurePlacements(values.isolated ? startIsolated : startComplete, runs)
 const line = ({ cpu_s: _, cpu_us, readable, auctions, ...run }: RunWithCosts) => ({
   ...run,

@@ -8,7 +8,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { Client } from '../client/client.ts'
 import type { Market } from '../client/responses.ts'
@@ -17,6 +16,7 @@ import type { Db } from '../db/client.ts'
 import { readRows } from '../db/journal.ts'
 import { marketShard } from '../domain/journal/journal-row.ts'
 import type { Side } from '../domain/orders/order.ts'
+import { argumentsOf, positiveNumber, withDefault } from '../service/command-line.ts'
 import { percentile } from '../stack/replay/statistics.ts'
 import { type Stack, startStack } from '../stack/stack.ts'
 
@@ -51,12 +51,15 @@ interface Run {
   readonly warmup: number
 }
 
-function readFlags(): Run {
-  const text = { type: 'string' } as const
-  const { values } = parseArgs({ options: { rate: text, seconds: text, warmup: text } })
-  const { rate = '100', seconds = '20', warmup = '5' } = values
-  return { rate: Number(rate), seconds: Number(seconds), warmup: Number(warmup) }
-}
+const readFlags = (): Run =>
+  argumentsOf({
+    command: 'npm run bench:latency --',
+    flags: {
+      rate: withDefault(positiveNumber('orders per second'), 100),
+      seconds: withDefault(positiveNumber('duration of the measurement'), 20),
+      warmup: withDefault(positiveNumber('seconds before the measurement'), 5),
+    },
+  })
 
 /** Runs `read` now, and once more if it was called again meanwhile; never concurrently. */
 function coalesced(read: () => Promise<void>): () => void {

@@ -8,6 +8,7 @@ import { appendRows, createShard, lockShard } from '../db/journal.ts'
 import type { JournalRow, OrderPlaced } from '../domain/journal/journal-row.ts'
 import { projectChunk, registerShards } from '../indexer/project/project-shard.ts'
 import { resetReadModel } from '../indexer/project/rebuild.ts'
+import { argumentsOf } from '../service/command-line.ts'
 import { freshDatabase } from '../test/support/postgres.ts'
 
 const ROWS = 40_000
@@ -66,6 +67,7 @@ async function measure(db: Db, limit: number): Promise<{ rate: number; cpu: numb
   return { rate: Math.round(rows / seconds), cpu: Math.round((user + system) / rows) }
 }
 
+argumentsOf({ command: 'npm run bench:projection', flags: {} })
 const db = createDb(createPool({ url: await freshDatabase(), connections: 2, name: 'bench' }))
 await writeJournal(db)
 console.log('rows per chunk      rows/s   µs of this process per row')

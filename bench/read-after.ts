@@ -8,7 +8,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import { argumentsOf, positiveNumber, withDefault } from '../service/command-line.ts'
 import { percentile } from '../stack/replay/statistics.ts'
 import { startComplete } from './intake/complete-target.ts'
 import { startGenerator } from './intake/generator.ts'
@@ -18,14 +18,14 @@ import type { Target } from './intake/target.ts'
 
 /** First salt of the orders that are read, far above the salts of the load. */
 const FIRST_SALT = 2 ** 40
-const { values } = parseArgs({
-  options: {
-    rate: { type: 'string', default: '1000' },
-    reads: { type: 'string', default: '50' },
-    seconds: { type: 'string', default: '20' },
+const { rate, reads, seconds } = argumentsOf({
+  command: 'npm run bench:read-after --',
+  flags: {
+    rate: withDefault(positiveNumber('placements per second'), 1000),
+    reads: withDefault(positiveNumber('bookmarked reads per second'), 50),
+    seconds: withDefault(positiveNumber('duration of the run'), 20),
   },
 })
-const [rate, reads, seconds] = [Number(values.rate), Number(values.reads), Number(values.seconds)]
 const agent = new http.Agent({ keepAlive: true, maxSockets: 256 })
 
 interface Answer {

@@ -10,13 +10,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { Client } from '../client/client.ts'
 import { fromE18 } from '../client/decimals.ts'
 import type { NewOrder } from '../client/order-factory.ts'
 import { waitFor } from '../client/wait-for.ts'
 import { readRows } from '../db/journal.ts'
 import { type BatchCleared, marketShard, type OrderTriggered } from '../domain/journal/journal-row.ts'
+import { argumentsOf, positiveNumber, wholeNumber, withDefault } from '../service/command-line.ts'
 import { percentile } from '../stack/replay/statistics.ts'
 import { type Stack, startStack } from '../stack/stack.ts'
 
@@ -26,10 +26,13 @@ const QUANTITY = '0.001'
 const SPACING = 5
 const DEPTH = 5_000
 
-const { values } = parseArgs({
-  options: { stops: { type: 'string', default: '40' }, seconds: { type: 'string', default: '30' } },
+const { stops, seconds } = argumentsOf({
+  command: 'npm run bench:trigger --',
+  flags: {
+    stops: withDefault(wholeNumber('number of conditional orders', { least: 1 }), 40),
+    seconds: withDefault(positiveNumber('bound of the time in which they trigger'), 30),
+  },
 })
-const [stops, seconds] = [Number(values.stops), Number(values.seconds)]
 
 const traderOn = ({ file }: Stack, index: number): Client => {
   const account = file.accounts[index]

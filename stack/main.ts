@@ -1,6 +1,7 @@
 /** `npm start`: runs a complete exchange on this machine until Ctrl-C. */
 
 import { relative } from 'node:path'
+import { orExit } from '../service/command-line.ts'
 import { readOptions, StackError, type StackOptions } from './options.ts'
 import { startStack } from './stack.ts'
 import type { StackFile } from './stack-file.ts'
@@ -10,7 +11,7 @@ const print = (line: string): void => {
 }
 
 async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2))
+  const options = orExit(() => readOptions(process.argv.slice(2)))
   print(`Starting Clearbatch in ${options.dataDir} ...`)
   const began = Date.now()
   const stopped = signalled()

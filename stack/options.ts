@@ -1,6 +1,6 @@
 /** Parses the flags of `npm start`. */
 import { resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseArguments, text, toggle, wholeNumber, withDefault } from '../service/command-line.ts'
 
 export interface StackOptions {
   readonly port: number
@@ -15,33 +15,21 @@ export class StackError extends Error {
   override readonly name = 'StackError'
 }
 
-export const USAGE = `npm start -- [options]
-  --port <n>         port of the REST interface (default 8080; 0 for any free port)
-  --data-dir <path>  folder of the state (default .clearbatch)
-  --fresh            delete the saved state first
-  --no-bots          start without demo traders`
+const COMMAND_LINE = {
+  command: 'npm start --',
+  flags: {
+    port: withDefault(
+      wholeNumber('port of the REST interface; 0 for any free port', { most: 65_535, kind: 'a port number' }),
+      8080,
+    ),
+    'data-dir': withDefault(text('<path>', 'folder of the state'), '.clearbatch'),
+    fresh: toggle('delete the saved state first'),
+    'no-bots': toggle('start without demo traders'),
+  },
+} as const
 
+/** Throws a UsageError. */
 export function readOptions(args: readonly string[]): StackOptions {
-  const { values } = parse(args)
-  const port = Number(values.port)
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new StackError(`--port must be a port number from 0 to 65535, not ${values.port}\n\n${USAGE}`)
-  }
-  return { port, dataDir: resolve(values['data-dir']), fresh: values.fresh, bots: !values['no-bots'] }
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        port: { type: 'string', default: '8080' },
-        'data-dir': { type: 'string', default: '.clearbatch' },
-        fresh: { type: 'boolean', default: false },
-        'no-bots': { type: 'boolean', default: false },
-      },
-    })
-  } catch (error) {
-    throw new StackError(`${(error as Error).message}\n\n${USAGE}`)
-  }
+  const { port, fresh, ...more } = parseArguments(COMMAND_LINE, args)
+  return { port, dataDir: resolve(more['data-dir']), fresh, bots: !more['no-bots'] }
 }

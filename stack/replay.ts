@@ -2,61 +2,37 @@
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { parseArgs } from 'node:util'
 import { createGunzip } from 'node:zlib'
+import {
+  argumentsOf,
+  positiveNumber,
+  required,
+  text,
+  wholeNumber,
+  withDefault,
+} from '../service/command-line.ts'
 import { openAdmin } from './admin.ts'
 import { StackError } from './options.ts'
 import { report } from './replay/report.ts'
 import { replay } from './replay/run.ts'
 
-const USAGE = `npm run replay -- --orders <file> --market <symbol> [options]
-  --orders <file>   recorded order flow, .csv or .csv.gz: LOBSTER messages or a per-order log, recognized by the header
-  --market <symbol> market that receives the orders, such as AAPL-PERP
-  --speed <x>       speed relative to the recording (default 1)
-  --limit <n>       send only the first n lines
-  --minutes <n>     send only the first n recorded minutes
-  --accounts <n>    number of generated accounts that send the orders (default 20)
-  --stack <file>    stack.json of the running stack (default .clearbatch/stack.json)`
-
-interface ReplayFlags {
-  readonly orders: string
-  readonly market: string
-  readonly speed: number
-  readonly limit: number
-  readonly minutes: number
-  readonly accounts: number
-  readonly stack: string
-}
-
-function readFlags(args: readonly string[]): ReplayFlags {
-  const text = { type: 'string' } as const
-  const options = {
-    orders: text,
-    market: text,
-    speed: text,
-    limit: text,
-    minutes: text,
-    accounts: text,
-    stack: text,
-  }
-  const { values } = parseArgs({ args: [...args], options })
-  if (values.orders === undefined || values.market === undefined) throw new StackError(USAGE)
-  const positive = (name: 'speed' | 'limit' | 'minutes' | 'accounts', fallback: number): number => {
-    const value = Number(values[name] ?? fallback)
-    if (!(value > 0))
-      throw new StackError(`--${name} must be a positive number, not ${values[name]}\n\n${USAGE}`)
-    return value
-  }
-  return {
-    orders: values.orders,
-    market: values.market,
-    speed: positive('speed', 1),
-    limit: positive('limit', Number.POSITIVE_INFINITY),
-    minutes: positive('minutes', Number.POSITIVE_INFINITY),
-    accounts: positive('accounts', 20),
-    stack: resolve(values.stack ?? '.clearbatch/stack.json'),
-  }
-}
+const COMMAND_LINE = {
+  command: 'npm run replay --',
+  flags: {
+    orders: required(
+      text(
+        '<file>',
+        'recorded order flow, .csv or .csv.gz: LOBSTER messages or a per-order log, recognized by the header',
+      ),
+    ),
+    market: required(text('<symbol>', 'market that receives the orders, such as AAPL-PERP')),
+    speed: withDefault(positiveNumber('speed relative to the recording'), 1),
+    limit: wholeNumber('send only the first n lines', { least: 1 }),
+    minutes: positiveNumber('send only the first x recorded minutes'),
+    accounts: withDefault(wholeNumber('number of generated accounts that send the orders', { least: 1 }), 20),
+    stack: withDefault(text('<file>', 'stack.json of the running stack'), '.clearbatch/stack.json'),
+  },
+} as const
 
 function linesOf(path: string): AsyncIterable<string> {
   const file = createReadStream(path)
@@ -69,10 +45,12 @@ const print = (line: string): void => {
 }
 
 try {
-  const flags = readFlags(process.argv.slice(2))
-  const admin = await openAdmin(flags.stack)
+  const { limit, minutes, ...flags } = argumentsOf(COMMAND_LINE)
+  const all = Number.POSITIVE_INFINITY
+  const options = { ...flags, limit: limit ?? all, minutes: minutes ?? all }
+  const admin = await openAdmin(resolve(flags.stack))
   try {
-    const result = await replay(admin, linesOf(flags.orders), flags, print)
+    const result = await replay(admin, linesOf(flags.orders), options, print)
     print(await report(admin, result))
   } finally {
     await admin.close()

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
+import { argumentsOf } from '../service/command-line.ts'
 
 const REQUIRED_PERCENT = 99
 const HARDHAT = 'node_modules/.bin/hardhat'
@@ -46,6 +47,7 @@ async function run(): Promise<string> {
   return output
 }
 
+argumentsOf({ command: 'npm run coverage:contracts', flags: {} })
 const rows = rowsOf(await run()).filter(({ file }) => !file.startsWith('contracts/mocks/'))
 if (rows.length === 0) throw new Error('no coverage table found in the output of hardhat')
 for (const { file, lines, statements } of rows) {

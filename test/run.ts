@@ -7,6 +7,13 @@ import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
+import {
+  argumentsOf,
+  type CommandLine,
+  type Flags,
+  orExit,
+  rejectArguments,
+} from '../service/command-line.ts'
 import { addCounts, type Counts, closingLine, countsOf, NONE } from './support/counts.ts'
 import { startTestPostgres } from './support/postgres.ts'
 
@@ -46,7 +53,13 @@ async function run({ name, words: [program, ...args] }: Suite, env: NodeJS.Proce
   return addCounts(counts, { ...NONE, failed: 1 })
 }
 
-const wanted = process.argv.slice(2)
+const COMMAND_LINE: CommandLine<Flags> = { command: 'npm test --', flags: {}, positionals: '[suite …]' }
+
+const { positionals: wanted } = argumentsOf(COMMAND_LINE)
+const names = SUITES.map(({ name }) => name)
+const unknown = wanted.find((name) => !names.includes(name))
+if (unknown !== undefined)
+  orExit(() => rejectArguments(COMMAND_LINE, `unknown suite ${unknown}: expected ${names.join(', ')}`))
 const chosen = SUITES.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
 const postgres = await startTestPostgres()
 let total = NONE

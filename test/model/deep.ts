@@ -4,6 +4,7 @@
  * `npm run model:deep -- --shrink seed rounds [minutes]` searches for a shorter run of the complete exchange that still fails.
  */
 import { spawnSync } from 'node:child_process'
+import { orExit, parseArguments, rejectArguments, toggle } from '../../service/command-line.ts'
 import { shrinkRun } from './shrink-run.ts'
 
 const SECONDS_PER_ROUND = 8
@@ -29,13 +30,26 @@ function runAll(seed: number, minutes: number): boolean {
   })
 }
 
-const isShrinking = process.argv[2] === '--shrink'
-const [seed = Date.now() % 1_000_000, second, third] = process.argv.slice(isShrinking ? 3 : 2).map(Number)
-const rounds = isShrinking ? second : undefined
-const minutes = (isShrinking ? third : second) ?? 20
-if (!Number.isInteger(seed) || !(minutes > 0) || (isShrinking && !Number.isInteger(rounds))) {
-  console.error('usage: npm run model:deep -- [seed, an integer] [minutes] | --shrink seed rounds [minutes]')
-  process.exit(2)
+const COMMAND_LINE = {
+  command: 'npm run model:deep --',
+  positionals: '[seed] [minutes] | --shrink seed rounds [minutes]',
+  flags: { shrink: toggle('search for a shorter run that still fails') },
+} as const
+
+function readArguments() {
+  const { shrink, positionals } = parseArguments(COMMAND_LINE, process.argv.slice(2))
+  const numberAt = (name: string, place: number, fallback?: number): number => {
+    const value = positionals[place] === undefined ? fallback : Number(positionals[place])
+    if (value !== undefined && Number.isSafeInteger(value) && value >= 0) return value
+    return rejectArguments(COMMAND_LINE, `${name} must be a whole number, not ${positionals[place]}`)
+  }
+  return {
+    seed: numberAt('seed', 0, Date.now() % 1_000_000),
+    rounds: shrink ? numberAt('rounds', 1) : null,
+    minutes: numberAt('minutes', shrink ? 2 : 1, 20),
+  }
 }
-if (rounds !== undefined) await shrinkRun(seed, rounds, minutes)
+
+const { seed, rounds, minutes } = orExit(readArguments)
+if (rounds !== null) await shrinkRun(seed, rounds, minutes)
 else if (!runAll(seed, minutes)) process.exit(1)

@@ -7,7 +7,14 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import {
+  argumentsOf,
+  positiveNumber,
+  text,
+  toggle,
+  wholeNumber,
+  withDefault,
+} from '../../service/command-line.ts'
 import { type Mutant, mutantsOf, nameOf } from './mutants.ts'
 import { OTHERS, TARGETS, type Target, type TestStage } from './targets.ts'
 import type { Task, Verdict } from './worker.ts'
@@ -210,14 +217,15 @@ function staleAcceptances(
   return Object.keys(acceptances).filter((name) => files.has(name.split(' ')[0] as string) && !made.has(name))
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    minutes: { type: 'string' },
-    workers: { type: 'string', default: '2' },
-    fresh: { type: 'boolean', default: false },
-    sample: { type: 'string' },
-    seed: { type: 'string', default: '1' },
+const { positionals, ...values } = argumentsOf({
+  command: 'npm run mutation --',
+  positionals: '[part of a file name …]',
+  flags: {
+    minutes: positiveNumber('stop after this time; the next run resumes'),
+    workers: withDefault(wholeNumber('number of worker processes', { least: 1 }), 2),
+    fresh: toggle('run every mutant again'),
+    sample: wholeNumber('run only this many, whatever the saved results are', { least: 1 }),
+    seed: withDefault(text('<text>', 'selects the sample'), '1'),
   },
 })
 const started = Date.now()
@@ -230,16 +238,14 @@ const all = (positionals.length === 0 ? TARGETS : [...TARGETS, ...OTHERS].filter
   trackedMutantsOf(target, results),
 )
 const chosen = isSample
-  ? [...all]
-      .sort((a, b) => (a.place(values.seed) < b.place(values.seed) ? -1 : 1))
-      .slice(0, Number(values.sample))
+  ? [...all].sort((a, b) => (a.place(values.seed) < b.place(values.seed) ? -1 : 1)).slice(0, values.sample)
   : all
-const until = values.minutes ? started + Number(values.minutes) * 60_000 : Number.POSITIVE_INFINITY
+const until = values.minutes ? started + values.minutes * 60_000 : Number.POSITIVE_INFINITY
 mkdirSync('cache', { recursive: true })
 const save = (): void => {
   if (!isSample) writeFileSync(RESULTS, JSON.stringify(results, null, 1))
 }
-await runAll(chosen, { workers: Number(values.workers), until, save })
+await runAll(chosen, { workers: values.workers, until, save })
 const left = report(chosen, acceptances)
 const stale = staleAcceptances(all, acceptances)
 for (const name of stale) console.log(`\naccepted, but no longer generated: ${name}`)

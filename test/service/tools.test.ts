@@ -1,0 +1,88 @@
+/** Every command-line tool of package.json, as a process. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { describe, it } from 'mocha'
+
+const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
+
+/** Files that a script runs by `node`, with the names of those scripts. */
+const TOOLS = Map.groupBy(
+  Object.entries(scripts).flatMap(([name, command]) => {
+    const file = /^node (\S+\.ts)$/.exec(command)?.[1]
+    return file === undefined ? [] : [{ name, file }]
+  }),
+  ({ file }) => file,
+)
+
+/** Values of a flag, or positionals, that a tool rejects: [file, arguments, problem]. */
+const MALFORMED = [
+  ['stack/main.ts', ['--port', '70000'], '--port must be a port number from 0 to 65535, not 70000'],
+  ['stack/sign.ts', ['--market', 'BTC-PERP'], '--side is required'],
+  [
+    'stack/sign.ts',
+    ['--market', 'X', '--side', 'BUY', '--quantity', '1'],
+    '--side must be one of LONG, SHORT, not BUY',
+  ],
+  [
+    'stack/sign.ts',
+    ['--market', 'X', '--side', 'LONG', '--quantity', 'lots'],
+    '--quantity must be a decimal number, not lots',
+  ],
+  ['stack/replay.ts', ['--market', 'X'], '--orders is required'],
+  [
+    'stack/replay.ts',
+    ['--orders', 'x.csv', '--market', 'X', '--speed', '0'],
+    '--speed must be a positive number, not 0',
+  ],
+  ['bench/intake.ts', ['--seconds', 'ten'], '--seconds must be a positive number, not ten'],
+  ['bench/batch.ts', ['--seconds', '-1'], '--seconds'],
+  ['bench/read-after.ts', ['--rate', '0'], '--rate must be a positive number, not 0'],
+  ['bench/trigger.ts', ['--stops', '1.5'], '--stops must be a whole number of at least 1, not 1.5'],
+  ['bench/latency.ts', ['--rate', 'fast'], '--rate must be a positive number, not fast'],
+  ['test/run.ts', ['everything'], 'unknown suite everything: expected contracts, services, e2e'],
+  ['test/model/deep.ts', ['one'], 'seed must be a whole number, not one'],
+  ['test/model/deep.ts', ['--shrink', '1'], 'rounds must be a whole number, not undefined'],
+  ['test/mutation/run.ts', ['--workers', '0'], '--workers must be a whole number of at least 1, not 0'],
+] as const
+
+describe('command-line tools', function () {
+  this.timeout(120_000)
+
+  async function run(file: string, args: readonly string[]) {
+    const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const output = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].on('data', (data) => {
+        output[name] += data
+      })
+    const [code] = await once(child, 'close')
+    return { code, ...output }
+  }
+
+  async function expectUsage(file: string, args: readonly string[], problem: string): Promise<void> {
+    const { code, stdout, stderr } = await run(file, args)
+    expect(stderr).to.include(problem)
+    const usage = /^usage: npm (?:run (?:--silent )?)?([\w:-]+)/m.exec(stderr)?.[1] ?? 'no usage'
+    expect(TOOLS.get(file)?.map(({ name }) => name)).to.include(usage)
+    expect(stderr).to.not.match(/^\s+at /m)
+    expect([code, stdout]).to.deep.equal([2, ''])
+  }
+
+  for (const file of TOOLS.keys()) {
+    it(`when ${file} gets an unknown flag, it prints its usage and exits with 2`, () =>
+      expectUsage(file, ['--nonsense'], "Unknown option '--nonsense'"))
+  }
+
+  for (const [file, args, problem] of MALFORMED) {
+    it(`when ${file} gets ${args.join(' ')}, it prints its usage and exits with 2`, () =>
+      expectUsage(file, args, problem))
+  }
+
+  it('when a tool gets --help, it prints its usage and exits with 0', async () => {
+    const { code, stdout, stderr } = await run('stack/replay.ts', ['--help'])
+    expect([code, stderr]).to.deep.equal([0, ''])
+    expect(stdout).to.match(/^usage: npm run replay -- \[options\]\n {2}--orders <file> +/)
+  })
+})
