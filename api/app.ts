@@ -12,7 +12,7 @@ import type { Authenticate } from './auth/authenticator.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
 import type { CommandPipeline } from './commands/pipeline.ts'
-import type { Config } from './config.ts'
+import type { Config, TrustedProxies } from './config.ts'
 import { ApiError } from './errors.ts'
 import { exchangeRoutes } from './exchange/route.ts'
 import type { Faucet } from './faucet/faucet.ts'
@@ -68,7 +68,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   const app: App = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: !config.logRequests }),
-    trustProxy: config.trustProxy,
+    trustProxy: trustOf(config.trustProxy),
     bodyLimit: BODY_LIMIT,
     genReqId,
     routerOptions: { ignoreTrailingSlash: true },
@@ -101,6 +101,10 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   faucetRoutes(app, ports)
   return app
 }
+
+/** Fastify ignores a number of proxies, because it cannot know whether clients reach the api past them; here the operator decides. */
+const trustOf = (proxies: TrustedProxies) =>
+  typeof proxies === 'number' ? (_address: string, hop: number) => hop < proxies : [...proxies]
 
 /** Request ids, unique across processes and restarts. */
 function requestIds(): () => string {
