@@ -8,6 +8,7 @@ import type { Db } from '../db/client.ts'
 import type { Clock } from '../service/clock.ts'
 import type { Check } from '../service/health.ts'
 import { accountRoutes } from './accounts/route.ts'
+import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
@@ -90,6 +91,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   exchangeRoutes(app, ports)
   marketRoutes(app, ports)
   orderBookRoutes(app, ports)
+  auctionRoutes(app, ports)
   accountRoutes(app, ports)
   positionRoutes(app, ports)
   orderRoutes(app, ports)
