@@ -54,15 +54,25 @@ export async function signFaucetRequest(tx: Tx, requestId: number, hash: string 
   await sql`select pg_notify(${FAUCET_ANSWERS_CHANNEL}, ${String(requestId)})`.execute(tx)
 }
 
-/** Ends signed requests whose transaction by this relayer has a receipt. */
+/** Ends signed requests whose nonce this relayer has used. A replacement at a higher fee counts as the request's transaction. */
 export async function finishFaucetRequests(db: Db, relayer: string): Promise<void> {
   await sql`
-    with ended as (
+    with outcomes as (
+      select r.request_id, bool_or(t.status = 'MINED' and t.purpose = signed.purpose) as is_mined,
+        bool_or(t.status = 'REVERTED') as is_reverted
+      from faucet_requests r
+      join relayer_transactions signed on signed.tx_hash = r.tx_hash and signed.relayer = ${relayer}
+      join relayer_transactions t
+        on t.relayer = signed.relayer and t.nonce = signed.nonce and t.chain_id = signed.chain_id
+      where r.status = 'SIGNED'
+      group by r.request_id
+      having not bool_or(t.status in ('SIGNED', 'BROADCAST'))
+    ), ended as (
       update faucet_requests r set
-        status = case t.status when 'MINED' then 'MINED' else 'FAILED' end,
-        error = case t.status when 'MINED' then null else 'the transaction reverted' end
-      from relayer_transactions t
-      where r.status = 'SIGNED' and t.tx_hash = r.tx_hash and t.relayer = ${relayer} and t.status in ('MINED', 'REVERTED')
+        status = case when is_mined then 'MINED' else 'FAILED' end,
+        error = case when is_mined then null when is_reverted then 'the transaction reverted'
+          else 'another transaction has used the nonce' end
+      from outcomes where r.request_id = outcomes.request_id and r.status = 'SIGNED'
       returning r.request_id
     )
     select pg_notify(${FAUCET_ANSWERS_CHANNEL}, request_id::text) from ended

@@ -141,6 +141,22 @@ export async function recordReceipt(
   `.execute(db)
 }
 
+/** A transaction that is not stored has used the nonce: none of the open ones with it can be mined. */
+export async function replaceTransactions(
+  db: Db,
+  { relayer, chainId }: RelayerKey,
+  nonce: number,
+): Promise<void> {
+  await db
+    .updateTable('relayer_transactions')
+    .set({ status: 'REPLACED' })
+    .where('relayer', '=', relayer)
+    .where('chain_id', '=', chainId)
+    .where('nonce', '=', nonce)
+    .where('status', 'in', ['SIGNED', 'BROADCAST'])
+    .execute()
+}
+
 /** The blocks of these nonces have left the chain: their transactions wait for a receipt again. */
 export async function reopenTransactions(
   db: Db,

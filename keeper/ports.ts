@@ -53,11 +53,14 @@ export interface Receipt {
   readonly succeeded: boolean
 }
 
-/** `rejected`: not in the pool. `known`: it or another transaction with its nonce is in the pool. `unknown`: may be in the pool. */
+/**
+ * `rejected`: not in the pool. `known`: it or another transaction with its nonce is in the pool. `nonce_used`: it or another transaction
+ * with its nonce is mined. `unknown`: may be in the pool.
+ */
 export type SendResult =
   | { readonly kind: 'receipt'; readonly receipt: Receipt }
   | { readonly kind: 'sent' }
-  | { readonly kind: 'rejected' | 'known' | 'unknown'; readonly error: string }
+  | { readonly kind: 'rejected' | 'known' | 'nonce_used' | 'unknown'; readonly error: string }
 
 export interface Head {
   readonly block: number
@@ -79,8 +82,8 @@ export interface Chain {
   head(): Promise<Head>
   send(raw: `0x${string}`): Promise<SendResult>
   receipt(hash: string): Promise<Receipt | null>
-  /** Number of mined transactions of the address, which is its next nonce. */
-  transactionCount(address: Address): Promise<number>
+  /** Number of mined transactions of the address, which is its next nonce: at the head, or at the end of `block`. */
+  transactionCount(address: Address, block?: number): Promise<number>
   balance(address: Address): Promise<bigint>
   /** The culprit that a reverted transaction's custom error names, found by simulating it on the block that reverted it. */
   findCulprit(raw: `0x${string}`, block: number): Promise<Culprit>

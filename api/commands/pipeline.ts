@@ -96,7 +96,6 @@ export function createCommandPipeline(
     dispatcher,
     orderMarkets: createOrderMarketIndex(db),
     markets,
-    logger: parts.logger,
     verifier: createVerifier(parts, { explanations: options.signatureExplanations }),
   }
   const stopPruning = startPruning(parts, options)

@@ -110,8 +110,7 @@ function standingQuotes(input: ProtectionInput, side: Side, takers: ReadonlySet<
   return quotes
 }
 
-/** The steps of standing quotes that determine a reference price. */
-export const referenceSteps = (spec: MarketSpec): number => spec.minQuantity * REFERENCE_MIN_ORDERS
+const referenceSteps = (spec: MarketSpec): number => spec.minQuantity * REFERENCE_MIN_ORDERS
 
 interface ReferenceLevels {
   readonly best: Ticks

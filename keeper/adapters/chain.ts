@@ -46,8 +46,10 @@ const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
 // ---------------------------------------------------------------------- sending
 
-/** The transaction, or another one with its nonce, is in the pool or mined. */
-const KNOWN = /already known|known transaction|already imported|nonce too low|underpriced|already been used/i
+/** The transaction, or another one with its nonce, is in the pool. */
+const KNOWN = /already known|known transaction|already imported|underpriced/i
+/** The transaction, or another one with its nonce, is mined. */
+const NONCE_USED = /nonce too low|already been used/i
 /** The transaction cannot have entered the pool. */
 const REJECTED =
   /insufficient funds|intrinsic gas|exceeds? (the )?(block )?gas limit|oversized|less than block base fee|invalid sender|chain ?id|decode/i
@@ -79,6 +81,7 @@ const isReceipt = (answer: unknown): answer is RpcReceipt =>
 export function classify(error: unknown): SendResult {
   const message = error instanceof Error ? error.message : String(error)
   if (!(error instanceof RpcError)) return { kind: 'unknown', error: message }
+  if (NONCE_USED.test(message)) return { kind: 'nonce_used', error: message }
   if (KNOWN.test(message)) return { kind: 'known', error: message }
   return { kind: REJECTED.test(message) ? 'rejected' : 'unknown', error: message }
 }
@@ -168,8 +171,10 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
       const receipt = await request<RpcReceipt | null>('eth_getTransactionReceipt', [hash])
       return receipt === null ? null : toReceipt(receipt)
     },
-    transactionCount: async (address) =>
-      Number(await request('eth_getTransactionCount', [address, 'latest'])),
+    transactionCount: async (address, block) =>
+      Number(
+        await request('eth_getTransactionCount', [address, block === undefined ? 'latest' : quantity(block)]),
+      ),
     balance: async (address) => BigInt(await request<string>('eth_getBalance', [address, 'latest'])),
     findCulprit: (raw, block) => findCulprit(request, raw, block),
     async reportRules(trader) {

@@ -36,6 +36,7 @@ export async function payRequests(
   const requests = await ports.store.requested(PAYOUTS_PER_STEP)
   for (const request of requests) await pay(ports, lane, fence, request)
   const open = await ports.relayers.open(lane)
+  await ports.delivery.recoverIfDue(fence, open.length > 0)
   await ports.delivery.check(fence, open, () => false)
   await ports.store.finish(lane)
   return open.length > 0 ? 'waiting' : 'idle'

@@ -1,4 +1,5 @@
 /** The leader jobs of a market's auction, a market's settlement, and the faucet. */
+import type { Fence } from '../../db/fence.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReportRules } from '../../domain/prices/report.ts'
 import { type AuctionPorts, createAuction } from '../auction/auction.ts'
@@ -69,14 +70,15 @@ export interface LanePorts {
   readonly chain: Chain
 }
 
-/** Registers the lane and sends every transaction again that the chain has not mined. */
+/** Registers the lane and makes its nonces equal to the chain's. */
 async function recoverLane(
   { relayers, chain }: LanePorts,
   lane: RelayerLane,
   delivery: Delivery,
+  fence: Fence,
 ): Promise<void> {
   await relayers.register(lane, await chain.transactionCount(lane.relayer))
-  await delivery.recover()
+  await delivery.recover(fence)
 }
 
 export type SettlementJobPorts = Omit<SettlePorts, 'delivery'> & Omit<DeliveryPorts, 'onChange'>
@@ -99,8 +101,8 @@ export function settlementJob(
     await old?.close()
   }
   return {
-    async start() {
-      await recoverLane(ports, lane, delivery)
+    async start(fence) {
+      await recoverLane(ports, lane, delivery, fence)
       receiver ??= wiring.listen()
     },
     async step(fence) {
@@ -125,7 +127,7 @@ export function faucetJob(
 ): LeaderJob {
   const delivery = new Delivery({ ...ports, onChange }, lane)
   return {
-    start: () => recoverLane(ports, lane, delivery),
+    start: (fence) => recoverLane(ports, lane, delivery, fence),
     async step(fence) {
       const progress = await payRequests({ ...ports, delivery }, lane, fence)
       return progress === 'waiting' ? intervals.pollMs : Math.min(intervals.sweepMs, FAUCET_SWEEP_MS)

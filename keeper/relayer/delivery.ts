@@ -4,20 +4,21 @@
  */
 
 import type { Fence } from '../../db/fence.ts'
-import { type Millis, maxOf } from '../../domain/units.ts'
+import type { Millis } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Calls, Chain, Fee, Metrics, Receipt, SendResult, SignedTransaction, Signer } from '../ports.ts'
+import { type FeePolicy, raiseFee } from './fee.ts'
+import { restoreNonces } from './nonces.ts'
 import type { RelayerLane, RelayerStore, StoredTransaction } from './ports.ts'
+import { byNonce, NOOP_PURPOSE } from './stored-transaction.ts'
 
-export interface DeliveryPolicy {
+export interface DeliveryPolicy extends FeePolicy {
   /** A transaction without a response of the node is sent again after this time. */
   readonly resendAfterMs: number
   /** The transaction with the lowest open nonce is replaced if it is not mined within this time. */
   readonly stuckAfterMs: number
-  readonly feeCap: bigint
-  readonly priorityFee: bigint
 }
 
 export interface DeliveryPorts {
@@ -30,6 +31,8 @@ export interface DeliveryPorts {
   readonly metrics: Metrics
   readonly logger: Logger
   readonly policy: DeliveryPolicy
+  /** Blocks on top of a foreign transaction before its nonce counts as used. */
+  readonly confirmations: number
   readonly fee: () => Fee
   /** The state of a transaction has changed. */
   readonly onChange: () => void
@@ -38,14 +41,16 @@ export interface DeliveryPorts {
 /** True if the nonce's transaction could only revert, so that a no-op replaces it. */
 export type IsDead = (nonce: number) => boolean
 
-/** Purpose of a transaction that only uses its nonce. */
-export const NOOP_PURPOSE = 'nothing'
+/** Interval of the comparison with the chain's nonces while no transaction is open. */
+const IDLE_RECOVERY_MS = 5000
 
 export class Delivery {
   readonly #ports: DeliveryPorts
   readonly #lane: RelayerLane
   readonly #sending = new Map<string, Promise<void>>()
   #recoveredAt = Number.NEGATIVE_INFINITY
+  /** The node has responded that a nonce is used, and the nonces have not been compared since. */
+  #isNonceUsed = false
 
   constructor(ports: DeliveryPorts, lane: RelayerLane) {
     this.#ports = ports
@@ -75,37 +80,30 @@ export class Delivery {
     await Promise.all(this.#sending.values())
   }
 
-  /** Sends every transaction again whose nonce is unused on chain, in order of nonces, whatever its stored status. */
-  async recover(): Promise<void> {
-    const { chain, relayers, clock, logger } = this.#ports
-    this.#recoveredAt = clock.now()
-    const count = await chain.transactionCount(this.#lane.relayer)
-    const unused = await relayers.from(this.#lane, count)
-    const lost = unused.filter(({ status }) => status === 'MINED' || status === 'REVERTED')
-    if (lost.length > 0) {
-      logger.warn(
-        { lane: this.#lane.name, tx_hashes: lost.map(({ hash }) => hash) },
-        'mined transactions left the chain; sending them again',
-      )
-      await relayers.reopen(this.#lane, [...new Set(lost.map(({ nonce }) => nonce))])
-    }
-    for (const transaction of newestPerNonce(unused)) this.start(transaction)
+  /** Compares the lane's nonces with the chain's, and sends what has left the chain or fills a nonce. */
+  async recover(fence: Fence): Promise<void> {
+    this.#recoveredAt = this.#ports.clock.now()
+    this.#isNonceUsed = false
+    for (const transaction of await restoreNonces(this.#ports, this.#lane, fence)) this.start(transaction)
   }
 
-  /** `recover`, at most once per `resendAfterMs`. */
-  async recoverIfDue(): Promise<void> {
+  /** `recover`, at once if a nonce was used unexpectedly, else at an interval. `isPending`: transactions wait for the chain. */
+  async recoverIfDue(fence: Fence, isPending: boolean): Promise<void> {
     const { clock, policy } = this.#ports
-    if (clock.now() - this.#recoveredAt >= policy.resendAfterMs) await this.recover()
+    const interval = isPending ? policy.resendAfterMs : IDLE_RECOVERY_MS
+    if (this.#isNonceUsed || clock.now() - this.#recoveredAt >= interval) await this.recover(fence)
   }
 
   /** Fetches receipts of open transactions that have no send in flight; resends or replaces those without a receipt. */
   async check(fence: Fence, open: readonly StoredTransaction[], isDead: IsDead): Promise<void> {
-    const idle = open.filter(({ hash }) => !this.#sending.has(hash))
-    if (idle.length === 0) return
-    for (const [nonce, hashes] of byNonce(idle)) {
-      const receipt = await this.#findReceipt(hashes)
-      if (receipt !== null) await this.#record(nonce, receipt, (hashes[0] as StoredTransaction).signedAt)
-      else await this.#resendOrReplace(fence, hashes, isDead(nonce))
+    for (const [nonce, all] of byNonce(open)) {
+      const idle = all.filter(({ hash }) => !this.#sending.has(hash))
+      if (idle.length === 0) continue
+      const receipt = await this.#findReceipt(idle)
+      if (receipt !== null) await this.#record(nonce, receipt, (idle[0] as StoredTransaction).signedAt)
+      else if (idle.length === all.length && (await this.#isForeign(nonce, all)))
+        await this.#giveUp(nonce, all)
+      else await this.#resendOrReplace(fence, idle, isDead(nonce))
     }
   }
 
@@ -137,6 +135,7 @@ export class Delivery {
       return
     }
     const error = result.kind === 'sent' ? null : result.error
+    if (result.kind === 'nonce_used') this.#isNonceUsed = true
     await relayers.noteSend(hash, clock.now(), error)
     const details = { lane: this.#lane.name, tx_hash: hash, nonce, error }
     if (result.kind === 'rejected') logger.error(details, 'transaction rejected by the node')
@@ -151,6 +150,26 @@ export class Delivery {
     metrics.transactionEnded(succeeded ? 'mined' : 'reverted')
     logger.info({ lane: this.#lane.name, tx_hash: hash, nonce, block, succeeded }, 'receipt recorded')
     this.#ports.onChange()
+  }
+
+  /**
+   * True if a transaction that is not stored has used the nonce, in a block with enough confirmations. The receipts are fetched after the
+   * count, so that an own transaction that was mined in between is found.
+   */
+  async #isForeign(nonce: number, own: readonly StoredTransaction[]): Promise<boolean> {
+    if (own.every(({ error }) => error === null)) return false
+    const { chain, confirmations } = this.#ports
+    const { block } = await chain.head()
+    const used = await chain.transactionCount(this.#lane.relayer, Math.max(0, block - confirmations))
+    return used > nonce && (await this.#findReceipt(own)) === null
+  }
+
+  async #giveUp(nonce: number, own: readonly StoredTransaction[]): Promise<void> {
+    const { relayers, logger, onChange } = this.#ports
+    const tx_hashes = own.map(({ hash }) => hash)
+    logger.error({ lane: this.#lane.name, nonce, tx_hashes }, 'nonce used by a foreign transaction')
+    await relayers.noteForeign(this.#lane, nonce)
+    onChange()
   }
 
   async #findReceipt(hashes: readonly StoredTransaction[]): Promise<Receipt | null> {
@@ -196,25 +215,3 @@ export class Delivery {
     this.start({ ...transaction, status: 'SIGNED', block: null, error: null, broadcastAt: null })
   }
 }
-
-/** Nodes accept a replacement if both fees are at least 10 % higher; 12.5 % leaves room for rounding. */
-function raiseFee(old: Fee, now: Fee): Fee {
-  const eighthMore = (fee: bigint): bigint => fee + fee / 8n + 1n
-  return {
-    maxFeePerGas: maxOf(eighthMore(old.maxFeePerGas), now.maxFeePerGas),
-    maxPriorityFeePerGas: maxOf(eighthMore(old.maxPriorityFeePerGas), now.maxPriorityFeePerGas),
-  }
-}
-
-function byNonce(transactions: readonly StoredTransaction[]): Map<number, StoredTransaction[]> {
-  const groups = new Map<number, StoredTransaction[]>()
-  for (const transaction of transactions) {
-    const group = groups.get(transaction.nonce)
-    if (group === undefined) groups.set(transaction.nonce, [transaction])
-    else group.push(transaction)
-  }
-  return groups
-}
-
-const newestPerNonce = (transactions: readonly StoredTransaction[]): StoredTransaction[] =>
-  [...byNonce(transactions).values()].map((group) => group.at(-1) as StoredTransaction)

@@ -3,7 +3,7 @@
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, Fee, Head, Metrics } from '../ports.ts'
-import type { DeliveryPolicy } from './delivery.ts'
+import { type FeePolicy, feeAt } from './fee.ts'
 import type { RelayerLane } from './ports.ts'
 
 export interface HeadWatch {
@@ -20,7 +20,7 @@ export interface HeadWatchPorts {
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger
-  readonly policy: DeliveryPolicy
+  readonly policy: FeePolicy
   readonly lowBalance: bigint
   readonly lanes: () => readonly RelayerLane[]
 }
@@ -73,10 +73,4 @@ export function createHeadWatch(ports: HeadWatchPorts): HeadWatch {
     },
     isResponding: () => clock.now() - seenAt < RESPONSIVE_MS,
   }
-}
-
-/** Twice the base fee plus a tip: the base fee may double while a transaction waits. */
-export function feeAt({ baseFee }: Head, { priorityFee, feeCap }: DeliveryPolicy): Fee {
-  const wanted = 2n * baseFee + priorityFee
-  return { maxFeePerGas: wanted < feeCap ? wanted : feeCap, maxPriorityFeePerGas: priorityFee }
 }

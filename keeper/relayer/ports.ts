@@ -23,14 +23,21 @@ export interface StoredTransaction extends SignedTransaction {
   readonly broadcastAt: Millis | null
 }
 
+/** A transaction that its nonce was signed for, and whether it may still be sent. */
+export interface AssignedTransaction extends StoredTransaction {
+  /** True if it settles a part that has been voided or signed again with another nonce. */
+  readonly isVoid: boolean
+}
+
 export interface RelayerStore {
   /** Registers the lane. The next nonce becomes the greater of `firstNonce` and the stored one. */
   register(lane: RelayerLane, firstNonce: number): Promise<void>
+  nextNonce(lane: RelayerLane): Promise<number>
   /** Transactions not in a block, all hashes of each nonce, by nonce and time of signing. */
   open(lane: RelayerLane): Promise<readonly StoredTransaction[]>
-  /** Everything signed with this nonce or a later one, in any status. */
-  from(lane: RelayerLane, nonce: number): Promise<readonly StoredTransaction[]>
-  /** Stores another transaction with the nonce of an open one. */
+  /** Everything signed with nonces >= `from` and < `to`, in any status, by nonce and time of signing. */
+  assigned(lane: RelayerLane, from: number, to: number): Promise<readonly AssignedTransaction[]>
+  /** Stores another transaction with an assigned nonce. */
   addReplacement(
     fence: Fence,
     lane: RelayerLane,
@@ -39,6 +46,8 @@ export interface RelayerStore {
   noteSend(hash: string, at: Millis, error: string | null): Promise<void>
   /** Records a receipt: the nonce is used, its other hashes become REPLACED. Notifies the indexer. */
   noteReceipt(lane: RelayerLane, nonce: number, receipt: Receipt): Promise<void>
+  /** The nonce is used by a transaction that is not stored: its open transactions become REPLACED. */
+  noteForeign(lane: RelayerLane, nonce: number): Promise<void>
   /** For nonces whose block left the chain: their transactions are BROADCAST again. */
   reopen(lane: RelayerLane, nonces: readonly number[]): Promise<void>
 }

@@ -7,9 +7,10 @@ import {
   recordSend,
   registerRelayer,
   reopenTransactions,
+  replaceTransactions,
 } from '../../db/relayers.ts'
 import type { RelayerLane, RelayerStore } from './ports.ts'
-import { toTransaction } from './stored-transaction.ts'
+import { ACTION_PURPOSE, toTransaction } from './stored-transaction.ts'
 
 const ofLane = (db: Db, { relayer, chainId }: RelayerLane) =>
   db
@@ -37,9 +38,40 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
     return rows.map(toTransaction)
   },
 
-  async from(lane, nonce) {
-    const rows = await ofLane(db, lane).where('nonce', '>=', nonce).execute()
-    return rows.map(toTransaction)
+  async nextNonce({ relayer, chainId }) {
+    const { next_nonce } = await db
+      .selectFrom('relayers')
+      .select('next_nonce')
+      .where('address', '=', relayer)
+      .where('chain_id', '=', chainId)
+      .executeTakeFirstOrThrow()
+    return next_nonce
+  },
+
+  async assigned(lane, from, to) {
+    const rows = await ofLane(db, lane)
+      .where('nonce', '>=', from)
+      .where('nonce', '<', to)
+      .select((t) =>
+        t
+          .and([
+            t('purpose', '=', ACTION_PURPOSE),
+            t.not(
+              t.exists(
+                t
+                  .selectFrom('actions')
+                  .select('queue_no')
+                  .whereRef('actions.relayer', '=', 'relayer_transactions.relayer')
+                  .whereRef('actions.nonce', '=', 'relayer_transactions.nonce')
+                  .where('actions.status', 'not in', ['REVERTED', 'VOIDED']),
+              ),
+            ),
+          ])
+          .$castTo<boolean>()
+          .as('is_void'),
+      )
+      .execute()
+    return rows.map((row) => ({ ...toTransaction(row), isVoid: row.is_void }))
   },
 
   addReplacement: (fence, lane, transaction) =>
@@ -50,5 +82,6 @@ export const createRelayerStore = (db: Db): RelayerStore => ({
 
   noteSend: (hash, at, error) => recordSend(db, hash, at, error),
   noteReceipt: (lane, nonce, receipt) => recordReceipt(db, lane, nonce, receipt),
+  noteForeign: (lane, nonce) => replaceTransactions(db, lane, nonce),
   reopen: (lane, nonces) => reopenTransactions(db, lane, nonces),
 })

@@ -3,6 +3,16 @@ import type { NewTransaction, TransactionRow } from '../../db/relayers.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { StoredTransaction } from './ports.ts'
 
+/** Purpose of a transaction that only uses its nonce. */
+export const NOOP_PURPOSE = 'nothing'
+
+/** Purpose of a transaction that belongs to an action of a market. */
+export const ACTION_PURPOSE = 'settle_part'
+
+/** True while the transaction has no receipt and its nonce is not known to be used. */
+export const isOpen = ({ status }: Pick<StoredTransaction, 'status'>): boolean =>
+  status === 'SIGNED' || status === 'BROADCAST'
+
 export const toTransaction = (row: TransactionRow): StoredTransaction => ({
   hash: row.tx_hash,
   raw: row.raw as `0x${string}`,
@@ -24,3 +34,7 @@ export const asSigned = ({ hash, raw, nonce, purpose, signedAt }: NewTransaction
   signedAt: signedAt as Millis,
   broadcastAt: null,
 })
+
+export const byNonce = <Of extends { readonly nonce: number }>(
+  transactions: readonly Of[],
+): Map<number, Of[]> => Map.groupBy(transactions, ({ nonce }) => nonce)

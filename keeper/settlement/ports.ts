@@ -23,7 +23,7 @@ export interface PendingAction {
 export interface RelayerLaneView {
   /** By queue number. */
   readonly actions: readonly PendingAction[]
-  /** Every transaction with a nonce of these actions. */
+  /** Every transaction with a nonce of these actions, and every open one of the lane. */
   readonly transactions: readonly StoredTransaction[]
 }
 

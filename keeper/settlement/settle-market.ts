@@ -8,10 +8,11 @@ import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Calls, Chain, Fee, Metrics, Signer } from '../ports.ts'
-import { type Delivery, NOOP_PURPOSE } from '../relayer/delivery.ts'
+import type { Delivery } from '../relayer/delivery.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
+import { isOpen, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
 import type { PendingAction, RelayerLaneView, SettlementStore, VoidStore } from './ports.ts'
-import { type Reverted, voidFrom } from './void-batches.ts'
+import { type FailureCause, voidFrom } from './void-batches.ts'
 
 export interface SettlePorts {
   readonly store: SettlementStore
@@ -34,7 +35,7 @@ export interface SettlePorts {
 /** `idle`: nothing to do until woken. `waiting`: run again soon. */
 export type Progress = 'idle' | 'waiting'
 
-/** `dead`: not signed, and too old to be mined. `lost`: its nonce is used by a reverted or another transaction. */
+/** `dead`: not signed, and too old to be mined. `lost`: its nonce is used by a reverted, an empty or a foreign transaction. */
 export type ActionState = 'queued' | 'dead' | 'open' | 'mined' | 'lost'
 
 const INDEXER_LATE_MS = 2000
@@ -47,8 +48,7 @@ export function actionStateOf(
   if (action.nonce === null) return now - action.asOf > ACTION_LIFETIME ? 'dead' : 'queued'
   const own = transactions.filter(({ nonce }) => nonce === action.nonce)
   if (own.some(({ status, purpose }) => status === 'MINED' && purpose !== NOOP_PURPOSE)) return 'mined'
-  if (own.some(({ status }) => status === 'MINED' || status === 'REVERTED')) return 'lost'
-  return 'open'
+  return own.some(isOpen) ? 'open' : 'lost'
 }
 
 /** One pass over the market's actions. Safe to repeat: every pass reads the state from the database. */
@@ -63,7 +63,8 @@ export async function settleMarket(
   const states = actions.map((action) => actionStateOf(action, transactions, now))
   await recordSubmissions(ports, spec, fence, actions)
 
-  const open = transactions.filter(({ status }) => status === 'SIGNED' || status === 'BROADCAST')
+  const open = transactions.filter(isOpen)
+  await ports.delivery.recoverIfDue(fence, open.length > 0 || isMissedByIndexer(actions, states, now))
   const isDead = (nonce: number): boolean =>
     actions.some((action) => action.nonce === nonce && now - action.asOf > ACTION_LIFETIME)
   await ports.delivery.check(fence, open, isDead)
@@ -75,9 +76,8 @@ export async function settleMarket(
     if (inFlight === 0) await voidUnsettled(ports, spec, fence, { actions, transactions }, failed)
     return 'waiting'
   }
-  if (isMissedByIndexer(actions, states, now)) await ports.delivery.recoverIfDue()
   const signed = await signQueued(ports, spec, lane, fence, ports.maxInFlight - inFlight)
-  return inFlight + signed > 0 ? 'waiting' : 'idle'
+  return open.length + signed > 0 ? 'waiting' : 'idle'
 }
 
 /** An action has a receipt, but the indexer has not recorded it: its block may have left the chain. */
@@ -143,17 +143,24 @@ async function voidUnsettled(
   const stored = transactions.find(
     (transaction) => transaction.nonce === nonce && transaction.status === 'REVERTED',
   )
-  const reverted = stored === undefined ? null : await confirmedRevert(ports, stored)
-  if (reverted === 'unconfirmed') return
-  await voidFrom(ports, spec, fence, { queueNo, reverted })
+  const cause =
+    stored === undefined ? missingCause(nonce, transactions) : await confirmedRevert(ports, stored)
+  if (cause !== null) await voidFrom(ports, spec, fence, { queueNo, ...cause })
 }
 
-/** The revert with the block that it is in now, once that block is final. */
+/** Why an action without a receipt will not be mined. */
+function missingCause(nonce: number | null, transactions: readonly StoredTransaction[]): FailureCause {
+  const own = transactions.filter((transaction) => transaction.nonce === nonce)
+  const isForeign = own.length > 0 && own.every(({ status }) => status === 'REPLACED')
+  return { reverted: null, error: isForeign ? 'nonce used by a foreign transaction' : 'not mined in time' }
+}
+
+/** The revert with the block that it is in now. Null until that block is final. */
 async function confirmedRevert(
   { delivery, chain, confirmations }: SettlePorts,
-  reverted: StoredTransaction,
-): Promise<Reverted | 'unconfirmed'> {
-  const block = (await delivery.refresh(reverted))?.block ?? null
-  if (block === null || (await chain.head()).block < block + confirmations) return 'unconfirmed'
-  return { hash: reverted.hash, raw: reverted.raw, block }
+  { raw, hash, ...stored }: StoredTransaction,
+): Promise<FailureCause | null> {
+  const block = (await delivery.refresh({ raw, hash, ...stored }))?.block ?? null
+  if (block === null || (await chain.head()).block < block + confirmations) return null
+  return { reverted: { raw, hash, block } }
 }

@@ -1,4 +1,5 @@
 /** A market's queue of actions in Postgres. Action ids and nonces are assigned in the transaction that stores the signed bytes. */
+import { sql } from 'kysely'
 import { type ActionRow, lockNextAction, signAction, submitAction } from '../../db/actions.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Fence } from '../../db/fence.ts'
@@ -12,7 +13,7 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { OracleReport, SettlementPart } from '../../domain/settlement/settlement.ts'
 import type { MarketId, Millis, Price, Rate, Steps, Ticks } from '../../domain/units.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
-import { asSigned, toTransaction } from '../relayer/stored-transaction.ts'
+import { ACTION_PURPOSE, asSigned, toTransaction } from '../relayer/stored-transaction.ts'
 import type { PendingAction, SettlementStore, SignPart } from './ports.ts'
 
 const toAction = (row: ActionRow): PendingAction => ({
@@ -35,19 +36,24 @@ async function pendingActions(db: Db, marketId: MarketId): Promise<PendingAction
   return rows.map(toAction)
 }
 
+/** The open transactions of the lane, and all with a nonce of the actions. */
 async function transactionsOf(
   db: Db,
   lane: RelayerLane,
   actions: readonly PendingAction[],
 ): Promise<StoredTransaction[]> {
   const nonces = actions.flatMap(({ nonce }) => (nonce === null ? [] : [nonce]))
-  if (nonces.length === 0) return []
   const rows = await db
     .selectFrom('relayer_transactions')
     .selectAll()
     .where('relayer', '=', lane.relayer)
     .where('chain_id', '=', lane.chainId)
-    .where('nonce', 'in', nonces)
+    .where((t) =>
+      t.or([
+        t('status', 'in', ['SIGNED', 'BROADCAST']),
+        t('nonce', '=', sql<number>`any(${nonces}::bigint[])`),
+      ]),
+    )
     .orderBy('nonce')
     .orderBy('signed_at')
     .execute()
@@ -108,7 +114,7 @@ async function signNext(
   const nonce = await takeNonce(tx, lane)
   const actionId = await takeActionId(tx, marketId)
   const { hash, raw } = sign(await readPart(tx, action, actionId), nonce)
-  const transaction = { hash, raw, nonce, purpose: 'settle_part', signedAt: now }
+  const transaction = { hash, raw, nonce, purpose: ACTION_PURPOSE, signedAt: now }
   await insertTransactions(tx, lane, [transaction])
   await signAction(tx, action, { action_id: actionId, relayer: lane.relayer, nonce })
   return asSigned(transaction)

@@ -22,13 +22,14 @@ export interface Reverted extends SignedTransaction {
   readonly block: number
 }
 
-export interface Failure {
-  readonly queueNo: number
-  /** Null if no transaction was mined in time. */
-  readonly reverted: Reverted | null
-}
+/** `error`: why no transaction of the action was mined. */
+export type FailureCause =
+  | { readonly reverted: Reverted }
+  | { readonly reverted: null; readonly error: string }
 
-const LATE: Culprit = { kind: 'late', error: 'not mined in time' }
+/** The first action that will not be mined. */
+export type Failure = FailureCause & { readonly queueNo: number }
+
 const NO_FUNDS = { free: 0n as Quote, reserved: 0n as Quote }
 
 /** Does nothing until the indexer has recorded every action before the failure: positions are reset to the mined ones. */
@@ -36,9 +37,10 @@ export async function voidFrom(
   ports: VoidPorts,
   spec: MarketSpec,
   fence: Fence,
-  { queueNo, reverted }: Failure,
+  failure: Failure,
 ): Promise<void> {
-  const culprit = reverted === null ? LATE : await ports.chain.findCulprit(reverted.raw, reverted.block)
+  const { queueNo, reverted } = failure
+  const culprit = await culpritOf(ports.chain, failure)
   const isUnnamed = culprit.kind === 'unnamed'
   const at = ports.clock.now()
   await ports.voids.transaction(spec.marketId, fence, queueNo, async (transaction) => {
@@ -68,4 +70,9 @@ export async function voidFrom(
       )
     else ports.logger.error(details, 'settlement failed: batches voided')
   })
+}
+
+async function culpritOf(chain: VoidPorts['chain'], failure: Failure): Promise<Culprit> {
+  if (failure.reverted === null) return { kind: 'late', error: failure.error }
+  return chain.findCulprit(failure.reverted.raw, failure.reverted.block)
 }

@@ -93,7 +93,8 @@ describe('the access paths of the write side', function () {
     if (sent === undefined) throw new Error('nothing was sent')
     const relayers = createRelayerStore(explained.db)
     await relayers.open(lane)
-    await relayers.from(lane, sent.nonce)
+    await relayers.nextNonce(lane)
+    await relayers.assigned(lane, sent.nonce, sent.nonce + 100)
     await relayers.noteSend(sent.hash, fixture.clock.now(), null)
     const receipt = {
       hash: sent.hash,
@@ -119,6 +120,7 @@ describe('the access paths of the write side', function () {
     ).to.deep.equal([])
     await rollBackBlock(explained.db, GROWN_CHAIN, block, 0)
     await relayers.reopen(lane, [sent.nonce])
+    await relayers.noteForeign(lane, sent.nonce)
     await recordBlock(explained.db, next, { chain: UNREAD_CHAIN, now: fixture.clock.now() })
     await confirmUpTo(explained.db, block.number, fixture.clock.now())
     expectFewPages()

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { perpetual } from '../support/markets.ts'
-import { ChainFixture, useChain } from './support/chain-fixture.ts'
+import { ChainFixture, faucetKey, foreignTransaction, useChain } from './support/chain-fixture.ts'
 import { expectConsistent } from './support/invariants.ts'
 import { KeeperProcess, until } from './support/keeper-process.ts'
 import { addressOf, type Trader } from './support/market-fixture.ts'
@@ -126,32 +126,57 @@ describe('the keeper process', function () {
     expect((await fetch(`${keeper.url}/nowhere`)).status).to.equal(404)
   })
 
-  it('when a faucet request is stored, it pays collateral and gas', async () => {
-    const keeper = await start({ FAUCET_COLLATERAL: '5000', FAUCET_GAS: '7000' })
-    await keeper.ready()
-    const wallet = addressOf(alice.wallet)
+  async function requestFaucet(): Promise<void> {
     await fixture.db
       .insertInto('faucet_requests')
       .values({
         kind: 'faucet',
         user_id: alice.account,
-        payload: JSON.stringify({ wallet }),
+        payload: JSON.stringify({ wallet: addressOf(alice.wallet) }),
         status: 'REQUESTED',
         tx_hash: null,
         error: null,
         created_at: 0,
       })
       .execute()
-    const request = () => fixture.db.selectFrom('faucet_requests').selectAll().executeTakeFirstOrThrow()
+  }
+
+  const faucetRequest = () => fixture.db.selectFrom('faucet_requests').selectAll().executeTakeFirstOrThrow()
+
+  it('when a faucet request is stored, it pays collateral and gas', async () => {
+    const keeper = await start({ FAUCET_COLLATERAL: '5000', FAUCET_GAS: '7000' })
+    await keeper.ready()
+    await requestFaucet()
     await until(
-      async () => (await request()).status === 'MINED',
+      async () => (await faucetRequest()).status === 'MINED',
       () => keeper.output,
     )
-    expect(
-      (await chain().provider.getTransactionReceipt((await request()).tx_hash as string))?.status,
-    ).to.equal(1)
-    await until(async () => (await chain().provider.getBalance(wallet)) === 7000n)
+    const { tx_hash } = await faucetRequest()
+    expect((await chain().provider.getTransactionReceipt(tx_hash as string))?.status).to.equal(1)
+    await until(async () => (await chain().provider.getBalance(alice.wallet.address)) === 7000n)
   })
+
+  it('when a foreign transaction uses the nonce of a payout, the request fails and the next one is paid', async () => {
+    const keeper = await start({ RESEND_AFTER_MS: '200' })
+    await keeper.ready()
+    await until(async () => (await lanes()).includes('faucet'))
+    await foreignTransaction(chain(), 0, faucetKey)
+    await requestFaucet()
+    await until(
+      async () => (await faucetRequest()).status === 'FAILED',
+      () => keeper.output,
+    )
+    expect((await faucetRequest()).error).to.equal('another transaction has used the nonce')
+    await fixture.db.deleteFrom('faucet_requests').execute()
+    await requestFaucet()
+    await until(
+      async () => (await faucetRequest()).status === 'MINED',
+      () => keeper.output,
+    )
+  })
+
+  const lanes = async () =>
+    (await fixture.db.selectFrom('relayers').select('lane').execute()).map(({ lane }) => lane)
 
   it('when a required variable is missing, it prints the variable and exits with an error', async () => {
     const keeper = await start({ RPC_URL: '' })

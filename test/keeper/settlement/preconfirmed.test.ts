@@ -34,13 +34,16 @@ describe('settlement over preconfirmed receipts', function () {
     settling = await fixture.lease('settle:m1')
     node = await startRpcProxy(chain().anvil.url, preconfirmed)
     settlement = fixture.settlement({ url: node.url })
-    await settlement.start()
+    await settlement.start(settling)
   })
 
   afterEach(async () => {
     await node.close()
-    await expectConsistent(fixture)
-    await fixture.close()
+    try {
+      await expectConsistent(fixture)
+    } finally {
+      await fixture.close()
+    }
   })
 
   const order = (by: Trader, side: Placement['side'], more: Partial<Placement> = {}) =>

@@ -49,7 +49,7 @@ describe('settlement', function () {
   it('when a batch is matched, it is mined and its orders reach their final status', async () => {
     await match(20)
     const settlement = fixture.settlement()
-    await settlement.start()
+    await settlement.start(settling)
     await settlement.settleAll(settling)
     expect(await fixture.position(alice)).to.equal(20n)
     expect((await fixture.orders()).map(({ status }) => status)).to.deep.equal(['FILLED', 'FILLED'])
@@ -64,7 +64,7 @@ describe('settlement', function () {
   it('when several batches are matched, their parts are in flight together and mined in order', async () => {
     for (let batch = 0; batch < 5; batch++) await match(10)
     const settlement = fixture.settlement()
-    await settlement.start()
+    await settlement.start(settling)
     await settlement.step(settling)
     expect((await fixture.transactions()).map(({ status }) => status)).to.deep.equal(Array(5).fill('MINED'))
     await settlement.settleAll(settling)
@@ -79,7 +79,7 @@ describe('settlement', function () {
     }
     await auction.run(auctioning)
     const settlement = fixture.settlement()
-    await settlement.start()
+    await settlement.start(settling)
     await settlement.settleAll(settling)
     expect((await fixture.actions()).map(({ part, status }) => [part, status])).to.deep.equal([
       [1, 'MINED'],
@@ -92,7 +92,7 @@ describe('settlement', function () {
   it('when an order fills in several batches, it settles through its partial slot', async () => {
     const buy = await fixture.place({ by: alice, side: 'LONG', steps: 100, limit: 1000 })
     const settlement = fixture.settlement()
-    await settlement.start()
+    await settlement.start(settling)
     for (let count = 0; count < 3; count++) {
       await fixture.place({ by: bob, side: 'SHORT', steps: 30, limit: 1000 })
       await auction.run(auctioning)
@@ -114,7 +114,7 @@ describe('settlement', function () {
     it('when the crash came before the signing, it finds and settles the part', async () => {
       await match()
       const settlement = fixture.settlement()
-      await settlement.start()
+      await settlement.start(settling)
       await settlement.settleAll(settling)
       expect(await fixture.position(alice)).to.equal(20n)
     })
@@ -122,14 +122,14 @@ describe('settlement', function () {
     it('when the crash came after the signing, it sends the same bytes', async () => {
       await match()
       const dying = fixture.settlement({ killPoint: failAt('after-signing') })
-      await dying.start()
+      await dying.start(settling)
       await dying.step(settling).catch(() => {})
       const [signed] = await fixture.transactions()
       expect(signed?.status).to.equal('SIGNED')
       expect(await chain().provider.getTransactionCount(fixture.lane.relayer)).to.equal(0)
 
       const settlement = fixture.settlement()
-      await settlement.start()
+      await settlement.start(settling)
       await settlement.settleAll(settling)
       expect((await fixture.transactions()).map(({ tx_hash }) => tx_hash)).to.deep.equal([signed?.tx_hash])
       expect(await fixture.rows('part_submitted')).to.have.length(1)
@@ -141,13 +141,13 @@ describe('settlement', function () {
       await match()
       await match(30)
       const dying = fixture.settlement({ killPoint: failAt('after-broadcast') })
-      await dying.start()
+      await dying.start(settling)
       await dying.step(settling).catch(() => {})
       expect(await fixture.position(alice)).to.equal(50n)
       expect((await fixture.transactions()).every(({ status }) => status === 'SIGNED')).to.equal(true)
 
       const settlement = fixture.settlement()
-      await settlement.start()
+      await settlement.start(settling)
       await settlement.settleAll(settling)
       expect(await fixture.position(alice)).to.equal(50n)
       expect(await fixture.transactions()).to.have.length(2)
@@ -165,7 +165,7 @@ describe('settlement', function () {
           isAway ? Promise.resolve({ kind: 'unknown', error: 'timeout' } as const) : chain.send(raw),
       })
       const settlement = fixture.settlement({ chain: away })
-      await settlement.start()
+      await settlement.start(settling)
       await settlement.step(settling)
       expect(await fixture.position(alice)).to.equal(0n)
       await new Promise((resolve) => setTimeout(resolve, 300))
@@ -185,7 +185,7 @@ describe('settlement', function () {
         },
       })
       const settlement = fixture.settlement({ chain: deaf })
-      await settlement.start()
+      await settlement.start(settling)
       await settlement.settleAll(settling)
       expect(await fixture.transactions()).to.have.length(1)
       expect(await fixture.position(alice)).to.equal(20n)
@@ -201,7 +201,7 @@ describe('settlement', function () {
         },
       })
       const settlement = fixture.settlement({ chain: plain })
-      await settlement.start()
+      await settlement.start(settling)
       await settlement.settleAll(settling)
       expect(await fixture.position(alice)).to.equal(20n)
     })
@@ -217,7 +217,7 @@ describe('settlement', function () {
         },
       })
       const settlement = fixture.settlement({ chain: swallowing })
-      await settlement.start()
+      await settlement.start(settling)
       await settlement.settleAll(settling)
       const [first, second] = await fixture.transactions()
       expect([first?.nonce, second?.nonce]).to.deep.equal([0, 0])
@@ -231,14 +231,14 @@ describe('settlement', function () {
       await match(10)
       await match(15)
       const settlement = fixture.settlement()
-      await settlement.start()
+      await settlement.start(settling)
       await settlement.settleAll(settling)
       const before = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
       await revertTo(chain(), snapshot)
       expect(await fixture.position(alice)).to.equal(0n)
 
       const restarted = fixture.settlement()
-      await restarted.start()
+      await restarted.start(settling)
       await restarted.delivery.settled()
       await restarted.settleAll(settling)
       expect((await fixture.transactions()).map(({ tx_hash }) => tx_hash)).to.deep.equal(before)

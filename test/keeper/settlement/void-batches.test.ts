@@ -33,7 +33,7 @@ describe('a settlement that fails', function () {
     settlement = fixture.settlement()
     auctioning = await fixture.lease('auction:m1')
     settling = await fixture.lease('settle:m1')
-    await settlement.start()
+    await settlement.start(settling)
   })
 
   afterEach(async () => {
@@ -211,7 +211,7 @@ describe('a settlement that fails', function () {
       },
     })
     settlement = fixture.settlement({ chain: swallowing })
-    await settlement.start()
+    await settlement.start(settling)
     await settlement.step(settling)
     fixture.clock.value += 10_001
     await settleAll()

@@ -17,6 +17,7 @@ import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { type SettlePorts, settleMarket } from '../../../keeper/settlement/settle-market.ts'
 import { createSettlementStore } from '../../../keeper/settlement/store.ts'
 import { createVoidStore } from '../../../keeper/settlement/void-store.ts'
+import type { Clock } from '../../../service/clock.ts'
 import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
 import { deployMarket, deployShared, feedIdOf, type SharedContracts } from '../../../stack/deploy.ts'
 import { createReportSigner } from '../../../stack/oracle.ts'
@@ -88,6 +89,16 @@ export async function revertTo({ provider, admin }: Deployed, snapshot: string):
   const { timestamp } = (await provider.getBlock('latest')) as { timestamp: number }
   const behind = Math.floor(Date.now() / 1000) - timestamp
   if (behind > 0) await provider.send('evm_increaseTime', [behind])
+}
+
+/** Mines a transaction of a relayer's key that the keeper has not signed. */
+export async function foreignTransaction(
+  { provider }: Deployed,
+  nonce: number,
+  key = laneKey,
+): Promise<void> {
+  const wallet = new Wallet(key, provider)
+  await (await wallet.sendTransaction({ to: wallet.address, value: 1n, nonce })).wait()
 }
 
 export const POLICY = { resendAfterMs: 200, stuckAfterMs: 1500, feeCap: 10n ** 12n, priorityFee: 1_000_000n }
@@ -183,6 +194,8 @@ export class ChainFixture extends MarketFixture {
       readonly killPoint?: (point: string) => void
       /** Of the node; anvil's by default. */
       readonly url?: string
+      /** Of the keeper's process; the fixture's by default. */
+      readonly clock?: Clock
     } = {},
   ): SettlementFixture {
     return new SettlementFixture(this, changes)
@@ -218,6 +231,7 @@ export class SettlementFixture {
       chain: wrap = (chain) => chain,
       killPoint = () => {},
       url = fixture.chainSide.anvil.url,
+      clock = fixture.clock,
     }: Parameters<ChainFixture['settlement']>[0] & object,
   ) {
     this.#fixture = fixture
@@ -226,7 +240,8 @@ export class SettlementFixture {
       chain: this.chain,
       signer: createSigner(CHAIN_ID, laneKey),
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
-      clock: fixture.clock,
+      clock,
+      confirmations: 0,
       killPoint,
       metrics: NO_METRICS,
       logger: SILENT_LOGGER,
@@ -245,14 +260,13 @@ export class SettlementFixture {
       store: createSettlementStore(fixture.db),
       voids: createVoidStore(fixture.db),
       maxInFlight: 8,
-      confirmations: 0,
     }
   }
 
-  async start(): Promise<void> {
+  async start(fence: Fence): Promise<void> {
     const relayers = createRelayerStore(this.#fixture.db)
     await relayers.register(this.#fixture.lane, await this.chain.transactionCount(this.#fixture.lane.relayer))
-    await this.delivery.recover()
+    await this.delivery.recover(fence)
   }
 
   /** One look, and the answers of what it sent. */
