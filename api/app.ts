@@ -8,11 +8,12 @@ import type { Db } from '../db/client.ts'
 import type { Clock } from '../service/clock.ts'
 import type { Check } from '../service/health.ts'
 import { accountRoutes } from './accounts/route.ts'
+import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
 import type { CommandPipeline } from './commands/pipeline.ts'
-import type { Config } from './config.ts'
+import type { Config, TrustedProxies } from './config.ts'
 import { ApiError } from './errors.ts'
 import { exchangeRoutes } from './exchange/route.ts'
 import type { Faucet } from './faucet/faucet.ts'
@@ -68,7 +69,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   const app: App = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: !config.logRequests }),
-    trustProxy: config.trustProxy,
+    trustProxy: trustOf(config.trustProxy),
     bodyLimit: BODY_LIMIT,
     genReqId,
     routerOptions: { ignoreTrailingSlash: true },
@@ -90,6 +91,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   exchangeRoutes(app, ports)
   marketRoutes(app, ports)
   orderBookRoutes(app, ports)
+  auctionRoutes(app, ports)
   accountRoutes(app, ports)
   positionRoutes(app, ports)
   orderRoutes(app, ports)
@@ -101,6 +103,10 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   faucetRoutes(app, ports)
   return app
 }
+
+/** Fastify ignores a number of proxies, because it cannot know whether clients reach the api past them; here the operator decides. */
+const trustOf = (proxies: TrustedProxies) =>
+  typeof proxies === 'number' ? (_address: string, hop: number) => hop < proxies : [...proxies]
 
 /** Request ids, unique across processes and restarts. */
 function requestIds(): () => string {

@@ -1,4 +1,5 @@
 /** The environment of the api, read and checked once. */
+import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 
@@ -23,6 +24,12 @@ export interface Limits {
   readonly windowSeconds: number
 }
 
+/**
+ * Proxies whose `X-Forwarded-For` is believed: how many stand in front of the api, or their addresses and networks. A number presumes that
+ * clients cannot reach the api past the proxies.
+ */
+export type TrustedProxies = number | readonly string[]
+
 /** Bounds of slow clients. Connections that are idle between two requests are kept alive. */
 export interface ConnectionLimits {
   /**
@@ -38,7 +45,7 @@ export interface Config extends ProcessConfig {
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly redisUrl: string | null
-  readonly trustProxy: boolean
+  readonly trustProxy: TrustedProxies
   readonly connections: ConnectionLimits
   readonly corsOrigins: string[] | true
   readonly logRequests: boolean
@@ -101,6 +108,30 @@ function readLimits(env: Env): Limits {
   }
 }
 
+const MOST_PROXIES = 16
+
+function readTrustedProxies(env: Env): TrustedProxies {
+  const value = environment(env, PROCESS).text('TRUST_PROXY', '0')
+  const reject = (problem: string): never =>
+    rejectVariable(
+      'TRUST_PROXY',
+      `${problem}: expected the number of proxies in front of the api (0 to ${MOST_PROXIES}), or a comma-separated list of their ` +
+        'addresses and networks, such as 10.0.0.0/8',
+    )
+  if (/^\d+$/.test(value)) return Number(value) <= MOST_PROXIES ? Number(value) : reject(`is "${value}"`)
+  const networks = value.split(',').map((network) => network.trim())
+  const invalid = networks.find((network) => !isNetwork(network))
+  return invalid === undefined ? networks : reject(`contains ${JSON.stringify(invalid)}`)
+}
+
+/** An IP address, or one with a prefix length of at least 1. */
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/')
+  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
+  if (bits === 0 || more.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) >= 1 && Number(prefix) <= bits)
+}
+
 /** `longestWaitMs`: for which a request waits without a byte in either direction. */
 function readConnectionLimits(env: Env, longestWaitMs: number): ConnectionLimits {
   const { count } = environment(env, PROCESS)
@@ -128,7 +159,7 @@ export function readConfig(env: Env): Config {
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: optional('REDIS_URL'),
-    trustProxy: flag('TRUST_PROXY', false),
+    trustProxy: readTrustedProxies(env),
     connections: readConnectionLimits(env, Math.max(...Object.values(waits))),
     corsOrigins: origins === '*' ? true : origins.split(',').map((origin) => origin.trim()),
     logRequests: flag('LOG_REQUESTS', false),

@@ -1,7 +1,7 @@
 /** The request and response of an order estimate, and the response of a quantity calculation. */
 import type { OrderType, Side } from '../domain/orders/order.ts'
 import type { Decimal } from './decimals.ts'
-import type { Amounts, MaybeAmounts } from './responses.ts'
+import type { Amounts, ExpectedProtection, MaybeAmounts } from './responses.ts'
 
 /** The unit of `size`. `notional`: USDM; `units`: units; `available_margin` and `reduce_percentage`: per cent. */
 export type SizingIntent = 'notional' | 'units' | 'available_margin' | 'max' | 'reduce_percentage'
@@ -55,26 +55,27 @@ export type EstimatedOrder = Amounts<'quantity' | 'fillable_quantity'> &
       | null
   }
 
-export type Estimate = Amounts<'size' | 'available'> & {
-  readonly market_id: number
-  readonly symbol: string
-  readonly side: Side
-  readonly order_type: OrderType
-  readonly leverage: number
-  readonly reduce_only: boolean
-  readonly sizing_intent: SizingIntent
-  readonly price_band: Amounts<'lowest' | 'highest' | 'oracle_price'>
-  readonly max_leverage: number
-  /** The largest quantity that a placement accepts now, and why one step more is rejected. */
-  readonly maximum: Amounts<'quantity' | 'notional' | 'reserved_margin'> & {
-    readonly binding: EstimateRejection
-  }
-  readonly by_leverage: readonly (Amounts<'quantity'> & {
+export type Estimate = Amounts<'size' | 'available'> &
+  ExpectedProtection & {
+    readonly market_id: number
+    readonly symbol: string
+    readonly side: Side
+    readonly order_type: OrderType
     readonly leverage: number
-    readonly binding: string
-  })[]
-  readonly estimate: EstimatedOrder | null
-}
+    readonly reduce_only: boolean
+    readonly sizing_intent: SizingIntent
+    readonly price_band: Amounts<'lowest' | 'highest' | 'oracle_price'>
+    readonly max_leverage: number
+    /** The largest quantity that a placement accepts now, and why one step more is rejected. */
+    readonly maximum: Amounts<'quantity' | 'notional' | 'reserved_margin'> & {
+      readonly binding: EstimateRejection
+    }
+    readonly by_leverage: readonly (Amounts<'quantity'> & {
+      readonly leverage: number
+      readonly binding: string
+    })[]
+    readonly estimate: EstimatedOrder | null
+  }
 
 export type QuantityForBudget = Amounts<
   'usd_amount' | 'quantity' | 'estimated_clearing_price' | 'notional' | 'fillable_quantity' | 'fee'

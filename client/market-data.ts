@@ -1,8 +1,8 @@
-/** Public reads: markets, orderbooks, fills without names, contract addresses. They need no API key. */
+/** Public reads: markets, orderbooks, auctions, fills without names, contract addresses. They need no API key. */
 import type { Side } from '../domain/orders/order.ts'
 import type { HttpSession } from './http-session.ts'
 import { bookmarkQuery, type Page, type PageOptions, pageQuery, type ReadOptions } from './queries.ts'
-import type { Market, Orderbook, PublicFill, SharedContracts } from './responses.ts'
+import type { Auction, Market, Orderbook, PublicFill, SharedContracts } from './responses.ts'
 
 export class MarketData {
   readonly #http: HttpSession
@@ -31,6 +31,14 @@ export class MarketData {
     options: PageOptions & { readonly side?: Side } = {},
   ): Promise<Page & { fills: readonly PublicFill[] }> {
     return this.#http.get(`/v0/fills/by-market/${marketId}`, { ...pageQuery(options), side: options.side })
+  }
+
+  /** The batches of a market, with what decided their prices. */
+  async auctionPage(
+    marketId: number,
+    options: PageOptions = {},
+  ): Promise<Page & { auctions: readonly Auction[] }> {
+    return this.#http.get('/v0/auctions', { market_id: marketId, ...pageQuery(options) })
   }
 
   /** Fetched once: the addresses never change. */

@@ -75,8 +75,11 @@ export type PlacedOrder = Amounts<
   | 'reserved_margin'
   | 'trigger_price'
 > &
-  /** `effective_price`: the limit at which an open limit order takes part now, where that is not `price`. */
-  MaybeAmounts<'average_price' | 'effective_price'> & {
+  /**
+   * `effective_price`: the limit at which an open limit order takes part now, where that is not `price`. `protection_price`: the worst
+   * price at which the batch that ran with a market order could fill it.
+   */
+  MaybeAmounts<'average_price' | 'effective_price' | 'protection_price'> & {
     readonly order_id: string
     readonly order_hash: string
     readonly market_id: number
@@ -98,8 +101,9 @@ export type PlacedOrder = Amounts<
     readonly updated_at: string
   }
 
+/** `protection_price`: of a market order, in the batch of the fill. */
 export type Fill = Amounts<'price' | 'quantity' | 'taker_quantity' | 'fee'> &
-  MaybeAmounts<'realized_pnl'> & {
+  MaybeAmounts<'realized_pnl' | 'protection_price'> & {
     readonly fill_id: string
     readonly order_id: string
     readonly user_id: number
@@ -141,7 +145,10 @@ export type Position = Amounts<
     readonly updated_at: string
   }
 
-export interface Placement {
+/** The protection price that a market order would have with the present book; null for limit orders. */
+export type ExpectedProtection = MaybeAmounts<'expected_protection_price'>
+
+export interface Placement extends ExpectedProtection {
   readonly order: PlacedOrder
   /** Empty for a new order: later batches fill it. */
   readonly fills: readonly Fill[]
@@ -212,18 +219,32 @@ export type Validation = Amounts<
   | 'fee_allowance'
   | 'fee_allowance_price'
   | 'reserved_margin'
-> & {
-  readonly order_hash: string
-  readonly digest: string
-  readonly signer: string | null
-  readonly is_duplicate: boolean
-  readonly status: OrderStatus
-  readonly side: Side
-  readonly price_band: Amounts<'lowest' | 'highest' | 'oracle_price'>
-  readonly nearest_valid: Amounts<
-    'lowest_price' | 'highest_price' | 'tick_size' | 'min_quantity' | 'max_quantity' | 'step_size'
-  > & { readonly max_leverage: number }
-  readonly balance: Balance
+> &
+  ExpectedProtection & {
+    readonly order_hash: string
+    readonly digest: string
+    readonly signer: string | null
+    readonly is_duplicate: boolean
+    readonly status: OrderStatus
+    readonly side: Side
+    readonly price_band: Amounts<'lowest' | 'highest' | 'oracle_price'>
+    readonly nearest_valid: Amounts<
+      'lowest_price' | 'highest_price' | 'tick_size' | 'min_quantity' | 'max_quantity' | 'step_size'
+    > & { readonly max_leverage: number }
+    readonly balance: Balance
+  }
+
+/** The auction of one batch, with what decided its price. `rule` and `rule_version` are described in the OpenAPI document. */
+export type Auction = Amounts<'price' | 'volume' | 'demand' | 'supply' | 'oracle_price'> & {
+  readonly market_id: number
+  readonly symbol: string
+  readonly batch_id: number
+  readonly as_of: string
+  readonly status: 'SETTLING' | 'SETTLED' | 'VOIDED'
+  readonly rule: string
+  readonly rule_version: number | null
+  readonly price_band: Amounts<'lowest' | 'highest'>
+  readonly oracle_price_at: string
 }
 
 export interface SharedContracts {

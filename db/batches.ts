@@ -1,9 +1,12 @@
 /** The `batches` table. */
 import { sql } from 'kysely'
 import type { PlannedBatch } from '../domain/auction/batch-plan.ts'
-import type { Millis } from '../domain/units.ts'
-import type { Tx } from './client.ts'
+import type { ClearingInputs } from '../domain/auction/clearing.ts'
+import type { StoredValue } from '../domain/journal/journal-row.ts'
+import type { FundingIndex, Millis, Price, Quote, Rate } from '../domain/units.ts'
+import type { Db, Tx } from './client.ts'
 import { toJson } from './json.ts'
+import { fromStoredSpec } from './markets.ts'
 
 export async function insertBatch(
   tx: Tx,
@@ -31,6 +34,40 @@ export async function insertBatch(
       created_at: asOf,
     })
     .execute()
+}
+
+type StoredInputs = Omit<ClearingInputs, 'spec'> & { readonly spec: Record<string, StoredValue> }
+
+/** The stored inputs of a batch: `recompute` of them gives its clearing. Undefined if there is no such batch. */
+export async function loadInputs(
+  db: Db,
+  marketId: number,
+  batchId: number,
+): Promise<ClearingInputs | undefined> {
+  const row = await db
+    .selectFrom('batches')
+    .select('inputs')
+    .where('market_id', '=', marketId)
+    .where('batch_id', '=', batchId)
+    .executeTakeFirst()
+  if (row === undefined) return undefined
+  // Amounts in wei are stored as decimal strings.
+  const stored = row.inputs as StoredInputs
+  return {
+    ...stored,
+    spec: fromStoredSpec(stored.spec),
+    oracle: BigInt(stored.oracle) as Price,
+    fundingIndex: BigInt(stored.fundingIndex) as FundingIndex,
+    priceProtection: BigInt(stored.priceProtection) as Rate,
+    positions: stored.positions.map(([account, { entryNotional, foldedMargin, ...rest }]) => [
+      account,
+      {
+        ...rest,
+        entryNotional: BigInt(entryNotional) as Quote,
+        foldedMargin: BigInt(foldedMargin) as Quote,
+      },
+    ]),
+  }
 }
 
 /** Marks batches of which at least one part will not be mined. A voided batch stays voided. */

@@ -1,7 +1,9 @@
 /** Places or cancels one order: runs the checks that need no lock, submits the command, builds the answer. */
 
+import { setTimeout } from 'node:timers/promises'
 import type { Db } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
+import { isMarketType, type Order } from '../../domain/orders/order.ts'
 import { type BalanceParts, balanceView } from '../accounts/view.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
@@ -9,10 +11,13 @@ import { fillsOfOrder } from '../fills/query.ts'
 import type { Fill } from '../fills/schema.ts'
 import { fillView } from '../fills/view.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
+import { expectedProtectionPrice, readQuotes } from '../order-book/expected-protection.ts'
 import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
 import { orderView } from '../orders/view.ts'
+import { maybeAmount } from '../wire/amounts.ts'
 import type { Cancelled, CommandAnswer, CommandReport, Placed } from './command.ts'
 import type { CommandDispatcher } from './command-dispatcher.ts'
+import type { GroupLogger } from './group.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
 import { parseOrder } from './parse-order.ts'
 import type { Verifier } from './verify-signature.ts'
@@ -23,6 +28,7 @@ export interface CommandPorts {
   readonly orderMarkets: OrderMarketIndex
   readonly markets: MarketDirectory
   readonly verifier: Verifier
+  readonly logger: GroupLogger
 }
 
 /** A cancelled order is not in the book, so its effective price needs no oracle price. */
@@ -35,6 +41,22 @@ async function fillsOf(db: Db, spec: MarketSpec, { isDuplicate, order }: Placed)
   if (!isDuplicate || order.filled + order.settling === 0) return []
   const rows = await fillsOfOrder(db, order.order_id, { limit: MAX_DUPLICATE_FILLS, cursor: null })
   return rows.map((row) => fillView(spec, row))
+}
+
+/** Reads share connections, so a placement that is committed waits for them no longer than this. */
+const QUOTES_WAIT_MS = 100
+
+/** Null for a limit order, and if the book cannot be read in time: the placement is answered all the same. */
+function quotesFor({ db, logger }: CommandPorts, spec: MarketSpec, userId: number, { type, side }: Order) {
+  if (!isMarketType(type)) return async () => null
+  const reading = readQuotes(db, spec, { userId, side }).catch((err: unknown) => {
+    logger.warn(
+      { err },
+      'failed to read the book; a placement is answered without its expected protection price',
+    )
+    return null
+  })
+  return () => Promise.race([reading, setTimeout(QUOTES_WAIT_MS, null, { ref: false })])
 }
 
 /** The result of a command's only item; throws its ApiError. */
@@ -55,14 +77,16 @@ export const singleItem = <Result>(answer: (report: CommandReport) => Result) =>
 })
 
 export async function placeOrder(
-  { db, dispatcher, orderMarkets, markets, verifier }: CommandPorts,
+  ports: CommandPorts,
   { userId, address }: Caller,
   body: PlaceOrderBody,
 ): Promise<PlaceOrderAnswer> {
+  const { db, dispatcher, orderMarkets, markets, verifier } = ports
   const spec = await markets.byId(Number(body.market_id))
   const order = await verifier.verify(spec, parseOrder(spec, address, body), body.signature)
   // A cancel sent from now on finds the market of the order and queues behind this command.
   orderMarkets.record(order.hash, spec.marketId)
+  const quotes = quotesFor(ports, spec, userId, order)
   const { placed, balance } = await dispatcher.submit<{ placed: Placed; balance: BalanceParts }>({
     kind: 'place',
     userId,
@@ -74,6 +98,10 @@ export async function placeOrder(
     order: orderView(spec, placed.order, placed.oracle),
     fills: await fillsOf(db, spec, placed),
     is_duplicate: placed.isDuplicate,
+    ...maybeAmount(
+      'expected_protection_price',
+      expectedProtectionPrice(spec, placed.order, placed.oracle, await quotes()),
+    ),
     balance: balanceView(balance),
     read_after: placed.read_after,
   }

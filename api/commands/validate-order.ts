@@ -1,18 +1,20 @@
 /** Validates an order by a dry run of its placement: every check of one, without locks and without writing anything. */
+import type { Db } from '../../db/client.ts'
 import { type Band, priceBand } from '../../domain/market/band.ts'
 import { highestPrice, type MarketSpec, priceOf, quantityOf } from '../../domain/market/market.ts'
-import { isConditional, type Order, type SignedOrder } from '../../domain/orders/order.ts'
+import { isConditional, isMarketType, type Order, type SignedOrder } from '../../domain/orders/order.ts'
 import { hashOrder } from '../../domain/orders/order-hash.ts'
 import { maxOf, type Price, type Quote, type Steps, type Ticks } from '../../domain/units.ts'
 import { balanceView } from '../accounts/view.ts'
 import { keccak } from '../adapters/crypto.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
+import { expectedProtectionPrice, readQuotes } from '../order-book/expected-protection.ts'
 import type { PlaceOrderBody } from '../order-entry/schema.ts'
 import { typedData } from '../order-entry/typed-data-view.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import { bandView, type Reservation, reservationView } from '../orders/reservation-view.ts'
-import { amount } from '../wire/amounts.ts'
+import { amount, maybeAmount } from '../wire/amounts.ts'
 import type { Placed } from './command.ts'
 import { type DryRunPorts, dryRun } from './dry-run.ts'
 import type { GroupOptions } from './group.ts'
@@ -22,6 +24,7 @@ import { place } from './place.ts'
 import type { Verifier } from './verify-signature.ts'
 
 export interface ValidatePorts extends DryRunPorts {
+  readonly db: Db
   readonly markets: MarketDirectory
   readonly verifier: Verifier
 }
@@ -99,6 +102,9 @@ export async function validateOrder(
   const { placed, funds, market } = await dryRunPlacement(ports, options, userId, spec, signed)
   const oracle = market.oraclePrice as Price
   const band = priceBand(spec, oracle)
+  const quotes = isMarketType(order.type)
+    ? await readQuotes(ports.db, spec, { userId, side: order.side })
+    : null
   return {
     valid: true,
     order_hash: signed.hash,
@@ -108,6 +114,10 @@ export async function validateOrder(
     status: placed.order.status,
     side: order.side,
     ...reservationView(spec, reservationOf(placed)),
+    ...maybeAmount(
+      'expected_protection_price',
+      expectedProtectionPrice(spec, placed.order, market.oraclePrice as Price | null, quotes),
+    ),
     price_band: bandView(spec, band, oracle),
     nearest_valid: boundsView(spec, limitsOf(spec, order, band)),
     balance: balanceView(funds),

@@ -35,6 +35,7 @@ export const Fill = Type.Object({
   ...amountOf('price', 'Clearing price of the batch.'),
   ...amountOf('quantity', 'Filled quantity.'),
   ...amountOf('taker_quantity', 'Share of the quantity that was matched as taker.'),
+  ...maybeAmountOf('protection_price', 'Protection price of the order in this batch; null for limit orders.'),
   ...amountOf('fee', 'Fee charged to this side; 0 until the fill is mined.'),
   ...maybeAmountOf('realized_pnl', 'Profit or loss that the fill realized; null until the fill is mined.'),
   tx_hash: nullable(Type.String()),

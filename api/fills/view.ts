@@ -32,6 +32,10 @@ export function fillView(spec: MarketSpec, row: FillRow): Fill {
     ...amount('price', priceOf(spec, row.price as Ticks)),
     ...amount('quantity', quantityOf(spec, row.steps as Steps)),
     ...amount('taker_quantity', quantityOf(spec, row.taker_steps as Steps)),
+    ...maybeAmount(
+      'protection_price',
+      row.protection_price === null ? null : priceOf(spec, row.protection_price as Ticks),
+    ),
     ...amount('fee', row.fee ?? 0n),
     ...maybeAmount('realized_pnl', row.realized_pnl),
     tx_hash: row.tx_hash,

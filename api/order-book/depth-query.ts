@@ -4,12 +4,20 @@ import type { Db } from '../../db/client.ts'
 import type { Side } from '../../domain/orders/order.ts'
 import type { Depth } from '../../domain/orders/sizing.ts'
 
-const LEVELS = 1000
+/** The account that places an order, and its side. */
+export interface Facing {
+  readonly marketId: number
+  readonly userId: number
+  readonly side: Side
+}
 
-/** The levels on the side opposite to `side`, best price first. */
+const MAX_LEVELS = 1000
+
+/** The levels on the side opposite to `side`, best price first, at most `levels`. */
 export async function depthFacing(
   db: Db,
-  { marketId, userId, side }: { readonly marketId: number; readonly userId: number; readonly side: Side },
+  { marketId, userId, side }: Facing,
+  levels = MAX_LEVELS,
 ): Promise<Depth> {
   const facing = side === 'LONG' ? 'SHORT' : 'LONG'
   const { rows } = await sql<Depth[number]>`
@@ -23,8 +31,8 @@ export async function depthFacing(
       group by price
     ) o using (price)
     where l.market_id = ${marketId} and l.side = ${facing} and l.quantity > coalesce(o.quantity, 0)
-    order by case when l.side = 'LONG' then -l.price else l.price end
-    limit ${LEVELS}
+    order by ${facing === 'LONG' ? sql`l.price desc` : sql`l.price`}
+    limit ${Math.min(levels, MAX_LEVELS)}
   `.execute(db)
   return rows
 }

@@ -1,6 +1,6 @@
 /** The order book of a market, aggregated by price. */
 import Type, { type Static } from 'typebox'
-import { amountOf, bookmarkQuery, closed, countInput, expects, Side } from '../wire/schema.ts'
+import { amountOf, bookmarkQuery, closed, countInput, expects, maybeAmountOf, Side } from '../wire/schema.ts'
 
 /** Exactly these six fields. */
 export const Level = closed({
@@ -10,6 +10,12 @@ export const Level = closed({
   order_count: Type.Integer(),
 })
 export type Level = Static<typeof Level>
+
+export const expectedProtectionFields = maybeAmountOf(
+  'expected_protection_price',
+  'The protection price that the market order would have with the present book: the worst price at which its batch could fill it. A ' +
+    'conditional order gets three times the width, as if it had triggered now. Null for limit orders and once a batch has run with the order.',
+)
 
 const bookQuery = {
   depth: Type.Optional(countInput(1000, 1000, 'Levels per side.')),

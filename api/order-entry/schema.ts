@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import { Balance } from '../accounts/schema.ts'
 import { Fill } from '../fills/schema.ts'
+import { expectedProtectionFields } from '../order-book/schema.ts'
 import { Order } from '../orders/schema.ts'
 import { closed, decimalInput, expects, marketInput, ReadAfter, Side, wholeInput } from '../wire/schema.ts'
 
@@ -64,6 +65,7 @@ export const PlaceOrderAnswer = Type.Object({
   is_duplicate: Type.Boolean({
     description: 'Whether the same signed order was accepted before; `order` is then that order.',
   }),
+  ...expectedProtectionFields,
   balance: Balance,
   read_after: ReadAfter,
 })

@@ -1,6 +1,7 @@
 /** A dry run of a placement. */
 import Type, { type Static } from 'typebox'
 import { Balance } from '../accounts/schema.ts'
+import { expectedProtectionFields } from '../order-book/schema.ts'
 import { PriceBand, reservationFields } from '../orders/reservation-schema.ts'
 import { amountOf, closed, nullable, Side } from '../wire/schema.ts'
 import { PlaceOrderBody } from './schema.ts'
@@ -72,6 +73,7 @@ export const ValidateAnswer = Type.Object({
   }),
   side: Side,
   ...reservationFields,
+  ...expectedProtectionFields,
   price_band: PriceBand,
   nearest_valid: Type.Object(
     {

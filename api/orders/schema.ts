@@ -45,6 +45,11 @@ export const Order = Type.Object({
     'Limit at which an open limit order takes part at the current oracle price, where that is not `price`: the ' +
       'edge of the price band, or for the part that opens a position the price that meets the initial margin requirement.',
   ),
+  ...maybeAmountOf(
+    'protection_price',
+    'The worst price at which the batch that ran with this market order could fill it. Null for limit orders, and while a market order ' +
+      'waits for its batch.',
+  ),
   ...amountOf('quantity', 'Quantity as signed.'),
   ...amountOf('filled_quantity', 'Quantity settled on the chain.'),
   ...amountOf('settling_quantity', 'Quantity matched in a batch that is settling.'),

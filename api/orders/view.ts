@@ -41,6 +41,8 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
   const average = averagePrice(spec, row)
   const trigger = priceOf(spec, row.trigger as Ticks)
   const effective = effectivePrice(spec, row, oracle)
+  const { protection_price: tick } = row
+  const protection = tick === null ? null : priceOf(spec, tick as Ticks)
   return {
     order_id: row.order_id,
     order_hash: row.hash,
@@ -58,6 +60,8 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
     price_e18_raw: String(price),
     effective_price: effective === null ? null : toNumber(effective),
     effective_price_e18_raw: effective === null ? null : String(effective),
+    protection_price: protection === null ? null : toNumber(protection),
+    protection_price_e18_raw: protection === null ? null : String(protection),
     quantity: toNumber(quantity),
     quantity_e18_raw: String(quantity),
     filled_quantity: toNumber(filled),

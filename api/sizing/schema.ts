@@ -1,6 +1,7 @@
 /** Sizing helpers: sizing intents, the maximum quantity, and the estimated result of an order. */
 import Type, { type Static } from 'typebox'
 import { ORDER_TYPES } from '../../domain/orders/order.ts'
+import { expectedProtectionFields } from '../order-book/schema.ts'
 import { PriceBand, reservationFields } from '../orders/reservation-schema.ts'
 import {
   amountOf,
@@ -134,6 +135,7 @@ export const Estimate = Type.Object({
   sizing_intent: words(SIZING_INTENTS, 'As requested.'),
   ...amountOf('size', 'As requested.'),
   ...amountOf('available', 'Balance available for margin and fees.'),
+  ...expectedProtectionFields,
   price_band: PriceBand,
   max_leverage: Type.Integer(),
   maximum: Maximum,

@@ -1,7 +1,12 @@
 /** Converts maxima and estimates to their JSON forms. */
 
 import { type MarketSpec, notionalAt, priceOf, quantityOf } from '../../domain/market/market.ts'
-import type { Estimate as DomainEstimate, EstimateInput } from '../../domain/orders/estimate.ts'
+import {
+  type Estimate as DomainEstimate,
+  type EstimateInput,
+  expectedProtection,
+} from '../../domain/orders/estimate.ts'
+import { isMarketType } from '../../domain/orders/order.ts'
 import type { BindingConstraint, Maximum, UnsizedOrder } from '../../domain/orders/sizing.ts'
 import { equityOf, exposureOf, ratioOf } from '../../domain/positions/margin.ts'
 import { marginOf, type Position } from '../../domain/positions/position.ts'
@@ -53,6 +58,7 @@ export function estimateView({ order, facts, ...sized }: Sized): Estimate {
     sizing_intent: sized.intent,
     ...amount('size', sized.size),
     ...amount('available', facts.available),
+    ...maybeAmount('expected_protection_price', protectionOf(order, facts)),
     price_band: bandView(spec, band, facts.oracle),
     max_leverage: spec.maxLeverage,
     maximum: maximumView(spec, sized.maximum, sized.atMaximum),
@@ -64,6 +70,9 @@ export function estimateView({ order, facts, ...sized }: Sized): Estimate {
     estimate: sized.estimate && estimatedView(order, sized.estimate, facts),
   }
 }
+
+const protectionOf = (order: UnsizedOrder, facts: EstimateInput): Price | null =>
+  isMarketType(order.type) ? priceOf(facts.spec, expectedProtection(order, facts).price) : null
 
 function maximumView(spec: MarketSpec, { steps, binding }: Maximum, { admission, fill }: DomainEstimate) {
   return {

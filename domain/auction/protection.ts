@@ -110,7 +110,8 @@ function standingQuotes(input: ProtectionInput, side: Side, takers: ReadonlySet<
   return quotes
 }
 
-const referenceSteps = (spec: MarketSpec): number => spec.minQuantity * REFERENCE_MIN_ORDERS
+/** The steps of standing quotes that determine a reference price. */
+export const referenceSteps = (spec: MarketSpec): number => spec.minQuantity * REFERENCE_MIN_ORDERS
 
 interface ReferenceLevels {
   readonly best: Ticks

@@ -10,10 +10,11 @@ import { protectionsOf } from '../auction/protection.ts'
 import { riskTermsAt } from '../auction/tranches.ts'
 import { Book, type RestingOrder } from '../book/book.ts'
 import { type Band, tickNearest } from '../market/band.ts'
-import { quantityOf } from '../market/market.ts'
+import { type MarketSpec, quantityOf } from '../market/market.ts'
 import { applyFill, type FillResult, FLAT, openingBasis } from '../positions/position.ts'
 import { liquidationPrice } from '../risk/liquidation-price.ts'
 import {
+  type FundingIndex,
   type Millis,
   maxOf,
   minOf,
@@ -55,7 +56,9 @@ export interface EstimatedFill {
   readonly taker: Steps
 }
 
-export interface EstimateInput extends AdmissionInput {
+/** A market as an order would meet it. */
+export interface QuotedMarket {
+  readonly spec: MarketSpec
   readonly oracle: Price
   readonly band: Band
   /** The levels that the order would meet, best price first, without the account's own orders. */
@@ -64,13 +67,17 @@ export interface EstimateInput extends AdmissionInput {
   readonly priceProtection: Rate
 }
 
+export interface EstimateInput extends Omit<AdmissionInput, 'spec' | 'oracle'>, QuotedMarket {}
+
 const OTHERS = 0 as UserId
 const SELF = 1 as UserId
+/** The accounts of the levels have no positions, so no funding accrues. */
+const NO_FUNDING = 0n as FundingIndex
 
 /**
  * One order per level, at leverage 1 and with a reservation for every step, so that only its limit bounds it.
  */
-function restingLevels(order: Pick<Order, 'side'>, { spec, band, depth }: EstimateInput): RestingOrder[] {
+function restingLevels(order: Pick<Order, 'side'>, { spec, band, depth }: QuotedMarket): RestingOrder[] {
   const side = order.side === 'LONG' ? 'SHORT' : 'LONG'
   const isRising = side === 'SHORT' && spec.kind !== 'binary_future'
   return depth.map(({ price, steps }, at) => ({
@@ -96,20 +103,20 @@ function restingLevels(order: Pick<Order, 'side'>, { spec, band, depth }: Estima
  * The protection price that a market order would have in the next batch, or, if it is conditional, in the
  * first batch after its trigger. The depth stands for the orders that stood in the previous auction.
  */
-export function expectedProtection(order: UnsizedOrder, input: EstimateInput): Protection {
-  const levels = restingLevels(order, input)
-  const terms = riskTermsAt(input.spec, input.oracle, input.fundingIndex)
+export function expectedProtection(order: Pick<Order, 'side' | 'type'>, market: QuotedMarket): Protection {
+  const levels = restingLevels(order, market)
+  const terms = riskTermsAt(market.spec, market.oracle, NO_FUNDING)
   const seq = (levels.length + 1) as Seq
   const own: RestingOrder = {
     ...{ seq, account: SELF, side: order.side, type: 'MARKET', limit: 0 as Ticks, remaining: 1 as Steps },
-    ...{ leverage: order.leverage, reduceOnly: order.reduceOnly, forced: false, widenings: 0 },
+    ...{ leverage: 1, reduceOnly: false, forced: false, widenings: 0 },
     ...{ triggered: isConditional(order.type), openable: 0 as Steps, reservedPrice: 0 as Ticks },
-    ...{ expiration: 0 as Seconds, acceptedAt: input.now },
+    ...{ expiration: 0 as Seconds, acceptedAt: 0 as Millis },
   }
   const { bySeq } = protectionsOf(
     {
       ...{ terms, book: Book.of(levels), positions: () => FLAT, isEligible: () => true },
-      ...{ standingSeq: levels.length as Seq, width: input.priceProtection },
+      ...{ standingSeq: levels.length as Seq, width: market.priceProtection },
     },
     order.side === 'LONG' ? [own] : [],
     order.side === 'SHORT' ? [own] : [],

@@ -316,6 +316,7 @@ describe('requests over HTTP', () => {
       expect(body.info.version).to.equal('0')
       expect(Object.keys(body.paths).sort()).to.deep.equal(
         [
+          '/v0/auctions',
           '/v0/balance/{user_id}/margin',
           '/v0/contracts/shared',
           '/v0/faucet',

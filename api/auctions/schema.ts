@@ -1,0 +1,58 @@
+/** The auctions of a market: what decided the price of each batch. */
+import Type, { type Static } from 'typebox'
+import {
+  amountOf,
+  bookmarkQuery,
+  closed,
+  NextCursor,
+  nullable,
+  PositiveInteger,
+  pageQuery,
+  Time,
+  words,
+} from '../wire/schema.ts'
+
+export const AUCTION_STATUSES = ['SETTLING', 'SETTLED', 'VOIDED'] as const
+
+const RULES =
+  'The rule that decided the price among the prices with the largest volume. volume: only one has it. surplus: only one of them has the ' +
+  'smallest surplus. Otherwise an interval is left: buy_pressure and sell_pressure choose an end because one side has a surplus on all of it, ' +
+  'limit the only end at which limit orders alone carry the volume, oracle the price nearest to the oracle price.'
+
+export const Auction = Type.Object({
+  market_id: Type.Integer(),
+  symbol: Type.String(),
+  batch_id: Type.Integer(),
+  as_of: Time('Time of the auction.'),
+  status: words(
+    AUCTION_STATUSES,
+    'SETTLED while all parts of the batch are mined; VOIDED if at least one of them will not settle.',
+  ),
+  ...amountOf('price', 'Clearing price.'),
+  rule: Type.String({ description: RULES }),
+  rule_version: nullable(
+    Type.Integer({
+      description: 'Version of the clearing rules; null for a batch from before it was recorded.',
+    }),
+  ),
+  ...amountOf('volume', 'Matched quantity.'),
+  ...amountOf('demand', 'Quantity of all buys that were eligible at the price.'),
+  ...amountOf('supply', 'Quantity of all sells that were eligible at the price.'),
+  price_band: Type.Object(
+    {
+      ...amountOf('lowest', 'Lowest price at which the batch could clear.'),
+      ...amountOf('highest', 'Highest price at which the batch could clear.'),
+    },
+    { description: 'The price band around the oracle price.' },
+  ),
+  ...amountOf('oracle_price', 'Oracle price of the auction.'),
+  oracle_price_at: Time('Observation time of the oracle price.'),
+})
+export type Auction = Static<typeof Auction>
+
+export const AuctionsQuery = closed({
+  market_id: PositiveInteger('Number of the market.'),
+  ...pageQuery,
+  ...bookmarkQuery,
+})
+export const Auctions = Type.Object({ auctions: Type.Array(Auction), next_cursor: NextCursor })
